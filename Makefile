@@ -1,0 +1,55 @@
+# Every target sets up what it needs: a virtual environment in .venv, the package in editable
+# mode, and the dependency group of the target. Stamp files make the second run fast; a change
+# of pyproject.toml installs again.
+
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+# Each test worker keeps to one thread: BLAS threads of several workers would wait for one another.
+test test-slow: export OMP_NUM_THREADS = 1
+
+.PHONY: demo test test-slow lint format bench docs clean
+.DEFAULT_GOAL := test
+
+demo: .venv/.installed
+	$(BIN)/privasso demo
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+test-slow: .venv/.test
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow
+
+lint: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: .venv/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.bench
+	$(BIN)/python -m bench
+
+docs: .venv/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf .venv build dist docs/_build .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Dependency groups need pip 25.1; the one that comes with Python may be older.
+.venv/.pip:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	touch $@
+
+.venv/.installed: .venv/.pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/.test .venv/.bench .venv/.docs: .venv/.%: .venv/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --group $*
+	touch $@

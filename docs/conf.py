@@ -1,0 +1,22 @@
+"""Configuration of the documentation build (`make docs`)."""
+
+from privasso import __version__
+
+project = "privasso"
+author = "the privasso developers"
+project_copyright = "2026, the privasso developers"
+release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+]
+myst_enable_extensions = ["dollarmath"]
+autodoc_typehints = "none"  # the numpy-style sections already state the types
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # else a dataclass field is described twice
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"privasso {release}"

@@ -1,0 +1,251 @@
+"""Checks on what a caller passes in: every rejection is one ``ValueError`` that says what to do."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+# The square of a number in this range is a normal double, with room to spare for ratios.
+SMALLEST, LARGEST = 1e-150, 1e150
+
+_WHY_NOT_NUMERIC = {
+    "c": "is complex; pass its real part if the imaginary part is zero",
+    "O": "has dtype object; convert it to numbers first, e.g. with numpy.asarray(..., dtype=float)",
+    "U": "holds text; convert it to numbers first",
+    "S": "holds text; convert it to numbers first",
+    "T": "holds text; convert it to numbers first",
+    "M": "holds dates; convert them to numbers first",
+    "m": "holds time differences; convert them to numbers first",
+    "V": "is a structured array; select one numeric field",
+}
+
+
+def real_array(
+    name: str,
+    value: ArrayLike,
+    *,
+    ndim: int | None = None,
+    shape: Sequence[int | None] | None = None,
+    dtype: DTypeLike | None = np.float64,
+    finite: bool = True,
+) -> NDArray[Any]:
+    """Return ``value`` as a finite, non-empty real array, without a copy when it already is one.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls the argument; it opens every error message.
+    value : array_like
+        Booleans and integers are accepted and converted; complex numbers, text, dates, objects,
+        masked entries, NaN and infinities are refused.
+    ndim : int, optional
+        The number of dimensions required.
+    shape : sequence of int or None, optional
+        The shape required; ``None`` in a position leaves that length free.
+    dtype : dtype or None
+        The floating type of the result. ``None`` keeps float32 and float64 as they are and
+        converts everything else to float64.
+    finite : bool
+        Whether to look for NaN and infinities; a caller who reads all of a large array anyway
+        passes False and checks what it computed.
+
+    Raises
+    ------
+    ValueError
+        When ``value`` is not such an array.
+
+    Examples
+    --------
+    >>> real_array("y", [1, 2, 3], ndim=1)
+    array([1., 2., 3.])
+    >>> real_array("y", [1.0, float("nan")])
+    Traceback (most recent call last):
+    ...
+    ValueError: y contains NaN or infinity; remove or impute those entries
+    """
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries; fill or drop them first")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from error
+    if array.dtype.kind not in "fiub":
+        why = _WHY_NOT_NUMERIC.get(array.dtype.kind, f"has dtype {array.dtype}; pass real numbers")
+        raise ValueError(f"{name} {why}")
+    _check_shape(name, array, ndim, shape)
+
+    if dtype is None:
+        dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    with np.errstate(over="ignore"):  # an overflow in the conversion is caught just below
+        array = array.astype(dtype, copy=False)
+    if finite and not _all_finite(array):
+        raise ValueError(f"{name} contains NaN or infinity; remove or impute those entries")
+    return array
+
+
+def _check_shape(
+    name: str, array: NDArray[Any], ndim: int | None, shape: Sequence[int | None] | None
+) -> None:
+    if shape is not None:
+        wanted = tuple(shape)
+        fits = array.ndim == len(wanted) and all(
+            w is None or w == n for w, n in zip(wanted, array.shape, strict=True)
+        )
+        if not fits:
+            text = ", ".join("any" if w is None else str(w) for w in wanted)
+            text = f"({text},)" if len(wanted) == 1 else f"({text})"
+            raise ValueError(f"{name} must have shape {text}, not {array.shape}")
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(
+            f"{name} must have {ndim} dimension{'s' if ndim != 1 else ''}, "
+            f"not {array.ndim} (its shape is {array.shape})"
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty (its shape is {array.shape})")
+
+
+def _all_finite(array: NDArray[Any]) -> bool:
+    # A sum is finite only if every term is, and it needs no temporary of the size of the array.
+    # The reverse fails when the sum overflows, so a bad sum is followed by the full check.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(array)):
+            return True
+        return bool(np.isfinite(array).all())
+
+
+def real_float(name: str, value: object) -> float:
+    """Return ``value`` as a finite float.
+
+    Examples
+    --------
+    >>> real_float("lam", 1)
+    1.0
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{name} must be a real number, not {_shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, not {_shown(value)}")
+    return number + 0.0  # turns -0.0 into 0.0, which would otherwise show in a repr
+
+
+def positive_float(name: str, value: object) -> float:
+    """Return ``value`` as a finite float above zero.
+
+    Examples
+    --------
+    >>> positive_float("lam", -1)
+    Traceback (most recent call last):
+    ...
+    ValueError: lam must be positive, not -1.0
+    """
+    number = real_float(name, value)
+    if number <= 0.0:
+        raise ValueError(f"{name} must be positive, not {number!r}")
+    return number
+
+
+def nonnegative_float(name: str, value: object) -> float:
+    """Return ``value`` as a finite float that is zero or more.
+
+    Examples
+    --------
+    >>> nonnegative_float("sigma", 0)
+    0.0
+    """
+    number = real_float(name, value)
+    if number < 0.0:
+        raise ValueError(f"{name} must be zero or positive, not {number!r}")
+    return number
+
+
+def squarable(name: str, number: float) -> float:
+    """Refuse a number whose square underflows or overflows (zero passes).
+
+    A noise level of 1e-200 would become *no noise* once squared, so it is an error, not a rounding.
+
+    Examples
+    --------
+    >>> squarable("sigma", 1e-200)
+    Traceback (most recent call last):
+    ...
+    ValueError: sigma = 1e-200 is outside 1e-150...1e+150, where its square keeps full precision; \
+change the units
+    """
+    if number != 0.0 and not SMALLEST <= abs(number) <= LARGEST:
+        raise ValueError(
+            f"{name} = {number!r} is outside {SMALLEST:g}...{LARGEST:g}, "
+            "where its square keeps full precision; change the units"
+        )
+    return number
+
+
+def integer(name: str, value: object, *, minimum: int | None = None) -> int:
+    """Return ``value`` as an int of at least ``minimum``; 2.0 and True are refused.
+
+    Examples
+    --------
+    >>> integer("n_features", 0, minimum=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: n_features must be at least 1, not 0
+    """
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        number = operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        raise ValueError(f"{name} must be an integer, not {_shown(value)}") from None
+    if minimum is not None and number < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, not {number}")
+    return number
+
+
+def array_shape(name: str, size: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
+    """Return ``size``, an int or a sequence of ints, as a shape.
+
+    Examples
+    --------
+    >>> array_shape("size", 3), array_shape("size", (2, 3))
+    ((3,), (2, 3))
+    """
+    lengths = size if isinstance(size, (tuple, list)) else (size,)
+    return tuple(integer(name, length, minimum=0) for length in lengths)
+
+
+def generator(rng: object = None) -> np.random.Generator:
+    """Return a generator from None (entropy of the operating system), a seed, or a generator.
+
+    Examples
+    --------
+    >>> generator(0).random() == np.random.default_rng(0).random()
+    True
+    """
+    try:
+        return np.random.default_rng(cast(Any, rng))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"rng must be None, a non-negative integer or a numpy.random.Generator, "
+            f"not {_shown(rng)}"
+        ) from error
+
+
+def _shown(value: object) -> str:
+    # Long values are named by type only: an argument may be somebody's data.
+    text = repr(value)
+    return (
+        text
+        if len(text) <= 40 and "\n" not in text
+        else f"an object of type {type(value).__name__}"
+    )

@@ -1,0 +1,160 @@
+"""Dense storages: row-major (C order) and column-major (Fortran order)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from privasso.operators import _kernels as kernels
+from privasso.operators._operator import Operator
+from privasso.operators._threads import chunks, run
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class _Dense(Operator):
+    """What the two layouts share: the array itself and the products BLAS does best."""
+
+    def __init__(self, F: np.ndarray) -> None:
+        super().__init__((F.shape[0], F.shape[1]))
+        self._F = F
+
+    def matmat(self, X: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._F @ X
+
+    def rmatmat(self, G: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._F.T @ G
+
+    def single(self) -> np.ndarray:
+        self.passes += 1
+        return self._F.astype(np.float32, copy=False)
+
+    def gram(self) -> np.ndarray:
+        self.passes += 1
+        F = self._F.astype(np.float64, copy=False)
+        return F.T @ F
+
+    def toarray(self) -> np.ndarray:
+        self.passes += 1
+        return np.asarray(self._F, dtype=np.float64)
+
+
+class RowMajor(_Dense):
+    """C order. A row block is read once and used for both products while it is in cache."""
+
+    def _over_rows(self, kernel: Callable[..., None], *args: object) -> None:
+        m, n = self.shape
+        run([partial(kernel, self._F, lo, hi, *args) for lo, hi in chunks(m, m * n)])
+
+    def _reduce_rows(self, kernel: Callable[..., None], n_out: int, *args: object) -> np.ndarray:
+        """Run `kernel` with `n_out` accumulators of its own for each thread, and add them up."""
+        m, n = self.shape
+        pieces = chunks(m, m * n)
+        acc = np.zeros((len(pieces), n_out, n))
+        run(
+            [
+                partial(kernel, self._F, lo, hi, *args, *part)
+                for (lo, hi), part in zip(pieces, acc, strict=True)
+            ]
+        )
+        self.passes += 1
+        return acc[0] if len(pieces) == 1 else acc.sum(axis=0)
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        out = np.empty(self.shape[0])
+        self._over_rows(kernels.rows_product, x, out)
+        self.passes += 1
+        return out
+
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = self._reduce_rows(kernels.rows_pair_product, 2, g, h)
+        return out[0], out[1]
+
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = self._reduce_rows(kernels.rows_squares_and_product, 2, y)
+        return out[1], out[0]
+
+    def update(
+        self,
+        x: np.ndarray,
+        g: np.ndarray,
+        beta: float,
+        gamma: float,
+        take: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        m, n = self.shape
+        index = _NONE if take is None else take
+        taken = np.empty((m, index.size))
+        pieces = chunks(m, m * n)
+        acc = np.zeros((len(pieces), n))
+        run(
+            [
+                partial(kernels.rows_update, self._F, lo, hi, x, g, beta, gamma, part, index, taken)
+                for (lo, hi), part in zip(pieces, acc, strict=True)
+            ]
+        )
+        self.passes += 1
+        return acc.sum(axis=0), (None if take is None else taken)
+
+    def columns(self, take: np.ndarray) -> np.ndarray:
+        m, n = self.shape
+        taken = np.empty((m, take.size))
+        self._over_rows(kernels.rows_take, take, taken)
+        # A cache line holds eight elements: a scattered column costs as much as all of them.
+        self.passes += min(1.0, 8 * take.size / n)
+        return taken
+
+
+class ColumnMajor(_Dense):
+    """Fortran order. ``F @ x`` reads only the columns in the support of x."""
+
+    def _over_columns(self, kernel: Callable[..., None], *args: object) -> None:
+        m, n = self.shape
+        run([partial(kernel, self._F, lo, hi, *args) for lo, hi in chunks(n, m * n, align=1)])
+        self.passes += 1
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        m, n = self.shape
+        out = np.empty(m)
+        support = np.flatnonzero(x)
+        run(
+            [
+                partial(kernels.columns_product, self._F, lo, hi, support, x, out)
+                for lo, hi in chunks(m, m * support.size)
+            ]
+        )
+        self.passes += support.size / n
+        return out
+
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = np.empty((2, self.shape[1]))
+        self._over_columns(kernels.columns_pair_product, g, h, out[0], out[1])
+        return out[0], out[1]
+
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = np.empty((2, self.shape[1]))
+        self._over_columns(kernels.columns_squares_and_product, y, out[0], out[1])
+        return out[1], out[0]
+
+    def update(
+        self,
+        x: np.ndarray,
+        g: np.ndarray,
+        beta: float,
+        gamma: float,
+        take: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        g *= beta
+        if gamma != 0.0:
+            g += gamma * self.matvec(x)
+        out = np.empty(self.shape[1])
+        self._over_columns(kernels.columns_dot, g, out)
+        return out, (None if take is None else self.columns(take))
+
+    def columns(self, take: np.ndarray) -> np.ndarray:
+        self.passes += take.size / self.shape[1]
+        return np.asfortranarray(self._F[:, take], dtype=np.float64)

@@ -1,0 +1,82 @@
+"""Sparse storage: scipy.sparse in CSR or CSC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._validation import real_array
+from privasso.operators._operator import Operator
+
+
+class Sparse(Operator):
+    """A CSR or CSC matrix; other sparse formats are converted to CSC once."""
+
+    dense = False
+
+    def __init__(self, F: Any) -> None:
+        if F.ndim != 2:
+            raise ValueError(f"F must have 2 dimensions, not {F.ndim}")
+        if F.format not in ("csr", "csc"):
+            F = F.tocsc()
+        m, n = F.shape
+        if m == 0 or n == 0:
+            raise ValueError(f"F is empty (its shape is {F.shape})")
+        if F.data.size:
+            data = real_array("F", F.data, ndim=1, dtype=None, finite=False)
+            if data is not F.data:
+                F = type(F)((data, F.indices, F.indptr), shape=(m, n))
+        super().__init__((m, n))
+        self._F = F
+        self._FT = F.T
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._F @ x
+
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._FT @ g
+
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = self.rmatmat(np.stack([g, h], axis=1))
+        return out[:, 0], out[:, 1]
+
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        squares = self._F.astype(np.float64).power(2).sum(axis=0)
+        return np.asarray(squares).ravel(), self.rmatvec(y)
+
+    def update(
+        self,
+        x: np.ndarray,
+        g: np.ndarray,
+        beta: float,
+        gamma: float,
+        take: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, Any]:
+        g *= beta
+        if gamma != 0.0:
+            g += gamma * self.matvec(x)
+        return self.rmatvec(g), (None if take is None else self.columns(take))
+
+    def columns(self, take: np.ndarray) -> Any:
+        self.passes += take.size / self.shape[1]
+        return sp.csc_array(self._F[:, take], dtype=np.float64)
+
+    def matmat(self, X: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._F @ X
+
+    def rmatmat(self, G: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._FT @ G
+
+    def single(self) -> Any:
+        self.passes += 1
+        return sp.csc_array(self._F, dtype=np.float32)
+
+    def toarray(self) -> np.ndarray:
+        self.passes += 1
+        return self._F.toarray().astype(np.float64)

@@ -1,0 +1,125 @@
+"""The perturbed LASSO in the one form that every part of the package shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privasso._validation import positive_float, real_array
+from privasso.operators import Operator, as_operator
+
+
+class Problem:
+    """Minimise ½‖Fx‖² − bᵀx + λ‖x‖₁ over x.
+
+    With ``b = F.T @ y - eta`` this is, up to the constant ½‖y‖², the perturbed LASSO
+
+        ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx.
+
+    Labels y and noise η enter only through b: whoever holds a `Problem` holds neither. When F
+    is public, b is what a private mechanism releases, and everything computed from a
+    `Problem` is post-processing of it.
+
+    Parameters
+    ----------
+    F : array_like or sparse matrix, shape (M, N), or Operator
+        Covariates.
+    b : array_like, shape (N,)
+        The linear term.
+    lam : float
+        Regularisation λ > 0.
+    squares : ndarray, optional
+        Squared column norms of F, where the caller has them; otherwise one pass computes them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = Problem(np.eye(2), b=[3.0, 0.5], lam=1.0)
+    >>> x = np.array([2.0, 0.0])  # soft thresholding solves the orthogonal case
+    >>> float(problem.kkt(x)), float(problem.objective(x))
+    (0.0, -2.0)
+    """
+
+    def __init__(self, F: Any, b: Any, lam: float, *, squares: np.ndarray | None = None) -> None:
+        self.op: Operator = as_operator(F)
+        self.b: np.ndarray = real_array("b", b, ndim=1, shape=(self.op.shape[1],))
+        self.lam: float = positive_float("lam", lam)
+        self.squares: np.ndarray = checked_squares(
+            self.op.column_squares() if squares is None else squares
+        )
+
+    @classmethod
+    def from_labels(cls, F: Any, y: Any, lam: float, eta: Any = None) -> Problem:
+        """Build the problem from labels and noise; b and the column norms cost one pass.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Problem.from_labels(np.eye(2), [1.0, 2.0], lam=0.1, eta=[0.5, 0.0]).b
+        array([0.5, 2. ])
+        """
+        lam = positive_float("lam", lam)
+        op = as_operator(F)
+        m, n = op.shape
+        y = real_array("y", y, shape=(m,))
+        if eta is not None:
+            eta = real_array("eta", eta, shape=(n,))
+        squares, b = op.squares_and_rmatvec(y)
+        checked_squares(squares)
+        return cls(op, b if eta is None else b - eta, lam, squares=squares)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(M, N): rows and columns of F."""
+        return self.op.shape
+
+    @property
+    def norms(self) -> np.ndarray:
+        """Column norms of F, with 1 in the place of 0 (safe to divide by)."""
+        return np.sqrt(np.where(self.squares > 0, self.squares, 1.0))
+
+    def with_lam(self, lam: float) -> Problem:
+        """Return the same problem at another λ; the path is post-processing of (F, b)."""
+        return Problem(self.op, self.b, lam, squares=self.squares)
+
+    def correlation(self, x: np.ndarray) -> np.ndarray:
+        """C = b − FᵀFx, minus the gradient of the smooth part (one pass)."""
+        return self.b - self.op.update(x, np.zeros(self.shape[0]), 0.0, 1.0)[0]
+
+    def objective(self, x: np.ndarray) -> float:
+        """½‖Fx‖² − bᵀx + λ‖x‖₁."""
+        w = self.op.matvec(np.asarray(x, dtype=np.float64))
+        return float(0.5 * (w @ w) - self.b @ x + self.lam * np.abs(x).sum())
+
+    def kkt(self, x: np.ndarray) -> float:
+        """Largest violation of the optimality conditions at x, divided by λ.
+
+        At the minimiser c = b − FᵀFx satisfies c_i = λ sgn(x_i) where x_i ≠ 0, and
+        |c_i| ≤ λ elsewhere.
+        """
+        x = real_array("x", x, shape=(self.shape[1],))
+        return float(violations(self.correlation(x), x, self.lam).max() / self.lam)
+
+    def __repr__(self) -> str:
+        return f"Problem(shape={self.shape}, lam={self.lam!r})"
+
+
+def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
+    """Violation of each optimality condition, given the correlation c.
+
+    >>> import numpy as np
+    >>> violations(np.array([1.0, -1.5, 0.2]), np.array([2.0, 0.0, 0.0]), 1.0)
+    array([0. , 0.5, 0. ])
+    """
+    return np.where(x != 0, np.abs(c - lam * np.sign(x)), np.maximum(np.abs(c) - lam, 0.0))
+
+
+def checked_squares(squares: np.ndarray) -> np.ndarray:
+    """Refuse an F whose squared column norms show that it is not finite."""
+    if not np.isfinite(squares).all():
+        raise ValueError(
+            "F contains NaN or infinity (or a column whose squared norm overflows); "
+            "remove or impute those entries"
+        )
+    return squares

@@ -1,0 +1,123 @@
+"""Every storage of F does the same arithmetic as plain NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from privasso.operators import ColumnMajor, RowMajor, Sparse, as_operator
+from privasso.operators._threads import SERIAL_BELOW, chunks
+
+# One size below the threshold for threads and two above it, with rows that do not divide by four.
+SHAPES = [(1, 1), (1, 7), (9, 1), (7, 5), (30, 61), (403, 1021), (1021, 403)]
+
+
+def memory_mapped(F, tmp_path):
+    path = tmp_path / "F.npy"
+    np.save(path, F)
+    return np.load(path, mmap_mode="r")
+
+
+STORAGES = {
+    "C": lambda F, _: np.ascontiguousarray(F),
+    "Fortran": lambda F, _: np.asfortranarray(F),
+    "float32 C": lambda F, _: np.ascontiguousarray(F, dtype=np.float32),
+    "float32 Fortran": lambda F, _: np.asfortranarray(F, dtype=np.float32),
+    "strided": lambda F, _: np.repeat(np.repeat(F, 2, axis=0), 2, axis=1)[::2, ::2],
+    "csr": lambda F, _: sp.csr_array(F),
+    "csc": lambda F, _: sp.csc_array(F),
+    "csr matrix": lambda F, _: sp.csr_matrix(F),
+    "coo": lambda F, _: sp.coo_array(F),
+    "csc float32": lambda F, _: sp.csc_array(F.astype(np.float32)),
+    "memmap": memory_mapped,
+}
+
+
+def dense(block: Any) -> np.ndarray:
+    return block.toarray() if sp.issparse(block) else block
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def F(request):
+    rng = np.random.default_rng(5)
+    # Multiples of 1/8 are exact in single precision, so every storage holds the same matrix.
+    F = np.round(8 * rng.standard_normal(request.param)) / 8
+    F[rng.uniform(size=F.shape) < 0.3] = 0.0
+    return F
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_products(F, storage, tmp_path):
+    op = as_operator(STORAGES[storage](F, tmp_path))
+    rng = np.random.default_rng(6)
+    m, n = F.shape
+    x, g, h, y = (rng.standard_normal(k) for k in (n, m, m, m))
+    x[rng.uniform(size=n) < 0.5] = 0.0
+    close = {"rtol": 1e-12, "atol": 1e-12 * (m + n)}
+    assert op.shape == (m, n)
+    np.testing.assert_allclose(op.matvec(x), F @ x, **close)
+    np.testing.assert_allclose(op.rmatvec(g), F.T @ g, **close)
+    for got, vector in zip(op.pair_rmatvec(g, h), (g, h), strict=True):
+        np.testing.assert_allclose(got, F.T @ vector, **close)
+    squares, fty = op.squares_and_rmatvec(y)
+    np.testing.assert_allclose(squares, (F**2).sum(axis=0), **close)
+    np.testing.assert_allclose(fty, F.T @ y, **close)
+    np.testing.assert_allclose(op.column_squares(), (F**2).sum(axis=0), **close)
+    np.testing.assert_allclose(op.toarray(), F, **close)
+    np.testing.assert_allclose(op.gram(), F.T @ F, **close)
+    X, G = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+    np.testing.assert_allclose(op.matmat(X), F @ X, **close)
+    np.testing.assert_allclose(op.rmatmat(G), F.T @ G, **close)
+    take = np.flatnonzero(rng.uniform(size=n) < 0.4)
+    np.testing.assert_allclose(dense(op.columns(take)), F[:, take], **close)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_update_is_one_iteration(F, storage, tmp_path):
+    op = as_operator(STORAGES[storage](F, tmp_path))
+    rng = np.random.default_rng(7)
+    m, n = F.shape
+    x, g = rng.standard_normal(n), rng.standard_normal(m)
+    expected = 0.3 * g - 0.7 * (F @ x)
+    take = np.arange(0, n, 3)
+    product, cut = op.update(x, g, 0.3, -0.7, take=take)
+    close = {"rtol": 1e-12, "atol": 1e-12 * (m + n)}
+    np.testing.assert_allclose(g, expected, **close)
+    np.testing.assert_allclose(product, F.T @ expected, **close)
+    np.testing.assert_allclose(dense(cut), F[:, take], **close)
+
+
+def test_no_copy_where_the_layout_fits(tmp_path):
+    F = np.random.default_rng(0).standard_normal((20, 30))
+    for array, kind in (
+        (F, RowMajor),
+        (np.asfortranarray(F), ColumnMajor),
+        (F.astype(np.float32), RowMajor),
+        (memory_mapped(F, tmp_path), RowMajor),
+    ):
+        op = as_operator(array)
+        assert type(op) is kind
+        assert np.shares_memory(op._F, array)
+    sparse = sp.csr_array(F)
+    op = as_operator(sparse)
+    assert isinstance(op, Sparse)
+    assert np.shares_memory(op._F.data, sparse.data)
+
+
+def test_a_fused_iteration_is_one_pass():
+    F = np.random.default_rng(0).standard_normal((40, 30))
+    row, column = as_operator(F), as_operator(np.asfortranarray(F))
+    x = np.zeros(30)
+    x[:6] = 1.0
+    row.update(x, np.zeros(40), 0.5, 0.5)
+    column.update(x, np.zeros(40), 0.5, 0.5)
+    assert row.passes == 1.0
+    assert column.passes == pytest.approx(1.0 + 6 / 30)  # plus the columns in use
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 1000, 1001])
+def test_chunks_cover_everything_once(n):
+    for size in (1, SERIAL_BELOW * 10):
+        covered = [i for lo, hi in chunks(n, size) for i in range(lo, hi)]
+        assert covered == list(range(n))

@@ -1,0 +1,83 @@
+"""The batch gives what the single solves give, and says which of its problems failed."""
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from oracles import check_ray, kkt
+
+
+def batch(law, n_rhs=12, n=300, sigma=0.05, seed=0):
+    s = pv.Model(0.5, scales=law).sample(n, rng=seed)
+    return s.F, s.y, pv.Gram(sigma).draw(s.v, rng=seed + 1, size=n_rhs)
+
+
+@pytest.mark.parametrize("law", [pv.Uniform(), pv.LogNormal()], ids=["v1", "v2"])
+@pytest.mark.parametrize("lam", [0.1, 0.3])
+def test_agrees_with_single_solves(law, lam):
+    F, y, etas = batch(law)
+    many = pv.solve_many(F, y, lam, etas)
+    for k in range(etas.shape[1]):
+        assert kkt(F, y, lam, etas[:, k], many.x[:, k]) <= 1e-8
+        single = pv.solve(F, y, lam, etas[:, k], method="cd")
+        np.testing.assert_allclose(many.x[:, k], single.x, atol=1e-8)
+    assert (many.kkt <= 1e-8).all()
+    assert (many.gap <= 1e-8).all()
+
+
+def test_path_in_lambda():
+    F, y, _ = batch(pv.Uniform())
+    lams = np.geomspace(0.02, 3.0, 9)
+    many = pv.solve_many(F, y, lams)
+    for lam, x in zip(lams, many.x.T, strict=True):
+        assert kkt(F, y, lam, np.zeros(F.shape[1]), x) <= 1e-8
+    assert np.count_nonzero(many.x[:, 0]) > np.count_nonzero(many.x[:, -1])
+
+
+def test_lambda_and_noise_together():
+    F, y, etas = batch(pv.LogNormal(), n_rhs=3)
+    lams = np.array([0.2, 0.4, 0.8])
+    many = pv.solve_many(F, y, lams, etas)
+    for k, lam in enumerate(lams):
+        assert kkt(F, y, lam, etas[:, k], many.x[:, k]) <= 1e-8
+
+
+def test_unbounded_problems_do_not_spoil_the_others():
+    F, y, etas = batch(pv.Uniform(), n_rhs=4)
+    etas[:, 2] *= 40
+    many = pv.solve_many(F, y, 0.1, etas, throw=False)
+    assert [status.name for status in many.status] == [
+        "CONVERGED",
+        "CONVERGED",
+        "UNBOUNDED",
+        "CONVERGED",
+    ]
+    check_ray(F, 0.1, etas[:, 2], many.rays[2])
+    with pytest.raises(pv.UnboundedError, match="1 of 4 problems failed; problem 2"):
+        pv.solve_many(F, y, 0.1, etas)
+
+
+def test_correlated_columns():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((100, 150)) + 3.0
+    y = rng.standard_normal(100)
+    etas = 0.1 * rng.standard_normal((150, 3))
+    many = pv.solve_many(F, y, 5.0, etas)
+    for k in range(3):
+        assert kkt(F, y, 5.0, etas[:, k], many.x[:, k]) <= 1e-8
+
+
+@pytest.mark.parametrize(
+    ("lam", "etas"),
+    [
+        ([0.1, -0.1], None),
+        ([[0.1]], None),
+        ([0.1, 0.2], np.zeros((4, 3))),
+        (0.1, np.zeros((5, 3))),
+        (0.1, np.full((4, 3), np.nan)),
+        (0.1, np.zeros(4)),
+    ],
+)
+def test_bad_input(lam, etas):
+    with pytest.raises(ValueError, match=r"lam|etas"):
+        pv.solve_many(np.ones((6, 4)), np.ones(6), lam, etas)

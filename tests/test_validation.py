@@ -1,0 +1,150 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privasso._validation import (
+    array_shape,
+    generator,
+    integer,
+    nonnegative_float,
+    positive_float,
+    real_array,
+    real_float,
+)
+
+
+class Unreadable:
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("lives on another device")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1.0, np.nan], "NaN or infinity"),
+        ([1.0, -np.inf], "NaN or infinity"),
+        ([np.inf, -np.inf], "NaN or infinity"),
+        ([1.0 + 0j], "complex"),
+        (np.array([1.0, 2.0], dtype=object), "object"),
+        ([1, None], "object"),
+        ([10**400], "object"),
+        (None, "object"),
+        (["a", "b"], "text"),
+        ([b"a"], "text"),
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), "dates"),
+        (np.array([1], dtype="timedelta64[s]"), "time differences"),
+        (np.zeros(2, dtype=[("a", float)]), "structured"),
+        ([[1.0, 2.0], [3.0]], "array of numbers"),
+        (Unreadable(), "another device"),
+        ([], "empty"),
+        (np.zeros((3, 0)), "empty"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "masked"),
+    ],
+)
+def test_real_array_refuses_with_one_clear_error(value, message):
+    with pytest.raises(ValueError, match=f"^y .*{message}"):
+        real_array("y", value)
+
+
+def test_real_array_refuses_what_overflows_in_the_conversion():
+    wide = np.array([1e300], dtype=np.longdouble) ** 2
+    if np.isinf(wide[0]):
+        pytest.skip("long double is double here")
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        real_array("y", wide)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        real_array("y", [1e300], dtype=np.float32)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_real_array_does_not_copy_a_good_array(order, dtype):
+    good = np.ones((3, 4), dtype=dtype, order=order)
+    assert real_array("F", good, ndim=2, dtype=None) is good
+
+
+def test_real_array_reads_a_memory_map_in_place(tmp_path):
+    stored = np.memmap(tmp_path / "F", dtype=np.float64, mode="w+", shape=(3, 4))
+    assert np.shares_memory(real_array("F", stored, ndim=2), stored)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.bool_, np.float16])
+def test_real_array_converts_other_numbers(dtype):
+    for wanted in (None, np.float64):
+        array = real_array("y", np.ones(3, dtype=dtype), dtype=wanted)
+        assert array.dtype == np.float64
+        assert array.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_real_array_accepts_finite_entries_whose_sum_overflows():
+    assert real_array("y", [1.7e308, 1.7e308]).size == 2
+
+
+def test_real_array_checks_the_shape():
+    F = np.ones((3, 4))
+    assert real_array("F", F, shape=(None, 4)) is F
+    with pytest.raises(ValueError, match=r"F must have shape \(any, 5\), not \(3, 4\)"):
+        real_array("F", F, shape=(None, 5))
+    with pytest.raises(ValueError, match=r"F must have shape \(3,\), not \(3, 4\)"):
+        real_array("F", F, shape=(3,))
+    with pytest.raises(ValueError, match="F must have 1 dimension, not 2"):
+        real_array("F", F, ndim=1)
+    with pytest.raises(ValueError, match="y must have 1 dimension, not 0"):
+        real_array("y", 1.0, ndim=1)
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int64(2), np.array(2.0), Fraction(2)])
+def test_real_float_reads_numbers(value):
+    number = real_float("lam", value)
+    assert type(number) is float
+    assert number == 2.0
+
+
+@pytest.mark.parametrize(
+    "value", [True, np.True_, None, "2", 2j, [2.0], np.ones(1), np.nan, np.inf, 10**400]
+)
+@pytest.mark.parametrize("check", [real_float, positive_float, nonnegative_float])
+def test_floats_refuse_what_is_no_finite_number(check, value):
+    with pytest.raises(ValueError, match=r"^lam must be"):
+        check("lam", value)
+
+
+def test_signs():
+    with pytest.raises(ValueError, match="positive"):
+        positive_float("lam", 0.0)
+    with pytest.raises(ValueError, match="zero or positive"):
+        nonnegative_float("lam", -1e-300)
+    assert str(nonnegative_float("lam", -0.0)) == "0.0"
+
+
+def test_an_error_never_prints_data():
+    with pytest.raises(ValueError, match="type list") as caught:
+        real_float("lam", [0.123456789] * 10)
+    assert "0.123" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [2.0, True, "2", None, np.array([1, 2])])
+def test_integer_refuses(value):
+    with pytest.raises(ValueError, match="n must be an integer"):
+        integer("n", value)
+
+
+def test_integer_and_shape_accept_numpy_integers():
+    assert integer("n", np.int32(3)) == 3
+    assert array_shape("size", [np.int64(2), 0]) == (2, 0)
+    with pytest.raises(ValueError, match="at least 0"):
+        array_shape("size", (2, -1))
+
+
+def test_generator():
+    existing = np.random.default_rng(1)
+    assert generator(existing) is existing
+    assert generator(7).random() == generator(7).random()
+    assert generator().random() != generator().random()
+
+
+@pytest.mark.parametrize("value", ["seed", -1, 1.5])
+def test_generator_refuses(value):
+    with pytest.raises(ValueError, match=r"^rng must be"):
+        generator(value)
