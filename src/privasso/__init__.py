@@ -15,12 +15,26 @@ from privasso.solvers import (
     solve_many,
     solve_problem,
 )
+from privasso.theory import (
+    FixedPoint,
+    FixedPointStatus,
+    QuadratureWarning,
+    critical_lambda_ratio,
+    critical_noise,
+    log_density,
+    phase_diagram,
+    privacy_loss,
+    state_evolution,
+    tradeoff,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Constant",
     "Empirical",
+    "FixedPoint",
+    "FixedPointStatus",
     "Gram",
     "Isotropic",
     "LogNormal",
@@ -29,6 +43,7 @@ __all__ = [
     "NotConvergedError",
     "PowerLaw",
     "Problem",
+    "QuadratureWarning",
     "Sample",
     "ScaleLaw",
     "Solution",
@@ -39,7 +54,14 @@ __all__ = [
     "Uniform",
     "__version__",
     "critical_lambda",
+    "critical_lambda_ratio",
+    "critical_noise",
+    "log_density",
+    "phase_diagram",
+    "privacy_loss",
     "solve",
     "solve_many",
     "solve_problem",
+    "state_evolution",
+    "tradeoff",
 ]

@@ -1,0 +1,59 @@
+"""Run the benchmarks: ``python -m bench [NAME ...] [--write]``.
+
+With ``--write``, the tables become `docs/benchmarks.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+from pathlib import Path
+
+import polars as pl
+
+NAMES = ["passes", "single", "many", "unbounded", "start_up", "theory"]
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+HEAD = """# Benchmarks
+
+Ratios measured in one run on one machine; `make bench` runs them again and
+`python -m bench --write` renews this page. Contenders take turns and the best of several runs
+counts. This run: {machine}, {cores} cores, Python {python}.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES, help=f"any of {', '.join(NAMES)}")
+    parser.add_argument("--write", action="store_true", help="renew docs/benchmarks.md")
+    arguments = parser.parse_args()
+    page = [
+        HEAD.format(
+            machine=platform.machine(), cores=os.cpu_count(), python=platform.python_version()
+        )
+    ]
+    for name in arguments.names:
+        module = importlib.import_module(f"bench.{name}")
+        table = module.run()
+        print(f"\n{module.TITLE}\n{module.NOTE}")
+        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, float_precision=3):
+            print(table)
+        page.append(f"## {module.TITLE}\n\n{module.NOTE}\n\n{markdown(table)}\n")
+    if arguments.write:
+        PAGE.write_text("\n".join(page), encoding="utf-8")
+
+
+def markdown(table: pl.DataFrame) -> str:
+    """The table in Markdown, numbers to three digits."""
+
+    def cell(value: object) -> str:
+        return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
+
+    lines = ["| " + " | ".join(table.columns) + " |", "|" + "---|" * table.width]
+    lines += ["| " + " | ".join(cell(v) for v in row) + " |" for row in table.iter_rows()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

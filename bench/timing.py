@@ -1,0 +1,37 @@
+"""Times that can be compared: the contenders take turns, and the best of each counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+
+def best_times(contenders: dict[str, Callable[[], object]], repeat: int = 3) -> dict[str, float]:
+    """Seconds of the fastest of `repeat` runs of each, interleaved; one unmeasured run first."""
+    for function in contenders.values():
+        function()
+    best = dict.fromkeys(contenders, float("inf"))
+    for _ in range(repeat):
+        for name, function in contenders.items():
+            start = time.perf_counter()
+            function()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def kkt(F: np.ndarray, b: np.ndarray, lam: float, x: np.ndarray) -> float:
+    """Largest violation of an optimality condition over λ, in plain NumPy."""
+    c = b - F.T @ (F @ x)
+    off = np.where(x != 0, np.abs(c - lam * np.sign(x)), np.maximum(np.abs(c) - lam, 0))
+    return float(off.max() / lam)
+
+
+def loosest(solve_at: Callable[[float], np.ndarray], violation: Callable[[np.ndarray], float]):
+    """The loosest tolerance at which a peer reaches KKT 1e-8, and what it reaches."""
+    for tol in 10.0 ** -np.arange(6, 16):
+        reached = violation(solve_at(float(tol)))
+        if reached <= 1e-8:
+            return float(tol), reached
+    raise RuntimeError("the peer does not reach a KKT violation of 1e-8 at any tolerance")

@@ -1,0 +1,88 @@
+"""The application: its commands, and what becomes of an error.
+
+A command file holds one function with Typer annotations; it imports what it computes with inside
+the function, so that ``--help`` stays quick. Add it to `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from privasso.cli._demo import demo
+from privasso.cli._theory import theory
+
+COMMANDS = [demo, theory]
+
+EXIT_BAD_INPUT = 2
+
+
+def build() -> typer.Typer:
+    """Return the application with all commands."""
+    app = typer.Typer(
+        name="privasso",
+        help="Private LASSO for data whose columns have very different scales.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(invoke_without_command=True)
+    def root(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    for command in COMMANDS:
+        app.command()(command)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit code, 2 for bad input with one sentence on stderr."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = build()(
+                args=None if arguments is None else list(arguments),
+                prog_name="privasso",
+                standalone_mode=False,  # errors come here instead of being printed in a box
+            )
+        except OSError as error:
+            return _complain(f"{error.filename}: {error.strerror}" if error.filename else error)
+        except ValueError as error:
+            return _complain(error)
+        except Exception as error:
+            if _is_usage_error(error) or _is_solve_error(error):
+                return _complain(_usage(error))
+            raise
+    return code if isinstance(code, int) else 0
+
+
+def _is_usage_error(error: Exception) -> bool:
+    # The base class has moved between versions of Typer; what it can do has not.
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def _is_solve_error(error: Exception) -> bool:
+    from privasso.solvers import SolveError
+
+    return isinstance(error, SolveError)
+
+
+def _usage(error: Any) -> object:
+    return error.format_message() if _is_usage_error(error) else error
+
+
+def _complain(what: object) -> int:
+    sentence = " ".join(str(what).split())
+    print(f"privasso: error: {sentence}", file=sys.stderr)
+    return EXIT_BAD_INPUT
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"privasso: warning: {message}", file=sys.stderr)

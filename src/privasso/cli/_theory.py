@@ -1,0 +1,122 @@
+"""`privasso theory`: what the private LASSO will do, predicted without data."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privasso.cli._parsing import DESIGN_HELP, SCALES_HELP, noise_design, scale_law
+
+if TYPE_CHECKING:
+    from privasso.theory import FixedPoint
+
+MEANING = {
+    "stable": "the estimator exists",
+    "unstable": "no estimator: less noise or a larger --lam is needed",
+    "infinite error": "small columns dominate and E grows with their number: pass --n-features, "
+    "or a design whose noise vanishes with the scale",
+}
+
+
+def theory(
+    lam: Annotated[float, typer.Option("--lam", help="Regularisation λ.")] = 0.2,
+    sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
+    design: Annotated[str, typer.Option("--design", help=DESIGN_HELP)] = "gram",
+    alpha: Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")] = 0.5,
+    rho: Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")] = 0.1,
+    sigma_xi: Annotated[float, typer.Option("--sigma-xi", help="Label noise.")] = 0.1,
+    scales: Annotated[str, typer.Option("--scales", help=SCALES_HELP)] = "uniform",
+    n_features: Annotated[
+        int | None,
+        typer.Option("--n-features", help="Predict for this many columns, not for the limit."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Draw trajectory and trade-off to this file (png, pdf, svg)."),
+    ] = None,
+) -> None:
+    """Predict error, sparsity, stability and average privacy at one point, without data.
+
+    Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --design power:1 --sigma 0.1`
+    """
+    from privasso.model import Model
+    from privasso.theory import critical_noise, state_evolution
+
+    model = Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
+    noise = noise_design(design, sigma)
+    fp = state_evolution(model, lam, noise, n_features=n_features)
+    edge = critical_noise(model, lam, noise, n_features=n_features)
+    if as_json:
+        print(json.dumps(_record(fp, edge), indent=2))
+    else:
+        _print_table(fp, edge)
+    if plot is not None:
+        from privasso.cli._theory_plot import draw
+
+        draw(fp, edge, n_features, plot)
+        if not as_json:
+            print(f"wrote {plot}")
+
+
+def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:
+    numbers = {
+        "E": fp.E,
+        "V": fp.V,
+        "rho_hat": fp.rho_hat,
+        "stability": fp.stability,
+        "onavekl": fp.onavekl(),
+        "onavekl_paper": fp.onavekl(kind="paper"),
+        "critical_noise": edge,
+    }
+    model = fp.model
+    asked = {
+        "alpha": model.alpha,
+        "rho": model.rho,
+        "sigma_xi": model.sigma_xi,
+        "scales": repr(model.scales),
+        "lam": fp.lam,
+        "noise": repr(fp.noise),
+    }
+    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {"status": fp.status.value, **finite, "input": asked}
+
+
+def _print_table(fp: FixedPoint, edge: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    rows = [
+        ("status", fp.status.value, MEANING[fp.status.value]),
+        ("E", _shown(fp.E), "prediction error on a new record, label noise included"),
+        ("ρ̂", _shown(fp.rho_hat), "fraction of nonzero coefficients"),
+        ("ρ̂/α", _shown(fp.stability), "stability: the estimator exists below 1"),
+        ("V", _shown(fp.V), "response of the other coefficients"),
+        ("OnAveKL", _shown(fp.onavekl()), "one record replaced, whole released vector (average)"),
+        ("  paper", _shown(fp.onavekl("paper")), "the same, coefficient by coefficient"),
+        ("critical σ", _shown(edge), "noise level at which the estimator ceases to exist"),
+    ]
+    model = fp.model
+    table = Table(
+        title=f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, "
+        f"σ_ξ = {model.sigma_xi:g}, {model.scales!r}",
+        title_justify="left",
+        title_style="",
+        show_header=False,
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    for row in rows:
+        table.add_row(*row)
+    Console(soft_wrap=True, highlight=False).print(table)
+    print("OnAveKL is an average under this model: no bound for any one person, not an ε.")
+
+
+def _shown(value: float) -> str:
+    return "—" if math.isnan(value) else f"{value:.6g}"

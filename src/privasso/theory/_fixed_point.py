@@ -1,0 +1,137 @@
+"""What state evolution predicts at one point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.model import Model
+from privasso.noise import NoiseDesign
+from privasso.theory._nodes import Nodes
+from privasso.theory._onavekl import KINDS, joint
+from privasso.theory._recursion import iterate
+
+_ROWS = 1000
+_SETTLED = 1e-10
+_CEILING = 1e12
+
+
+class FixedPointStatus(Enum):
+    """What becomes of the estimator in the limit of many columns."""
+
+    STABLE = "stable"
+    """The estimator exists; E, V and ρ̂ < α are its fixed point."""
+    UNSTABLE = "unstable"
+    """Too much noise for λ: the objective is unbounded below and there is no estimator."""
+    INFINITE_ERROR = "infinite error"
+    """Noise that does not vanish on small columns, and E[v^(γ−1)] = ∞: E grows with N."""
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """Prediction of state evolution; made by `state_evolution`.
+
+    Attributes
+    ----------
+    status : FixedPointStatus
+        Whether the estimator exists.
+    E : float
+        Prediction error E[(y − fᵀx̂)²] on a new record, label noise included; inf when there is
+        no estimator or its error grows with the number of columns.
+    V : float
+        Variance parameter of AMP, ρ̂/(α − ρ̂) at a stable point, inf beyond.
+    rho_hat : float
+        Fraction of nonzero coefficients. Without a stable point, the fraction at which the
+        recursion runs away: V then grows by the factor rho_hat/alpha ≥ 1 an iteration.
+    model, lam, noise
+        What was asked for.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> fp = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1))
+    >>> fp.status.name, round(fp.E, 6), round(fp.stability, 4)
+    ('STABLE', 0.040291, 0.2197)
+    """
+
+    status: FixedPointStatus
+    E: float
+    V: float
+    rho_hat: float
+    model: Model
+    lam: float
+    noise: NoiseDesign
+    _component_wise: float = field(repr=False)
+    _nodes: Nodes = field(repr=False)
+
+    @property
+    def stability(self) -> float:
+        """ρ̂/α: below 1 the estimator exists, and V = 1/(1/stability − 1)."""
+        return self.rho_hat / self.model.alpha
+
+    @cached_property
+    def trajectory(self) -> NDArray[np.float64]:
+        """Rows (E, V, ρ̂) of AMP's iterates x⁰ = 0, x¹, x², ..., shape (T, 3).
+
+        It ends when it settles, runs away, or after 1000 rows: near the edge of stability it is
+        slow, and for small α with a signal that is not very sparse it can alternate between two
+        values for ever, although the fixed point exists and describes the estimator: there AMP
+        does not converge, and another solver finds what is predicted. Where E is infinite there
+        are two rows, the start and the first iterate.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> fp = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1))
+        >>> fp.trajectory[0].round(4), bool(abs(fp.trajectory[-1, 0] / fp.E - 1) < 1e-6)
+        (array([0.0433, 0.    , 0.    ]), True)
+        """
+        model, nodes = self.model, self._nodes
+        infinite = self.status is FixedPointStatus.INFINITE_ERROR
+        rows = iterate(
+            model.alpha, model.rho, model.sigma_xi**2, self.lam, self.noise.mean_power,
+            nodes.v, nodes.w, nodes.profile, 2 if infinite else _ROWS, _SETTLED, _CEILING,
+        )  # fmt: skip
+        if infinite:
+            rows[1, 0] = np.inf
+        return rows
+
+    def onavekl(self, kind: str = "joint") -> float:
+        """On-average KL divergence of the released estimate when one record is replaced.
+
+        KL(p(x|D) ‖ p(x|D')), averaged over data sets D and a record of D replaced by a new one
+        of the same law. It measures how well membership can be inferred *on average*; it is
+        neither an ε nor a bound for any one person, and it holds under the model only.
+
+        Parameters
+        ----------
+        kind : {"joint", "paper"}
+            ``"joint"`` is the divergence of the whole released vector, P(1+(1+V)²)/2 + V²/(1+V).
+            ``"paper"`` is the component-wise P = α⁻²E·E[R_v/v], which adds up marginal
+            divergences and leaves out how the coefficients respond to each other; it is smaller,
+            by far where V is large.
+
+        Returns
+        -------
+        float
+            inf without noise, or where E is infinite; NaN where no estimator exists.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> fp = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1))
+        >>> round(fp.onavekl(), 4), round(fp.onavekl(kind="paper"), 4)
+        (0.3478, 0.2164)
+        """
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+        if kind == "paper":
+            return self._component_wise
+        if self.status is FixedPointStatus.INFINITE_ERROR:
+            return math.inf
+        return float(joint(self._component_wise, self.V))

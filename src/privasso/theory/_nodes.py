@@ -1,0 +1,153 @@
+"""Nodes of the average over the column scales, and what the law's lower tail does to it.
+
+A design is passed here at the level sigma = 1; what is built is kept for the next call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.noise import NoiseDesign, PowerLaw
+from privasso.scales import Constant, Empirical, ScaleLaw
+from privasso.theory._root import critical_ratio
+
+FloatArray = NDArray[np.float64]
+
+#: Nodes of the coarsest quadrature; each refinement doubles them.
+COARSEST = 32
+REFINEMENTS = 6
+#: The refinement at which a law with bounded scales changes to the rule for slow tails.
+_STUBBORN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Squared scales v with weights w, and the variances of the design there for sigma = 1."""
+
+    v: FloatArray
+    w: FloatArray
+    profile: FloatArray
+
+    def critical_ratio(self, alpha: float) -> float:
+        """λ/σ_η at the edge of stability (see `_root`), kept for the last few α."""
+        return _critical_ratio(self, alpha)
+
+
+class Tail(Enum):
+    """What small columns do to the prediction error; see `lower_tail`."""
+
+    LIGHT = "light"
+    SLOW = "slow"
+    INFINITE = "infinite"
+
+
+def columns(scales: ScaleLaw, design: NoiseDesign, n_features: int | None) -> Nodes | None:
+    """Return the finitely many columns to predict for, or None for the limit of many columns."""
+    if n_features is not None:
+        return _cached(_quantile_nodes, scales, design, n_features)
+    if isinstance(scales, (Constant, Empirical)):
+        return _cached(_law_nodes, scales, design, 1)
+    return None
+
+
+def quadrature(scales: ScaleLaw, design: NoiseDesign, level: int, tail: Tail) -> Nodes:
+    """Nodes for the limit of many columns, twice as many at each level.
+
+    What the law's own rule does not settle is a transition at very small scales, so the rule
+    for slow tails takes over. It resolves 1 − p only to 1e-16, too coarse for the upper tail of
+    an unbounded law.
+    """
+    stubborn = level >= _STUBBORN and bool(np.isfinite(scales.quantile([1.0])[0]))
+    rule = _tail_nodes if tail is Tail.SLOW or stubborn else _law_nodes
+    return _cached(rule, scales, design, COARSEST << level)
+
+
+def lower_tail(scales: ScaleLaw, design: NoiseDesign) -> Tail:
+    """Decide from moments alone whether E is finite in the limit of many columns.
+
+    Let σ_η²(v) ∝ v^γ for v → 0. A column with a small v has the threshold-to-noise ratio
+    t → λ/σ_η(v), and contributes vΣ²σ_η²·g(t) ∝ v^(γ−1) g(t) to E.
+
+    - γ > 0: t → ∞, and g(t) vanishes faster than any power of v. E is finite. Where
+      E[v^(γ−1)] = ∞ that takes effect only at very small v, and the integral needs nodes there.
+    - γ ≤ 0: g(t) stays away from zero, so E is infinite exactly when E[v^(γ−1)] is.
+
+    Raises
+    ------
+    ValueError
+        When γ < 0 and E[v^γ] = ∞: then no level of the noise has the mean power sigma².
+    """
+    return _cached(_lower_tail, scales, design)
+
+
+def _lower_tail(scales: ScaleLaw, design: NoiseDesign) -> Tail:
+    gamma = _tail_exponent(scales, design)
+    if gamma == np.inf or np.isfinite(scales.moment(gamma - 1.0)):
+        return Tail.LIGHT
+    if gamma > 0.0:
+        return Tail.SLOW
+    if gamma < 0.0 and not np.isfinite(scales.moment(gamma)):
+        raise ValueError(
+            f"the mean of v**{gamma:g} is infinite for {scales!r}, so this noise design has no "
+            "limit of many columns; pass n_features for a given number of them"
+        )
+    return Tail.INFINITE
+
+
+def _tail_exponent(scales: ScaleLaw, design: NoiseDesign) -> float:
+    """γ of σ_η² ∝ v^γ at the lower end of the law: known for a power law, else a log slope."""
+    if isinstance(design, PowerLaw):
+        return design.gamma
+    v = scales.quantile([1e-60, 1e-50]) ** 2
+    if not 0.0 < v[0] < v[1]:
+        return 0.0
+    low, high = design.log_profile(v)
+    if low == -np.inf:
+        return np.inf
+    gamma = float((high - low) / np.log(v[1] / v[0]))
+    return gamma if abs(gamma) > 1e-3 else 0.0
+
+
+def _law_nodes(scales: ScaleLaw, design: NoiseDesign, n: int) -> Nodes:
+    v, w = scales.quadrature(n)
+    return Nodes(v, w, design.variances(v, w))
+
+
+def _quantile_nodes(scales: ScaleLaw, design: NoiseDesign, n: int) -> Nodes:
+    v = scales.quantiles(n) ** 2
+    return Nodes(v, np.full(n, 1.0 / n), design.variances(v))
+
+
+def _tail_nodes(scales: ScaleLaw, design: NoiseDesign, n: int) -> Nodes:
+    # Double-exponential rule in the probability p: its nodes crowd towards p = 0 down to 1e-100,
+    # where the integrand of a slowly vanishing design still has weight.
+    t = np.linspace(-5.0, 3.0, 4 * n)
+    x = 0.5 * np.pi * np.sinh(t)
+    p = 1.0 / (1.0 + np.exp(-2.0 * x))
+    w = p / (1.0 + np.exp(2.0 * x)) * np.cosh(t)
+    v = scales.quantile(p) ** 2
+    w /= np.sum(w)
+    return Nodes(v, w, design.variances(v, w))
+
+
+def _cached(build: Any, *key: Any) -> Any:
+    try:
+        return _memory(build, *key)
+    except TypeError:  # a design of the caller's own may hold an array, which has no hash
+        return build(*key)
+
+
+@lru_cache(maxsize=128)
+def _memory(build: Any, *key: Any) -> Any:
+    return build(*key)
+
+
+@lru_cache(maxsize=512)
+def _critical_ratio(nodes: Nodes, alpha: float) -> float:
+    return critical_ratio(alpha, nodes.v, nodes.w, nodes.profile)

@@ -1,0 +1,142 @@
+"""Fixed points for arrays of (λ, σ), with the average over scales refined until it settles."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.model import Model
+from privasso.noise import NoiseDesign
+from privasso.operators._threads import n_threads
+from privasso.theory._grid import (
+    ACTIVE,
+    DIVERGENCE,
+    ERROR,
+    INFINITE,
+    N_ROWS,
+    STATUS,
+    VARIANCE,
+    agree,
+    solve_level,
+)
+from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, lower_tail, quadrature
+
+FloatArray = NDArray[np.float64]
+
+#: Two quadratures must agree to this, relative to E, V, ρ̂ and OnAveKL.
+TOLERANCE = 1e-6
+#: Points times nodes below which a second thread costs more than it saves.
+_SERIAL_BELOW = 20_000
+
+
+class QuadratureWarning(UserWarning):
+    """The average over the scales did not settle to 1e-6; the prediction is less accurate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """State evolution at many points: arrays, one entry a point."""
+
+    status: FloatArray
+    E: FloatArray
+    V: FloatArray
+    rho_hat: FloatArray
+    component_wise: FloatArray
+    nodes: Nodes
+    """Nodes of the last refinement."""
+
+
+def solve_grid(
+    model: Model,
+    lams: FloatArray,
+    sigmas: FloatArray,
+    design: NoiseDesign,
+    n_features: int | None,
+) -> Points:
+    """State evolution at the pairs (λ_k, σ_k), the level of the design being replaced by σ_k."""
+    design = design.with_sigma(1.0)
+    values = np.zeros((N_ROWS, lams.size))
+    nodes = columns(model.scales, design, n_features)
+    if nodes is not None:
+        _solve_level(values, model, lams, sigmas, nodes, warm=False)
+        return _points(values, nodes)
+
+    tail = lower_tail(model.scales, design)
+    nodes = quadrature(model.scales, design, 0, tail)
+    _solve_level(values, model, lams, sigmas, nodes, warm=False)
+    if tail is Tail.INFINITE:
+        # Only points without noise have an integral that a refinement could settle.
+        _diverge(values, model.alpha, sigmas > 0.0)
+        todo = np.flatnonzero(sigmas == 0.0)
+    else:
+        todo = np.arange(lams.size)
+    for level in range(1, REFINEMENTS + 1):
+        if todo.size == 0:
+            return _points(values, nodes)
+        nodes = quadrature(model.scales, design, level, tail)
+        before = np.ascontiguousarray(values[:, todo])
+        after = before.copy()
+        _solve_level(after, model, lams[todo], sigmas[todo], nodes, warm=True)
+        values[:, todo] = after
+        settled = np.empty(todo.size, dtype=np.bool_)
+        agree(before, after, TOLERANCE, settled)
+        todo = todo[~settled]
+    if todo.size:
+        warnings.warn(
+            f"the average over {model.scales!r} did not settle to {TOLERANCE:g} at "
+            f"{nodes.v.size} nodes; pass n_features to predict for that many columns",
+            QuadratureWarning,
+            stacklevel=3,
+        )
+    return _points(values, nodes)
+
+
+def _solve_level(
+    values: FloatArray,
+    model: Model,
+    lams: FloatArray,
+    sigmas: FloatArray,
+    nodes: Nodes,
+    *,
+    warm: bool,
+) -> None:
+    """Fill `values` on one set of nodes, on several threads if the work is worth them."""
+    ratio = nodes.critical_ratio(model.alpha)
+    n = lams.size
+
+    def run(first: int, last: int) -> None:
+        solve_level(
+            values, first, last, warm, lams, sigmas, ratio,
+            model.alpha, model.rho, model.sigma_xi**2, nodes.v, nodes.w, nodes.profile,
+        )  # fmt: skip
+
+    workers = min(n_threads(), n) if n * nodes.v.size > _SERIAL_BELOW else 1
+    if workers == 1:
+        run(0, n)
+        return
+    edges = [n * k // workers for k in range(workers + 1)]
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(run, edges[:-1], edges[1:]))
+
+
+def _diverge(values: FloatArray, alpha: float, where: NDArray[np.bool_]) -> None:
+    """Overwrite points of infinite E: every column is active then."""
+    values[STATUS, where] = INFINITE
+    values[ERROR, where] = values[DIVERGENCE, where] = np.inf
+    values[ACTIVE, where] = 1.0
+    values[VARIANCE, where] = 1.0 / (alpha - 1.0) if alpha > 1.0 else np.inf
+
+
+def _points(values: FloatArray, nodes: Nodes) -> Points:
+    return Points(
+        values[STATUS],
+        values[ERROR],
+        values[VARIANCE],
+        values[ACTIVE],
+        values[DIVERGENCE],
+        nodes,
+    )

@@ -1,0 +1,106 @@
+"""Where the estimator ceases to exist."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import SupportsIndex
+
+from privasso._validation import integer, positive_float
+from privasso.model import Model
+from privasso.noise import NoiseDesign
+from privasso.theory._nodes import REFINEMENTS, Tail, columns, lower_tail, quadrature
+from privasso.theory._points import TOLERANCE, QuadratureWarning
+from privasso.theory._state_evolution import check
+
+
+def critical_lambda_ratio(
+    model: Model, design: NoiseDesign, *, n_features: SupportsIndex | None = None
+) -> float:
+    """λ_crit/σ_η: below this ratio the private LASSO has no minimiser.
+
+    State evolution loses its fixed point by V → ∞, E → ∞ with e = E/(1+V)² finite. In that limit
+    the signal and the label noise drop out, and with A = αve + σ_η²(v), t = λ/√A what remains is
+
+        E_v[2Q(t)] = α,    E_v[A ((1+t²) 2Q(t) − 2tφ(t))/(α²v)] = e,
+
+    two equations for e and λ. They depend on λ/σ_η, α, the scale law and the shape of the
+    design alone. The same line is λ_crit = min_u ‖Fᵀu − η‖_∞ of `critical_lambda`, averaged.
+
+    Parameters
+    ----------
+    model : Model
+        Only its alpha and scales matter.
+    design : NoiseDesign
+        Only its shape matters, not its level.
+    n_features : int, optional
+        Use the N quantiles of the law as scales, instead of the limit of many columns.
+
+    Returns
+    -------
+    float
+        0 for α ≥ 1, where the minimiser always exists; inf where E is infinite at any level of
+        noise, so that λ_crit/σ_η grows with the number of columns.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> model = pv.Model(alpha=0.5, scales=pv.LogNormal(0.0, 0.5))
+    >>> round(pv.critical_lambda_ratio(model, pv.Isotropic(1.0)), 4)
+    1.1644
+    >>> round(pv.critical_lambda_ratio(model, pv.Gram(1.0)), 4)
+    0.5996
+    """
+    check(model, design)
+    design = design.with_sigma(1.0)
+    count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    nodes = columns(model.scales, design, count)
+    if nodes is not None:
+        return nodes.critical_ratio(model.alpha)
+    tail = lower_tail(model.scales, design)
+    if model.alpha >= 1.0:
+        return 0.0
+    if tail is Tail.INFINITE:
+        return math.inf
+    ratio = quadrature(model.scales, design, 0, tail).critical_ratio(model.alpha)
+    for level in range(1, REFINEMENTS + 1):
+        before = ratio
+        ratio = quadrature(model.scales, design, level, tail).critical_ratio(model.alpha)
+        if abs(ratio - before) <= TOLERANCE * ratio:
+            return ratio
+    warnings.warn(
+        f"the critical ratio over {model.scales!r} did not settle to {TOLERANCE:g}; "
+        "pass n_features to predict for that many columns",
+        QuadratureWarning,
+        stacklevel=2,
+    )
+    return ratio
+
+
+def critical_noise(
+    model: Model,
+    lam: float,
+    design: NoiseDesign,
+    *,
+    n_features: SupportsIndex | None = None,
+) -> float:
+    """Return the noise level σ_η at which the private LASSO ceases to exist, for a given λ.
+
+    It is λ divided by `critical_lambda_ratio`: inf for α ≥ 1, and 0 where any noise at all is
+    too much in the limit of many columns.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> model = pv.Model(alpha=0.5, scales=pv.LogNormal(0.0, 0.5))
+    >>> sigma = pv.critical_noise(model, 0.2, pv.Gram(1.0))
+    >>> round(sigma, 4)
+    0.3335
+    >>> pv.state_evolution(model, 0.2, pv.Gram(0.999 * sigma)).status.name
+    'STABLE'
+    >>> pv.state_evolution(model, 0.2, pv.Gram(1.001 * sigma)).status.name
+    'UNSTABLE'
+    """
+    lam = positive_float("lam", lam)
+    ratio = critical_lambda_ratio(model, design, n_features=n_features)
+    return lam / ratio if ratio > 0.0 else math.inf

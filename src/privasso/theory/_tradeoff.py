@@ -1,0 +1,127 @@
+"""State evolution over grids, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privasso._validation import integer, positive_float, real_array
+from privasso.model import Model
+from privasso.noise import NoiseDesign
+from privasso.theory._grid import INFINITE
+from privasso.theory._onavekl import joint
+from privasso.theory._points import solve_grid
+from privasso.theory._state_evolution import STATUS, check
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def tradeoff(
+    model: Model,
+    lam: float,
+    design: NoiseDesign,
+    sigmas: ArrayLike,
+    *,
+    n_features: SupportsIndex | None = None,
+) -> pl.DataFrame:
+    """Predict error and privacy at each noise level: what the noise costs and what it buys.
+
+    More noise first lowers the OnAveKL at the price of a larger E. Towards the critical level
+    both grow: there is a level beyond which noise helps neither.
+
+    Parameters
+    ----------
+    model : Model
+    lam : float
+        Regularisation λ > 0.
+    design : NoiseDesign
+        Only its shape matters; the levels are `sigmas`.
+    sigmas : array_like, shape (K,)
+        Noise levels, zero or more.
+    n_features : int, optional
+        As in `state_evolution`.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
+        onavekl, onavekl_paper``. Numbers that do not exist are null, infinite ones inf.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> table = pv.tradeoff(pv.Model(), 0.2, pv.Gram(1.0), [0.02, 0.07, 0.2, 0.4])
+    >>> table.select("sigma", "status", table["E"].round(4), table["onavekl"].round(3)).rows()
+    [(0.02, 'stable', 0.0239, 0.816), (0.07, 'stable', 0.0282, 0.291), \
+(0.2, 'stable', 0.7439, 3.371), (0.4, 'unstable', inf, None)]
+    """
+    lam = positive_float("lam", lam)
+    return _table(model, np.array([lam]), design, sigmas, n_features)
+
+
+def phase_diagram(
+    model: Model,
+    design: NoiseDesign,
+    lams: ArrayLike,
+    sigmas: ArrayLike,
+    *,
+    n_features: SupportsIndex | None = None,
+) -> pl.DataFrame:
+    """Predict every pair of regularisation and noise level; same columns as `tradeoff`.
+
+    The edge of stability is the straight line λ = `critical_lambda_ratio` · σ.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> table = pv.phase_diagram(pv.Model(), pv.Gram(1.0), [0.1, 0.2], [0.1, 0.2])
+    >>> table.select("lam", "sigma", "status").rows()
+    [(0.1, 0.1, 'stable'), (0.1, 0.2, 'unstable'), (0.2, 0.1, 'stable'), (0.2, 0.2, 'stable')]
+    """
+    lams = real_array("lams", lams, ndim=1)
+    if np.min(lams) <= 0.0:
+        raise ValueError("lams must be positive")
+    return _table(model, lams, design, sigmas, n_features)
+
+
+def _table(
+    model: Model,
+    lams: NDArray[np.float64],
+    design: NoiseDesign,
+    sigmas: ArrayLike,
+    n_features: SupportsIndex | None,
+) -> pl.DataFrame:
+    import polars as pl  # only tables need it, and it takes a while to import
+
+    check(model, design)
+    levels = real_array("sigmas", sigmas, ndim=1)
+    for level in levels:
+        design.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
+    count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    lam, sigma = (grid.ravel() for grid in np.meshgrid(lams, levels, indexing="ij"))
+    # Along a row of equal λ from little noise to much, each point is a good start for the next.
+    order = np.lexsort((sigma, lam))
+    points = solve_grid(model, lam[order], sigma[order], design, count)
+    back = np.argsort(order)
+    status = points.status[back]
+    E, V, rho_hat, paper = (
+        column[back] for column in (points.E, points.V, points.rho_hat, points.component_wise)
+    )
+    with np.errstate(invalid="ignore"):
+        exact = np.where(status == INFINITE, np.inf, joint(paper, V))
+    return pl.DataFrame(
+        {
+            "lam": lam,
+            "sigma": sigma,
+            "status": [STATUS[int(code)].value for code in status],
+            "E": E,
+            "V": V,
+            "rho_hat": rho_hat,
+            "stability": rho_hat / model.alpha,
+            "onavekl": exact,
+            "onavekl_paper": paper,
+        }
+    ).with_columns(pl.col("onavekl", "onavekl_paper").fill_nan(None))

@@ -1,0 +1,124 @@
+"""`privasso theory`: its numbers are the library's, and bad input ends in one sentence."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.cli import main
+
+
+def test_json_is_the_fixed_point(capsys):
+    options = "--scales lognormal:0,0.5 --design power:1 --sigma 0.1 --lam 0.3 --alpha 0.7"
+    options += " --rho 0.2 --sigma-xi 0.05 --json"
+    assert main(["theory", *options.split()]) == 0
+    record = json.loads(capsys.readouterr().out)
+    model = pv.Model(0.7, 0.2, 0.05, pv.LogNormal(0.0, 0.5))
+    fp = pv.state_evolution(model, 0.3, pv.PowerLaw(0.1, 1.0))
+    assert record["status"] == "stable"
+    assert record["E"] == fp.E
+    assert record["V"] == fp.V
+    assert record["rho_hat"] == fp.rho_hat
+    assert record["stability"] == fp.stability
+    assert record["onavekl"] == fp.onavekl()
+    assert record["onavekl_paper"] == fp.onavekl("paper")
+    assert record["critical_noise"] == pv.critical_noise(model, 0.3, pv.PowerLaw(1.0, 1.0))
+
+
+def test_what_is_not_finite_is_null(capsys):
+    assert main(["theory", "--design", "isotropic", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["status"], record["E"], record["onavekl"]) == ("infinite error", None, None)
+
+
+def test_table(capsys):
+    assert main(["theory", "--sigma", "0.5"]) == 0
+    out = capsys.readouterr().out
+    assert "unstable" in out
+    assert "less noise" in out
+    assert "not an ε" in out
+    assert main(["theory", "--scales", "constant:2"]) == 0
+    assert "stable" in capsys.readouterr().out
+
+
+def test_scales_from_a_file(tmp_path, capsys):
+    scales = np.random.default_rng(0).lognormal(size=50)
+    fp = pv.state_evolution(pv.Model(scales=pv.Empirical(scales)), 0.2, pv.Gram(0.1))
+    for name, delimiter in (("column.txt", "\n"), ("row.csv", ",")):
+        path = tmp_path / name
+        path.write_text(delimiter.join(repr(float(s)) for s in scales))
+        assert main(["theory", "--scales", str(path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["E"] == pytest.approx(fp.E, rel=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_plot(tmp_path, capsys, suffix):
+    path = tmp_path / f"figure.{suffix}"
+    assert main(["theory", "--plot", str(path)]) == 0
+    assert path.stat().st_size > 5000
+    assert f"wrote {path}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", ["--sigma 0.5", "--sigma 0", "--alpha 2", "--lam 50"])
+def test_plot_of_unusual_points(tmp_path, options):
+    path = tmp_path / "figure.png"
+    assert main(["theory", *options.split(), "--plot", str(path)]) == 0
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--alpha -1", "alpha must be positive"),
+        ("--alpha nan", "alpha must be finite"),
+        ("--alpha many", "--alpha"),
+        ("--rho 0", "rho must be positive"),
+        ("--rho 1.5", "must not exceed 1"),
+        ("--sigma -0.1", "sigma must be zero or positive"),
+        ("--lam 0", "lam must be positive"),
+        ("--scales uniform:1", "needs 2 numbers"),
+        ("--scales constant:0", "value must be positive"),
+        ("--scales nowhere", "neither a file"),
+        ("--design star", "none of isotropic"),
+        ("--design power", "needs 1 number"),
+        ("--n-features 0", "n_features must be at least 1"),
+        ("--plot figure.txt", ".png, .pdf or .svg"),
+        ("--plot nowhere/figure.png", "nowhere/figure.png"),
+        ("--design isotropic --plot figure.png", "nothing to plot"),
+        ("--colour red", "--colour"),
+    ],
+)
+def test_bad_input(capsys, monkeypatch, tmp_path, options, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["theory", *options.split()]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("privasso: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_file_that_holds_no_scales(capsys, tmp_path):
+    for name, content in (("text.csv", b"a,b\n"), ("binary", b"\xff\xfe\x00\x81" * 20)):
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert main(["theory", "--scales", str(path)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_unknown_command_and_help(capsys):
+    assert main(["nonsense"]) == 2
+    assert "nonsense" in capsys.readouterr().err
+    assert main([]) == 0
+    assert main(["theory", "--help"]) == 0
+    assert "Example" in capsys.readouterr().out
+
+
+def test_help_loads_neither_tables_nor_plots():
+    code = (
+        "import sys; from privasso.cli import main; main(['--help']); "
+        "sys.exit(any(name in sys.modules for name in ('polars', 'matplotlib', 'sklearn')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
