@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from celer import Lasso as CelerLasso
 from numba import float64
-from sklearn.linear_model import Lasso
 from skglm import GeneralizedLinearEstimator
 from skglm import Lasso as SkglmLasso
 from skglm.datafits import Quadratic
 from skglm.penalties import L1
 from skglm.solvers import AndersonCD
+from sklearn.linear_model import Lasso
 
 import privasso as pv
 from bench.timing import best_times, kkt, loosest

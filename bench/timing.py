@@ -9,12 +9,17 @@ import numpy as np
 
 
 def best_times(contenders: dict[str, Callable[[], object]], repeat: int = 3) -> dict[str, float]:
-    """Seconds of the fastest of `repeat` runs of each, interleaved; one unmeasured run first."""
+    """Seconds of the fastest of `repeat` runs of each, interleaved; one unmeasured run first.
+
+    A pause precedes every run: BLAS threads spin for a while after their work is done, and would
+    take a core from whoever comes next.
+    """
     for function in contenders.values():
         function()
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(repeat):
         for name, function in contenders.items():
+            time.sleep(0.1)
             start = time.perf_counter()
             function()
             best[name] = min(best[name], time.perf_counter() - start)

@@ -8,7 +8,9 @@ import privasso as pv
 from bench.timing import best_times
 
 TITLE = "An unbounded problem at M = 2500, N = 5000, proved by a ray"
-NOTE = "Bounded: the same data at twice the critical λ of state evolution. Target: at most 20 times."
+NOTE = (
+    "Bounded: the same data at twice the critical λ of state evolution. Target: at most 20 times."
+)
 
 
 def run() -> pl.DataFrame:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privasso.cli._style import BLUE, GREEN, GREY, ORANGE, plain_ticks, save
 from privasso.theory import FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint
-
-# Okabe and Ito's colours, which all readers can tell apart.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 
 
 def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> None:
@@ -26,11 +24,9 @@ def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> Non
             "there is nothing to plot: the error is infinite in the limit of many columns; "
             "pass --n-features"
         )
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     _trajectory(left, fp)
     _tradeoff(right, fp, edge, n_features)
@@ -41,7 +37,7 @@ def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> Non
         f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, {model.scales!r}",
         fontsize=10,
     )
-    figure.savefig(path, dpi=150)
+    save(figure, path)
 
 
 def _trajectory(axes: Any, fp: FixedPoint) -> None:
@@ -68,7 +64,7 @@ def _trajectory(axes: Any, fp: FixedPoint) -> None:
             axes.axhline(fixed, color=colour, linewidth=0.6, linestyle=":")
     axes.set_yscale("log")
     if fp.status is FixedPointStatus.STABLE:  # the other runs over many decades
-        _plain_ticks(axes.yaxis)
+        plain_ticks(axes.yaxis)
     axes.set_xlim(-0.3, steps[-1] * 1.12 + 0.2)
     axes.set_xlabel("iteration of AMP")
     axes.set_title(f"Predicted trajectory ({fp.status.value})", fontsize=10, loc="left")
@@ -116,17 +112,8 @@ def _tradeoff(axes: Any, fp: FixedPoint, edge: float, n_features: int | None) ->
     axes.set_yscale("log")
     low, high = axes.get_xlim()
     axes.set_xlim(low * (low / high) ** 0.35, high)  # room for the labels on the left
-    _plain_ticks(axes.xaxis)
-    _plain_ticks(axes.yaxis)
-
-
-def _plain_ticks(axis: Any) -> None:
-    """Ticks at 1, 2, 5 times a power of ten, written out: 0.05 instead of 5 × 10⁻²."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
 
 
 def _label(axes: Any, x: Any, y: Any, text: str, colour: str, side: str) -> None:

@@ -15,9 +15,14 @@ from numba import njit
 from privasso.operators import Operator
 from privasso.operators._threads import chunks, run
 
-#: A column leaves once an iteration changes less than this part of its support.
-SETTLED_TURNOVER = 0.02
-_MAX_ITER = 25
+#: A column leaves once an iteration changes less than this part of its support and moves its
+#: coefficients by less than this, relatively: one more iteration costs a column far less than
+#: the factorisation that a wrong support would.
+SETTLED_TURNOVER = 0.002
+SETTLED_CHANGE = 5e-4
+_MAX_ITER = 40
+#: V = s_θ beyond which a problem is left to the single solve: close to critical, or unbounded.
+_LOST_V = 20.0
 #: After this many iterations, columns of F that are nowhere near any threshold are set aside.
 _SCREEN_AFTER = 3
 _SCREEN_BELOW = 0.5
@@ -25,20 +30,21 @@ _SCREEN_BELOW = 0.5
 
 @dataclass
 class BatchStart:
-    """For each right-hand side: an approximate x, the field u/λ, and whether AMP settled."""
+    """For each right-hand side: an approximate x, the field u/λ, and whether AMP held on to it."""
 
     x: np.ndarray
     field: np.ndarray
-    settled: np.ndarray
+    promising: np.ndarray
     n_iter: np.ndarray
 
 
 @njit(nogil=True, cache=True)
-def threshold(U, B, X, squares, s, lam, lo, hi, active, flips, strongest):  # pragma: no cover
+def threshold(U, B, X, squares, s, lam, lo, hi, counts, sizes, strongest):  # pragma: no cover
     """Rows lo..hi of one thresholding step: U becomes the field, X the new iterate.
 
-    `active` and `flips` count, for each right-hand side, the coefficients away from zero and
-    those that changed sides; `strongest` keeps the largest |u|/λ of each row.
+    For each right-hand side, `counts` holds the coefficients away from zero and those that changed
+    sides, `sizes` the squared lengths of x and of its step in units of Fx; `strongest` keeps the
+    largest |u|/λ of each row.
     """
     n_rhs = U.shape[1]
     for i in range(lo, hi):
@@ -54,9 +60,12 @@ def threshold(U, B, X, squares, s, lam, lo, hi, active, flips, strongest):  # pr
                 elif u < -lam[k]:
                     new = (u + lam[k]) / scale
             if new != 0.0:
-                active[k] += 1
+                counts[0, k] += 1
             if (new != 0.0) != (X[i, k] != 0.0):
-                flips[k] += 1
+                counts[1, k] += 1
+            step = new - X[i, k]
+            sizes[0, k] += q * new * new
+            sizes[1, k] += q * step * step
             U[i, k] = u
             X[i, k] = new
             top = max(top, abs(u) / lam[k])
@@ -83,17 +92,17 @@ def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray)
             G *= s * inverse
             G -= (F @ X) * inverse
             U = F.T @ G
-        active, flips, strongest = _threshold(U, b, X, sq, s, lam32)
+        (active, flips), (length, step), strongest = _threshold(U, b, X, sq, s, lam32)
         s = ((1.0 + s) * active / m).astype(np.float32)
         done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)
-        done |= ~np.isfinite(s) | (s > 20.0)
-        if iteration == 0:
-            done[:] = False
+        done &= step <= SETTLED_CHANGE**2 * length
+        lost = ~np.isfinite(s) | (s > _LOST_V)
+        done = (done & (iteration > 0)) | lost | (iteration == _MAX_ITER - 1)
         if done.any():
             columns = rhs[done]
             out.x[np.ix_(rows, columns)] = X[:, done]
             out.field[np.ix_(rows, columns)] = U[:, done] / lam32[done]
-            out.settled[columns] = np.isfinite(s[done]) & (s[done] <= 20.0)
+            out.promising[columns] = ~lost[done]
             out.n_iter[columns] = iteration
             keep = ~done
             rhs, s, lam32 = rhs[keep], s[keep], lam32[keep]
@@ -117,15 +126,15 @@ def _threshold(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n, n_rhs = U.shape
     pieces = chunks(n, U.size, align=1)
-    active = np.zeros((len(pieces), n_rhs), dtype=np.int64)
-    flips = np.zeros_like(active)
+    counts = np.zeros((len(pieces), 2, n_rhs), dtype=np.int64)
+    sizes = np.zeros((len(pieces), 2, n_rhs))
     strongest = np.empty(n, np.float32)
 
     def task(piece: int):
         lo, hi = pieces[piece]
         return lambda: threshold(
-            U, B, X, squares, s, lam, lo, hi, active[piece], flips[piece], strongest
+            U, B, X, squares, s, lam, lo, hi, counts[piece], sizes[piece], strongest
         )
 
     run([task(piece) for piece in range(len(pieces))])
-    return active.sum(axis=0), flips.sum(axis=0), strongest
+    return counts.sum(axis=0), sizes.sum(axis=0), strongest

@@ -84,9 +84,13 @@ def iterate(
     steps: list[Step] = []
     next_look = SUSPICIOUS_V
     smallest, growing = np.inf, 0
+    previous_v = 0.0
     for iteration in range(1, max_iter + 1):
         settled = state.turnover <= SETTLED_TURNOVER and state.change <= SETTLED_CHANGE
-        ready = hand_over and (settled or iteration > PATIENCE)
+        # While V is large and still grows, the iterates may be on their way along a ray.
+        rising = m < n and state.s_theta > max(SUSPICIOUS_V, 1.01 * previous_v)
+        ready = hand_over and not rising and (settled or iteration > PATIENCE)
+        previous_v = state.s_theta
         candidates = candidate_columns(problem, state) if ready else None
         state = algorithm.step(problem, state, candidates)
         steps.append(Step("amp", state.n_active, state.change, state.s_theta))

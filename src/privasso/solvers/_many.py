@@ -168,7 +168,7 @@ class _Batch:
         gram = self.op.gram()
         gram /= self.norms
         gram /= self.norms[:, None]
-        open_ = todo[start.settled]
+        open_ = todo[start.promising]
         candidates = {
             k: np.flatnonzero(np.abs(start.field[:, k]) > _CANDIDATE) for k in open_.tolist()
         }
