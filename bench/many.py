@@ -67,8 +67,7 @@ def _case(law: str, lam: float, sigma: float) -> dict[str, object]:
         {
             "privasso": lambda: pv.solve_many(s.F, s.y, lam, etas),
             "scikit-learn": lambda: [one(k, tol) for k in range(32)],
-        },
-        repeat=3,
+        }
     )
     loop = gram_time + times["scikit-learn"] * N_RHS / 32
     many = pv.solve_many(s.F, s.y, lam, etas)

@@ -25,7 +25,8 @@ def run() -> pl.DataFrame:
                 "fused": lambda op=op, x=x, buffer=buffer: op.update(x, buffer, 0.5, 1e-3),
                 "blas": lambda F=F, x=x, g=g: (F @ x, F.T @ g),
             },
-            repeat=9,
+            repeat=7,
+            rounds=3,
         )
         rows.append(
             {

@@ -8,21 +8,23 @@ from collections.abc import Callable
 import numpy as np
 
 
-def best_times(contenders: dict[str, Callable[[], object]], repeat: int = 3) -> dict[str, float]:
-    """Seconds of the fastest of `repeat` runs of each, interleaved; one unmeasured run first.
+def best_times(
+    contenders: dict[str, Callable[[], object]], repeat: int = 2, rounds: int = 2
+) -> dict[str, float]:
+    """Seconds of the fastest run of each: in every round, each has its turn of `repeat` runs.
 
-    A pause precedes every run: BLAS threads spin for a while after their work is done, and would
-    take a core from whoever comes next.
+    A pause and an unmeasured run open a turn: the threads of BLAS spin for a while after their
+    work is done, and would take a core from whoever comes next.
     """
-    for function in contenders.values():
-        function()
     best = dict.fromkeys(contenders, float("inf"))
-    for _ in range(repeat):
+    for _ in range(rounds):
         for name, function in contenders.items():
             time.sleep(0.1)
-            start = time.perf_counter()
             function()
-            best[name] = min(best[name], time.perf_counter() - start)
+            for _ in range(repeat):
+                start = time.perf_counter()
+                function()
+                best[name] = min(best[name], time.perf_counter() - start)
     return best
 
 

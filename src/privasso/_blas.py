@@ -1,19 +1,26 @@
-"""How many threads BLAS may use for one piece of work.
+"""How many threads BLAS may use, and how to use several without its own.
 
-A parallel BLAS call on a small matrix costs more in waiting for its threads than it gains, and
-far more when something else runs on the machine: its threads spin for one another.
+After a parallel call the threads of BLAS spin for tens of milliseconds, waiting for the next
+one. Whatever runs then shares a core with them: our own passes over F take twice as long, and on
+a machine that is busy already, small parallel calls wait for one another for ever. So BLAS runs
+on one thread except for the largest jobs, and products that split well are split over our own
+threads, which sleep when they are done.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from contextlib import AbstractContextManager
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from privasso._threads import n_threads, run
+
 #: Floating-point operations below which one thread is the better choice.
-SERIAL_BELOW = 5e8
+SERIAL_BELOW = 2e9
 
 
 @cache
@@ -28,4 +35,58 @@ def one_thread() -> AbstractContextManager[Any]:
 
 def threads_for(flops: float) -> AbstractContextManager[Any]:
     """A context in which BLAS uses as many threads as a job of this size deserves."""
-    return one_thread() if flops < SERIAL_BELOW else nullcontext()
+    limits = 1 if flops < SERIAL_BELOW else n_threads()
+    return _controller().limit(limits=limits, user_api="blas")
+
+
+def product(A: Any, B: np.ndarray) -> np.ndarray:
+    """``A @ B``, each of our threads taking a share of the columns of B.
+
+    >>> product(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    n = B.shape[1]
+    parts = min(n, n_threads()) if A.shape[0] * float(A.shape[1]) * n > 1e7 else 1
+    edges = [n * k // parts for k in range(parts + 1)]
+    out = np.empty((A.shape[0], n), dtype=np.result_type(A.dtype, B.dtype))
+
+    def fill(lo: int, hi: int) -> None:
+        out[:, lo:hi] = A @ B[:, lo:hi]
+
+    with one_thread():
+        run([partial(fill, lo, hi) for lo, hi in pairwise(edges)])
+    return out
+
+
+def gram_matrix(A: np.ndarray) -> np.ndarray:
+    """``A.T @ A``, block by block over our own threads.
+
+    >>> A = np.arange(6.0).reshape(3, 2)
+    >>> gram_matrix(A)
+    array([[20., 26.],
+           [26., 35.]])
+    """
+    m, n = A.shape
+    parts = 1 if m * float(n) * n < 2e7 else n_threads()
+    edges = [n * k // parts for k in range(parts + 1)]
+    groups = [slice(lo, hi) for lo, hi in pairwise(edges)]
+    out = np.empty((n, n))
+
+    def fill(pairs: list[tuple[slice, slice]]) -> None:
+        for i, j in pairs:
+            out[i, j] = A[:, i].T @ A[:, j]  # on the diagonal NumPy uses the symmetric product
+            if i != j:
+                out[j, i] = out[i, j].T
+
+    # A block off the diagonal costs two on it: the heavy ones are dealt out first.
+    loads: list[list[tuple[slice, slice]]] = [[] for _ in range(parts)]
+    weight = [0] * parts
+    pairs = [(i, j) for k, i in enumerate(groups) for j in groups[k:]]
+    for i, j in sorted(pairs, key=lambda pair: pair[0] == pair[1]):
+        lightest = weight.index(min(weight))
+        loads[lightest].append((i, j))
+        weight[lightest] += 1 if i == j else 2
+    with one_thread():
+        run([partial(fill, load) for load in loads])
+    return out

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from privasso._threads import SERIAL_BELOW, chunks
 from privasso.operators import ColumnMajor, RowMajor, Sparse, as_operator
-from privasso.operators._threads import SERIAL_BELOW, chunks
 
 # One size below the threshold for threads and two above it, with rows that do not divide by four.
 SHAPES = [(1, 1), (1, 7), (9, 1), (7, 5), (30, 61), (403, 1021), (1021, 403)]

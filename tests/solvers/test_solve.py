@@ -137,6 +137,15 @@ def test_unbounded_error_says_what_to_do():
     assert 0.1 < needed <= pv.critical_lambda(s.F, eta) * (1 + 1e-6)
 
 
+def test_passes_are_those_of_one_solve():
+    F, y, lam, eta = paper_like()
+    problem = pv.Problem.from_labels(F, y, lam, eta)
+    first, second = (pv.solve_problem(problem).n_passes for _ in range(2))
+    assert first == pytest.approx(second)
+    assert pv.solve(F, y, lam, eta).n_passes == pytest.approx(first + 1)
+    assert first < 12
+
+
 def test_zero_column_is_recognised_in_one_pass():
     F = np.column_stack([np.zeros(5), np.ones(5)])
     sol = pv.solve(F, np.ones(5), 0.1, [0.5, 0.0], throw=False)

@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from privasso._blas import gram_matrix, product
+from privasso._threads import chunks, run
 from privasso.operators import _kernels as kernels
 from privasso.operators._operator import Operator
-from privasso.operators._threads import chunks, run
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -23,11 +24,11 @@ class _Dense(Operator):
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         self.passes += 1
-        return self._F @ X
+        return product(self._F, X)
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
         self.passes += 1
-        return self._F.T @ G
+        return product(self._F.T, G)
 
     def single(self) -> np.ndarray:
         self.passes += 1
@@ -35,8 +36,7 @@ class _Dense(Operator):
 
     def gram(self) -> np.ndarray:
         self.passes += 1
-        F = self._F.astype(np.float64, copy=False)
-        return F.T @ F
+        return gram_matrix(self._F.astype(np.float64, copy=False))
 
     def toarray(self) -> np.ndarray:
         self.passes += 1

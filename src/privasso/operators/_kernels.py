@@ -96,19 +96,26 @@ def rows_update(F, lo, hi, x, g, beta, gamma, acc, take, taken):  # pragma: no c
 def rows_squares_and_product(F, lo, hi, y, acc, squares):  # pragma: no cover
     """``acc += F.T @ y`` and ``squares += sum of F**2`` by column, over rows lo..hi."""
     n = F.shape[1]
-    for i in range(lo, hi - 1, 2):
+    end = lo + (hi - lo) // 4 * 4
+    for i in range(lo, end, 4):
         a = F[i]
         b = F[i + 1]
+        c = F[i + 2]
+        d = F[i + 3]
         ya = y[i]
         yb = y[i + 1]
+        yc = y[i + 2]
+        yd = y[i + 3]
         for j in range(n):
-            p = a[j] * 1.0
+            p = a[j] * 1.0  # products in double, also of single-precision elements
             q = b[j] * 1.0
-            acc[j] += p * ya + q * yb
-            squares[j] += p * p + q * q
-    if (hi - lo) % 2:
-        a = F[hi - 1]
-        ya = y[hi - 1]
+            r = c[j] * 1.0
+            s = d[j] * 1.0
+            acc[j] += p * ya + q * yb + r * yc + s * yd
+            squares[j] += p * p + q * q + r * r + s * s
+    for i in range(end, hi):
+        a = F[i]
+        ya = y[i]
         for j in range(n):
             p = a[j] * 1.0
             acc[j] += p * ya
@@ -119,20 +126,27 @@ def rows_squares_and_product(F, lo, hi, y, acc, squares):  # pragma: no cover
 def rows_pair_product(F, lo, hi, g, h, acc_g, acc_h):  # pragma: no cover
     """``acc_g += F.T @ g`` and ``acc_h += F.T @ h`` over rows lo..hi."""
     n = F.shape[1]
-    for i in range(lo, hi - 1, 2):
+    end = lo + (hi - lo) // 4 * 4
+    for i in range(lo, end, 4):
         a = F[i]
         b = F[i + 1]
+        c = F[i + 2]
+        d = F[i + 3]
         ga = g[i]
         gb = g[i + 1]
+        gc = g[i + 2]
+        gd = g[i + 3]
         ha = h[i]
         hb = h[i + 1]
+        hc = h[i + 2]
+        hd = h[i + 3]
         for j in range(n):
-            acc_g[j] += a[j] * ga + b[j] * gb
-            acc_h[j] += a[j] * ha + b[j] * hb
-    if (hi - lo) % 2:
-        a = F[hi - 1]
-        ga = g[hi - 1]
-        ha = h[hi - 1]
+            acc_g[j] += a[j] * ga + b[j] * gb + c[j] * gc + d[j] * gd
+            acc_h[j] += a[j] * ha + b[j] * hb + c[j] * hc + d[j] * hd
+    for i in range(end, hi):
+        a = F[i]
+        ga = g[i]
+        ha = h[i]
         for j in range(n):
             acc_g[j] += a[j] * ga
             acc_h[j] += a[j] * ha

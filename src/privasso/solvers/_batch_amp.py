@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from privasso._blas import product
+from privasso._threads import chunks, run
 from privasso.operators import Operator
-from privasso.operators._threads import chunks, run
 
 #: A column leaves once an iteration changes less than this part of its support and moves its
 #: coefficients by less than this, relatively: one more iteration costs a column far less than
@@ -90,8 +91,8 @@ def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray)
         else:
             inverse = 1.0 / (1.0 + s)
             G *= s * inverse
-            G -= (F @ X) * inverse
-            U = F.T @ G
+            G -= product(F, X) * inverse
+            U = product(F.T, G)
         (active, flips), (length, step), strongest = _threshold(U, b, X, sq, s, lam32)
         s = ((1.0 + s) * active / m).astype(np.float32)
         done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)

@@ -25,7 +25,7 @@ from privasso.solvers._amp import AmpState
 from privasso.solvers._solution import Step
 
 #: Hand over to the working set once an iteration changes less than this part of the support,
-SETTLED_TURNOVER = 0.05
+SETTLED_TURNOVER = 0.1
 #: and moves the coefficients by less than this, relative to their size.
 SETTLED_CHANGE = 0.2
 #: Hand over after this many iterations in any case: what moves then is flicker.
@@ -122,7 +122,7 @@ def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
 
     How close is judged by how much the field still moves.
     """
-    margin = min(0.5, max(0.1, 2.0 * state.change))
+    margin = min(0.5, max(0.05, 2.0 * state.change))
     index = np.flatnonzero((np.abs(state.u) > (1.0 - margin) * problem.lam) | (state.x != 0))
     most = 2 * problem.shape[0]  # a support cannot exceed M; far more candidates only cost
     if index.size > most:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._threads import n_threads, run
 from privasso._validation import positive_float, real_array
 from privasso.operators import Operator, as_operator
-from privasso.operators._threads import n_threads, run
 from privasso.problem import Problem, certify
 from privasso.problem._problem import checked_squares
 from privasso.solvers._batch_amp import batch_amp

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from privasso._blas import one_thread
 from privasso._validation import integer, positive_float, real_array, real_float
+from privasso.operators import as_operator
 from privasso.problem import (
     LP_LIMIT,
     Certificate,
@@ -93,8 +96,10 @@ def solve(
     >>> sol.status.name, bool(np.abs(s.F @ sol.ray).max() < 1e-9)
     ('UNBOUNDED', True)
     """
-    problem = Problem.from_labels(F, y, lam, eta)
     options = _checked(method, tol, max_iter, damping)
+    op = as_operator(F)
+    already = op.passes
+    problem = Problem.from_labels(op, y, lam, eta)
     if method == "amp-paper":
         m, n = problem.shape
         labels = real_array("y", y, shape=(m,))
@@ -102,8 +107,9 @@ def solve(
         paper = AmpPaper(labels, noise, rng=rng, damping=options["damping"])
         solution = _amp_paper(problem, paper, tol=tol, max_iter=max_iter, callback=callback)
     else:
-        solution = _solve(problem, method=method, polish=polish, callback=callback, **options)
-    return raise_on_failure(solution) if throw else solution
+        with one_thread():
+            solution = _solve(problem, method=method, polish=polish, callback=callback, **options)
+    return _delivered(solution, already, throw)
 
 
 def solve_problem(
@@ -132,7 +138,15 @@ def solve_problem(
             "method 'amp-paper' needs y and eta, not only b = F.T @ y - eta; "
             "call solve(F, y, lam, eta, method='amp-paper')"
         )
-    solution = _solve(problem, method=method, polish=polish, callback=callback, **options)
+    already = problem.op.passes
+    with one_thread():
+        solution = _solve(problem, method=method, polish=polish, callback=callback, **options)
+    return _delivered(solution, already, throw)
+
+
+def _delivered(solution: Solution, already: float, throw: bool) -> Solution:
+    """The solution with the passes of this solve alone; raised as an error if it is a failure."""
+    solution = replace(solution, n_passes=solution.n_passes - already)
     return raise_on_failure(solution) if throw else solution
 
 

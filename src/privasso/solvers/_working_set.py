@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._blas import threads_for
-from privasso.operators import Block
+from privasso._blas import gram_matrix, threads_for
+from privasso.operators import Block, RowMajor
 from privasso.problem import Certificate, Problem, certify, ray_from, violations
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
@@ -40,8 +40,7 @@ class WorkingSet:
             return
         if block is None:
             block = self._problem.op.columns(index)
-        with threads_for(self._problem.shape[0] * float(index.size) ** 2):
-            self._extend_gram(index, block)
+        self._extend_gram(index, block)
         self.index = np.concatenate([self.index, index])
         self.norms = self._problem.norms[self.index]
         self.z = np.concatenate([self.z, x * self._problem.norms[index]])
@@ -61,7 +60,8 @@ class WorkingSet:
             gram[start:stop, old:] = cross
             gram[old:, start:stop] = cross.T
             start = stop
-        own = _dense(block.T @ block) / norms
+        own = _dense(block.T @ block) if sp.issparse(block) else gram_matrix(block)
+        own /= norms
         own /= norms[:, None]
         gram[old:, old:] = own
         self.gram = gram
@@ -104,7 +104,7 @@ class WorkingSet:
         start = 0
         for block in self._blocks:
             stop = start + block.shape[1]
-            w += block @ x[start:stop]
+            w += _times(block, x[start:stop])
             start = stop
         self._problem.op.passes += self.index.size / self._problem.shape[1]
         return w
@@ -126,6 +126,13 @@ class WorkingSet:
         x = np.zeros(self._problem.shape[1])
         x[self.index] = values / self.norms
         return x
+
+
+def _times(block: Block, x: np.ndarray) -> np.ndarray:
+    """Block @ x on our own threads where the layout has a kernel for it."""
+    if isinstance(block, np.ndarray) and block.flags.c_contiguous:
+        return RowMajor(block).matvec(np.ascontiguousarray(x))
+    return block @ x
 
 
 def _dense(product: Block) -> np.ndarray:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privasso._threads import n_threads, run
 from privasso.model import Model
 from privasso.noise import NoiseDesign
-from privasso.operators._threads import n_threads
 from privasso.theory._grid import (
     ACTIVE,
     DIVERGENCE,
@@ -108,19 +109,15 @@ def _solve_level(
     ratio = nodes.critical_ratio(model.alpha)
     n = lams.size
 
-    def run(first: int, last: int) -> None:
+    def solve(first: int, last: int) -> None:
         solve_level(
             values, first, last, warm, lams, sigmas, ratio,
             model.alpha, model.rho, model.sigma_xi**2, nodes.v, nodes.w, nodes.profile,
         )  # fmt: skip
 
     workers = min(n_threads(), n) if n * nodes.v.size > _SERIAL_BELOW else 1
-    if workers == 1:
-        run(0, n)
-        return
     edges = [n * k // workers for k in range(workers + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(run, edges[:-1], edges[1:]))
+    run([partial(solve, first, last) for first, last in pairwise(edges)])
 
 
 def _diverge(values: FloatArray, alpha: float, where: NDArray[np.bool_]) -> None:

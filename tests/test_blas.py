@@ -1,0 +1,53 @@
+"""Products split over threads are the products of BLAS, whatever the split."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from privasso._blas import SERIAL_BELOW, gram_matrix, one_thread, product, threads_for
+from privasso._threads import run
+
+
+def blas_threads():
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (50, 7), (400, 301)])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
+def test_gram_matrix(shape, order, threads, monkeypatch):
+    monkeypatch.setattr("privasso._blas.n_threads", lambda: int(threads))
+    A = np.asarray(np.random.default_rng(0).standard_normal(shape), order=order)
+    np.testing.assert_allclose(gram_matrix(A), A.T @ A, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(gram_matrix(A), gram_matrix(A).T)
+
+
+@pytest.mark.parametrize("n_rhs", [1, 2, 37])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_product(n_rhs, dtype, monkeypatch):
+    monkeypatch.setattr("privasso._blas.n_threads", lambda: 3)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((900, 700)).astype(dtype)
+    B = rng.standard_normal((700, n_rhs)).astype(dtype)
+    out = product(A, B)
+    assert out.dtype == dtype
+    np.testing.assert_allclose(out, A @ B, rtol=1e-3 if dtype == np.float32 else 1e-11, atol=1e-3)
+
+
+def test_contexts_limit_and_restore():
+    before = blas_threads()
+    with one_thread():
+        assert blas_threads() == 1
+        with threads_for(SERIAL_BELOW / 2):
+            assert blas_threads() == 1
+    assert blas_threads() == before
+
+
+def test_an_error_in_a_task_is_raised():
+    def fail():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run([fail, lambda: None])
+    with pytest.raises(ZeroDivisionError):
+        run([lambda: None, fail])
