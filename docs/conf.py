@@ -14,6 +14,7 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
 autodoc_typehints = "none"  # the numpy-style sections already state the types
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # else a dataclass field is described twice

@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 from privasso._threads import n_threads, run
 
 #: Floating-point operations below which one thread is the better choice.
-SERIAL_BELOW = 2e9
+SERIAL_BELOW = 1e10
 
 
 @cache

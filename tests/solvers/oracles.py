@@ -79,3 +79,17 @@ def correlated_problem(rng, n_features=None):
     lam = 0.1 * float(np.abs(F.T @ y).max())
     eta = 0.2 * lam * rng.standard_normal(n) * np.minimum(1.0, scales)
     return F, y, lam, eta
+
+
+def check_both_sides_of_critical(rng, kind, n_features):
+    """A ray at 0.9 times the critical lambda of the linear programme, a minimiser at 1.1 times."""
+    law = list(LAWS.values())[kind % 2]
+    design = list(DESIGNS.values())[kind // 2 % 2]
+    s = pv.Model(rng.uniform(0.3, 0.9), scales=law).sample(n_features, rng=rng)
+    eta = design(0.3).draw(s.v, rng=rng)
+    critical = pv.critical_lambda(s.F, eta)
+    below = pv.solve(s.F, s.y, 0.9 * critical, eta, throw=False)
+    assert below.status is pv.Status.UNBOUNDED
+    check_ray(s.F, 0.9 * critical, eta, below.ray)
+    above = pv.solve(s.F, s.y, 1.1 * critical, eta)
+    check_solution(s.F, s.y, 1.1 * critical, eta, above)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from oracles import check_ray, check_solution, correlated_problem, kkt, stable_problem
+from oracles import (
+    check_both_sides_of_critical,
+    check_ray,
+    check_solution,
+    correlated_problem,
+    kkt,
+    stable_problem,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -47,15 +54,7 @@ def test_correlated_ill_scaled_problems(seed):
 @pytest.mark.parametrize("seed", range(50))
 def test_both_sides_of_the_critical_lambda(seed):
     rng = np.random.default_rng(2000 + seed)
-    law = [pv.Uniform(), pv.LogNormal()][seed % 2]
-    design = [pv.Isotropic, pv.Gram][seed // 2 % 2]
-    s = pv.Model(rng.uniform(0.3, 0.9), scales=law).sample(int(rng.integers(100, 400)), rng=rng)
-    eta = design(0.3).draw(s.v, rng=rng)
-    critical = pv.critical_lambda(s.F, eta)
-    below = pv.solve(s.F, s.y, 0.9 * critical, eta, throw=False)
-    assert below.status is pv.Status.UNBOUNDED
-    check_ray(s.F, 0.9 * critical, eta, below.ray)
-    check_solution(s.F, s.y, 1.1 * critical, eta, pv.solve(s.F, s.y, 1.1 * critical, eta))
+    check_both_sides_of_critical(rng, seed, int(rng.integers(100, 400)))
 
 
 def test_an_unbounded_problem_is_recognised_quickly():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import privasso as pv
 from oracles import (
+    check_both_sides_of_critical,
     check_ray,
     check_solution,
     correlated_problem,
@@ -111,18 +112,7 @@ def test_random_correlated_problems(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_both_sides_of_the_critical_lambda(seed):
-    rng = np.random.default_rng(200 + seed)
-    law = [pv.Uniform(), pv.LogNormal()][seed % 2]
-    design = [pv.Isotropic, pv.Gram][seed // 2 % 2]
-    s = pv.Model(rng.uniform(0.3, 0.9), scales=law).sample(150, rng=rng)
-    eta = design(0.3).draw(s.v, rng=rng)
-    critical = pv.critical_lambda(s.F, eta)
-    below = pv.solve(s.F, s.y, 0.9 * critical, eta, throw=False)
-    assert below.status is pv.Status.UNBOUNDED
-    assert below.ray is not None
-    check_ray(s.F, 0.9 * critical, eta, below.ray)
-    above = pv.solve(s.F, s.y, 1.1 * critical, eta)
-    check_solution(s.F, s.y, 1.1 * critical, eta, above)
+    check_both_sides_of_critical(np.random.default_rng(200 + seed), seed, 150)
 
 
 def test_unbounded_error_says_what_to_do():

@@ -70,6 +70,9 @@ class RowMajor(_Dense):
         self.passes += 1
         return out
 
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        return self.update(np.zeros(self.shape[1]), g.copy(), 1.0, 0.0)[0]
+
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = self._reduce_rows(kernels.rows_pair_product, 2, g, h)
         return out[0], out[1]
@@ -140,20 +143,10 @@ class ColumnMajor(_Dense):
         self._over_columns(kernels.columns_squares_and_product, y, out[0], out[1])
         return out[1], out[0]
 
-    def update(
-        self,
-        x: np.ndarray,
-        g: np.ndarray,
-        beta: float,
-        gamma: float,
-        take: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        g *= beta
-        if gamma != 0.0:
-            g += gamma * self.matvec(x)
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
         out = np.empty(self.shape[1])
         self._over_columns(kernels.columns_dot, g, out)
-        return out, (None if take is None else self.columns(take))
+        return out
 
     def columns(self, take: np.ndarray) -> np.ndarray:
         self.passes += take.size / self.shape[1]

@@ -42,6 +42,9 @@ class Operator(ABC):
         """Squared column norms and ``F.T @ y`` in one reading of F."""
 
     @abstractmethod
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        """``F.T @ g``."""
+
     def update(
         self,
         x: np.ndarray,
@@ -52,16 +55,16 @@ class Operator(ABC):
     ) -> tuple[np.ndarray, Block | None]:
         """In place ``g <- beta*g + gamma*F@x``; returns ``F.T @ g`` and the columns `take`.
 
-        This is one iteration of approximate message passing (and of conjugate gradients).
+        This is one iteration of approximate message passing (and of conjugate gradients). Two
+        products, unless the storage can do both in one reading.
         """
+        g *= beta
+        g += gamma * self.matvec(x)
+        return self.rmatvec(g), (None if take is None else self.columns(take))
 
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:
         """``F[:, take]`` in float64."""
-
-    def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        """``F.T @ g``."""
-        return self.update(np.zeros(self.shape[1]), g.copy(), 1.0, 0.0)[0]
 
     def column_squares(self) -> np.ndarray:
         """Squared norms of the columns, diag(F.T @ F)."""

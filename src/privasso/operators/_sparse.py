@@ -48,19 +48,6 @@ class Sparse(Operator):
         squares = self._F.astype(np.float64).power(2).sum(axis=0)
         return np.asarray(squares).ravel(), self.rmatvec(y)
 
-    def update(
-        self,
-        x: np.ndarray,
-        g: np.ndarray,
-        beta: float,
-        gamma: float,
-        take: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, Any]:
-        g *= beta
-        if gamma != 0.0:
-            g += gamma * self.matvec(x)
-        return self.rmatvec(g), (None if take is None else self.columns(take))
-
     def columns(self, take: np.ndarray) -> Any:
         self.passes += take.size / self.shape[1]
         return sp.csc_array(self._F[:, take], dtype=np.float64)

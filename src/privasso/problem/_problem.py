@@ -96,7 +96,7 @@ class Problem:
         """Largest violation of the optimality conditions at x, divided by λ.
 
         At the minimiser c = b − FᵀFx satisfies c_i = λ sgn(x_i) where x_i ≠ 0, and
-        |c_i| ≤ λ elsewhere.
+        −λ ≤ c_i ≤ λ elsewhere.
         """
         x = real_array("x", x, shape=(self.shape[1],))
         return float(violations(self.correlation(x), x, self.lam).max() / self.lam)

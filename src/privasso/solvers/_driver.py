@@ -30,6 +30,8 @@ SETTLED_TURNOVER = 0.1
 SETTLED_CHANGE = 0.2
 #: Hand over after this many iterations in any case: what moves then is flicker.
 PATIENCE = 30
+#: Columns from which on a working set counts as large: its Gram matrix costs their square.
+LARGE_SET = 1200
 #: V at which the first look for a ray is taken; later ones at every doubling. V = ρ̂/(α − ρ̂)
 #: at a fixed point, so this is three quarters of the way to the end of stability.
 SUSPICIOUS_V = 3.0
@@ -77,10 +79,11 @@ def iterate(
     max_iter: int,
     hand_over: bool,
     callback: Callable[[AmpState], None] | None = None,
+    start: AmpState | None = None,
 ) -> Run:
     """Iterate until a fixed point, a hand-over (if allowed), a ray, divergence or the limit."""
     m, n = problem.shape
-    state = algorithm.init(problem)
+    state = algorithm.init(problem) if start is None else start
     steps: list[Step] = []
     next_look = SUSPICIOUS_V
     smallest, growing = np.inf, 0
@@ -120,10 +123,14 @@ def iterate(
 def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     """Columns that may be in the support of the minimiser: the active ones and those close to it.
 
-    How close is judged by how much the field still moves.
+    How close is judged by how much the field still moves. A large set is not given to the Gram
+    matrix but to `carry_on`, where a wider margin costs little and a missed column much.
     """
-    margin = min(0.5, max(0.05, 2.0 * state.change))
-    index = np.flatnonzero((np.abs(state.u) > (1.0 - margin) * problem.lam) | (state.x != 0))
+    field = np.abs(state.u) / problem.lam
+    index = np.flatnonzero((field > 1.0 - min(0.5, max(0.05, 2.0 * state.change))) | (state.x != 0))
+    if index.size >= LARGE_SET:
+        margin = min(0.5, max(0.15, 4.0 * state.change))
+        index = np.flatnonzero((field > 1.0 - margin) | (state.x != 0))
     most = 2 * problem.shape[0]  # a support cannot exceed M; far more candidates only cost
     if index.size > most:
         index = np.sort(index[np.argpartition(np.abs(state.u[index]), -most)[-most:]])

@@ -22,8 +22,9 @@ from privasso.problem import (
 )
 from privasso.solvers._amp import Amp, AmpState
 from privasso.solvers._amp_paper import AmpPaper
+from privasso.solvers._block import carry_on
 from privasso.solvers._cd import coordinate_descent
-from privasso.solvers._driver import Run, Verdict, iterate
+from privasso.solvers._driver import LARGE_SET, Run, Verdict, iterate
 from privasso.solvers._messages import describe
 from privasso.solvers._solution import Solution, Status, Step, raise_on_failure
 from privasso.solvers._working_set import Finish, finish
@@ -208,6 +209,12 @@ def _after_amp(problem: Problem, run: Run, *, tol: float, polish: bool) -> Solut
     if polish:
         index = np.flatnonzero(run.state.x) if run.candidates is None else run.candidates
         block = None if run.candidates is None else run.state.block
+        if isinstance(block, np.ndarray) and index.size >= LARGE_SET:
+            carried = carry_on(problem, run.state, index, block, tol)
+            if carried is not None:
+                x, certificate, more = carried
+                steps = run.steps + more
+                return _solution(problem, x, Status.CONVERGED, "amp", steps, certificate)
         end = finish(problem, run.state.x, index, tol=tol, block=block)
         return _finished(problem, end, "amp", run.steps, last_resort=False)
     certificate = _certificate(problem, run.state.x)
