@@ -24,20 +24,21 @@ from privasso.solvers._quick import (
 )
 
 _QUICK_ROUNDS = 4
+_SINGLE, _DOUBLE = np.empty(0, np.float32), np.empty(0)
 #: Proximal points without a halving of the violation before giving up.
 _PATIENCE = 12
 
 
 @dataclass(frozen=True)
 class Factor:
-    """H on an active set as UᵀU, U upper triangular."""
+    """H on an active set as LLᵀ, L lower triangular, in single or double precision."""
 
     active: np.ndarray
-    U: np.ndarray
+    L: np.ndarray
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """Solve H_AA p = rhs."""
-        return cholesky_solve(self.U, rhs)
+        return cholesky_solve(self.L, rhs)
 
 
 def submatrix(H: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -50,10 +51,9 @@ def submatrix(H: np.ndarray, index: np.ndarray) -> np.ndarray:
 def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
     """Factorise H on the active set; None where it is singular."""
     try:
-        lower = np.linalg.cholesky(submatrix(H, active))
+        return Factor(active, np.linalg.cholesky(submatrix(H, active)))
     except np.linalg.LinAlgError:
         return None
-    return Factor(active, np.ascontiguousarray(lower.T))
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,12 @@ class Subproblem:
     def minimise(self, z: np.ndarray, tol: float, *, sigma: float = FIRST_SIGMA) -> GramResult:
         """Minimise from z until no violation exceeds tol times its weight, or rounding."""
         z = z.copy()
-        solved, active, U = quick_rounds(
-            self.H, self.b, self.weights, z, self._rank, _QUICK_ROUNDS, tol
-        )
-        if solved:
-            return GramResult(z, Factor(active, U) if active.size else None)
+        for like in (_SINGLE, _DOUBLE):
+            solved, active, L = quick_rounds(
+                self.H, self.b, self.weights, z, self._rank, _QUICK_ROUNDS, tol, like
+            )
+            if solved:
+                return GramResult(z, Factor(active, L) if active.size else None)
         best, best_violation, factor, stale = z, np.inf, None, 0
         last_sigma = sigma
         for point, step, used in proximal_points(self.H, self.b, self.weights, z, sigma=sigma):

@@ -14,8 +14,10 @@ from numba import njit
 _FAST = {"reassoc", "contract", "nsz"}
 _EPS = float(np.finfo(np.float64).eps)
 
-#: Epochs of coordinate descent before each Newton step.
+#: Epochs of coordinate descent before each factorisation.
 EPOCHS = 10
+#: Newton steps with one factor.
+STEPS = 4
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -74,19 +76,22 @@ def copy_submatrix(H, index, out):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def cholesky_solve(U, rhs):  # pragma: no cover
-    """Solve UᵀU p = rhs for an upper triangular U with contiguous rows."""
+def cholesky_solve(L, rhs):  # pragma: no cover
+    """Solve LLᵀp = rhs for a lower triangular L, reading it row by row."""
     n = rhs.size
     p = rhs.copy()
     for i in range(n):
-        p[i] /= U[i, i]
-        for j in range(i + 1, n):
-            p[j] -= U[i, j] * p[i]
-    for i in range(n - 1, -1, -1):
+        row = L[i]
         s = p[i]
-        for j in range(i + 1, n):
-            s -= U[i, j] * p[j]
-        p[i] = s / U[i, i]
+        for j in range(i):
+            s -= row[j] * p[j]
+        p[i] = s / row[i]
+    for i in range(n - 1, -1, -1):
+        row = L[i]
+        pi = p[i] / row[i]
+        p[i] = pi
+        for j in range(i):
+            p[j] -= row[j] * pi
     return p
 
 
@@ -132,37 +137,46 @@ def largest_violation(b, weights, z, r):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
-def quick_rounds(H, b, weights, z, rank, n_rounds, tol):  # pragma: no cover
+def quick_rounds(H, b, weights, z, rank, n_rounds, tol, like):  # pragma: no cover
     """Alternate descent and Newton steps on z, in place.
 
-    Returns whether z is optimal to tol, the support of the last Newton step and the upper
+    The factorisation has the precision of the array `like`. A factor in single precision costs
+    half; the steps are computed from residuals in double, so a second and a third step with the
+    same factor make up for it unless H is badly conditioned.
+
+    Returns whether z is optimal to tol, the support of the last Newton step and the lower
     triangular factor of H on it.
     """
     r = np.empty_like(z)
     residual(H, b, z, r)
     active = np.flatnonzero(z)[:0]
-    U = np.empty((0, 0))
+    L = np.empty((0, 0), like.dtype)
     for _ in range(n_rounds):
         descend(H, z, r, weights, EPOCHS, tol)
         active = np.flatnonzero(z)
+        if active.size == 0:
+            return largest_violation(b, weights, z, r) <= tol, active, L
         if active.size > rank:
-            return False, active, U
-        if active.size > 0:
-            A = np.empty((active.size, active.size))
-            copy_submatrix(H, active, A)
-            try:
-                U = np.linalg.cholesky(A).T
-            except Exception:
-                return False, active, U
+            return False, active, L
+        A = np.empty((active.size, active.size), like.dtype)
+        copy_submatrix(H, active, A)
+        try:
+            L = np.linalg.cholesky(A)
+        except Exception:  # numba knows no other; it is LinAlgError
+            return False, active, L
+        for _ in range(STEPS):
             descent = r[active] - weights[active] * np.sign(z[active])
-            p = cholesky_solve(U, descent)
+            p = cholesky_solve(L, descent)
             decrease = np.dot(descent, p)
-            if decrease > 0.0:
-                t, hit = line_search(z[active], p, decrease, weights[active])
-                z[active] += t * p
-                if hit >= 0:
-                    z[active[hit]] = 0.0
+            if not decrease > 0.0:
+                break
+            t, hit = line_search(z[active], p, decrease, weights[active])
+            z[active] += t * p
+            if hit >= 0:
+                z[active[hit]] = 0.0
             residual(H, b, z, r)
-        if largest_violation(b, weights, z, r) <= tol:
-            return True, active, U
-    return False, active, U
+            if largest_violation(b, weights, z, r) <= tol:
+                return True, active, L
+            if hit >= 0 or t != 1.0:
+                break  # the signs are not final: another support is due
+    return largest_violation(b, weights, z, r) <= tol, active, L
