@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Problem:
         """(M, N): rows and columns of F."""
         return self.op.shape
 
-    @property
+    @cached_property
     def norms(self) -> np.ndarray:
         """Column norms of F, with 1 in the place of 0 (safe to divide by)."""
         return np.sqrt(np.where(self.squares > 0, self.squares, 1.0))
