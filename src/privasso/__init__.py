@@ -1,5 +1,18 @@
 """Private LASSO for data whose columns have very different scales."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from privasso.guarantee import Guarantee
+from privasso.mechanism import (
+    LabelDP,
+    OnAverage,
+    Release,
+    gaussian_delta,
+    gaussian_epsilon,
+    release_labels,
+    sensitivity_for,
+)
 from privasso.model import Model, Sample
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
 from privasso.problem import Problem, critical_lambda
@@ -28,22 +41,44 @@ from privasso.theory import (
     tradeoff,
 )
 
+if TYPE_CHECKING:
+    from privasso.artefact import ArtefactError, ReleasedModel, load, save
+    from privasso.estimator import CoefficientPath, PrivateLasso
+
 __version__ = "0.1.0"
 
+# These need scikit-learn, whose import takes as long as everything else: it waits for first use.
+_ON_DEMAND = {
+    "ArtefactError": "privasso.artefact",
+    "CoefficientPath": "privasso.estimator",
+    "PrivateLasso": "privasso.estimator",
+    "ReleasedModel": "privasso.artefact",
+    "load": "privasso.artefact",
+    "save": "privasso.artefact",
+}
+
 __all__ = [
+    "ArtefactError",
+    "CoefficientPath",
     "Constant",
     "Empirical",
     "FixedPoint",
     "FixedPointStatus",
     "Gram",
+    "Guarantee",
     "Isotropic",
+    "LabelDP",
     "LogNormal",
     "Model",
     "NoiseDesign",
     "NotConvergedError",
+    "OnAverage",
     "PowerLaw",
+    "PrivateLasso",
     "Problem",
     "QuadratureWarning",
+    "Release",
+    "ReleasedModel",
     "Sample",
     "ScaleLaw",
     "Solution",
@@ -56,12 +91,29 @@ __all__ = [
     "critical_lambda",
     "critical_lambda_ratio",
     "critical_noise",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "load",
     "log_density",
     "phase_diagram",
     "privacy_loss",
+    "release_labels",
+    "save",
+    "sensitivity_for",
     "solve",
     "solve_many",
     "solve_problem",
     "state_evolution",
     "tradeoff",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module 'privasso' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_ON_DEMAND[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -57,7 +57,7 @@ def test_lognormal(mu, sigma, k):
             lambda z: mpmath.npdf(z) * mpmath.exp(2 * k_ * (mu_ + sigma_ * z)),
             [shift - 16, shift - 4, shift, shift + 4, shift + 16],
         )
-    assert LogNormal(mu, sigma).moment(k) == pytest.approx(float(exact), rel=1e-12)
+    assert LogNormal(mu, sigma).moment(k) == pytest.approx(float(mpmath.re(exact)), rel=1e-12)
 
 
 def test_constant_and_empirical():

@@ -1,6 +1,7 @@
 """The perturbed LASSO as a problem (F, b, λ), its certificates, and whether it has a solution."""
 
 from privasso.problem._boundedness import (
+    ProgrammeError,
     critical_lambda,
     is_ray,
     linear_programme,
@@ -15,6 +16,7 @@ __all__ = [
     "LP_LIMIT",
     "Certificate",
     "Problem",
+    "ProgrammeError",
     "certify",
     "critical_lambda",
     "dual_gap",

@@ -79,6 +79,10 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
     return d if is_ray(problem, d) else None
 
 
+class ProgrammeError(RuntimeError):
+    """The linear programme could not be solved, as may happen with scales far apart."""
+
+
 class Programme(NamedTuple):
     """Solution of the linear programme: its value, the dual point w, the direction d."""
 
@@ -110,7 +114,9 @@ def linear_programme(problem: Problem) -> Programme:
         method="highs-ipm",
     )
     if result.status != 0:
-        raise RuntimeError(f"the linear programme for the critical lambda failed: {result.message}")
+        raise ProgrammeError(
+            f"the linear programme for the critical lambda failed: {result.message}"
+        )
     multiplier = -result.ineqlin.marginals.reshape(2, n) * unit
     return Programme(
         critical=float(result.fun * bound),

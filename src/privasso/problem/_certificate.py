@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.problem._boundedness import linear_programme
+from privasso.problem._boundedness import ProgrammeError, linear_programme
 from privasso.problem._problem import Problem, violations
 from privasso.problem._projection import project
 
@@ -155,7 +155,10 @@ def programme_anchor(problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
     m, n = problem.shape
     if m * n * n > LP_LIMIT:
         return None
-    return _strict(problem, linear_programme(problem).w)
+    try:
+        return _strict(problem, linear_programme(problem).w)
+    except ProgrammeError:
+        return None
 
 
 def _strict(problem: Problem, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

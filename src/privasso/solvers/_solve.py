@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from privasso.problem import (
     LP_LIMIT,
     Certificate,
     Problem,
+    ProgrammeError,
     certify,
     is_ray,
     linear_programme,
@@ -231,9 +233,11 @@ def _finished(
     status = Status.CONVERGED if end.converged else Status.MAX_ITER
     m, n = problem.shape
     if status is Status.MAX_ITER and last_resort and m * n * n <= LP_LIMIT:
-        programme = linear_programme(problem)
-        if programme.critical > problem.lam and is_ray(problem, programme.d):
-            return _unbounded(problem, programme.d, method, steps)
+        # A programme that fails proves nothing: the status stays MAX_ITER.
+        with suppress(ProgrammeError):
+            programme = linear_programme(problem)
+            if programme.critical > problem.lam and is_ray(problem, programme.d):
+                return _unbounded(problem, programme.d, method, steps)
     return _solution(problem, end.x, status, method, steps, end.certificate)
 
 

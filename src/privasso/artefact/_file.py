@@ -1,0 +1,115 @@
+"""Writing an artefact whole or not at all, and reading it with suspicion."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from privasso.artefact._model import ReleasedModel
+from privasso.artefact._schema import ArtefactError, from_document, to_document
+from privasso.estimator import PrivateLasso
+from privasso.noise import PowerLaw
+
+#: Bytes beyond which a file is refused unread.
+MAX_BYTES = 256 * 1024 * 1024
+
+
+def save(model: PrivateLasso | ReleasedModel, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model as a release artefact.
+
+    The file appears whole or not at all: it is written under another name in the same folder
+    and then renamed. What it holds is checked by the rules of `load` first.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, privasso as pv
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> est = pv.PrivateLasso(lam=100.0, privacy=privacy).fit(np.eye(9), np.ones(9))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pv.save(est, f"{folder}/model.json")
+    ...     model = pv.load(f"{folder}/model.json")
+    >>> bool(np.all(model.predict(np.eye(9)) == est.predict(np.eye(9))))
+    True
+    """
+    document = to_document(_released(model))
+    from_document(document)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> ReleasedModel:
+    """Read a release artefact; a file that is not exactly one raises `ArtefactError`."""
+    target = Path(path)
+    if target.stat().st_size > MAX_BYTES:
+        raise ArtefactError(f"the file is larger than {MAX_BYTES} bytes, too large for an artefact")
+    try:
+        text = target.read_bytes().decode("utf-8")
+        document = json.loads(text, parse_constant=_constant, object_pairs_hook=_unique)
+    except ArtefactError:
+        raise
+    except (ValueError, RecursionError):
+        raise ArtefactError("the file is not valid JSON in UTF-8") from None
+    return from_document(document)
+
+
+def _released(model: Any) -> ReleasedModel:
+    if isinstance(model, ReleasedModel):
+        return model
+    if not isinstance(model, PrivateLasso):
+        raise ValueError(
+            "only a fitted PrivateLasso or a ReleasedModel can be saved, "
+            f"not an object of type {type(model).__name__}"
+        )
+    check_is_fitted(model, "coef_")
+    from privasso import __version__
+
+    names = getattr(model, "feature_names_in_", None)
+    design = model.noise_
+    return ReleasedModel(
+        coef=model.coef_,
+        intercept=float(model.intercept_),
+        lam=float(model.lam_),
+        guarantee=model.guarantee_,
+        design={
+            "name": type(design).__name__,
+            "sigma": design.sigma,
+            "gamma": design.gamma if isinstance(design, PowerLaw) else None,
+        },
+        feature_names=None if names is None else tuple(str(name) for name in names),
+        software=__version__,
+    )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _constant(name: str) -> Any:
+    raise ArtefactError(f"the file holds {name}, and every number must be finite")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ArtefactError("the file has an object with the same name twice")
+    return result

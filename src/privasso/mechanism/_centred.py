@@ -1,0 +1,85 @@
+"""A sparse matrix with its column means subtracted, never formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privasso.operators import Operator, as_operator
+
+
+class Centred(Operator):
+    """F − 1 meanᵀ for sparse F: every product is that of F and a correction of rank one.
+
+    The correction loses digits where a mean is large against the spread of its column, which
+    is rare in sparse columns; a solve that suffers from it says that it did not converge.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> F = sp.csr_array(np.array([[2.0, 0.0], [0.0, 4.0]]))
+    >>> Centred(F, np.array([1.0, 2.0]), np.array([2.0, 8.0])).toarray()
+    array([[ 1., -2.],
+           [-1.,  2.]])
+    """
+
+    dense = False
+
+    def __init__(self, F: Any, mean: np.ndarray, squares: np.ndarray) -> None:
+        self._base = as_operator(F)
+        super().__init__(self._base.shape)
+        self._mean, self._squared_norms = mean, squares
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._base.matvec(x) - self._mean @ x
+
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._base.rmatvec(g) - self._mean * g.sum()
+
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = self.rmatmat(np.stack([g, h], axis=1))
+        return out[:, 0], out[:, 1]
+
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._squared_norms.copy(), self.rmatvec(y)
+
+    def update(
+        self,
+        x: np.ndarray,
+        g: np.ndarray,
+        beta: float,
+        gamma: float,
+        take: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, Any]:
+        g *= beta
+        if gamma != 0.0:
+            g += gamma * self.matvec(x)
+        return self.rmatvec(g), (None if take is None else self.columns(take))
+
+    def columns(self, take: np.ndarray) -> np.ndarray:
+        self.passes += take.size / self.shape[1]
+        block = self._base.columns(take).toarray()
+        block -= self._mean[take]
+        return np.asfortranarray(block)
+
+    def matmat(self, X: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._base.matmat(X) - self._mean @ X
+
+    def rmatmat(self, G: np.ndarray) -> np.ndarray:
+        self.passes += 1
+        return self._base.rmatmat(G) - np.outer(self._mean, G.sum(axis=0))
+
+    def single(self) -> np.ndarray:
+        return self.toarray().astype(np.float32)
+
+    def gram(self) -> np.ndarray:
+        self.passes += 1
+        return self._base.gram() - self.shape[0] * np.outer(self._mean, self._mean)
+
+    def toarray(self) -> np.ndarray:
+        self.passes += 1
+        return self._base.toarray() - self._mean

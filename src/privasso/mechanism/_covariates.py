@@ -1,0 +1,148 @@
+"""The covariates as the mechanism reads them: centred if asked, row block by row block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._validation import real_array
+from privasso.operators import Operator, as_operator
+
+#: Entries of F held as a temporary at any time; half a megabyte stays in cache.
+_CHUNK = 1 << 16
+#: A centred column this small against its own mean is rounding, not data.
+_CONSTANT = 1e-12
+_EPS = np.finfo(np.float64).eps
+
+
+class Covariates:
+    """Rows f_μ of F, or f_μ − mean with an intercept, without a copy of F.
+
+    Parameters
+    ----------
+    F : array_like or sparse matrix, shape (M, N)
+        Covariates; dense ones are read in row blocks, sparse ones stay sparse.
+    centre : bool
+        Subtract the column means.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (N,)
+        Column means, zero when not centred.
+    squares : ndarray of shape (N,)
+        Squared norms of the (centred) columns.
+    live : ndarray of bool, shape (N,)
+        Columns that carry data: not zero and, when centred, not constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Covariates(np.array([[1.0, 5.0], [3.0, 5.0]]), centre=True).live
+    array([ True, False])
+    """
+
+    def __init__(self, F: Any, *, centre: bool) -> None:
+        if sp.issparse(F):
+            as_operator(F)  # refuses what is empty or not numeric
+            self._F: Any = sp.csr_array(F, dtype=np.float64)
+            self._F.sum_duplicates()
+        else:
+            self._F = real_array("F", F, ndim=2, dtype=None, finite=False)
+        self.shape: tuple[int, int] = self._F.shape
+        self.centred = centre
+        self.mean = self._mean() if centre else np.zeros(self.shape[1])
+        self.squares = self._squares()
+        if not np.isfinite(self.squares).all():
+            raise ValueError(
+                "F contains NaN or infinity (or a column whose squared norm overflows); "
+                "remove or impute those entries"
+            )
+        rounding = self.shape[0] * (_CONSTANT * self.mean) ** 2
+        self.live = self.squares > rounding
+
+    @property
+    def v(self) -> np.ndarray:
+        """Squared scales (N/M)‖F_i‖² of the live columns."""
+        m, n = self.shape
+        return self.squares[self.live] * (n / m)
+
+    def largest_row(self, weights: np.ndarray) -> float:
+        """max_μ Σ_i w_i f_μi² over the live columns, w given for those; never rounded down."""
+        w = np.zeros(self.shape[1])
+        w[self.live] = weights
+        slack = 1.0 + (self.shape[1] + 8) * _EPS
+        if sp.issparse(self._F):
+            base = np.where(self.live, w * self.mean**2, 0.0)
+            indices = self._F.indices
+            deviation = self._F.data - self.mean[indices]
+            change = self._row_sums(w[indices] * deviation**2)
+            replaced = self._row_sums(base[indices])
+            total = float(base.sum())
+            rows = change + (total - replaced)
+            return float(np.max(rows) * slack + total * (slack - 1.0))
+        return slack * max(float(np.max((block * block) @ w)) for _, block in self._blocks())
+
+    def rmatvec(self, r: np.ndarray) -> np.ndarray:
+        """Fᵀr with the (centred) rows; zero for columns that carry no data."""
+        if sp.issparse(self._F):
+            out = self._F.T @ r - self.mean * np.sum(r)
+        else:
+            out = np.zeros(self.shape[1])
+            for rows, block in self._blocks():
+                out += block.T @ r[rows]
+        return np.where(self.live, out, 0.0)
+
+    def operator(self) -> Operator:
+        """The live columns, centred, for the solvers: F itself, or one copy of dense F."""
+        from privasso.mechanism._centred import Centred
+
+        everything = bool(self.live.all())
+        if not self.centred:
+            return as_operator(self._F if everything else self._F[:, self.live])
+        if sp.issparse(self._F):
+            F = self._F if everything else self._F[:, self.live]
+            return Centred(F, self.mean[self.live], self.squares[self.live])
+        dtype = self._F.dtype if self._F.dtype == np.float32 else np.float64
+        F = np.empty((self.shape[0], int(self.live.sum())), dtype=dtype)
+        for rows, block in self._blocks():
+            F[rows] = block if everything else block[:, self.live]
+        return as_operator(F)
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Row blocks as float64, centred."""
+        m, n = self.shape
+        step = max(1, _CHUNK // n)
+        for start in range(0, m, step):
+            rows = slice(start, min(start + step, m))
+            yield rows, self._F[rows].astype(np.float64, copy=False) - self.mean
+
+    def _mean(self) -> np.ndarray:
+        m, n = self.shape
+        if sp.issparse(self._F):
+            return np.asarray(self._F.sum(axis=0)).ravel() / m
+        # Relative to the first row, so that a constant column has exactly its value as mean.
+        first = self._F[0].astype(np.float64)
+        total, step = np.zeros(n), max(1, _CHUNK // n)
+        with np.errstate(invalid="ignore", over="ignore"):  # refused below, once squared
+            for start in range(0, m, step):
+                total += np.sum(self._F[start : start + step] - first, axis=0)
+            return first + total / m
+
+    def _squares(self) -> np.ndarray:
+        m, n = self.shape
+        with np.errstate(invalid="ignore", over="ignore"):
+            if not sp.issparse(self._F):
+                return np.sum([np.sum(b * b, axis=0) for _, b in self._blocks()], axis=0)
+            indices = self._F.indices
+            deviation = self._F.data - self.mean[indices]
+            stored = np.bincount(indices, weights=deviation**2, minlength=n)
+            absent = m - np.bincount(indices, minlength=n)
+            return stored + absent * self.mean**2
+
+    def _row_sums(self, values: np.ndarray) -> np.ndarray:
+        """Sum over the stored entries of each row of one value an entry."""
+        matrix = sp.csr_array((values, self._F.indices, self._F.indptr), shape=self.shape)
+        return matrix @ np.ones(self.shape[1])

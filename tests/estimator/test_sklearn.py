@@ -1,0 +1,40 @@
+"""The scikit-learn contract."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import privasso as pv
+
+# Labels of the checks lie within these bounds; with so large an ε the noise is small enough for
+# the checks that ask for a good fit, which a private estimator otherwise need not give.
+LABEL_DP = pv.LabelDP(epsilon=1e4, delta=0.1, y_bounds=(-400.0, 400.0))
+
+
+def deliberate(estimator):
+    """Checks that fail on purpose, each with its reason."""
+    if estimator.fit_intercept:
+        return {}
+    return {
+        "check_fit2d_1sample": "one row leaves nine directions in which noise has no opponent: "
+        "the problem is unbounded, which is an UnboundedError and not a ValueError, because the "
+        "input is valid and the release is kept"
+    }
+
+
+@parametrize_with_checks(
+    [
+        pv.PrivateLasso(lam=0.1, privacy=LABEL_DP, random_state=0),
+        pv.PrivateLasso(lam=0.1, privacy=pv.OnAverage(1e-3), random_state=0),
+        pv.PrivateLasso(
+            lam=0.1, privacy=LABEL_DP, fit_intercept=False, solver="cd", random_state=0
+        ),
+    ],
+    expected_failed_checks=deliberate,
+)
+def test_sklearn_check(estimator, check):
+    check(estimator)
+
+
+def test_privacy_has_no_default():
+    with pytest.raises(ValueError, match="privacy must say what to protect: LabelDP"):
+        pv.PrivateLasso().fit([[1.0], [2.0]], [1.0, 2.0])
