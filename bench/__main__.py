@@ -17,7 +17,7 @@ NAMES = ["passes", "single", "many", "unbounded", "start_up", "theory"]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Ratios measured in one run on one machine; `make bench` runs them again and
+Ratios, each table measured in one run on one machine; `make bench` runs them again and
 `python -m bench --write` renews this page. Contenders take turns and the best of several runs
 counts. This run: {machine}, {cores} cores, Python {python}.
 """

@@ -20,8 +20,8 @@ from privasso.operators import Operator
 #: coefficients by less than this, relatively: one more iteration costs a column far less than
 #: the factorisation that a wrong support would.
 SETTLED_TURNOVER = 0.002
-SETTLED_CHANGE = 5e-4
-_MAX_ITER = 40
+SETTLED_CHANGE = 2e-4
+_MAX_ITER = 50
 #: V = s_θ beyond which a problem is left to the single solve: close to critical, or unbounded.
 _LOST_V = 20.0
 #: After this many iterations, columns of F that are nowhere near any threshold are set aside.

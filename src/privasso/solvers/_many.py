@@ -26,7 +26,7 @@ from privasso.solvers._solve import solve_problem
 
 #: Most columns for which the Gram matrix of all of F is formed and shared.
 GRAM_COLUMNS = 4096
-_CANDIDATE = 0.9
+_CANDIDATE = 0.96
 _MAX_ROUNDS = 4
 
 
