@@ -46,19 +46,6 @@ class Centred(Operator):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._squared_norms.copy(), self.rmatvec(y)
 
-    def update(
-        self,
-        x: np.ndarray,
-        g: np.ndarray,
-        beta: float,
-        gamma: float,
-        take: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, Any]:
-        g *= beta
-        if gamma != 0.0:
-            g += gamma * self.matvec(x)
-        return self.rmatvec(g), (None if take is None else self.columns(take))
-
     def columns(self, take: np.ndarray) -> np.ndarray:
         self.passes += take.size / self.shape[1]
         block = self._base.columns(take).toarray()
