@@ -9,11 +9,12 @@ from privasso.problem._boundedness import (
     slope,
     zero_column_ray,
 )
-from privasso.problem._certificate import LP_LIMIT, Certificate, certify, dual_gap
+from privasso.problem._certificate import LP_LIMIT, NO_CERTIFICATE, Certificate, certify, dual_gap
 from privasso.problem._problem import Problem, violations
 
 __all__ = [
     "LP_LIMIT",
+    "NO_CERTIFICATE",
     "Certificate",
     "Problem",
     "ProgrammeError",

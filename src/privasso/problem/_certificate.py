@@ -55,6 +55,10 @@ class Certificate:
         return self.kkt_beyond_rounding <= tol
 
 
+#: What is known where there is no candidate for a minimiser.
+NO_CERTIFICATE = Certificate(kkt=np.inf, kkt_beyond_rounding=np.inf, gap=np.inf)
+
+
 def certify(
     problem: Problem,
     x: np.ndarray,

@@ -40,11 +40,13 @@ def carry_on(
         run = iterate(Amp(), part, tol=aim, max_iter=_MAX_ITER, hand_over=False, start=start)
         steps += run.steps
         x, g, s_theta, u = run.state.x, run.state.g, run.state.s_theta, run.state.u
+        share = index.size / n
+        if run.verdict is not Verdict.FIXED_POINT:
+            problem.op.passes += op.passes * share
+            return None
         w = op.matvec(x)
         delta = op.matvec(path_coefficients(part, x))
-        problem.op.passes += op.passes * index.size / n
-        if run.verdict is not Verdict.FIXED_POINT:
-            return None
+        problem.op.passes += op.passes * share
         everywhere = np.zeros(n)
         everywhere[index] = x
         fitted, q = problem.op.pair_rmatvec(w, delta)

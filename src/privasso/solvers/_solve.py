@@ -14,6 +14,7 @@ from privasso._validation import integer, positive_float, real_array, real_float
 from privasso.operators import as_operator
 from privasso.problem import (
     LP_LIMIT,
+    NO_CERTIFICATE,
     Certificate,
     Problem,
     ProgrammeError,
@@ -206,8 +207,7 @@ def _after_amp(problem: Problem, run: Run, *, tol: float, polish: bool) -> Solut
         assert run.ray is not None
         return _unbounded(problem, run.ray, "amp", run.steps)
     if run.verdict is Verdict.DIVERGED:
-        nothing = Certificate(np.inf, np.inf, np.inf)
-        return _solution(problem, run.state.x, Status.DIVERGED, "amp", run.steps, nothing)
+        return _solution(problem, run.state.x, Status.DIVERGED, "amp", run.steps, NO_CERTIFICATE)
     if polish:
         index = np.flatnonzero(run.state.x) if run.candidates is None else run.candidates
         block = None if run.candidates is None else run.state.block
@@ -263,9 +263,8 @@ def _certificate(problem: Problem, x: np.ndarray) -> Certificate:
 
 
 def _unbounded(problem: Problem, ray: np.ndarray, method: str, steps: list[Step]) -> Solution:
-    nothing = Certificate(np.inf, np.inf, np.inf)
     x = np.full(problem.shape[1], np.nan)
-    return _solution(problem, x, Status.UNBOUNDED, method, steps, nothing, ray)
+    return _solution(problem, x, Status.UNBOUNDED, method, steps, NO_CERTIFICATE, ray)
 
 
 def _solution(

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from privasso._blas import gram_matrix, threads_for
 from privasso.operators import Block, RowMajor
-from privasso.problem import Certificate, Problem, certify, ray_from, violations
+from privasso.problem import NO_CERTIFICATE, Certificate, Problem, certify, ray_from, violations
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
 from privasso.solvers._solution import Step
@@ -173,8 +173,7 @@ def finish(
         result = working.minimise(0.1 * tol)
         x = working.scatter(working.z)
         if result.escaped:
-            nothing = Certificate(np.inf, np.inf, np.inf)
-            return Finish(x, nothing, False, working.ray, steps)
+            return Finish(x, NO_CERTIFICATE, False, working.ray, steps)
         w, delta = working.matvec(working.z), working.path_direction(result.factor)
         fitted, q = problem.op.pair_rmatvec(w, delta)
         c = problem.b - fitted
