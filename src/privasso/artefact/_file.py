@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from privasso._files import write_whole
 from privasso.artefact._model import ReleasedModel
 from privasso.artefact._schema import ArtefactError, from_document, to_document
 from privasso.estimator import PrivateLasso
@@ -23,8 +22,7 @@ MAX_BYTES = 256 * 1024 * 1024
 def save(model: PrivateLasso | ReleasedModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as a release artefact.
 
-    The file appears whole or not at all: it is written under another name in the same folder
-    and then renamed. What it holds is checked by the rules of `load` first.
+    The file appears whole or not at all. What it holds is checked by the rules of `load` first.
 
     Examples
     --------
@@ -40,19 +38,7 @@ def save(model: PrivateLasso | ReleasedModel, path: str | os.PathLike[str]) -> N
     document = to_document(_released(model))
     from_document(document)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    write_whole(path, text + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:
@@ -96,12 +82,6 @@ def _released(model: Any) -> ReleasedModel:
         feature_names=None if names is None else tuple(str(name) for name in names),
         software=__version__,
     )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _constant(name: str) -> Any:

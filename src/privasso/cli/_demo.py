@@ -149,7 +149,7 @@ def _draw(table: pl.DataFrame, n_features: int, path: Path) -> None:
     from matplotlib.figure import Figure
 
     import privasso as pv
-    from privasso.cli._style import BLUE, ORANGE, plain_ticks, save
+    from privasso.figures import BLUE, ORANGE, plain_ticks, save
 
     figure = Figure(figsize=(10.0, 4.4), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso.cli._style import BLUE, GREEN, GREY, ORANGE, plain_ticks, save
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, plain_ticks, save
 from privasso.theory import FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:

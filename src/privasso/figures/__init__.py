@@ -1,0 +1,27 @@
+"""Figures: one look for all of them, written without a display."""
+
+from privasso.figures._style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    SKY,
+    figure,
+    plain_ticks,
+    png,
+    save,
+)
+
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PINK",
+    "SKY",
+    "figure",
+    "plain_ticks",
+    "png",
+    "save",
+]

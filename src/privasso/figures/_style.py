@@ -1,0 +1,56 @@
+"""One look for every figure: colours all readers can tell apart, plain numbers on the axes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from privasso._files import write_whole
+
+# Okabe and Ito's colours.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+SKY, PINK = "#56B4E9", "#CC79A7"
+
+#: What a figure file must not say, so that the same figure is the same file.
+_UNDATED = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None},
+}
+
+
+def figure(width: float, height: float) -> Any:
+    """Return an empty figure of that size in inches, laid out without overlaps."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain_ticks(axis: Any) -> None:
+    """Ticks at 1, 2, 5 times a power of ten, written out: 0.05 instead of 5 × 10⁻²."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure whole or not at all, as png, pdf or svg by the ending of the name."""
+    write_whole(path, _render(figure, path.suffix.removeprefix(".").lower()))
+
+
+def png(figure: Any) -> bytes:
+    """Return the figure as a PNG image."""
+    return _render(figure, "png")
+
+
+def _render(figure: Any, kind: str) -> bytes:
+    # Text stays text in a PDF, and element names in an SVG do not change from run to run.
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "privasso"}):
+        figure.savefig(buffer, format=kind, dpi=150, metadata=_UNDATED[kind])
+    return buffer.getvalue()

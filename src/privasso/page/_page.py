@@ -1,0 +1,132 @@
+"""A page that is one file: style and images are inside it, and nothing runs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from privasso.figures import png
+
+#: The page may show its own images and style; it loads nothing and runs nothing.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+class Page:
+    """An HTML document built from top to bottom.
+
+    All text is escaped: a column named ``<script>`` is shown as that.
+
+    Parameters
+    ----------
+    title : str
+        Title of the document and its first heading.
+
+    Examples
+    --------
+    >>> page = Page("Two numbers")
+    >>> page.heading("A section")
+    >>> page.paragraph("One is <larger>.")
+    >>> page.table(["name", "value"], [["a", "1"], ["b", "2"]], numeric=["value"])
+    >>> "&lt;larger&gt;" in page.html()
+    True
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._parts: list[str] = []
+        self._contents: list[tuple[str, str]] = []
+
+    def heading(self, text: str) -> None:
+        """Begin a section; it is listed under the title of the page."""
+        anchor = f"section-{len(self._contents) + 1}"
+        self._contents.append((anchor, text))
+        self._add(f'<h2 id="{anchor}">{escape(text)}</h2>')
+
+    def subheading(self, text: str) -> None:
+        """Begin a part of a section."""
+        self._add(f"<h3>{escape(text)}</h3>")
+
+    def paragraph(self, text: str, *, kind: str = "") -> None:
+        """Add a paragraph; `kind` is "", "lead", "note" or "warning"."""
+        attribute = f' class="{escape(kind)}"' if kind else ""
+        self._add(f"<p{attribute}>{escape(text)}</p>")
+
+    def items(self, texts: Iterable[str]) -> None:
+        """Add a list of sentences."""
+        self._add("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>")
+
+    def code(self, text: str) -> None:
+        """Add text to be copied as it is."""
+        self._add(f"<pre><code>{escape(text)}</code></pre>")
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        numeric: Iterable[str] = (),
+        classes: dict[str, str] | None = None,
+    ) -> None:
+        """Add a table of text.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Headings.
+        rows : iterable of sequences of str
+            Cells.
+        numeric : iterable of str
+            Headings of the columns set flush right.
+        classes : dict, optional
+            Style class of a cell by its text: "good", "middling" or "bad".
+        """
+        right = set(numeric)
+        marks = [' class="number"' if column in right else "" for column in columns]
+        heads = zip(columns, marks, strict=True)
+        out = ["<table><thead><tr>"]
+        out += [f"<th{mark}>{escape(column)}</th>" for column, mark in heads]
+        out.append("</tr></thead><tbody>")
+        for row in rows:
+            out.append("<tr>")
+            for cell, mark in zip(row, marks, strict=True):
+                named = (classes or {}).get(cell)
+                style = mark if named is None else f' class="{escape(named)}"'
+                out.append(f"<td{style}>{escape(cell)}</td>")
+            out.append("</tr>")
+        self._add('<div class="scroll">' + "".join(out) + "</tbody></table></div>")
+
+    def figure(self, figure: Any, caption: str, *, description: str = "") -> None:
+        """Add a matplotlib figure; `description` is what a reader without sight is told."""
+        self.image(png(figure), caption, description=description)
+
+    def image(self, data: bytes, caption: str, *, description: str = "") -> None:
+        """Add a PNG image."""
+        text = base64.b64encode(data).decode("ascii")
+        self._add(
+            f'<figure><img alt="{escape(description or caption)}" '
+            f'src="data:image/png;base64,{text}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure>"
+        )
+
+    def html(self) -> str:
+        """Return the document."""
+        style = files("privasso.page").joinpath("style.css").read_text(encoding="utf-8")
+        links = "".join(
+            f'<li><a href="#{anchor}">{escape(text)}</a></li>' for anchor, text in self._contents
+        )
+        contents = f"<nav><ul>{links}</ul></nav>" if len(self._contents) > 2 else ""
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+            f"<title>{escape(self.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+            f"<main>\n<h1>{escape(self.title)}</h1>\n{contents}\n"
+            + "\n".join(self._parts)
+            + "\n</main>\n</body>\n</html>\n"
+        )
+
+    def _add(self, part: str) -> None:
+        self._parts.append(part)
