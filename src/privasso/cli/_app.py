@@ -14,9 +14,10 @@ from typing import Any
 import typer
 
 from privasso.cli._demo import demo
+from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
-COMMANDS = [demo, theory]
+COMMANDS = [demo, theory, reproduce]
 
 EXIT_BAD_INPUT = 2
 

@@ -24,21 +24,18 @@ def scale_law(text: str) -> ScaleLaw:
     >>> scale_law("uniform"), scale_law("lognormal:0,1")
     (Uniform(low=0.0, high=1.0), LogNormal(mu=0.0, sigma=1.0))
     """
-    import numpy as np
+    from privasso.scales import LAW_NAMES, Empirical, law_from_name
 
-    from privasso.scales import Constant, Empirical, LogNormal, Uniform
-
-    name, _, rest = text.partition(":")
-    laws = {"uniform": (Uniform, 2), "lognormal": (LogNormal, 2), "constant": (Constant, 1)}
-    if name.lower() in laws:
-        law, count = laws[name.lower()]
-        return law(*_numbers("--scales", text, rest, count)) if rest else law()
+    if text.partition(":")[0].lower() in LAW_NAMES:
+        return law_from_name("--scales", text)
     if Path(text).exists():
+        import numpy as np
+
         try:
             return Empirical(np.loadtxt(text, delimiter=_delimiter(text), ndmin=1).ravel())
         except UnicodeDecodeError:
             raise ValueError(f"{text} is not a text file of scales") from None
-    raise ValueError(f"--scales {text!r} is neither a file nor one of uniform, lognormal, constant")
+    raise ValueError(f"--scales {text!r} is neither a file nor one of {', '.join(LAW_NAMES)}")
 
 
 def noise_design(text: str, sigma: float) -> NoiseDesign:
@@ -49,28 +46,9 @@ def noise_design(text: str, sigma: float) -> NoiseDesign:
     >>> noise_design("power:1.5", sigma=0.1)
     PowerLaw(sigma=0.1, gamma=1.5)
     """
-    from privasso.noise import Gram, Isotropic, PowerLaw
+    from privasso.noise import design_from_name
 
-    name, _, rest = text.partition(":")
-    if name.lower() == "isotropic" and not rest:
-        return Isotropic(sigma)
-    if name.lower() == "gram" and not rest:
-        return Gram(sigma)
-    if name.lower() == "power":
-        return PowerLaw(sigma, *_numbers("--design", text, rest, 1))
-    raise ValueError(f"--design {text!r} is none of isotropic, gram, power:GAMMA")
-
-
-def _numbers(option: str, text: str, rest: str, count: int) -> list[float]:
-    try:
-        numbers = [float(part) for part in rest.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count:
-        raise ValueError(
-            f"{option} {text!r} needs {count} number{'s' if count > 1 else ''} after the colon"
-        )
-    return numbers
+    return design_from_name("--design", text, sigma)
 
 
 def _delimiter(path: str) -> str | None:

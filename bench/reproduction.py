@@ -1,0 +1,37 @@
+"""Grid points of `privasso.experiments` against Algorithm 1 written down in NumPy."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import polars as pl
+
+from privasso.experiments import Points, speed
+
+TITLE = "Grid points a second at M = 500, N = 1000 (`experiments`)"
+NOTE = (
+    "Experiment: `run` on all cores, start of the processes included, a point being the paper's "
+    "Algorithm 1, the certified solver and the prediction for the realised columns. Batch: "
+    "Algorithm 1 alone, all points of a data set at once, on one thread. NumPy: Algorithm 1 alone, "
+    "one point at a time, F∘F formed once, same rule to stop, BLAS with its own threads or one, "
+    "whichever is faster. Two designs, three λ, sixteen σ_η. Target: 5 times."
+)
+
+
+def run() -> pl.DataFrame:
+    sigmas = tuple(np.geomspace(0.01, 0.5, 16).round(6).tolist())
+    rows = []
+    for law in ("uniform", "lognormal"):
+        found = speed(Points((law,), sigmas=sigmas, samples=16), jobs=os.cpu_count() or 1)
+        rows.append(
+            {
+                "law": law,
+                "experiment, points/s": found.experiment,
+                "batch, points/s": found.batch,
+                "NumPy, points/s": found.transcription,
+                "experiment / NumPy": found.ratio,
+                "batch / NumPy": found.batch_ratio,
+            }
+        )
+    return pl.DataFrame(rows)

@@ -1,0 +1,133 @@
+"""`privasso reproduce`: the paper's figures and claims, computed again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from privasso.reproduction import Reproduction
+
+#: What a shell expects of a program stopped from the keyboard.
+EXIT_INTERRUPTED = 130
+#: Columns of a terminal from which the numbers fit beside the claims.
+WIDE = 140
+COLOURS = {"confirmed": "green", "partly": "yellow", "contradicted": "red"}
+
+
+def reproduce(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FIGURE]...",
+            help="fig1 … fig5, map, kkt, leakage, tail; all when none is named.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller data and fewer of them: a minute and a half.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder for page, tables and figures.")] = Path(
+        "reproduction"
+    ),
+    samples: Annotated[
+        int | None, typer.Option("--samples", help="Data sets a point [default: 100, quick 12].")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Processes [default: the number of cores].")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all draws.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print claims and manifest as JSON.")
+    ] = False,
+) -> None:
+    """Compute the paper's figures and claims again; write a page, tables and figures.
+
+    A run that is broken off goes on where it stopped when it is started again.
+
+    Example: `privasso reproduce --quick --out reproduction`
+    """
+    from privasso._validation import integer
+    from privasso.reproduction import STUDIES, Settings
+    from privasso.reproduction import reproduce as run
+
+    names = figures or []
+    for name in names:  # before anything is computed or written
+        if name not in STUDIES:
+            raise ValueError(f"there is no figure {name!r}; choose from {', '.join(STUDIES)}")
+    make = Settings.quick if quick else Settings.full
+    chosen = {} if samples is None else {"samples": integer("--samples", samples, minimum=2)}
+    settings = make(seed=integer("--seed", seed, minimum=0), **chosen)
+    workers = os.cpu_count() or 1 if jobs is None else integer("--jobs", jobs, minimum=1)
+    try:
+        with _Progress(quiet=as_json) as progress:
+            found = run(out, names, settings=settings, jobs=workers, progress=progress)
+    except KeyboardInterrupt:
+        print("stopped; give the same command again to go on", file=sys.stderr)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    if as_json:
+        claims = [claim.record(finding) for claim, finding in found.claims]
+        print(json.dumps({"claims": claims, "manifest": found.manifest}, indent=2))
+    else:
+        _print(found)
+
+
+class _Progress:
+    """A bar with the time that is left; a line a stage where there is no terminal."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        self._console = Console(stderr=True, highlight=False)
+        self._quiet = quiet
+        self._seen: set[str] = set()
+        self._bar: Any = None
+        if self._console.is_terminal and not quiet:
+            self._bar = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining(),
+                console=self._console, transient=True,
+            )  # fmt: skip
+            self._task = self._bar.add_task("Simulating", total=None)
+
+    def __enter__(self) -> _Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int, description: str) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, description=description)
+            return
+        stage = description.partition(":")[0]  # a line a stage, not one a data set
+        if not self._quiet and stage not in self._seen:
+            self._console.print(f"{stage} ({done} of {total})", soft_wrap=True)
+        self._seen.add(stage)
+
+
+def _print(found: Reproduction) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title="Claims of the paper", title_justify="left", show_lines=True)
+    wide = console.width >= WIDE
+    for column in ("", "claim", "verdict", "measured") if wide else ("", "claim", "verdict"):
+        table.add_column(column)
+    for claim, finding in found.claims:
+        verdict = finding.verdict.value
+        colour = COLOURS.get(verdict, "dim")
+        cells = [claim.key, claim.statement, f"[{colour}]{verdict}[/{colour}]"]
+        table.add_row(*cells, *([finding.measured] if wide else []))
+    console.print(table)
+    console.print(f"Tests and numbers: {found.folder / 'claims.md'}", soft_wrap=True)
+    console.print(f"Page: {found.page}", soft_wrap=True)

@@ -1,0 +1,39 @@
+"""Noise designs as one word."""
+
+from __future__ import annotations
+
+from privasso.noise._design import NoiseDesign
+from privasso.noise._power import Gram, Isotropic, PowerLaw
+
+
+def design_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
+    """Return the design that a word such as ``gram`` or ``power:1.5`` stands for.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls the argument; it opens every error message.
+    text : str
+        isotropic, gram or power:GAMMA.
+    sigma : float
+        Level of the noise.
+
+    Examples
+    --------
+    >>> design_from_name("noise", "power:1.5", sigma=0.1)
+    PowerLaw(sigma=0.1, gamma=1.5)
+    """
+    word, _, rest = text.partition(":")
+    if word.lower() == "isotropic" and not rest:
+        return Isotropic(sigma)
+    if word.lower() == "gram" and not rest:
+        return Gram(sigma)
+    if word.lower() != "power":
+        raise ValueError(f"{name} {text!r} is none of isotropic, gram, power:GAMMA")
+    try:
+        gamma = float(rest)
+    except ValueError:
+        raise ValueError(
+            f"{name} {text!r} needs 1 number after the colon, e.g. power:0.5"
+        ) from None
+    return PowerLaw(sigma, gamma)

@@ -1,0 +1,82 @@
+"""Measured points with error bars, and strips that tell what became of Algorithm 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privasso.figures import GREY, PINK
+from privasso.reproduction._looks import LOOKS, part
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DESIGNS = ("isotropic", "gram")
+#: What Algorithm 1 did on a data set, and its colour in the strip (None: that of the design).
+OUTCOMES = (
+    ("amp_converged", "converged", None),
+    ("amp_flicker", "flickers", "#F0E442"),
+    ("amp_diverged", "blows up", PINK),
+    ("amp_unbounded", "no minimiser", "#333333"),
+)
+
+
+def shown(share_column: str, table: pl.DataFrame) -> pl.DataFrame:
+    """Rows in which at least half of the data sets gave a value; a mean over fewer misleads."""
+    return table.filter(table[share_column] * 2 >= table["samples"])
+
+
+def measured(axes: Any, table: pl.DataFrame, x: str, y: str, design: str) -> None:
+    """Exact solver (open, with error bars) and literal Algorithm 1 (crosses) against x."""
+    look = LOOKS[design]
+    exact = shown("exists", table)
+    axes.errorbar(
+        exact[x], exact[y], exact[f"{y}_se"], fmt=look.marker, color=look.colour, ms=5,
+        mfc="white", lw=1.0, capsize=2, zorder=3,
+    )  # fmt: skip
+    paper = shown("amp_converged", table)
+    axes.errorbar(
+        paper[x], paper[f"amp_{y}"], paper[f"amp_{y}_se"], fmt="x", color=look.colour, ms=4.5,
+        lw=1.0, mew=1.2, zorder=4,
+    )  # fmt: skip
+
+
+def strip(axes: Any, table: pl.DataFrame, x: str, *, names: bool) -> None:
+    """Two rows of bars: the share of data sets by what Algorithm 1 did, one row a design."""
+    levels = np.unique(table[x].to_numpy())
+    half = 0.42 * np.min(np.diff(np.log(levels)))
+    for base, design in ((1.1, "isotropic"), (0.0, "gram")):
+        rows = part(table, design=design).sort(x)
+        centre = np.log(rows[x].to_numpy())
+        left, right = np.exp(centre - half), np.exp(centre + half)
+        floor = np.full(rows.height, base)
+        for column, _, colour in OUTCOMES:
+            share = (rows[column] / rows["samples"]).to_numpy()
+            axes.bar(
+                left, share, right - left, floor, align="edge",
+                color=colour or LOOKS[design].colour, lw=0,
+            )  # fmt: skip
+            floor = floor + share
+    axes.set_ylim(-0.05, 2.15)
+    axes.set_yticks([0.5, 1.6], ["Gram", "iso."] if names else ["", ""])
+    axes.tick_params(axis="y", length=0, labelsize=8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    if names:
+        axes.set_title("runs of Algorithm 1", loc="left", fontsize=8, pad=2, color=GREY)
+
+
+def strip_key() -> list[tuple[str, dict[str, Any]]]:
+    """Entries that explain the marks of `measured` and `strip`."""
+    square = {"ls": "none", "marker": "s", "ms": 8, "mew": 0}
+    marks: list[tuple[str, dict[str, Any]]] = [
+        (LOOKS[design].name, {"color": LOOKS[design].colour, "lw": 3}) for design in DESIGNS
+    ]
+    marks += [
+        ("state evolution", {"color": GREY, "lw": 1.4}),
+        ("exact solver", {"color": GREY, "ls": "none", "marker": "o", "mfc": "white", "ms": 5}),
+        ("Algorithm 1", {"color": GREY, "ls": "none", "marker": "x", "ms": 5}),
+    ]
+    return marks + [
+        (name, {**square, "color": colour}) for _, name, colour in OUTCOMES if colour is not None
+    ]
