@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-NAMES = ["passes", "single", "many", "unbounded", "start_up", "theory", "reproduction"]
+NAMES = ["passes", "single", "many", "unbounded", "start_up", "theory", "reproduction", "fit"]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 

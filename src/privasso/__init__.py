@@ -14,7 +14,7 @@ from privasso.mechanism import (
     sensitivity_for,
 )
 from privasso.model import Model, Sample
-from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
+from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Tabulated
 from privasso.problem import Problem, critical_lambda
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
 from privasso.solvers import (
@@ -43,17 +43,22 @@ from privasso.theory import (
 
 if TYPE_CHECKING:
     from privasso.artefact import ArtefactError, ReleasedModel, load, save
+    from privasso.design import InfeasibleError, OptimalDesign, optimal_design
     from privasso.estimator import CoefficientPath, PrivateLasso
 
 __version__ = "0.1.0"
 
-# These need scikit-learn, whose import takes as long as everything else: it waits for first use.
+# These need scikit-learn or scipy's optimisers, whose imports take as long as everything else: they
+# wait for first use.
 _ON_DEMAND = {
     "ArtefactError": "privasso.artefact",
     "CoefficientPath": "privasso.estimator",
+    "InfeasibleError": "privasso.design",
+    "OptimalDesign": "privasso.design",
     "PrivateLasso": "privasso.estimator",
     "ReleasedModel": "privasso.artefact",
     "load": "privasso.artefact",
+    "optimal_design": "privasso.design",
     "save": "privasso.artefact",
 }
 
@@ -66,6 +71,7 @@ __all__ = [
     "FixedPointStatus",
     "Gram",
     "Guarantee",
+    "InfeasibleError",
     "Isotropic",
     "LabelDP",
     "LogNormal",
@@ -73,6 +79,7 @@ __all__ = [
     "NoiseDesign",
     "NotConvergedError",
     "OnAverage",
+    "OptimalDesign",
     "PowerLaw",
     "PrivateLasso",
     "Problem",
@@ -85,6 +92,7 @@ __all__ = [
     "Solutions",
     "SolveError",
     "Status",
+    "Tabulated",
     "UnboundedError",
     "Uniform",
     "__version__",
@@ -95,6 +103,7 @@ __all__ = [
     "gaussian_epsilon",
     "load",
     "log_density",
+    "optimal_design",
     "phase_diagram",
     "privacy_loss",
     "release_labels",

@@ -63,9 +63,12 @@ def test_the_estimate_and_its_error_are_what_stein_says(storage):
         S = np.flatnonzero(x)
         J, D = np.linalg.inv(F[:, S].T @ F[:, S]), sigma[S] ** 2
         error = 2 * np.sqrt(D @ x[S] ** 2 + np.trace(D[:, None] * J @ (D[:, None] * J)))
-        risk = _cautious_risk(post, x, 0.0)
-        assert risk is not None
-        assert _cautious_risk(post, x, 0.5) == pytest.approx(risk + S.size)
+        found, larger = _cautious_risk(post, x, 0.0), _cautious_risk(post, x, 0.5)
+        assert found is not None
+        assert larger is not None
+        risk = found[0]
+        assert found[1] == pytest.approx(error)
+        assert larger[0] == pytest.approx(risk + S.size)
         loss = np.sum((y - F @ x) ** 2) - y @ y
         deviations.append(risk - 2 * error - loss)
         stated.append(error**2)

@@ -11,7 +11,7 @@ from sklearn.linear_model import Lasso
 
 import privasso as pv
 from privasso.estimator import Postprocess
-from privasso.estimator import _private_lasso as inside
+from privasso.estimator import _steps as inside
 from privasso.mechanism import Covariates
 
 WEAK = pv.LabelDP(epsilon=1e7, delta=0.5, y_bounds=(-50.0, 50.0))  # next to no noise
@@ -166,7 +166,8 @@ def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch):
     def gives_up(*args, **kwargs):
         raise RuntimeError("the linear programme failed")
 
-    monkeypatch.setattr("privasso.estimator._postprocess.solve_problem", gives_up)
+    for road in ("solve_problem", "solve_many"):
+        monkeypatch.setattr(f"privasso.estimator._postprocess.{road}", gives_up)
     est = pv.PrivateLasso(1.0, STRONG)
     with pytest.raises(RuntimeError, match=r"budget of this fit is spent.*programme failed\.$"):
         est.fit(X, y)
@@ -216,7 +217,7 @@ def test_bad_settings_are_refused_before_any_noise_is_drawn(monkeypatch):
         ({"lam": "best"}, "lam must be a positive number or 'auto'"),
         ({"lam": "auto", "privacy": pv.OnAverage(1.0)}, "only LabelDP protects"),
         ({"noise": "round"}, "noise must be a noise design or one of"),
-        ({"noise": "power:x"}, "needs a number after the colon"),
+        ({"noise": "power:x"}, "needs 1 number after the colon"),
         ({"solver": "amp-paper"}, "solver must be one of auto, amp, cd"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"model": 3}, "model must be a Model"),

@@ -13,7 +13,7 @@ from privasso._files import write_whole
 from privasso.artefact._model import ReleasedModel
 from privasso.artefact._schema import ArtefactError, from_document, to_document
 from privasso.estimator import PrivateLasso
-from privasso.noise import PowerLaw
+from privasso.noise import NoiseDesign, PowerLaw
 
 #: Bytes beyond which a file is refused unread.
 MAX_BYTES = 256 * 1024 * 1024
@@ -35,14 +35,28 @@ def save(model: PrivateLasso | ReleasedModel, path: str | os.PathLike[str]) -> N
     >>> bool(np.all(model.predict(np.eye(9)) == est.predict(np.eye(9))))
     True
     """
-    document = to_document(_released(model))
+    write_whole(path, model_text(_released(model)))
+
+
+def model_text(model: ReleasedModel) -> str:
+    """Return the artefact as the text of its file, checked by the rules of `load`."""
+    document = to_document(model)
     from_document(document)
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_whole(path, text + "\n")
+    return json_text(document)
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:
     """Read a release artefact; a file that is not exactly one raises `ArtefactError`."""
+    return from_document(read_document(path))
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """One JSON object as text, finite numbers only."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_document(path: str | os.PathLike[str]) -> Any:
+    """Read a JSON file with suspicion: bounded size, no repeated names, finite numbers."""
     target = Path(path)
     if target.stat().st_size > MAX_BYTES:
         raise ArtefactError(f"the file is larger than {MAX_BYTES} bytes, too large for an artefact")
@@ -53,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> ReleasedModel:
         raise
     except (ValueError, RecursionError):
         raise ArtefactError("the file is not valid JSON in UTF-8") from None
-    return from_document(document)
+    return document
 
 
 def _released(model: Any) -> ReleasedModel:
@@ -68,20 +82,24 @@ def _released(model: Any) -> ReleasedModel:
     from privasso import __version__
 
     names = getattr(model, "feature_names_in_", None)
-    design = model.noise_
     return ReleasedModel(
         coef=model.coef_,
         intercept=float(model.intercept_),
         lam=float(model.lam_),
         guarantee=model.guarantee_,
-        design={
-            "name": type(design).__name__,
-            "sigma": design.sigma,
-            "gamma": design.gamma if isinstance(design, PowerLaw) else None,
-        },
+        design=design_record(model.noise_),
         feature_names=None if names is None else tuple(str(name) for name in names),
         software=__version__,
     )
+
+
+def design_record(design: NoiseDesign) -> dict[str, Any]:
+    """What an artefact says about the noise design."""
+    return {
+        "name": type(design).__name__,
+        "sigma": design.sigma,
+        "gamma": design.gamma if isinstance(design, PowerLaw) else None,
+    }
 
 
 def _constant(name: str) -> Any:

@@ -61,73 +61,73 @@ def from_document(document: Any) -> ReleasedModel:
         raise ArtefactError(
             f"the artefact has version {version!r:.40}, and this software reads version {VERSION}"
         )
-    _exact(document, _FIELDS, "the artefact")
-    n = _integer(document["n_features"], "n_features", 1, MAX_FEATURES)
+    exact_fields(document, _FIELDS, "the artefact")
+    n = whole_number(document["n_features"], "n_features", 1, MAX_FEATURES)
     try:
         guarantee = Guarantee.from_dict(document["guarantee"])
     except ValueError as error:
         raise ArtefactError(str(error)) from None
     return ReleasedModel(
         coef=_coefficients(document["coef"], n),
-        intercept=_number(document["intercept"], "intercept"),
-        lam=_positive(document["lam"], "lam"),
+        intercept=finite_number(document["intercept"], "intercept"),
+        lam=positive_number(document["lam"], "lam"),
         guarantee=guarantee,
-        design=_design(document["design"]),
-        feature_names=_names(document["feature_names"], n),
-        software=_text(document["software"], "software"),
+        design=design_fields(document["design"]),
+        feature_names=column_names(document["feature_names"], n),
+        software=plain_text(document["software"], "software"),
     )
 
 
 def _coefficients(value: Any, n: int) -> np.ndarray:
     if not isinstance(value, dict):
         raise ArtefactError("coef must be an object with index and value")
-    _exact(value, {"index", "value"}, "coef")
+    exact_fields(value, {"index", "value"}, "coef")
     index, values = value["index"], value["value"]
     if not isinstance(index, list) or not isinstance(values, list) or len(index) != len(values):
         raise ArtefactError("coef must have index and value as lists of the same length")
     coef, previous = np.zeros(n), -1
     for i, x in zip(index, values, strict=True):
-        at = _integer(i, "an index of coef", 0, n - 1)
+        at = whole_number(i, "an index of coef", 0, n - 1)
         if at <= previous:
             raise ArtefactError("the indices of coef must increase")
-        coef[at], previous = _number(x, "a value of coef"), at
+        coef[at], previous = finite_number(x, "a value of coef"), at
     return coef
 
 
-def _design(value: Any) -> dict[str, Any]:
+def design_fields(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ArtefactError("design must be an object")
-    _exact(value, {"name", "sigma", "gamma"}, "design")
-    sigma = _number(value["sigma"], "the sigma of design")
+    exact_fields(value, {"name", "sigma", "gamma"}, "design")
+    sigma = finite_number(value["sigma"], "the sigma of design")
     if sigma < 0.0:
         raise ArtefactError("the sigma of design must be zero or positive")
     gamma = value["gamma"]
     return {
-        "name": _text(value["name"], "the name of design"),
+        "name": plain_text(value["name"], "the name of design"),
         "sigma": sigma,
-        "gamma": None if gamma is None else _number(gamma, "the gamma of design"),
+        "gamma": None if gamma is None else finite_number(gamma, "the gamma of design"),
     }
 
 
-def _names(value: Any, n: int) -> tuple[str, ...] | None:
+def column_names(value: Any, n: int) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != n:
         raise ArtefactError(f"feature_names must be null or a list of {n} names")
-    names = tuple(_text(name, "a feature name") for name in value)
+    names = tuple(plain_text(name, "a feature name") for name in value)
     if len(set(names)) != n:
         raise ArtefactError("feature_names has a name twice")
     return names
 
 
-def _exact(value: dict[str, Any], fields: set[str], owner: str) -> None:
+def exact_fields(value: dict[str, Any], fields: set[str], owner: str) -> None:
     for name in sorted(fields - set(value)):
         raise ArtefactError(f"{owner} lacks the field {name!r}")
     for name in sorted(set(value) - fields):
         raise ArtefactError(f"{owner} has an unknown field {name!r:.60}")
 
 
-def _number(value: Any, name: str) -> float:
+def finite_number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ArtefactError(f"{name} must be a number")
     try:
@@ -139,20 +139,20 @@ def _number(value: Any, name: str) -> float:
     return number
 
 
-def _positive(value: Any, name: str) -> float:
-    number = _number(value, name)
+def positive_number(value: Any, name: str) -> float:
+    number = finite_number(value, name)
     if number <= 0.0:
         raise ArtefactError(f"{name} must be positive")
     return number
 
 
-def _integer(value: Any, name: str, low: int, high: int) -> int:
+def whole_number(value: Any, name: str, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ArtefactError(f"{name} must be an integer from {low} to {high}")
     return value
 
 
-def _text(value: Any, name: str) -> str:
+def plain_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise ArtefactError(f"{name} must be text")
     return value

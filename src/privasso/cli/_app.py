@@ -14,10 +14,13 @@ from typing import Any
 import typer
 
 from privasso.cli._demo import demo
+from privasso.cli._design import design
+from privasso.cli._fit import fit
+from privasso.cli._predict import predict
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
-COMMANDS = [demo, theory, reproduce]
+COMMANDS = [demo, design, fit, predict, theory, reproduce]
 
 EXIT_BAD_INPUT = 2
 

@@ -1,4 +1,4 @@
-"""`privasso demo`: the whole idea on one screen and in one picture."""
+"""`privasso demo`: a private fit from beginning to end, and what the same guarantee can buy."""
 
 from __future__ import annotations
 
@@ -10,187 +10,138 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
-LAM = 0.2
-SHOWN = 0.1  # the noise level of the table
-LEVELS = (0.01, 0.02, 0.035, 0.05, 0.075, SHOWN, 0.13, 0.17, 0.22)
+#: Of the fit. With 442 people a much smaller ε leaves nothing but the intercept.
+FIT_EPSILON, FIT_DELTA = 10.0, 1e-4
+STUDIES = {
+    "diabetes-10": "Diabetes data in their own units: 331 people, 10 columns, δ = 1e-4",
+    "diabetes-64": "The same with squares and products: 331 people, 64 columns, δ = 1e-4",
+    "simulated": "Simulated: 20000 rows, 200 columns of very different scales, δ = 1e-6",
+}
+EPSILONS = {
+    "diabetes-10": (1.0, 3.0, 10.0, 30.0),
+    "diabetes-64": (1.0, 3.0, 10.0, 30.0),
+    "simulated": (0.1, 0.3, 1.0, 3.0),
+}
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path("demo"),
-    n_features: Annotated[int, typer.Option("--n-features", help="Columns of the data.")] = 1000,
-    samples: Annotated[int, typer.Option("--samples", help="Data sets a point.")] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of all draws.")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("demo"),
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws of the noise for each method and ε.")
+    ] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the comparison.")] = 0,
 ) -> None:
-    """Solve private LASSOs on badly scaled data, beside what theory predicts for them.
+    """Fit the diabetes data under label privacy, then compare ways to spend the same guarantee.
 
-    Example: `privasso demo --out demo --samples 20`
+    Example: `privasso demo --out demo --draws 50`
     """
     from rich.console import Console
 
-    from privasso._validation import integer
+    from privasso._validation import generator, integer
 
-    integer("--n-features", n_features, minimum=20)
-    integer("--samples", samples, minimum=2)
+    integer("--draws", draws, minimum=2)
+    generator(seed)
     out.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
-    table = _measure(n_features, samples, seed, console)
-    _print(table, n_features, samples, console)
-    _print_unbounded(n_features, seed, console)
-    path = out / "error-against-noise.png"
-    _draw(table, n_features, path)
-    console.print(f"\nPicture: {path}", soft_wrap=True)
-
-
-def _measure(n_features: int, samples: int, seed: int, console: Any) -> pl.DataFrame:
-    """Certified solves on a grid of noise levels; one row a solve."""
-    import numpy as np
-    import polars as pl
-    from rich.progress import track
-
-    import privasso as pv
-
-    sigmas = np.array(LEVELS)
-    jobs = [
-        (scales, law, design, k)
-        for scales, law in _laws().items()
-        for design in (pv.Isotropic(1.0), pv.Gram(1.0))
-        for k in range(samples)
-    ]
-    rows = []
-    for scales, law, design, k in track(
-        jobs, "Solving", console=console, transient=True, disable=not console.is_terminal
-    ):
-        model = pv.Model(scales=law)
-        rng = np.random.default_rng([seed, k])
-        s = model.sample(n_features, rng=rng)
-        etas = design.draw(s.v, rng=rng)[:, None] * sigmas
-        many = pv.solve_many(s.F, s.y, LAM, etas, throw=False)
-        miss = many.x - s.x0[:, None]
-        rows.append(
-            pl.DataFrame(
-                {
-                    "scales": scales,
-                    "design": type(design).__name__,
-                    "sigma": sigmas,
-                    "exists": many.status == pv.Status.CONVERGED,
-                    "E": (s.v @ miss**2) / n_features + model.sigma_xi**2,
-                    "kkt": many.kkt,
-                }
-            )
-        )
-    return pl.concat(rows)
-
-
-def _laws() -> dict[str, Any]:
-    import privasso as pv
-
-    return {"uniform": pv.Uniform(), "lognormal": pv.LogNormal()}
-
-
-def _summary(table: pl.DataFrame) -> pl.DataFrame:
-    """Mean and standard error over the data sets that have a minimiser, and their share."""
-    import polars as pl
-
-    found = pl.col("E").filter(pl.col("exists"))
-    return table.group_by("scales", "design", "sigma", maintain_order=True).agg(
-        pl.col("exists").mean(),
-        found.mean().alias("E"),
-        (found.std() / found.len().sqrt()).alias("standard_error"),
+    _fit(out, console)
+    console.print(
+        "\nR² on new rows at the same guarantee, median over the draws; λ chosen from the noisy "
+        "statistics alone",
+        style="bold",
     )
+    for name, title in STUDIES.items():
+        table = _compare(name, draws, seed, console)
+        _print(table, title, console)
+        _write(table, f"{title}; {draws} draws", out / f"{name}.png")
+    console.print(
+        "\nLabel noise: every label gets its own noise at the same (ε, δ), then an ordinary LASSO. "
+        "Standardised: columns divided by their norms first, which is free, for under label "
+        "privacy they are public."
+    )
+    console.print(f"Pictures and tables: {', '.join(STUDIES)} (.png, .csv) in {out}")
 
 
-def _print(table: pl.DataFrame, n_features: int, samples: int, console: Any) -> None:
+def _fit(out: Path, console: Any) -> None:
+    """Go the way of `privasso fit` on a file of public data."""
+    import polars as pl
+
+    from privasso.cli._fit_run import run
+    from privasso.cli._fit_settings import FitSettings
+    from privasso.cli._fit_show import show
+    from privasso.examples import diabetes_columns
+
+    columns, progression = diabetes_columns(degree=1)
+    data = out / "diabetes-data.csv"
+    pl.DataFrame({**columns, "progression": progression}).write_csv(data)
+    release = out / "diabetes-release.json"
+    release.unlink(missing_ok=True)  # an earlier demo's, of public data
+    settings = FitSettings(
+        data=data,
+        target="progression",
+        label_dp=True,
+        epsilon=FIT_EPSILON,
+        delta=FIT_DELTA,
+        y_bounds=(0.0, 350.0),
+        out=out / "diabetes-model.json",
+        report=out / "diabetes-report.html",
+        keep_release=release,
+    )
+    console.print("$ " + settings.command(), style="bold", soft_wrap=True)
+    show(run(settings), as_json=False)
+
+
+def _compare(name: str, draws: int, seed: int, console: Any) -> pl.DataFrame:
+    import numpy as np
+    from rich.progress import Progress
+
+    from privasso.examples import METHODS, diabetes_splits, simulated_splits, study, summary
+
+    epsilons = EPSILONS[name]
+    rng = np.random.default_rng([seed, *name.encode()])
+    diabetes = name != "simulated"
+    if diabetes:
+        splits = diabetes_splits(draws, 1 if name == "diabetes-10" else 2, rng=rng)
+    else:
+        splits = simulated_splits(rng=rng)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=draws * len(epsilons) * len(METHODS))
+        table = study(
+            splits,
+            epsilons,
+            delta=FIT_DELTA if diabetes else 1e-6,
+            draws=1 if diabetes else draws,
+            rng=rng,
+            progress=lambda done: bar.advance(task, done),
+        )
+    return summary(table)
+
+
+def _print(table: pl.DataFrame, title: str, console: Any) -> None:
     import polars as pl
     from rich.table import Table
 
-    import privasso as pv
+    from privasso.examples import METHODS
 
-    shown = Table(
-        title=f"λ = {LAM}, σ_η = {SHOWN}, {n_features} columns, {samples} data sets",
-        title_justify="left",
-    )
-    for column in ("scales", "noise", "minimiser", "error E", "predicted", "OnAveKL"):
-        shown.add_column(column, justify="left" if column in ("scales", "noise") else "right")
-    for row in _summary(table.filter(pl.col("sigma") == SHOWN)).iter_rows(named=True):
-        model = pv.Model(scales=_laws()[row["scales"]])
-        design = {"Isotropic": pv.Isotropic, "Gram": pv.Gram}[row["design"]](SHOWN)
-        fp = pv.state_evolution(model, LAM, design, n_features=n_features)
-        stable = fp.status is pv.FixedPointStatus.STABLE
-        shown.add_row(
-            row["scales"],
-            row["design"],
-            f"in {row['exists']:.0%}",
-            "—" if row["E"] is None else f"{row['E']:.3f} ± {row['standard_error'] or 0:.3f}",
-            f"{fp.E:.3f}" if stable else fp.status.value,
-            f"{fp.onavekl():.2f}" if stable else "—",
-        )
+    part = table.filter(pl.col("rule") == "auto")
+    epsilons = sorted(part["epsilon"].unique().to_list())
+    shown = Table(title=title, title_justify="left", title_style="")
+    shown.add_column("method")
+    for epsilon in epsilons:
+        shown.add_column(f"ε = {epsilon:g}", justify="right")
+    for method in METHODS:
+        of = part.filter(pl.col("method") == method)
+        found = dict(zip(of["epsilon"].to_list(), of["r2"].to_list(), strict=True))
+        alike = len(found) == 1  # without privacy there is no ε
+        values = [next(iter(found.values())) if alike else found[e] for e in epsilons]
+        shown.add_row(method, *(f"{value:.2f}" for value in values))
+    console.print()
     console.print(shown)
-    worst = table.filter(pl.col("exists"))["kkt"].max()
-    console.print(
-        f"{table.height} solves, each certified: a minimiser with KKT violation at most "
-        f"{worst:.0e} of λ, or a ray that proves that there is none.\n"
-        "OnAveKL is an average under the model: no bound for any one person, not an ε."
-    )
 
 
-def _print_unbounded(n_features: int, seed: int, console: Any) -> None:
-    import privasso as pv
+def _write(table: pl.DataFrame, title: str, picture: Path) -> None:
+    from privasso._files import write_whole
+    from privasso.examples import study_figure
+    from privasso.figures import save
 
-    s = pv.Model().sample(n_features, rng=seed)
-    eta = pv.Isotropic(1.0).draw(s.v, rng=seed)
-    solution = pv.solve(s.F, s.y, LAM, eta, throw=False)
-    console.print("\nWith ten times the noise, spread evenly:", style="bold")
-    console.print(solution.message)
-
-
-def _draw(table: pl.DataFrame, n_features: int, path: Path) -> None:
-    import numpy as np
-    import polars as pl
-    from matplotlib.figure import Figure
-
-    import privasso as pv
-    from privasso.figures import BLUE, ORANGE, plain_ticks, save
-
-    figure = Figure(figsize=(10.0, 4.4), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    summary = _summary(table)
-    grid = np.geomspace(min(LEVELS), max(LEVELS), 120)
-    looks = (
-        (pv.Isotropic(1.0), "isotropic ", ORANGE, "s", "right"),
-        (pv.Gram(1.0), " Gram-based", BLUE, "o", "left"),
-    )
-    for axes, (scales, law) in zip(panels, _laws().items(), strict=True):
-        for design, name, colour, marker, side in looks:
-            theory = pv.tradeoff(pv.Model(scales=law), LAM, design, grid, n_features=n_features)
-            theory = theory.filter(pl.col("status") == "stable")
-            axes.plot(theory["sigma"], theory["E"], color=colour, linewidth=1.4)
-            part = summary.filter(
-                (pl.col("scales") == scales) & (pl.col("design") == type(design).__name__)
-            )
-            solved = part.filter(pl.col("exists") == 1.0)
-            axes.errorbar(
-                solved["sigma"], solved["E"], solved["standard_error"], fmt=marker,
-                color=colour, markersize=5, markerfacecolor="white", linewidth=1.0, capsize=2,
-            )  # fmt: skip
-            gone = part.filter(pl.col("exists") < 1.0)
-            if gone.height:
-                axes.axvline(gone["sigma"][0], color=colour, linewidth=1.0, linestyle=":")
-            below = theory.filter(pl.col("E") < 0.6)
-            if below.height:
-                axes.text(below["sigma"][-1], below["E"][-1], name, color=colour, ha=side)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        plain_ticks(axes.xaxis)
-        plain_ticks(axes.yaxis)
-        axes.set_ylim(0.018, 1.2)
-        axes.set_xlim(0.009, 0.5)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title(f"Column scales: {law!r}", loc="left", fontsize=10)
-        axes.set_xlabel("noise level σ_η")
-    panels[0].set_ylabel("prediction error E")
-    figure.suptitle(
-        f"λ = {LAM}, N = {n_features}. Points: certified solves. Lines: state evolution. "
-        "Dotted: from here on some data sets have no minimiser.",
-        fontsize=10,
-    )
-    save(figure, path)
+    save(study_figure(table, title), picture)
+    write_whole(picture.with_suffix(".csv"), table.write_csv(float_precision=4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from privasso._blas import one_thread
 from privasso.estimator._postprocess import Postprocess
 from privasso.solvers import Status
 
@@ -15,6 +16,9 @@ _POINTS = 36
 _TOGETHER = {True: 12, False: 4}
 #: Supports larger than this are not considered: their inverse is cubic in size.
 _LARGEST_SUPPORT = 3000
+#: Labels lie at most this many of their standard deviations from the middle of their bounds,
+#: where the variance is that of bounds six deviations apart.
+_FARTHEST = 3.0
 #: Standard errors added to the estimate. In simulations plain minimisation (0) can cost
 #: hundreds of times the best error under strong noise and 1 still tens; 3 gains nothing.
 _CAUTION = 2.0
@@ -36,7 +40,9 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     downwards, and without that term λ comes out far too small wherever the noise is strong.
     SURE speaks of the labels at hand; for new ones with independent errors of variance τ² the
     squared error grows by 2τ²|S|, which is added too. The model without coefficients has the
-    value zero. The grid ends above the critical λ, below which no minimiser exists.
+    value zero. The grid ends above the critical λ, below which no minimiser exists, and where one
+    standard error exceeds all that labels within three deviations could explain: from there on
+    no model can be told from noise.
 
     Parameters
     ----------
@@ -60,7 +66,8 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     lams = largest * np.geomspace(1.0, _SPAN, _POINTS)
     best, least = float(lams[0]), 0.0
     m, n = post.op.shape
-    step = _TOGETHER[m > n]
+    step = _TOGETHER[post.full_rank or m > n]
+    explainable = _FARTHEST**2 * label_variance * post.rows.shape[0]
     for start in range(0, _POINTS, step):
         together = lams[start : start + step]
         try:
@@ -70,20 +77,26 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
         for k, lam in enumerate(together.tolist()):
             if status[k] is not Status.CONVERGED:
                 return best
-            risk = _cautious_risk(post, x[:, k], label_variance)
-            if risk is None:
+            with one_thread():
+                found = _cautious_risk(post, x[:, k], label_variance)
+            if found is None:
                 return best
+            risk, error = found
             if risk < least:
                 best, least = lam, risk
+            if 0.0 < explainable < error:
+                return best
     return best
 
 
-def _cautious_risk(post: Postprocess, x: np.ndarray, label_variance: float) -> float | None:
-    """SURE plus two standard errors, or None where the support is too large for it."""
+def _cautious_risk(
+    post: Postprocess, x: np.ndarray, label_variance: float
+) -> tuple[float, float] | None:
+    """SURE plus two standard errors, and one; None where the support is too large for it."""
     assert post.op is not None
     support = np.flatnonzero(x)
     if support.size == 0:
-        return 0.0
+        return 0.0, 0.0
     if support.size > min(_LARGEST_SUPPORT, post.op.shape[0]):
         return None
     norms = np.sqrt(post.squares[support])
@@ -99,4 +112,4 @@ def _cautious_risk(post: Postprocess, x: np.ndarray, label_variance: float) -> f
     fitted = block @ (x * norms)
     sure = fitted @ fitted - 2.0 * post.b[support] @ x + 2.0 * D @ np.diag(J)
     error = 2.0 * np.sqrt(D @ x**2 + D @ J**2 @ D)
-    return float(sure + _CAUTION * error + 2.0 * label_variance * support.size)
+    return float(sure + _CAUTION * error + 2.0 * label_variance * support.size), float(error)

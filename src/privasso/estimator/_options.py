@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from privasso._validation import generator, positive_float
 from privasso.mechanism import LabelDP, OnAverage
-from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
+from privasso.noise import NoiseDesign, PowerLaw, design_from_name
 
 SOLVERS = ("auto", "amp", "cd")
 
@@ -26,20 +26,11 @@ def design_from(noise: NoiseDesign | str, privacy: LabelDP | OnAverage) -> Noise
         return noise
     if noise == "auto":
         return PowerLaw(1.0, 0.5 if isinstance(privacy, LabelDP) else 1.0)
-    if noise == "isotropic":
-        return Isotropic(1.0)
-    if noise == "gram":
-        return Gram(1.0)
-    if isinstance(noise, str) and noise.startswith("power:"):
-        try:
-            return PowerLaw(1.0, float(noise.removeprefix("power:")))
-        except ValueError:
-            raise ValueError(
-                f"noise {noise!r} needs a number after the colon, e.g. 'power:0.5'"
-            ) from None
+    if isinstance(noise, str) and noise.partition(":")[0] in ("isotropic", "gram", "power"):
+        return design_from_name("noise", noise, 1.0)
     raise ValueError(
-        "noise must be a noise design or one of 'auto', 'isotropic', 'gram', 'power:GAMMA', "
-        f"not {noise!r}"
+        "noise must be a noise design or one of 'auto', 'optimal', 'isotropic', 'gram', "
+        f"'power:GAMMA', not {noise!r}"
     )
 
 

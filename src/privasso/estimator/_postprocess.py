@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from privasso._validation import positive_float, real_array
+from privasso.estimator._reduce import square_root
 from privasso.mechanism import Covariates, Release
-from privasso.operators import as_operator
-from privasso.problem import LP_LIMIT, Problem, critical_lambda
+from privasso.operators import Operator, as_operator
+from privasso.problem import LP_LIMIT, Problem, critical_lambda, violations
 from privasso.solvers import (
     NotConvergedError,
     Solution,
@@ -72,14 +73,28 @@ class Postprocess:
             # The clip centre is public: put back what it took out of Fᵀy.
             b = b + release.centre * rows.rmatvec(np.ones(rows.shape[0]))
         self.b = b[rows.live]
-        self.op = as_operator(rows.operator()) if rows.live.any() else None
         self.squares = rows.squares[rows.live]
+        root = square_root(rows) if method != "amp" else None
+        self.reduced = root is not None
+        self.op: Operator | None = None
+        if rows.live.any():
+            self.op = as_operator(rows.operator() if root is None else root)
+
+    @property
+    def full_rank(self) -> bool:
+        """Whether F is known to have full column rank, and so a minimiser at every λ."""
+        return self.reduced
 
     def solve(self, lam: float) -> tuple[np.ndarray, float]:
         """Coefficients and intercept at λ; raises with a λ that works where none exist."""
         lam = positive_float("lam", lam)
         if self.op is None:
             return self._complete(np.zeros(0))
+        if self.reduced:
+            x, _, holds = self._checked(np.array([lam]))
+            if holds.all():
+                return self._complete(x[:, 0])
+            self._use_all_rows()
         problem = Problem(self.op, self.b, lam, squares=self.squares)
         solution = solve_problem(problem, method=self.method, tol=self.tol, throw=False)
         if solution.status is Status.UNBOUNDED:
@@ -93,7 +108,13 @@ class Postprocess:
         lams = real_array("lams", lams, ndim=1)
         if np.min(lams) <= 0.0:
             raise ValueError("lams must be positive")
-        x, status = self.solutions(lams)
+        if self.reduced:
+            x, status, holds = self._checked(lams)
+            if not holds.all():
+                self._use_all_rows()
+                x[:, ~holds], status[~holds] = self.solutions(lams[~holds])
+        else:
+            x, status = self.solutions(lams)
         coef = np.zeros((self.rows.shape[1], lams.size))
         coef[self.rows.live] = x
         coef[:, [s is not Status.CONVERGED for s in status]] = np.nan
@@ -104,7 +125,7 @@ class Postprocess:
         """Coefficients of the live columns and statuses for all λ at once."""
         if self.op is None:
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
-        if self.op.dense and self.method == "auto":
+        if self.reduced or (self.op.dense and self.method == "auto"):
             # With labels of zero, the noise vector −b makes the linear term b.
             etas = np.repeat(-self.b[:, None], lams.size, axis=1)
             nothing = np.zeros(self.op.shape[0])
@@ -119,6 +140,26 @@ class Postprocess:
             np.stack([s.x for s in found], axis=1),
             np.array([s.status for s in found], dtype=object),
         )
+
+    def _checked(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Solutions from the square root, and which of them are optimal for all rows of F.
+
+        The square root carries the rounding of the Gram matrix; one more pass over F tells.
+        """
+        x, statuses = self.solutions(lams)
+        holds = np.array([status is Status.CONVERGED for status in statuses])
+        fitted = self.rows.normal_products(np.where(holds, x, 0.0))
+        norms = np.sqrt(self.squares)
+        for k in np.flatnonzero(holds):
+            length = np.sqrt(max(float(x[:, k] @ fitted[:, k]), 0.0))
+            rounding = 16 * np.finfo(float).eps * (np.abs(self.b) + norms * length)
+            violation = violations(self.b - fitted[:, k], x[:, k], float(lams[k]))
+            holds[k] = np.all(violation <= np.maximum(self.tol * lams[k], rounding))
+        return x, statuses, holds
+
+    def _use_all_rows(self) -> None:
+        self.reduced = False
+        self.op = as_operator(self.rows.operator())
 
     def needed_lambda(self, ray: np.ndarray | None = None) -> tuple[float, bool]:
         """Smallest λ with a minimiser, and whether it is exact or only a lower bound."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from privasso._validation import positive_float
-from privasso.estimator._choose import choose_lambda
+from privasso.estimator._optimal import optimal_shape
 from privasso.estimator._options import (
     design_from,
     generator_from,
@@ -18,8 +18,9 @@ from privasso.estimator._options import (
     solver_name,
 )
 from privasso.estimator._postprocess import CoefficientPath, Postprocess
-from privasso.guarantee import Guarantee, average_case_guarantee, label_dp_guarantee
-from privasso.mechanism import Covariates, LabelDP, OnAverage, Release, release_labels
+from privasso.estimator._steps import automatic_lambda, released, statement
+from privasso.guarantee import Guarantee
+from privasso.mechanism import Covariates, LabelDP, OnAverage, Release
 from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.solvers import SolveError
@@ -45,6 +46,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         How noise is shared out among columns: a design (its level is ignored, `privacy` sets
         it), or ``"isotropic"``, ``"gram"``, ``"power:GAMMA"``. ``"auto"`` is ``"power:0.5"`` for
         `LabelDP`, which needs the least total noise, and ``"power:1"`` for `OnAverage`.
+        ``"optimal"`` chooses the power by state evolution, and needs `model`: under `LabelDP`
+        the least predicted error at that budget, for the columns at hand; under `OnAverage` the
+        least OnAveKL in the model at that sigma and λ.
     scales : None, "data", array_like of shape (N,) or ScaleLaw
         Where the design finds the column scales; None is ``"data"``. Under `LabelDP` the data's
         own scales cost nothing, because covariates are public; under `OnAverage` they are a leak
@@ -56,7 +60,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         See `solve`.
     model : Model, optional
         With `OnAverage`, the model under which the guarantee reports the on-average KL
-        divergence.
+        divergence; with ``noise="optimal"``, the model to optimise for.
     tol : float
         Largest violation of an optimality condition, relative to λ.
     random_state : None, int, numpy Generator or RandomState
@@ -144,7 +148,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         # Everything that can be refused is refused before any noise is drawn.
         privacy = self._checked_privacy()
         lam = regularisation(self.lam, privacy)
-        design = design_from(self.noise, privacy)
+        wanted = self.noise if not _is_optimal(self.noise) else "auto"
+        design = design_from(wanted, privacy)
         solver_name(self.solver)
         positive_float("tol", self.tol)
         if self.model is not None and not isinstance(self.model, Model):
@@ -155,25 +160,25 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
 
         X, y = self._validated(X, y)
         rows = Covariates(X, centre=bool(self.fit_intercept))
-        release = release_labels(
-            rows,
-            y,
-            privacy,
-            design,
-            fit_intercept=bool(self.fit_intercept),
-            scales=self.scales,
-            rng=rng,
-        )
+        if _is_optimal(self.noise):
+            design = optimal_shape(privacy, self.model, lam, rows)
+        release, self.noise_ = released(rows, y, privacy, design, scales=self.scales, rng=rng)
         del y  # from here on there is only the release
-        level = float(np.sqrt(np.mean(release.sigma[rows.live] ** 2))) if rows.live.any() else 0.0
-        self.noise_ = design.with_sigma(level)
-        self.guarantee_ = self._statement(privacy, lam)
+        self.guarantee_ = statement(
+            privacy,
+            self.noise_,
+            scales=self.scales,
+            fit_intercept=bool(self.fit_intercept),
+            from_os_entropy=self.random_state is None,
+            model=self.model,
+            lam=lam,
+        )
         if isinstance(privacy, LabelDP):
             self.release_ = release
         post = Postprocess(release, rows, method=self.solver, tol=self.tol)
         if lam is None:
             assert isinstance(privacy, LabelDP)
-            lam = choose_lambda(post, _assumed_variance(privacy))
+            lam = automatic_lambda(post, privacy.width)
         self._solve(post, lam)
         return self
 
@@ -191,7 +196,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         wanted = regularisation(lam, privacy)
         post = self._postprocess(X)
         if wanted is None:
-            wanted = choose_lambda(post, _assumed_variance(privacy))
+            wanted = automatic_lambda(post, privacy.width)
         self._solve(post, wanted)
         return self
 
@@ -242,22 +247,6 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         X, y = validate_data(self, X, labels[0], y_numeric=True, **options)
         return X, y
 
-    def _statement(self, privacy: LabelDP | OnAverage, lam: float | None) -> Guarantee:
-        common = {
-            "fit_intercept": bool(self.fit_intercept),
-            "from_os_entropy": self.random_state is None,
-        }
-        if isinstance(privacy, LabelDP):
-            return label_dp_guarantee(privacy, **common)
-        return average_case_guarantee(
-            privacy,
-            scales=self.scales,
-            model=self.model,
-            lam=lam,
-            design=self.noise_.with_sigma(privacy.sigma),
-            **common,
-        )
-
     def _postprocess(self, X: Any) -> Postprocess:
         X, _ = self._validated(X)
         rows = Covariates(X, centre=self.release_.fit_intercept)
@@ -284,6 +273,5 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.lam_ = lam
 
 
-def _assumed_variance(privacy: LabelDP) -> float:
-    """Labels that fill their bounds have a deviation of about a sixth of the width."""
-    return (privacy.width / 6.0) ** 2
+def _is_optimal(noise: object) -> bool:
+    return isinstance(noise, str) and noise == "optimal"

@@ -9,7 +9,7 @@ from privasso.mechanism._gaussian import (
 )
 from privasso.mechanism._label_dp import LabelDP
 from privasso.mechanism._on_average import OnAverage
-from privasso.mechanism._release import Release, release_labels
+from privasso.mechanism._release import Release, noise_levels, release_labels
 
 __all__ = [
     "Covariates",
@@ -19,6 +19,7 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "log_gaussian_delta",
+    "noise_levels",
     "release_labels",
     "sensitivity_for",
 ]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._blas import one_thread
+from privasso._threads import n_threads, run
 from privasso._validation import real_array
 from privasso.operators import Operator, as_operator
 
 #: Entries of F held as a temporary at any time; half a megabyte stays in cache.
 _CHUNK = 1 << 16
+#: and for products of two matrices, which want larger blocks.
+_GRAM_CHUNK = 1 << 20
 #: A centred column this small against its own mean is rounding, not data.
 _CONSTANT = 1e-12
 _EPS = np.finfo(np.float64).eps
@@ -64,6 +70,11 @@ class Covariates:
         self.live = self.squares > rounding
 
     @property
+    def sparse(self) -> bool:
+        """Whether F is stored sparse."""
+        return bool(sp.issparse(self._F))
+
+    @property
     def v(self) -> np.ndarray:
         """Squared scales (N/M)‖F_i‖² of the live columns."""
         m, n = self.shape
@@ -83,7 +94,7 @@ class Covariates:
             total = float(base.sum())
             rows = change + (total - replaced)
             return float(np.max(rows) * slack + total * (slack - 1.0))
-        return slack * max(float(np.max((block * block) @ w)) for _, block in self._blocks())
+        return slack * max(float(np.max((block * block) @ w)) for _, block in self.blocks())
 
     def rmatvec(self, r: np.ndarray) -> np.ndarray:
         """Fᵀr with the (centred) rows; zero for columns that carry no data."""
@@ -91,9 +102,41 @@ class Covariates:
             out = self._F.T @ r - self.mean * np.sum(r)
         else:
             out = np.zeros(self.shape[1])
-            for rows, block in self._blocks():
+            for rows, block in self.blocks():
                 out += block.T @ r[rows]
         return np.where(self.live, out, 0.0)
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """FᵀF of the live columns, centred, from row blocks of a few megabytes."""
+        if sp.issparse(self._F):
+            return self.operator().gram()
+        m = self.shape[0]
+        everything = bool(self.live.all())
+        parts = [np.zeros((int(self.live.sum()),) * 2) for _ in range(n_threads())]
+        edges = [m * k // len(parts) for k in range(len(parts) + 1)]
+
+        def add(total: np.ndarray, start: int, stop: int) -> None:
+            for _, block in self.blocks(_GRAM_CHUNK, start, stop):
+                block = block if everything else block[:, self.live]
+                total += block.T @ block
+
+        with one_thread():
+            spans = zip(parts, pairwise(edges), strict=True)
+            run([partial(add, total, lo, hi) for total, (lo, hi) in spans])
+        return np.sum(parts, axis=0)
+
+    def normal_products(self, x: np.ndarray) -> np.ndarray:
+        """FᵀFx over the live columns, centred, for the coefficients x of the live columns."""
+        if sp.issparse(self._F):
+            op = self.operator()
+            return op.rmatmat(op.matmat(x))
+        padded = np.zeros((self.shape[1], x.shape[1]))
+        padded[self.live] = x
+        out = np.zeros_like(padded)
+        for _, block in self.blocks(_GRAM_CHUNK):
+            out += block.T @ (block @ padded)
+        return out[self.live]
 
     def operator(self) -> Operator:
         """The live columns, centred, for the solvers: F itself, or one copy of dense F."""
@@ -107,17 +150,20 @@ class Covariates:
             return Centred(F, self.mean[self.live], self.squares[self.live])
         dtype = self._F.dtype if self._F.dtype == np.float32 else np.float64
         F = np.empty((self.shape[0], int(self.live.sum())), dtype=dtype)
-        for rows, block in self._blocks():
+        for rows, block in self.blocks():
             F[rows] = block if everything else block[:, self.live]
         return as_operator(F)
 
-    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Row blocks as float64, centred."""
+    def blocks(
+        self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of that many entries from the rows start to stop of dense F, float64, centred."""
         m, n = self.shape
-        step = max(1, _CHUNK // n)
-        for start in range(0, m, step):
-            rows = slice(start, min(start + step, m))
-            yield rows, self._F[rows].astype(np.float64, copy=False) - self.mean
+        step, end = max(1, entries // n), m if stop is None else stop
+        for first in range(start, end, step):
+            rows = slice(first, min(first + step, end))
+            block = self._F[rows].astype(np.float64, copy=False)
+            yield rows, block - self.mean if self.centred else block
 
     def _mean(self) -> np.ndarray:
         m, n = self.shape
@@ -135,7 +181,7 @@ class Covariates:
         m, n = self.shape
         with np.errstate(invalid="ignore", over="ignore"):
             if not sp.issparse(self._F):
-                return np.sum([np.sum(b * b, axis=0) for _, b in self._blocks()], axis=0)
+                return np.sum([np.sum(b * b, axis=0) for _, b in self.blocks()], axis=0)
             indices = self._F.indices
             deviation = self._F.data - self.mean[indices]
             stored = np.bincount(indices, weights=deviation**2, minlength=n)

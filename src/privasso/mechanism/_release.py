@@ -148,17 +148,13 @@ def release_labels(
         raise ValueError("F is prepared with centring that contradicts fit_intercept")
     labels = real_array("y", y, shape=(rows.shape[0],))
     noise = generator(rng)
-    v = column_scales(rows, scales)
+    everywhere, sigma_sum = noise_levels(rows, privacy, design, scales=scales)
     if isinstance(privacy, LabelDP):
         labels = np.clip(labels, *privacy.y_bounds) - privacy.centre
-        sigma, sigma_sum = _label_dp_levels(rows, privacy, design, v)
         centre, mu = privacy.centre, privacy.mu
     else:
-        sigma, sigma_sum = _on_average_levels(rows, privacy, design, v)
         centre, mu = 0.0, None
 
-    everywhere = np.zeros(rows.shape[1])
-    everywhere[rows.live] = sigma
     b = rows.rmatvec(labels) - everywhere * noise.standard_normal(everywhere.size)
     label_sum = float(np.sum(labels) - sigma_sum * noise.standard_normal())
     return Release(
@@ -170,6 +166,32 @@ def release_labels(
         sigma_sum=sigma_sum if fit_intercept else None,
         mu=mu,
     )
+
+
+def noise_levels(
+    rows: Covariates, privacy: LabelDP | OnAverage, design: NoiseDesign, *, scales: Any = None
+) -> tuple[np.ndarray, float]:
+    """Standard deviations of the noise in each entry of b and in the label sum; reads no label.
+
+    Columns that carry no data have zero, and so has the label sum where F is not centred.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> rows = pv.mechanism.Covariates(np.diag([1.0, 10.0]), centre=False)
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> sigma, _ = noise_levels(rows, privacy, pv.PowerLaw(1.0, gamma=1.0))
+    >>> bool(np.isclose(sigma[1] / sigma[0], 10.0))
+    True
+    """
+    v = column_scales(rows, scales)
+    if isinstance(privacy, LabelDP):
+        sigma, sigma_sum = _label_dp_levels(rows, privacy, design, v)
+    else:
+        sigma, sigma_sum = _on_average_levels(rows, privacy, design, v)
+    everywhere = np.zeros(rows.shape[1])
+    everywhere[rows.live] = sigma
+    return everywhere, sigma_sum
 
 
 def column_scales(rows: Covariates, scales: Any = None) -> np.ndarray:

@@ -62,6 +62,7 @@ def gradual_error(tables: Tables) -> Finding:
         ties += int(abs(gap) <= REAL)
     total = wins + ties + losses
     above = _largest_excess(tables["fig3_theory"])
+    doubled = _doubling_levels(tables["fig3_theory"])
     if not total:
         result = Verdict.CONTRADICTED
     elif wins + losses < ENOUGH * total:
@@ -73,9 +74,24 @@ def gradual_error(tables: Tables) -> Finding:
         f"at {total} pairs of (law, λ, σ_η) where all data sets have a minimiser under both "
         f"designs, Gram-based noise has the smaller E {wins} times, isotropic {losses} times, "
         f"and {ties} times they do not differ by {REAL:g} standard errors. Predicted: Gram-based "
-        f"noise has an E up to {above:.1%} larger at small noise, and the smaller one beyond.",
+        f"noise has an E up to {above:.1%} larger at small noise, and the smaller one beyond; the "
+        f"level at which E has doubled, isotropic → Gram-based: {'; '.join(doubled)}.",
         {"wins": wins, "ties": ties, "losses": losses, "largest_predicted_excess": above},
     )
+
+
+def _doubling_levels(theory: pl.DataFrame) -> list[str]:
+    """For each law and λ, the predicted noise level at which E is twice that of least noise."""
+    levels = []
+    for (law, lam), rows in _cells(theory, "lam"):
+        pair = []
+        for design in ("isotropic", "gram"):
+            one = part(rows, design=design).sort("sigma")
+            E = one["E"].fill_null(np.inf).to_numpy()
+            beyond = np.flatnonzero(E >= 2.0 * E[0])
+            pair.append(float(one["sigma"][int(beyond[0])]) if beyond.size else np.inf)
+        levels.append(f"{LAW_NAMES[law]}, λ = {lam:g}: " + " → ".join(f"{x:.2g}" for x in pair))
+    return levels
 
 
 def _largest_excess(theory: pl.DataFrame) -> float:

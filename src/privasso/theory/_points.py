@@ -96,6 +96,13 @@ def solve_grid(
     return _points(values, nodes)
 
 
+def solve_nodes(model: Model, lams: FloatArray, sigmas: FloatArray, nodes: Nodes) -> Points:
+    """State evolution at the pairs (λ_k, σ_k) on given columns, whatever their noise follows."""
+    values = np.zeros((N_ROWS, lams.size))
+    _solve_level(values, model, lams, sigmas, nodes, warm=False)
+    return _points(values, nodes)
+
+
 def _solve_level(
     values: FloatArray,
     model: Model,

@@ -1,0 +1,118 @@
+"""`privasso fit`: a private model from a data file, with a statement and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privasso.cli._fit_settings import FitSettings
+
+
+def _option(name: str, help: str) -> object:
+    return typer.Option(name, help=help)
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")],
+    target: Annotated[str | None, _option("--target", "Column of the labels.")] = None,
+    features: Annotated[
+        str | None, _option("--features", "Columns to use: a,b,c. All but the target otherwise.")
+    ] = None,
+    exclude: Annotated[str | None, _option("--exclude", "Columns to leave out: a,b,c.")] = None,
+    label_dp: Annotated[
+        bool, _option("--label-dp", "Protect the labels; the covariates are public.")
+    ] = False,
+    epsilon: Annotated[float | None, _option("--epsilon", "ε of the guarantee.")] = None,
+    delta: Annotated[
+        float | None, _option("--delta", "δ of the guarantee, far below 1/rows.")
+    ] = None,
+    y_bounds: Annotated[
+        tuple[float, float] | None,
+        _option("--y-bounds", "Smallest and largest label, chosen before seeing any."),
+    ] = None,
+    on_average: Annotated[
+        bool, _option("--on-average", "Noise of a given level, no worst-case claim, no ε.")
+    ] = False,
+    sigma: Annotated[float | None, _option("--sigma", "Noise level of --on-average.")] = None,
+    scales: Annotated[
+        str | None,
+        _option("--scales", "With --on-average: file of prior scales, or a law such as uniform."),
+    ] = None,
+    noise: Annotated[
+        str | None, _option("--noise", "auto, isotropic, gram or power:GAMMA.  [default: auto]")
+    ] = None,
+    design: Annotated[
+        Path | None,
+        _option("--design", "Design of `privasso design --out`: shape of the noise, and λ."),
+    ] = None,
+    lam: Annotated[
+        str | None,
+        _option("--lam", "λ, M times scikit-learn's alpha, or auto.  [default: auto]"),
+    ] = None,
+    lam_path: Annotated[
+        str | None, _option("--lam-path", "Values of λ for the path: L1,L2,… (free).")
+    ] = None,
+    path_out: Annotated[
+        Path | None, _option("--path-out", "Coefficients along the path, csv or parquet.")
+    ] = None,
+    no_intercept: Annotated[bool, _option("--no-intercept", "Fit through the origin.")] = False,
+    out: Annotated[Path | None, _option("--out", "Where the model goes, a JSON file.")] = None,
+    report: Annotated[Path | None, _option("--report", "Where the report goes, HTML.")] = None,
+    keep_release: Annotated[
+        Path | None, _option("--keep-release", "Keep what left the mechanism, to solve again.")
+    ] = None,
+    from_release: Annotated[
+        Path | None,
+        _option("--from-release", "Solve from a kept release: reads no labels, costs nothing."),
+    ] = None,
+    seed: Annotated[
+        int | None, _option("--seed", "Fixed noise for experiments: NOT FOR RELEASE.")
+    ] = None,
+    dry_run: Annotated[
+        bool, _option("--dry-run", "Show noise and predictions; reads no labels, spends nothing.")
+    ] = False,
+    assume_rho: Annotated[
+        float, _option("--assume-rho", "For predictions: share of non-zero coefficients.")
+    ] = 0.1,
+    assume_r2: Annotated[
+        float, _option("--assume-r2", "For predictions: share of label variance explained.")
+    ] = 0.5,
+    assume_label_sd: Annotated[
+        float | None,
+        _option("--assume-label-sd", "For predictions: deviation of the labels.  [width/6]"),
+    ] = None,
+    as_json: Annotated[bool, _option("--json", "Print JSON.")] = False,
+) -> None:
+    """Fit a sparse linear model under privacy and write it as one JSON file.
+
+    First see what the noise will do, without reading a label:
+
+    `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
+    --y-bounds 60 200 --dry-run`
+
+    Then fit, keeping the release:
+
+    `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
+    --y-bounds 60 200 --out model.json --report report.html --keep-release release.json`
+
+    Another λ from the same release costs nothing and needs no labels:
+
+    `privasso fit patients.csv --from-release release.json --lam 5000 --out model2.json`
+    """
+    settings = FitSettings(
+        data, target, features, exclude, label_dp, on_average, epsilon, delta, y_bounds, sigma,
+        scales, noise, design, no_intercept, lam, lam_path, path_out, out, report, keep_release,
+        from_release, seed, dry_run, assume_rho, assume_r2, assume_label_sd,
+    )  # fmt: skip
+    settings.check()
+    if dry_run:
+        from privasso.cli._fit_dry import dry_run as rehearse
+
+        rehearse(settings, as_json)
+        return
+    from privasso.cli._fit_run import run
+    from privasso.cli._fit_show import show
+
+    show(run(settings, quiet=as_json), as_json)

@@ -1,0 +1,90 @@
+"""What `privasso fit` prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from privasso.cli._fit_run import FitResult
+from privasso.report import FitFacts
+
+NOT_FOR_RELEASE = (
+    "NOT FOR RELEASE: --seed fixes the noise, and whoever knows the seed can remove it. "
+    "Fit again without --seed before publishing."
+)
+_WHAT = {
+    "--out": "model",
+    "--report": "report",
+    "--path-out": "path",
+    "--keep-release": "release (already covered by the guarantee)",
+}
+
+
+def show(result: FitResult, as_json: bool) -> None:
+    """Print the summary of a fit."""
+    facts = result.facts
+    if as_json:
+        print(json.dumps(_record(result), ensure_ascii=False))
+        return
+    model = facts.model
+    if not model.guarantee.for_release:
+        _loud(NOT_FOR_RELEASE)
+    print(
+        f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
+        f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
+    )
+    print(f"Noise: {design_words(model.design)}.")
+    if facts.columns is not None:
+        print(noise_words(facts.columns.in_label_units, facts.columns.scale > 0.0))
+    print(f"\n{model.guarantee}\n")
+    width = max(len(_WHAT[option]) for option in result.files)
+    for option, path in result.files.items():
+        print(f"{_WHAT[option]:<{width}}  {path}")
+
+
+def design_words(design: dict[str, Any]) -> str:
+    """A design in words."""
+    gamma = design["gamma"]
+    if gamma is None:
+        shape = "variance a function of v given by a table, v the squared scale of the column"
+    elif gamma == 0.0:
+        shape = "the same on all columns"
+    else:
+        shape = f"variance ∝ v^{gamma:g}, v the squared scale of the column"
+    return f"{shape}, root mean variance {design['sigma']:.4g}"
+
+
+def noise_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
+    """The effect of the noise on predictions, in words."""
+    low, middle, high = np.quantile(in_label_units[live], [0.0, 0.5, 1.0])
+    return (
+        f"What the noise of one column does to a prediction, in label units: median {middle:.3g}, "
+        f"from {low:.3g} to {high:.3g} (columns taken as uncorrelated)."
+    )
+
+
+def _loud(text: str) -> None:
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
+
+
+def _record(result: FitResult) -> dict[str, Any]:
+    facts: FitFacts = result.facts
+    model = facts.model
+    support = facts.support.tolist()
+    return {
+        "target": facts.target,
+        "n_rows": facts.n_rows,
+        "n_features": model.n_features,
+        "lam": model.lam,
+        "intercept": model.intercept,
+        "coef": {facts.names[k]: float(model.coef[k]) for k in support},
+        "design": model.design,
+        "for_release": model.guarantee.for_release,
+        "guarantee": model.guarantee.to_dict(),
+        "statement": str(model.guarantee),
+        "files": {option.lstrip("-"): str(path) for option, path in result.files.items()},
+    }

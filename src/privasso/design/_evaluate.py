@@ -1,0 +1,104 @@
+"""Error, leakage and sensitivity of a design in one model, with gradients in its parameters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.design._columns import Columns
+from privasso.design._family import Family
+from privasso.design._rows import largest_row
+from privasso.model import Model
+from privasso.theory._gradient import gradients, root
+
+FloatArray = NDArray[np.float64]
+
+#: Stands for the logarithm of what is infinite or does not exist.
+FAR = 60.0
+#: Logarithm of a leakage that is zero for every purpose.
+FLOOR = -60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A logarithm and its gradient in (log λ, log σ², θ)."""
+
+    log: float
+    gradient: FloatArray
+
+
+class Evaluator:
+    """One model on fixed columns; each evaluation starts from the fixed point of the last.
+
+    Parameters are x = (log λ, log σ², θ); the variances are σ² e^(Bθ)/E_v[e^(Bθ)].
+    """
+
+    def __init__(
+        self, model: Model, columns: Columns, family: Family, n_features: int | None
+    ) -> None:
+        self.model, self.columns, self.n_features = model, columns, n_features
+        self.low_exponent = family.low_exponent
+        # With columns of any small size, noise that does not vanish with v has an infinite error.
+        self.must_vanish = n_features is None and not model.scales.inverse_mean_is_finite
+        self._basis = family.basis(columns.log_seen)
+        self._at: bytes = b""
+        self._start = (0.0, 0.0)
+        n = columns.v.size
+        self._error_by, self._leak_by = np.empty(n), np.empty(n)
+        self.error = self.leakage = Value(FAR, np.zeros(2 + family.size))
+
+    def at(self, x: FloatArray, *, leak: bool) -> Evaluator:
+        """Evaluate `error` and, with `leak`, `leakage` at x, unless that was the last point."""
+        key = x.tobytes() + bytes([leak])
+        if key == self._at:
+            return self
+        self._at = key
+        variances, relative = self._variances(x)
+        model, v, w = self.model, self.columns.v, self.columns.w
+        data = (model.alpha, model.rho, model.sigma_xi**2, v, w)
+        lam = math.exp(x[0])
+        e, u = root(*self._start, lam, variances, *data)
+        nothing = np.zeros(x.size)
+        if u == 0.0:
+            self.error = self.leakage = Value(FAR, nothing)
+            return self
+        self._start = (e, u)
+        E, _, _, K, E_lam, K_lam = gradients(
+            e, u, lam, variances, *data, leak, self._error_by, self._leak_by
+        )
+        self.error = Value(math.log(E), self._chain(E_lam, self._error_by, relative))
+        if not (np.isfinite(self.error.gradient).all() and math.isfinite(K)):
+            self.error = self.leakage = Value(FAR, nothing)
+            return self
+        if leak and math.exp(FLOOR) < K:
+            self.leakage = Value(math.log(K), self._chain(K_lam, self._leak_by, relative))
+        else:
+            self.leakage = Value(FLOOR, nothing)
+        return self
+
+    def sensitivity(self, x: FloatArray) -> Value:
+        """Log of the largest squared row norm Σ f²/σ², for labels in an interval of width 1."""
+        variances, relative = self._variances(x)
+        with np.errstate(divide="ignore", over="ignore"):
+            ratios = self.columns.v / variances
+        if not np.isfinite(ratios).all():
+            return Value(FAR, np.zeros(x.size))
+        total, parts = largest_row(ratios, self.columns.w, self.n_features, self.model.alpha)
+        return Value(math.log(total), self._chain(0.0, -parts / total, relative))
+
+    def _variances(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """σ_i², and the share of each column in the mean power."""
+        log_profile = self._basis @ x[2:]
+        profile = np.exp(log_profile - log_profile.max())
+        relative = self.columns.w * profile
+        mean = float(relative.sum())
+        return profile * (math.exp(x[1]) / mean), relative / mean
+
+    def _chain(self, by_lam: float, by_variance: FloatArray, relative: FloatArray) -> FloatArray:
+        out = np.empty(2 + self._basis.shape[1])
+        out[0], out[1] = by_lam, by_variance.sum()
+        out[2:] = (by_variance - out[1] * relative) @ self._basis
+        return out

@@ -1,0 +1,178 @@
+"""The best design for a given amount of privacy, or the most privacy for a given error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+import numpy as np
+
+from privasso._validation import integer, nonnegative_float, positive_float, real_float
+from privasso.design._family import FAMILIES
+from privasso.design._question import Question
+from privasso.design._result import Constraint, OptimalDesign
+from privasso.design._search import elasticity
+from privasso.mechanism import LabelDP, sensitivity_for
+from privasso.model import Model
+
+
+def optimal_design(
+    model: Model | None = None,
+    *,
+    lam: float | None = None,
+    gamma: float | None = None,
+    max_onavekl: float | None = None,
+    max_error: float | None = None,
+    label_dp: LabelDP | None = None,
+    family: str = "power",
+    n_features: SupportsIndex | None = None,
+    scale_error: float = 0.0,
+    models: Sequence[Model] | None = None,
+) -> OptimalDesign:
+    """Choose λ, the level of the noise and its shape over the columns, without data.
+
+    Exactly one of three questions is answered:
+
+    - ``max_onavekl=κ``: least E with the OnAveKL of the whole released vector at most κ;
+    - ``max_error=e``: least OnAveKL with E at most e;
+    - ``label_dp=LabelDP(...)``: least E under (ε, δ)-differential privacy of the labels, where
+      the level follows from (hi − lo)·`label_sensitivity` = μ(ε, δ).
+
+    The search is sequential quadratic programming in (log λ, log σ², shape) with exact
+    gradients of the fixed point. What is reported is `state_evolution` at the result.
+
+    Parameters
+    ----------
+    model : Model
+        The data to expect.
+    lam : float, optional
+        A λ to keep to; chosen as well if not given.
+    gamma : float, optional
+        An exponent to keep to: then only λ and the level are chosen.
+    max_onavekl, max_error : float, optional
+        Targets.
+    label_dp : LabelDP, optional
+        A privacy budget for labels.
+    family : {"power", "free"}
+        ``"power"``: σ_η² ∝ v^γ. ``"free"``: σ_η²(v) is any smooth function, a natural cubic spline
+        of log σ_η² in log v with up to nine knots; the design is then a `Tabulated`.
+    n_features : int, optional
+        Design for N columns, the quantiles of the law, instead of for the limit of many. It
+        matters where small columns decide, and for the most exposed row under `label_dp`.
+    scale_error : float
+        τ: the noise is shaped after scales that are off, v̂ = v e^(τZ), while the data have v (see
+        `mismatched_state_evolution`). Not with `label_dp`, where the right scales cost nothing.
+    models : sequence of Model, optional
+        In place of `model`: one (λ, noise) for all of them. The constraint holds in every
+        model, and the largest relative regret, the value in a model divided by the best that
+        model could have by itself, is minimised.
+
+    Returns
+    -------
+    OptimalDesign
+
+    Raises
+    ------
+    InfeasibleError
+        When no design meets the target; the message names the nearest one that can be met.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> model = pv.Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=pv.LogNormal(0.0, 0.5))
+    >>> best = pv.optimal_design(model, max_onavekl=2.0)
+    >>> round(best.lam, 3), round(best.noise.sigma, 4), round(best.noise.gamma, 2)
+    (0.251, 0.0785, 0.97)
+    >>> round(best.E, 4), round(best.onavekl, 4), round(best.multiplier, 4)
+    (0.0408, 2.0, -0.0057)
+
+    Any function that takes a noise design takes this one:
+
+    >>> round(pv.state_evolution(model, best.lam, best.noise).E, 4)
+    0.0408
+    """
+    chosen = _models(model, models)
+    count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
+    if lam is not None:
+        lam = positive_float("lam", lam)
+    if gamma is not None:
+        gamma = real_float("gamma", gamma)
+        if family != "power":
+            raise ValueError("gamma belongs to family='power'; leave it out for a free shape")
+    tau = nonnegative_float("scale_error", scale_error)
+    constraint = _constraint(max_onavekl, max_error, label_dp)
+    if tau > 0.0 and constraint.kind == "label_dp":
+        raise ValueError(
+            "scale_error does not go with label_dp: the covariates are public there, so the "
+            "noise may follow their own scales at no cost"
+        )
+    null = max(m.rho * m.scales.moment(1.0) + m.sigma_xi**2 for m in chosen)
+    if constraint.kind == "max_error" and lam is None and constraint.target >= null:
+        raise ValueError(
+            f"releasing nothing at all has the error {null:.6g}; ask for a max_error below that"
+        )
+
+    def answer(name: str, gamma: float | None) -> OptimalDesign:
+        question = Question(chosen, constraint, lam, gamma, count, tau)
+        found, task, noise, points = question.answer(name)
+        price = math.nan
+        if len(chosen) == 1:
+            (fp,) = points
+            price = _price(elasticity(task, found), constraint, fp.E, fp.onavekl(), label_dp)
+        return OptimalDesign(
+            lam=math.exp(found[0]) if lam is None else lam,
+            noise=noise,
+            points=points,
+            constraint=constraint,
+            multiplier=price,
+            null_error=null,
+            n_features=count,
+            _again=lambda gamma: answer("power", gamma),
+        )
+
+    return answer(family, gamma)
+
+
+def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model, ...]:
+    if (model is None) == (models is None):
+        raise ValueError("give one model, or several as models=[...]; not both")
+    chosen = tuple(models) if models is not None else (model,)
+    if not chosen or not all(isinstance(one, Model) for one in chosen):
+        raise ValueError("model must be a Model, and models a sequence of them")
+    return chosen  # pyright: ignore[reportReturnType]
+
+
+def _constraint(
+    max_onavekl: float | None, max_error: float | None, label_dp: LabelDP | None
+) -> Constraint:
+    given = [x for x in (max_onavekl, max_error, label_dp) if x is not None]
+    if len(given) != 1:
+        raise ValueError(
+            "give exactly one of max_onavekl, max_error and label_dp: "
+            f"{len(given) or 'none'} of them {'were' if len(given) > 1 else 'was'} given"
+        )
+    if max_onavekl is not None:
+        return Constraint("max_onavekl", positive_float("max_onavekl", max_onavekl))
+    if max_error is not None:
+        return Constraint("max_error", positive_float("max_error", max_error))
+    if not isinstance(label_dp, LabelDP):
+        raise ValueError("label_dp must be LabelDP(epsilon, delta, y_bounds)")
+    return Constraint("label_dp", label_dp.mu, label_dp.width)
+
+
+def _price(
+    elasticity: float, constraint: Constraint, E: float, leak: float, label_dp: LabelDP | None
+) -> float:
+    """From d log(value)/d log(limit) to the derivative in the target itself."""
+    if constraint.kind == "max_onavekl":
+        return elasticity * E / constraint.target
+    if constraint.kind == "max_error":
+        return elasticity * leak / constraint.target
+    assert label_dp is not None
+    epsilon, step = label_dp.epsilon, 1e-3
+    mu = [sensitivity_for(epsilon * math.exp(sign * step), label_dp.delta) for sign in (-1, 1)]
+    # The limit is on μ²; d log μ/dε by a central difference.
+    return elasticity * E * 2.0 * float(np.log(mu[1] / mu[0])) / (2.0 * step * epsilon)

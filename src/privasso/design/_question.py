@@ -1,0 +1,187 @@
+"""From a question to its answer: search, accurate prediction, and the exact level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.design._columns import Columns, search_columns
+from privasso.design._evaluate import Evaluator
+from privasso.design._family import Family, family_for
+from privasso.design._infeasible import explain
+from privasso.design._label import label_sensitivity
+from privasso.design._mismatch import mismatched_state_evolution
+from privasso.design._result import Constraint, InfeasibleError
+from privasso.design._search import improve, search
+from privasso.design._task import ERROR, LEAKAGE, SENSITIVITY, Task
+from privasso.model import Model
+from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
+from privasso.theory import FixedPoint, FixedPointStatus, state_evolution
+
+FloatArray = NDArray[np.float64]
+
+#: The level is adjusted until the accurate prediction meets the target to this.
+_EXACT = 1e-6
+_ADJUSTMENTS = 8
+#: Excess over the target, in the logarithm, that is not let pass.
+_MISSED = 1e-4
+#: Slope of the constraint in log σ² below which λ is adjusted instead.
+_STEEP = 0.1
+_NAMED: dict[float | None, NoiseDesign] = {0.0: Isotropic(1.0), 2.0: Gram(1.0)}
+_GOALS = {
+    "max_onavekl": (ERROR, LEAKAGE),
+    "max_error": (LEAKAGE, ERROR),
+    "label_dp": (ERROR, SENSITIVITY),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """Models, a constraint, and what is given: λ and γ (or None), N (or None), the error of v."""
+
+    models: tuple[Model, ...]
+    constraint: Constraint
+    lam: float | None = None
+    gamma: float | None = None
+    n_features: int | None = None
+    tau: float = 0.0
+
+    def answer(self, name: str) -> tuple[FloatArray, Task, NoiseDesign, tuple[FixedPoint, ...]]:
+        """Return the parameters, the task they solve, the design, and its predictions."""
+        task, found = self._best_power()
+        family = Family.powers()
+        if name == "free":
+            family = family_for("free", self._columns(self.models[0]))
+            task = self._task(family)
+            start = self.blank(family.size)
+            start[:3] = found
+            found = improve(task, start)
+            if found is None:
+                found = start
+        sigma = math.exp(found[1] / 2.0)
+        noise = family.design(sigma, found[2:])
+        if self.gamma in _NAMED:
+            noise = _NAMED[self.gamma].with_sigma(sigma)
+        found, noise, points = self._exactly(found, noise, task)
+        return found, task, noise, points
+
+    def _best_power(self) -> tuple[Task, FloatArray]:
+        """The power law that answers best, or the one with the exponent given."""
+        if self.gamma is not None:
+            self._check_limit(PowerLaw(1.0, self.gamma))
+        task = self._task(Family.powers())
+        found = search(task, self.blank(1))
+        if found is None:
+            raise explain(self, task)
+        return task, found
+
+    def _columns(self, model: Model) -> Columns:
+        return search_columns(model.scales, self.n_features, self.tau)
+
+    def _task(self, family: Family) -> Task:
+        objective, constraint = _GOALS[self.constraint.kind]
+        evaluators = tuple(
+            Evaluator(model, self._columns(model), family, self.n_features) for model in self.models
+        )
+        free = np.ones(2 + family.size, dtype=np.bool_)
+        free[0], free[2:] = self.lam is None, self.gamma is None
+        references = np.zeros(len(evaluators))
+        if len(evaluators) > 1:
+            references = np.array([self._reference(model) for model in self.models])
+        return Task(evaluators, objective, constraint, self.limit, free, references)
+
+    @property
+    def limit(self) -> float:
+        """The logarithm that the constraint may not exceed."""
+        target = self.constraint.target
+        if self.constraint.kind == "label_dp":
+            return 2.0 * math.log(target / self.constraint.width)
+        return math.log(target)
+
+    def blank(self, size: int) -> FloatArray:
+        """Parameters with what is given filled in, for a family of so many parameters."""
+        x = np.zeros(2 + size)
+        x[0] = 0.0 if self.lam is None else math.log(self.lam)
+        x[2] = 0.0 if self.gamma is None else self.gamma
+        return x
+
+    def _reference(self, model: Model) -> float:
+        """Log of the best that one model could have by itself, with any power law."""
+        task, found = replace(self, models=(model,), gamma=None)._best_power()
+        return task.merit(found)[1]
+
+    def _check_limit(self, unit: NoiseDesign) -> None:
+        """Refuse a shape whose predictions are infinite in the limit of many columns."""
+        for model in self.models:
+            fp = state_evolution(model, 1.0, unit.with_sigma(1e-3), n_features=self.n_features)
+            infinite = fp.status is FixedPointStatus.INFINITE_ERROR
+            if infinite or (
+                self.constraint.kind == "label_dp"
+                and not math.isfinite(label_sensitivity(model, unit, n_features=self.n_features))
+            ):
+                what = "error" if infinite else "label sensitivity"
+                raise InfeasibleError(
+                    f"with gamma = {self.gamma:g} the {what} grows with the number of columns of "
+                    f"{model.scales!r}; choose another gamma or pass n_features"
+                )
+
+    def _predict(self, found: FloatArray, noise: NoiseDesign) -> tuple[FixedPoint, ...]:
+        lam = math.exp(found[0]) if self.lam is None else self.lam
+        return tuple(
+            mismatched_state_evolution(model, lam, noise, self.tau, n_features=self.n_features)
+            for model in self.models
+        )
+
+    def _exactly(
+        self, found: FloatArray, noise: NoiseDesign, task: Task
+    ) -> tuple[FloatArray, NoiseDesign, tuple[FixedPoint, ...]]:
+        """Adjust the level, or λ, until the accurate prediction meets the constraint."""
+        if self.constraint.kind == "label_dp":
+            worst = max(
+                label_sensitivity(model, noise, n_features=self.n_features) for model in self.models
+            )
+            level = noise.sigma * worst * self.constraint.width / self.constraint.target
+            noise = noise.with_sigma(level)
+            return found, noise, self._stable(self._predict(found, noise))
+        points = self._predict(found, noise)
+        if max(value.log for value in task.excesses(found)) < -1e-4:
+            return found, noise, points  # the constraint is slack
+        by_lam, by_level = max(task.excesses(found), key=lambda value: value.log).gradient[:2]
+        # Where the leakage is least in σ, only λ moves it.
+        through_lam = self.lam is None and abs(by_level) < _STEEP
+        for _ in range(_ADJUSTMENTS):
+            miss = self._miss(points) + 0.5 * _EXACT
+            if abs(miss) <= 0.5 * _EXACT:
+                break
+            slope = by_lam if through_lam else 2.0 * by_level
+            step = max(min(-miss / slope, 0.1), -0.1) if abs(slope) > 1e-3 else 0.0
+            if through_lam:
+                found = found.copy()
+                found[0] += step
+            else:
+                noise = noise.with_sigma(noise.sigma * math.exp(step))
+            points = self._predict(found, noise)
+        if self._miss(points) > _MISSED:
+            raise InfeasibleError(
+                f"the nearest design misses the target by {math.expm1(self._miss(points)):.2%}; "
+                "ask for a little less"
+            )
+        return found, noise, self._stable(points)
+
+    def _miss(self, points: tuple[FixedPoint, ...]) -> float:
+        if self.constraint.kind == "max_onavekl":
+            value = max(fp.onavekl() for fp in points)
+        else:
+            value = max(fp.E for fp in points)
+        return math.log(value / self.constraint.target)
+
+    def _stable(self, points: tuple[FixedPoint, ...]) -> tuple[FixedPoint, ...]:
+        if any(fp.status is not FixedPointStatus.STABLE for fp in points):
+            raise InfeasibleError(
+                "the best design found lies on the edge of stability; ask for a little less, "
+                "or pass n_features"
+            )
+        return points

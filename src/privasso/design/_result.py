@@ -1,0 +1,156 @@
+"""The answer of a search, and the common designs beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from privasso.model import Model
+from privasso.noise import NoiseDesign, PowerLaw
+from privasso.theory import FixedPoint
+
+#: Error, as a part of that of the model without coefficients, from which on a design is useless.
+NEARLY_NULL = 0.95
+
+
+class InfeasibleError(ValueError):
+    """No design meets the target; the message names the nearest that can be met."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What was asked for.
+
+    Attributes
+    ----------
+    kind : {"max_onavekl", "max_error", "label_dp"}
+        The argument of `optimal_design`.
+    target : float
+        κ, e, or the largest sensitivity μ(ε, δ).
+    width : float
+        Width of the label bounds; 1 unless the kind is "label_dp".
+    """
+
+    kind: str
+    target: float
+    width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A design of fixed shape with λ and σ chosen as well as possible for the same target.
+
+    E and onavekl are inf, lam and sigma NaN, where the shape cannot meet it. `ratio` is what is
+    minimised (E, or OnAveKL under a limit on E) divided by the same of the optimal design.
+    """
+
+    E: float
+    lam: float
+    sigma: float
+    onavekl: float
+    ratio: float
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalDesign:
+    """A noise design with its λ, and what state evolution predicts for it.
+
+    Made by `optimal_design`. With several models, E and what belongs to it are those of the model
+    with the largest E; `points` holds all.
+
+    Attributes
+    ----------
+    lam : float
+        Regularisation λ.
+    noise : NoiseDesign
+        The design with its level; any function that takes one takes this.
+    points : tuple of FixedPoint
+        The prediction in each model.
+    constraint : Constraint
+        What was asked for.
+    multiplier : float
+        Price of the constraint, the derivative of the optimal value in the target: dE/dκ for
+        ``max_onavekl``, dOnAveKL/dE for ``max_error``, dE/dε at the same δ for ``label_dp``. Zero
+        where the constraint is slack, NaN with several models.
+    null_error : float
+        Error ρE[v] + σ_ξ² of releasing nothing.
+    n_features : int or None
+        As in `optimal_design`.
+    """
+
+    lam: float
+    noise: NoiseDesign
+    points: tuple[FixedPoint, ...]
+    constraint: Constraint
+    multiplier: float
+    null_error: float
+    n_features: int | None
+    _again: Callable[[float], OptimalDesign] = field(repr=False)
+    """The same question for a power law of given exponent."""
+
+    @property
+    def point(self) -> FixedPoint:
+        """The prediction, in the model where E is largest."""
+        return max(self.points, key=lambda fp: fp.E)
+
+    @property
+    def model(self) -> Model:
+        """The model of `point`."""
+        return self.point.model
+
+    @property
+    def E(self) -> float:
+        """Predicted error on a new record."""
+        return self.point.E
+
+    @property
+    def rho_hat(self) -> float:
+        """Predicted fraction of nonzero coefficients."""
+        return self.point.rho_hat
+
+    @property
+    def stability(self) -> float:
+        """ρ̂/α."""
+        return self.point.stability
+
+    @property
+    def onavekl(self) -> float:
+        """Predicted on-average KL divergence, the largest over the models; not an ε."""
+        return max(fp.onavekl() for fp in self.points)
+
+    @property
+    def gamma(self) -> float | None:
+        """The exponent of a power law, None for a tabulated design."""
+        return self.noise.gamma if isinstance(self.noise, PowerLaw) else None
+
+    @property
+    def nearly_null(self) -> bool:
+        """Whether releasing nothing would be about as accurate."""
+        return NEARLY_NULL * self.null_error <= self.E
+
+    @cached_property
+    def comparison(self) -> dict[str, Tuned]:
+        """Isotropic, γ = 1 and Gram under the same constraint, each with its own best λ and σ.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
+        >>> best = pv.optimal_design(model, max_onavekl=2.0)
+        >>> {name: round(other.ratio, 3) for name, other in best.comparison.items()}
+        {'isotropic': 1.107, 'gamma=1': 1.0, 'gram': 1.122}
+        """
+        shapes = {"isotropic": 0.0, "gamma=1": 1.0, "gram": 2.0}
+        return {name: self._compared(gamma) for name, gamma in shapes.items()}
+
+    def _compared(self, gamma: float) -> Tuned:
+        try:
+            other = self._again(gamma)
+        except InfeasibleError:
+            return Tuned(math.inf, math.nan, math.nan, math.inf, math.inf)
+        minimised = "onavekl" if self.constraint.kind == "max_error" else "E"
+        mine, own = getattr(other, minimised), getattr(self, minimised)
+        ratio = mine / own if own > 0.0 else math.nan
+        return Tuned(other.E, other.lam, other.noise.sigma, other.onavekl, ratio)

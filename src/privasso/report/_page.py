@@ -1,0 +1,223 @@
+"""The report of a fit as one HTML page."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from privasso.page import Page
+from privasso.report._facts import FitFacts
+from privasso.report._plots import MOST, coefficient_figure, noise_figure, path_figure
+from privasso.solvers import Status
+
+_NOT_FOR_RELEASE = (
+    "NOT FOR RELEASE. The noise came from a fixed seed, and whoever knows the seed can remove it. "
+    "Fit again without one before publishing."
+)
+
+
+def fit_page(facts: FitFacts) -> Page:
+    """Build the report: guarantee, release, noise, coefficients, stability, prediction, path.
+
+    Without label differential privacy the covariates are not public and the release is not
+    covered, so that only the guarantee and the coefficients are shown.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(9), np.arange(9.0))
+    >>> model = pv.ReleasedModel(est.coef_, 0.0, 1.0, est.guarantee_, {}, None, pv.__version__)
+    >>> page = fit_page(FitFacts(model, "y", 9, "privasso fit …"))
+    >>> "bounds nothing for any one person" in page.html()
+    True
+    """
+    page = Page(f"Private LASSO for {facts.target}")
+    if not facts.model.guarantee.for_release:
+        page.paragraph(_NOT_FOR_RELEASE, kind="warning")
+    page.paragraph(_lead(facts), kind="lead")
+    _guarantee(page, facts)
+    _coefficients(page, facts)
+    if facts.columns is not None:
+        _noise(page, facts)
+    if facts.stability is not None:
+        _stability(page, facts)
+    if facts.path is not None:
+        _path(page, facts)
+    _again(page, facts)
+    return page
+
+
+def _lead(facts: FitFacts) -> str:
+    model = facts.model
+    count = int(np.count_nonzero(model.coef))
+    which = "coefficient is" if count == 1 else "coefficients are"
+    return (
+        f"A sparse linear model for {facts.target} from {facts.n_rows} rows and "
+        f"{model.n_features} columns. At λ = {model.lam:.6g}, {count} {which} not zero; the "
+        f"intercept is {model.intercept:.5g}."
+    )
+
+
+def _guarantee(page: Page, facts: FitFacts) -> None:
+    guarantee = facts.model.guarantee
+    page.heading("What is guaranteed")
+    page.paragraph(str(guarantee).splitlines()[0])
+    page.subheading("What was released")
+    page.items([text[0].upper() + text[1:] + "." for text in guarantee.released])
+    if guarantee.assumptions:
+        page.subheading("This holds provided that")
+        page.items([text + "." for text in guarantee.assumptions])
+    if guarantee.kind == "label-dp":
+        page.paragraph(
+            "Further fits on the same labels add to the loss: k releases like this one together "
+            "are a Gaussian mechanism of sensitivity √k · μ"
+            + (f", here √k · {facts.mu:.4g}" if facts.mu is not None else "")
+            + ". Solving again from the same release adds nothing.",
+            kind="note",
+        )
+
+
+def _coefficients(page: Page, facts: FitFacts) -> None:
+    page.heading("Coefficients")
+    support = facts.support
+    if support.size == 0:
+        page.paragraph(
+            "Every coefficient is zero: at this λ the model predicts the intercept for everybody. "
+            "The noise may leave no room for more."
+        )
+        return
+    coef, columns, noise = facts.model.coef, facts.columns, facts.coef_noise
+    if columns is None or noise is None:
+        page.paragraph("Those that are not zero, the largest first, in the units of the data.")
+        page.table(
+            ["column", "coefficient"],
+            [[facts.names[k], f"{coef[k]:.5g}"] for k in support],
+            numeric=["coefficient"],
+        )
+        return
+    page.paragraph(
+        "Those that are not zero, the largest effect first. The effect is the coefficient times "
+        "the scale of its column, in units of the labels. The noise is the standard deviation "
+        "that the privacy noise alone gives the coefficient, with the columns found here; "
+        "sampling error comes on top. A coefficient within twice its noise of zero says little."
+    )
+    page.figure(
+        coefficient_figure(facts),
+        (f"The {MOST} largest effects" if support.size > MOST else "All effects")
+        + "; bars are two standard deviations of the privacy noise.",
+        description="Effects of the columns with error bars",
+    )
+    rows = []
+    for k in support:
+        ratio = abs(coef[k]) / noise[k] if noise[k] > 0.0 else math.inf
+        rows.append(
+            [
+                facts.names[k],
+                f"{coef[k]:.5g}",
+                f"{noise[k]:.2g}",
+                f"{coef[k] * columns.scale[k]:.4g}",
+                f"{ratio:.1f}",
+            ]
+        )
+    page.table(
+        ["column", "coefficient", "its noise", "effect", "coefficient / noise"],
+        rows,
+        numeric=["coefficient", "its noise", "effect", "coefficient / noise"],
+    )
+
+
+def _noise(page: Page, facts: FitFacts) -> None:
+    columns = facts.columns
+    assert columns is not None
+    page.heading("How the noise is spent")
+    page.paragraph(
+        "Noise was added once, to the products of the columns with the labels. The design decides "
+        "how it follows the scale of a column; the guarantee decides its level. A column with "
+        "little noise for its size takes up much of the sensitivity, and raises the level for all."
+    )
+    even = next((one.design.sigma for one in facts.forecasts[1:]), None)
+    page.figure(
+        noise_figure(facts, even),
+        "Each point is a column.",
+        description="Noise and sensitivity of each column against its scale",
+    )
+    live = columns.scale > 0.0
+    words = ["smallest", "median", "largest"]
+    spread = [
+        [label, *(f"{x:.3g}" for x in np.quantile(values[live], [0.0, 0.5, 1.0]))]
+        for label, values in (
+            ("scale of the column", columns.scale),
+            ("noise σ in its entry of Fᵀy", columns.sigma),
+            ("effect of that noise on a prediction, label units", columns.in_label_units),
+        )
+    ]
+    page.table(["over the columns", *words], spread, numeric=words)
+    if not live.all():
+        dead = [name for name, alive in zip(facts.names, live, strict=True) if not alive]
+        shown = ", ".join(dead[:10]) + (" …" if len(dead) > 10 else "")
+        page.paragraph(f"Constant columns carry no label and get no noise: {shown}.", kind="note")
+
+
+def _stability(page: Page, facts: FitFacts) -> None:
+    assert facts.stability is not None
+    page.heading("Stability and predicted error")
+    page.paragraph(facts.stability.sentence(facts.model.lam))
+    if not facts.forecasts or facts.assumptions is None:
+        return
+    page.paragraph(
+        "What state evolution predicts at the same guarantee, each design at the λ that is best "
+        "for it. No label was used for this."
+    )
+    rows = []
+    for one in facts.forecasts:
+        gamma = getattr(one.design, "gamma", None)
+        name = "the same on all columns" if gamma == 0.0 else f"variance ∝ v^{gamma:g}"
+        cells = [one.design.sigma, one.lam, one.r2, one.nonzero, one.critical_lam]
+        shown = [f"{x:.4g}" if math.isfinite(x) else "—" for x in cells]
+        rows.append([name, *shown])
+    heads = ["level of the noise", "best λ", "R² on new rows", "non-zero", "critical λ"]
+    page.table(["noise", *heads], rows, numeric=heads)
+    page.paragraph(
+        f"This supposes {facts.assumptions}. It is a prediction under that model: correlated "
+        "columns, other coefficients or other labels behave differently.",
+        kind="note",
+    )
+
+
+def _path(page: Page, facts: FitFacts) -> None:
+    path = facts.path
+    assert path is not None
+    page.heading("Other values of λ")
+    page.paragraph("The whole path comes from the one release and costs no further privacy.")
+    for status, what in (
+        (Status.UNBOUNDED, "no minimiser exists"),
+        (Status.MAX_ITER, "the solver did not reach its accuracy, and nothing is shown"),
+        (Status.DIVERGED, "the solver diverged, and nothing is shown"),
+    ):
+        count = int(np.sum(path.status == status))
+        if count:
+            page.paragraph(f"At {count} of the {path.lams.size} values of λ {what}.", kind="note")
+    if np.nan_to_num(path.coef).any():
+        page.figure(
+            path_figure(facts),
+            "Coefficients times the scale of their columns.",
+            description="Coefficient paths",
+        )
+    else:
+        page.paragraph("Every coefficient is zero along the path.")
+
+
+def _again(page: Page, facts: FitFacts) -> None:
+    page.heading("To do it again")
+    page.paragraph(
+        "This command made the model. Running it again draws new noise and spends the budget "
+        "once more."
+        if "--from-release" not in facts.command
+        else "This command made the model from a kept release. It reads no labels and is free."
+    )
+    page.code(facts.command)
+    if facts.resolve is not None:
+        page.paragraph("Another λ from the same release, without labels and at no cost:")
+        page.code(facts.resolve)
+    page.paragraph(f"privasso {facts.model.software}", kind="note")

@@ -1,0 +1,148 @@
+"""The figures of a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privasso.figures import BLUE, GREY, ORANGE, figure
+from privasso.report._facts import FitFacts
+
+#: Coefficients shown by name in a figure.
+MOST = 24
+_LONGEST_NAME = 26
+
+
+def noise_figure(facts: FitFacts, even: float | None) -> Any:
+    """Noise and share of the sensitivity of each column against its scale.
+
+    `even` is the level that noise of the same size on all columns would need.
+    """
+    columns = facts.columns
+    assert columns is not None
+    live = (columns.scale > 0.0) & (columns.sigma > 0.0)
+    scale = columns.scale[live]
+    fig = figure(7.6, 3.5)
+    left, right = fig.subplots(1, 2)
+    left.loglog(scale, columns.sigma[live], "o", color=BLUE, markersize=4, alpha=0.7)
+    if even is not None:
+        left.axhline(even, color=ORANGE, linewidth=1.2, linestyle="--")
+        left.annotate(
+            "the same on all columns",
+            xy=(0.02, even),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 4),
+            textcoords="offset points",
+            color=ORANGE,
+            fontsize=9,
+        )
+    left.set_ylabel("standard deviation of the noise")
+    left.set_title("How much noise each column receives", loc="left", fontsize=10)
+    right.semilogx(scale, 100.0 * columns.share[live], "o", color=BLUE, markersize=4, alpha=0.7)
+    right.set_ylabel("share of the sensitivity, %")
+    right.set_ylim(0.0, 115.0 * float(np.max(columns.share[live])))
+    right.set_title("Which columns the noise has to hide", loc="left", fontsize=10)
+    for axes in (left, right):
+        axes.set_xlabel("scale of the column (root mean square)")
+        _plain(axes)
+    low, high = left.get_ylim()
+    left.set_ylim(low / 1.5, high * 1.5)  # a single level would sit on the frame
+    return fig
+
+
+def coefficient_figure(facts: FitFacts) -> Any:
+    """The largest coefficients in label units, with two standard deviations of their noise."""
+    columns, noise = facts.columns, facts.coef_noise
+    assert columns is not None
+    assert noise is not None
+    shown = facts.support[:MOST]
+    effect = facts.model.coef[shown] * columns.scale[shown]
+    error = 2.0 * noise[shown] * columns.scale[shown]
+    fig = figure(7.2, 1.1 + 0.27 * shown.size)
+    axes = fig.subplots()
+    rank = np.arange(shown.size)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    axes.errorbar(
+        effect, rank, xerr=error, fmt="o", color=BLUE, markersize=5, linewidth=1.1, capsize=2
+    )
+    axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its scale")
+    _plain(axes)
+    return fig
+
+
+def path_figure(facts: FitFacts) -> Any:
+    """Coefficients in label units along λ."""
+    path, columns = facts.path, facts.columns
+    assert path is not None
+    assert columns is not None
+    order = np.argsort(path.lams)
+    lams = path.lams[order]
+    effect = path.coef[:, order] * columns.scale[:, None]
+    found = np.isfinite(effect).all(axis=0)
+    fig = figure(7.2, 4.0)
+    axes = fig.subplots()
+    size = np.abs(np.where(found, effect, 0.0)).max(axis=1, initial=0.0)
+    named = np.argsort(-size, kind="stable")[:6]
+    for k in np.argsort(size, kind="stable"):
+        if size[k] == 0.0:
+            continue
+        style = {"linewidth": 1.6, "zorder": 3} if k in named else {"linewidth": 0.8, "alpha": 0.5}
+        axes.plot(lams, effect[k], color=BLUE if k in named else GREY, **style)
+    axes.set_xscale("log")
+    axes.axvline(facts.model.lam, color=ORANGE, linewidth=1.2, linestyle="--")
+    axes.annotate(
+        " λ of the model",
+        xy=(facts.model.lam, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        color=ORANGE,
+        fontsize=9,
+        ha="center",
+    )
+    # Effects beyond the range of the labels are noise; they would flatten everything else.
+    reach = float(size.max(initial=0.0))
+    if facts.model.guarantee.kind == "label-dp":
+        reach = min(reach, facts.model.guarantee["y_high"] - facts.model.guarantee["y_low"])
+    axes.set_ylim(-1.1 * reach, 1.1 * reach)
+    if found.any():
+        _label_ends(axes, [(_short(facts.names[k], 18), effect[k, found][0]) for k in named
+                           if size[k] > 0.0], float(lams[found][0]))  # fmt: skip
+    axes.axhline(0.0, color=GREY, linewidth=0.8)
+    axes.set_xlabel("λ")
+    axes.set_ylabel("coefficient × scale of its column")
+    _plain(axes)
+    return fig
+
+
+def _label_ends(axes: Any, ends: list[tuple[str, float]], at: float) -> None:
+    """Names at the left ends of the lines, moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    gap = 0.055 * (high - low)
+    previous = low - gap
+    for name, value in sorted(ends, key=lambda end: end[1]):
+        previous = max(min(value, high - gap), previous + gap)
+        axes.annotate(
+            f"{name} ",
+            xy=(at, previous),
+            color=BLUE,
+            fontsize=8,
+            ha="right",
+            va="center",
+            annotation_clip=False,
+        )
+    left, right = axes.get_xlim()
+    axes.set_xlim(left * (left / right) ** 0.28, right)
+
+
+def _short(name: str, longest: int = _LONGEST_NAME) -> str:
+    # A dollar sign would start a formula.
+    text = name if len(name) <= longest else f"{name[: longest - 1]}…"
+    return text.replace("$", r"\$")
+
+
+def _plain(axes: Any) -> None:
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,91 @@
+"""What every data file can do: name its columns, and give some of them as one matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+
+
+class Table(ABC):
+    """A data file whose columns have names.
+
+    Nothing but the names is read until a column is asked for, and then only those asked for.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    names : tuple of str
+        Names of all columns, each once.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self.path = path
+        self.names = tuple(names)
+        if not self.names:
+            raise ValueError(f"{path} has no columns")
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"{path} has the column {twice[0]!r} twice; rename or drop one of them"
+            )
+
+    def matrix(self, names: Sequence[str]) -> np.ndarray:
+        """Columns of finite numbers as a float64 array in Fortran order, shape (M, len(names)).
+
+        Integers and booleans count as numbers. Text, missing and infinite values are refused
+        with the name of the column and the number of the first such row, counted from 1.
+        """
+        self.require(names)
+        matrix = self._read(list(names))
+        if matrix.shape[0] == 0:
+            raise ValueError(f"{self.path} has no rows")
+        return matrix
+
+    def require(self, names: Sequence[str]) -> None:
+        """Refuse names of columns that are not there."""
+        present = set(self.names)
+        for name in names:
+            if name not in present:
+                close = get_close_matches(name, self.names, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"{self.path} has no column {name!r}{hint}")
+
+    @abstractmethod
+    def _read(self, names: list[str]) -> np.ndarray:
+        """Return the columns, which exist."""
+
+
+def check_finite(values: np.ndarray, name: str) -> None:
+    """Refuse a column with NaN or infinity, by name and row.
+
+    >>> check_finite(np.array([1.0, np.inf]), "age")
+    Traceback (most recent call last):
+    ...
+    ValueError: column 'age' is infinite in row 2; remove or impute such rows, or leave the \
+column out
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):  # finite only if every term is
+            return
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        what = "has a missing value (NaN)" if np.isnan(values[bad[0]]) else "is infinite"
+        raise ValueError(_bad_row(name, what, int(bad[0])))
+
+
+def missing_value(name: str, row: int) -> ValueError:
+    """The error for an empty cell in a row counted from 0."""
+    return ValueError(_bad_row(name, "has a missing value", row))
+
+
+def _bad_row(name: str, what: str, row: int) -> str:
+    return (
+        f"column {name!r} {what} in row {row + 1}; remove or impute such rows, "
+        "or leave the column out"
+    )

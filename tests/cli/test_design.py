@@ -1,0 +1,108 @@
+"""`privasso design`: its numbers are the library's, and bad input ends in one sentence."""
+
+import json
+
+import pytest
+
+import privasso as pv
+from privasso.cli import main
+from privasso.design import load_design
+
+MODEL = pv.Model(0.7, 0.2, 0.05, pv.LogNormal(0.0, 0.5))
+OPTIONS = "--scales lognormal:0,0.5 --alpha 0.7 --rho 0.2 --sigma-xi 0.05"
+
+
+def run(options):
+    return main(["design", *options.split()])
+
+
+def test_json_and_file_are_the_optimal_design(tmp_path, capsys):
+    path = tmp_path / "design.json"
+    assert run(f"{OPTIONS} --max-onavekl 1.5 --json --out {path}") == 0
+    record = json.loads(capsys.readouterr().out)
+    best = pv.optimal_design(MODEL, max_onavekl=1.5)
+    assert record["lam"] == best.lam
+    assert record["E"] == best.E
+    assert record["onavekl"] == best.onavekl
+    assert record["multiplier"] == best.multiplier
+    assert record["noise"] == {
+        "name": "PowerLaw",
+        "sigma": best.noise.sigma,
+        "gamma": best.noise.gamma,  # pyright: ignore
+    }
+    assert record["comparison"]["gram"]["ratio"] == best.comparison["gram"].ratio
+    saved = load_design(path)
+    assert (saved.lam, saved.noise) == (best.lam, best.noise)
+
+
+def test_answer_in_words(capsys):
+    assert run(f"{OPTIONS} --max-onavekl 1.5") == 0
+    out = capsys.readouterr().out
+    best = pv.optimal_design(MODEL, max_onavekl=1.5)
+    assert f"Use λ = {best.lam:.4g}, σ_η = {best.noise.sigma:.4g}" in out
+    assert "∝ v^" in out
+    less = 1 - 1 / best.comparison["isotropic"].ratio
+    assert f"{less:.0%} lower than with equal noise" in out
+    assert "not an ε" in out
+    assert run("--max-onavekl 0.5") == 0
+    assert "Equal noise on all columns cannot meet the target" in capsys.readouterr().out
+    assert run("--max-onavekl 0.0001 --scales lognormal") == 0
+    assert "hardly worth fitting" in capsys.readouterr().out
+
+
+def test_other_questions(capsys):
+    assert run(f"{OPTIONS} --max-error 0.1 --family free --json") == 0
+    record = json.loads(capsys.readouterr().out)
+    best = pv.optimal_design(MODEL, max_error=0.1, family="free")
+    assert (record["onavekl"], record["noise"]["name"]) == (best.onavekl, "Tabulated")
+    budget = "--label-dp --epsilon 4 --delta 1e-5 --y-bounds -2 2 --alpha 5 --n-features 200"
+    assert run(f"{budget} --lam 8 --json") == 0
+    record = json.loads(capsys.readouterr().out)
+    model = pv.Model(alpha=5.0)
+    privacy = pv.LabelDP(4.0, 1e-5, (-2.0, 2.0))
+    best = pv.optimal_design(model, label_dp=privacy, lam=8.0, n_features=200)
+    assert (record["lam"], record["E"]) == (8.0, best.E)
+    assert run(budget) == 0
+    assert "ε = 4, δ = 1e-05" in capsys.readouterr().out
+    assert run(f"{OPTIONS} --max-onavekl 2 --scale-error 0.5 --json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["E"] == pv.optimal_design(MODEL, max_onavekl=2.0, scale_error=0.5).E
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--max-onavekl 0.5", "--label-dp --epsilon 4 --delta 1e-5 --y-bounds -1 1 --scales constant"],
+)
+def test_plot(tmp_path, capsys, options):
+    path = tmp_path / "figure.png"
+    assert run(f"{options} --plot {path}") == 0
+    assert path.stat().st_size > 5000
+    assert f"wrote {path}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "exactly one of"),
+        ("--max-onavekl 1 --max-error 0.1", "exactly one of"),
+        ("--max-onavekl -1", "max_onavekl must be positive"),
+        ("--max-onavekl 1 --epsilon 1", "belong to --label-dp"),
+        ("--label-dp --epsilon 1", "needs --epsilon, --delta and --y-bounds"),
+        ("--label-dp --epsilon 1 --delta 2 --y-bounds 0 1", "delta is a probability"),
+        ("--label-dp --epsilon 1 --delta 1e-5 --y-bounds 1 0", "y_bounds must increase"),
+        ("--max-error 0.0001", "cannot be reached: the least is"),
+        ("--max-error 3", "releasing nothing at all"),
+        ("--max-onavekl 0.01 --lam 0.1", "the least is"),
+        ("--max-onavekl 1 --family cubic", "family must be one of"),
+        ("--max-onavekl 1 --plot figure.txt", ".png, .pdf or .svg"),
+        ("--max-onavekl 1 --out nowhere/design.json", "nowhere/design.json"),
+    ],
+)
+def test_bad_input(capsys, monkeypatch, tmp_path, options, message):
+    monkeypatch.chdir(tmp_path)
+    assert run(options) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("privasso: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

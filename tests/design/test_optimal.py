@@ -1,0 +1,256 @@
+"""The optimum against brute force with public predictions, and its price against differences."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+
+import privasso as pv
+from privasso.design import label_sensitivity
+
+V1, V2 = pv.Uniform(), pv.LogNormal(0.0, 0.5)
+MODEL = pv.Model(scales=V2)
+
+
+def never_worse(seed, random_model, brute_force, shapes):
+    model, kappa = random_model(seed)
+    best = pv.optimal_design(model, max_onavekl=kappa)
+    assert best.onavekl <= kappa * (1 + 1e-6)
+    assert best.onavekl >= kappa * (1 - 1e-3) or best.multiplier == 0.0
+    fp = pv.state_evolution(model, best.lam, best.noise)
+    assert (fp.E, fp.onavekl(), fp.rho_hat) == (best.E, best.onavekl, best.rho_hat)
+    for name, shape in shapes.items():
+        if name == "isotropic" and not model.scales.inverse_mean_is_finite:
+            assert math.inf == best.comparison[name].E
+            continue
+        oracle = brute_force(model, shape, kappa)
+        assert oracle * (1 + 1e-3) >= best.E
+        assert oracle * (1 - 2e-3) <= best.comparison[name].E <= oracle * (1 + 1e-3)
+        assert best.comparison[name].ratio >= 1 - 1e-4
+    free = pv.optimal_design(model, max_onavekl=kappa, family="free")
+    assert free.E <= best.E * (1 + 1e-4)
+    assert free.onavekl <= kappa * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", [5])
+def test_never_worse_than_the_common_shapes(seed, random_model, brute_force, shapes):
+    never_worse(seed, random_model, brute_force, shapes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_never_worse_in_random_models(seed, random_model, brute_force, shapes):
+    never_worse(seed, random_model, brute_force, shapes)
+
+
+def test_shape_by_brute_force_at_fixed_lambda():
+    # With λ given there is one number left besides the level: scan it with public predictions.
+    lam, kappa = 0.3, 1.6
+
+    def error(gamma):
+        design = pv.PowerLaw(1.0, float(gamma))
+        sigmas = np.geomspace(0.02, 0.3, 400)
+        table = pv.tradeoff(MODEL, lam, design, sigmas)
+        leak = np.log(table["onavekl"].fill_null(np.inf).to_numpy() / kappa)
+        if not (leak <= 0).any():
+            return np.inf
+        k = int(np.flatnonzero(leak <= 0)[0])
+        part = leak[k - 1] / (leak[k - 1] - leak[k])
+        E = np.log(table["E"].to_numpy()[k - 1 : k + 1])
+        return float(np.exp(E[0] + part * (E[1] - E[0])))
+
+    oracle = minimize_scalar(error, bounds=(0.3, 2.0), method="bounded", options={"xatol": 1e-3})
+    best = pv.optimal_design(MODEL, lam=lam, max_onavekl=kappa)
+    assert best.lam == lam
+    assert pytest.approx(oracle.fun, rel=1e-4) == best.E  # pyright: ignore
+    assert best.gamma == pytest.approx(oracle.x, abs=0.03)  # pyright: ignore
+
+
+def test_noise_may_lower_the_error():
+    # Hence the smallest σ that meets a constraint need not be the best one.
+    model = pv.Model(0.27, 0.17, 0.02, pv.Uniform(0.48, 1.0))
+    table = pv.tradeoff(model, 0.5, pv.Isotropic(1.0), [0.02, 0.08, 0.11, 0.2])
+    E = table["E"].to_numpy()
+    assert E[0] > E[1] > E[2]
+    assert E[3] > E[2]
+    kappa = 1.02 * float(table["onavekl"][2])
+    assert table["onavekl"][1] == pytest.approx(kappa, rel=0.1)
+    best = pv.optimal_design(model, gamma=0.0, lam=0.5, max_onavekl=kappa)
+    assert E[2] >= best.E
+
+
+def test_least_leakage_for_an_error_is_the_same_frontier():
+    for model in (MODEL, pv.Model(scales=V1), pv.Model(0.36, 0.05, 0.14, pv.Uniform(0.3, 1.0))):
+        there = pv.optimal_design(model, max_onavekl=0.7)
+        back = pv.optimal_design(model, max_error=there.E)
+        assert back.onavekl == pytest.approx(0.7, rel=1e-4)
+        assert back.lam == pytest.approx(there.lam, rel=1e-2)
+        assert back.multiplier == pytest.approx(1 / there.multiplier, rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["max_onavekl", "max_error"])
+@pytest.mark.parametrize("lam", [None, 0.3])
+def test_multiplier_is_the_slope_of_the_optimal_value(kind, lam):
+    target = {"max_onavekl": 1.7, "max_error": 0.05}[kind]
+
+    def solved(target):
+        asked = {"max_onavekl": None, "max_error": None, kind: target}
+        return pv.optimal_design(MODEL, lam=lam, **asked)
+
+    def value(target):
+        best = solved(target)
+        return best.E if kind == "max_onavekl" else best.onavekl
+
+    slope = (value(target * 1.004) - value(target * 0.996)) / (0.008 * target)
+    best = solved(target)
+    assert best.multiplier == pytest.approx(slope, rel=1e-2)
+    assert best.multiplier < 0
+
+
+@pytest.mark.parametrize("n_features", [None, 200])
+def test_label_budget_by_brute_force(n_features):
+    model = pv.Model(alpha=10.0, scales=V1)
+    budget = pv.LabelDP(3.0, 1e-5, (-1.0, 1.0))
+    best = pv.optimal_design(model, label_dp=budget, n_features=n_features)
+    mu = budget.width * label_sensitivity(model, best.noise, n_features=n_features)
+    assert mu == pytest.approx(budget.mu, rel=1e-9)
+
+    def error(x):
+        design = pv.PowerLaw(1.0, float(x[0]))
+        unit = budget.width * label_sensitivity(model, design, n_features=n_features)
+        if not math.isfinite(unit):
+            return 1.0
+        noise = design.with_sigma(unit / budget.mu)
+        fp = pv.state_evolution(model, float(np.exp(x[1])), noise, n_features=n_features)
+        return min(fp.E, 1.0)
+
+    options = {"xatol": 1e-3, "fatol": 1e-8, "maxfev": 100}
+    oracle = minimize(error, [0.7, 1.0], method="Nelder-Mead", options=options)
+    assert oracle.fun * (1 + 1e-4) >= best.E
+    assert best.gamma == pytest.approx(oracle.x[0], abs=0.05)
+    if n_features is None:
+        # Gram-based noise has an infinite sensitivity where E[1/v] is infinite.
+        assert math.inf == best.comparison["gram"].E
+        step = 0.02
+        values = [
+            pv.optimal_design(model, label_dp=replace(budget, epsilon=3.0 + s * step)).E
+            for s in (-1, 1)
+        ]
+        assert best.multiplier == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-2)
+
+
+def test_one_scale_has_no_shape_to_choose():
+    model = pv.Model(scales=pv.Constant(2.0))
+    power = pv.optimal_design(model, max_onavekl=1.0)
+    free = pv.optimal_design(model, max_onavekl=1.0, family="free")
+    for best in (power, free):
+        assert best.comparison["isotropic"].ratio == pytest.approx(1.0, abs=1e-5)
+
+
+def test_many_columns_are_gathered_without_loss():
+    rng = np.random.default_rng(3)
+    model = pv.Model(scales=pv.Empirical(np.exp(rng.normal(0.0, 0.5, 3000))))
+    best = pv.optimal_design(model, max_onavekl=2.0)
+    assert best.onavekl == pytest.approx(2.0, rel=1e-5)  # on all 3000 columns
+    near = [
+        pv.optimal_design(model, max_onavekl=2.0, gamma=best.noise.gamma + step).E  # pyright: ignore
+        for step in (-0.1, 0.1)
+    ]
+    assert min(near) >= best.E
+
+
+def test_one_design_for_several_models():
+    models = [pv.Model(rho=rho, sigma_xi=xi, scales=V2) for rho, xi in ((0.05, 0.3), (0.2, 0.05))]
+    kappa = 1.5
+    best = pv.optimal_design(models=models, max_onavekl=kappa)
+    alone = [pv.optimal_design(model, max_onavekl=kappa) for model in models]
+
+    def regret(lam, noise):
+        points = [pv.state_evolution(model, lam, noise) for model in models]
+        if not max(fp.onavekl() for fp in points) <= kappa * (1 + 1e-4):
+            return np.inf
+        return max(fp.E / one.E for fp, one in zip(points, alone, strict=True))
+
+    found = regret(best.lam, best.noise)
+    assert 1.0 < found < 2.0
+    assert math.isnan(best.multiplier)
+    # No feasible point of a grid around it has less.
+    for gamma in (0.6, 0.8, 1.0, 1.2):
+        for lam in best.lam * np.geomspace(0.6, 1.6, 9):
+            sigmas = lam * np.geomspace(0.05, 0.8, 12)
+            for sigma in sigmas:
+                assert regret(lam, pv.PowerLaw(sigma, gamma)) > found * (1 - 1e-3)
+
+
+def test_targets_out_of_reach_name_the_nearest():
+    with pytest.raises(pv.InfeasibleError, match=r"at lam = 0.2: the least is 2\.1") as error:
+        pv.optimal_design(MODEL, lam=0.2, max_onavekl=0.5)
+    least = float(str(error.value).split("the least is ")[1].split(",")[0])
+    assert pv.optimal_design(MODEL, lam=0.2, max_onavekl=1.001 * least).E < 1.0
+    gammas = np.linspace(0.0, 2.0, 9)
+    table = [
+        pv.tradeoff(MODEL, 0.2, pv.PowerLaw(1.0, g), np.geomspace(0.02, 0.3, 60)) for g in gammas
+    ]
+    assert least <= min(t["onavekl"].min() for t in table) * 1.0001  # pyright: ignore
+
+    with pytest.raises(pv.InfeasibleError, match=r"the least is .* without noise") as error:
+        pv.optimal_design(MODEL, max_error=0.02)
+    least = float(str(error.value).split("the least is ")[1].split(",")[0])
+    silent = [
+        pv.state_evolution(MODEL, lam, pv.Gram(0.0)).E for lam in np.geomspace(0.02, 0.5, 200)
+    ]
+    assert least == pytest.approx(min(silent), rel=1e-3)
+
+    # At a λ that is given, the least error may need some noise.
+    model = pv.Model(0.27, 0.17, 0.02, pv.Uniform(0.48, 1.0))
+    with pytest.raises(pv.InfeasibleError, match=r"at lam = 0.5: the least is .* sigma") as error:
+        pv.optimal_design(model, lam=0.5, max_error=0.05)
+    least = float(str(error.value).split("the least is ")[1].split(",")[0])
+    silent = pv.state_evolution(model, 0.5, pv.Gram(0.0)).E
+    assert least < 0.999 * silent
+    assert silent > pv.optimal_design(model, lam=0.5, max_error=1.002 * least).E
+
+    budget = pv.LabelDP(1.0, 1e-6, (-1.0, 1.0))
+    with pytest.raises(pv.InfeasibleError, match="lam must be above") as error:
+        pv.optimal_design(MODEL, lam=1.0, label_dp=budget)
+    needed = float(str(error.value).split("above ")[1].split(",")[0])
+    assert pv.optimal_design(MODEL, lam=1.02 * needed, label_dp=budget).stability < 1.0
+
+    with pytest.raises(pv.InfeasibleError, match="gamma = 0 the error grows"):
+        pv.optimal_design(pv.Model(scales=V1), gamma=0.0, max_onavekl=1.0)
+
+
+def test_says_when_the_answer_is_nearly_nothing():
+    best = pv.optimal_design(MODEL, max_onavekl=1e-4)
+    assert best.nearly_null
+    assert best.null_error == pytest.approx(0.1 * np.exp(0.5) + 0.01)
+    assert best.null_error > best.E
+    assert not pv.optimal_design(MODEL, max_onavekl=2.0).nearly_null
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "exactly one of max_onavekl, max_error and label_dp: none"),
+        ({"max_onavekl": 1.0, "max_error": 0.1}, "exactly one"),
+        ({"max_onavekl": -1.0}, "max_onavekl must be positive"),
+        ({"max_onavekl": math.nan}, "max_onavekl must be finite"),
+        ({"max_error": 1.0}, "releasing nothing at all"),
+        ({"label_dp": 1.0}, "label_dp must be LabelDP"),
+        ({"max_onavekl": 1.0, "family": "cubic"}, "family must be one of"),
+        ({"max_onavekl": 1.0, "family": "free", "gamma": 1.0}, "gamma belongs to"),
+        ({"max_onavekl": 1.0, "lam": 0.0}, "lam must be positive"),
+        ({"max_onavekl": 1.0, "models": [MODEL]}, "not both"),
+        ({"max_onavekl": 1.0, "n_features": 0}, "n_features must be at least 1"),
+        ({"max_onavekl": 1.0, "scale_error": -1.0}, "scale_error must be zero or"),
+        (
+            {"label_dp": pv.LabelDP(1, 1e-5, (0, 1)), "scale_error": 0.1},
+            "does not go with label_dp",
+        ),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pv.optimal_design(MODEL, **arguments)
