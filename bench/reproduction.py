@@ -13,7 +13,7 @@ TITLE = "Grid points a second at M = 500, N = 1000 (`experiments`)"
 NOTE = (
     "Experiment: `run` on all cores, start of the processes included, a point being the paper's "
     "Algorithm 1, the certified solver and the prediction for the realised columns. Batch: "
-    "Algorithm 1 alone, all points of a data set at once, on one thread. NumPy: Algorithm 1 alone, "
+    "Algorithm 1 alone, all points of a data set at once, on all cores. NumPy: Algorithm 1 alone, "
     "one point at a time, F∘F formed once, same rule to stop, BLAS with its own threads or one, "
     "whichever is faster. Two designs, three λ, sixteen σ_η. Target: 5 times."
 )

@@ -39,7 +39,7 @@ def test_iterates_are_those_of_the_single_solver(n_rhs):
     F, y, lams, etas, starts = problems(n_rhs)
     iterates = {k: single_iterates(F, y, lams[k], etas[:, k], k, 12) for k in (0, n_rhs - 1)}
     for t in (1, 2, 3, 6, 12):
-        runs = amp_paper_many(F, y, lams, etas, starts, max_iter=t)
+        runs = amp_paper_many(F, y, lams, etas, starts, max_iter=t, single=False)
         assert (runs.n_iter == t).all()
         for k, single in iterates.items():
             np.testing.assert_allclose(runs.x[:, k], single[t - 1], rtol=1e-9, atol=1e-11)

@@ -129,5 +129,13 @@ def _print(found: Reproduction) -> None:
         cells = [claim.key, claim.statement, f"[{colour}]{verdict}[/{colour}]"]
         table.add_row(*cells, *([finding.measured] if wide else []))
     console.print(table)
+    speed = found.manifest["speed"]
+    if speed:
+        console.print(
+            "Points a second: {algorithm_1_points_per_second:.0f} for Algorithm 1 alone, "
+            "{algorithm_1_ratio:.1f} times a plain transcription in NumPy; "
+            "{points_per_second:.0f} with certified solver and predictions.".format(**speed),
+            soft_wrap=True,
+        )
     console.print(f"Tests and numbers: {found.folder / 'claims.md'}", soft_wrap=True)
     console.print(f"Page: {found.page}", soft_wrap=True)

@@ -88,7 +88,7 @@ def _doubling_levels(theory: pl.DataFrame) -> list[str]:
         for design in ("isotropic", "gram"):
             one = part(rows, design=design).sort("sigma")
             E = one["E"].fill_null(np.inf).to_numpy()
-            beyond = np.flatnonzero(E >= 2.0 * E[0])
+            beyond = np.flatnonzero(2.0 * E[0] <= E)
             pair.append(float(one["sigma"][int(beyond[0])]) if beyond.size else np.inf)
         levels.append(f"{LAW_NAMES[law]}, λ = {lam:g}: " + " → ".join(f"{x:.2g}" for x in pair))
     return levels

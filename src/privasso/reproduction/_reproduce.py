@@ -191,6 +191,8 @@ def _speed(settings: Settings, jobs: int) -> dict[str, float]:
     )  # fmt: skip
     return {
         "points_per_second": found.experiment,
+        "algorithm_1_points_per_second": found.batch,
         "plain_points_per_second": found.transcription,
         "ratio": found.ratio,
+        "algorithm_1_ratio": found.batch_ratio,
     }

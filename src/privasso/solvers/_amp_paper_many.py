@@ -1,11 +1,13 @@
 """Algorithm 1 of Tanzawa & Sakata (2026), to the letter, on many right-hand sides at once.
 
 The iteration of `_amp_paper`, a column of X for each pair (λ, η) on one F, so that its three
-products are products of matrices. Double precision throughout: a relative change of 1e-8 is out
-of reach of single precision.
+products are products of matrices. A column leaves the batch when it has converged or blown up.
+The last ones, which take by far the most iterations, are followed one by one (`_amp_paper_tail`).
 
-A column leaves the batch when it has converged or blown up. The last ones, which
-take by far the most iterations, are followed one by one (`_amp_paper_tail`).
+A run starts from random numbers, and its first iterations need few digits: they are in single
+precision, at half the cost. A run that has settled there, or goes round in circles, goes on in
+double precision, in which alone it can converge. One that blows up, or is still moving after the
+last iteration, has been seen to do so.
 """
 
 from __future__ import annotations
@@ -18,13 +20,28 @@ from numba import njit
 
 from privasso._blas import product
 from privasso._validation import generator
-from privasso.solvers._amp_paper_tail import BLOWN_UP, CONVERGED, CYCLING, follow
+from privasso.solvers._amp_paper_tail import BLOWN_UP, CONVERGED, CYCLING, LIMIT, follow
 
 #: s_θ of a fixed point with k < M active columns is k/(M − k) < M. Beyond a thousand times that,
 #: and a million, the run has left for good.
 _LOST = 1e6
 #: The batch ends with so few columns, or after so many iterations.
 _FEW, _BATCHED = 32, 64
+
+
+@dataclass(frozen=True)
+class _Precision:
+    """Numbers of a kind; what counts as settled in them, and as the same up to rounding."""
+
+    kind: type
+    tol: float
+    same: float
+
+
+#: A run that has not ended, beside the ways to end.
+_OPEN = -1
+_SINGLE = _Precision(np.float32, 1e-5, 1e-6)
+_SAME_IN_DOUBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,7 @@ def amp_paper_many(
     *,
     tol: float = 1e-8,
     max_iter: int = 500,
+    single: bool = True,
 ) -> PaperRuns:
     """Run Algorithm 1 on ½‖y − Fx‖² + λ_k‖x‖₁ + η_kᵀx for k = 1…K.
 
@@ -97,6 +115,8 @@ def amp_paper_many(
         Relative change at which a run counts as converged.
     max_iter : int
         Iterations after which a run that still moves is given up.
+    single : bool
+        Whether to begin in single precision.
 
     Examples
     --------
@@ -107,52 +127,86 @@ def amp_paper_many(
     >>> runs.converged
     array([ True,  True,  True])
     """
-    m, n_rhs = F.shape[0], lams.size
+    x, s = (np.array(part, dtype=np.float64) for part in start)
+    state = _State(x, s, np.zeros((F.shape[0], lams.size)), np.zeros(lams.size, dtype=np.int64))
+    ends = np.full(lams.size, _OPEN)
+    for precision in (_SINGLE, _Precision(np.float64, tol, _SAME_IN_DOUBLE)):
+        if precision is _SINGLE and not single:
+            continue
+        ends[ends == CONVERGED] = _OPEN
+        ends[ends == CYCLING] = _OPEN
+        _advance(F, y, lams, etas, state, ends, max_iter, precision)
+    return PaperRuns(
+        state.x,
+        state.s,
+        converged=ends == CONVERGED,
+        blown_up=ends == BLOWN_UP,
+        cycling=ends == CYCLING,
+        n_iter=state.n_iter,
+    )
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where the runs are: x, s (N, K), g (M, K) and the iterations behind them."""
+
+    x: np.ndarray
+    s: np.ndarray
+    g: np.ndarray
+    n_iter: np.ndarray
+
+
+def _advance(
+    F: np.ndarray,
+    y: np.ndarray,
+    lams: np.ndarray,
+    etas: np.ndarray,
+    state: _State,
+    ends: np.ndarray,
+    max_iter: int,
+    precision: _Precision,
+) -> None:
+    """Take all open runs to their ends in one precision."""
+    m, kind = F.shape[0], precision.kind
+    lost = max(_LOST, 1e3 * m)
+    rhs = np.flatnonzero(ends == _OPEN)
+    F, y, lam = F.astype(kind), y.astype(kind), lams[rhs].astype(kind)
+    X, S, G, eta = (A[:, rhs].astype(kind) for A in (state.x, state.s, state.g, etas))
     squared = F * F
     squares = squared.sum(axis=0)
-    x, s = (np.array(part, dtype=np.float64) for part in start)
-    converged, blown_up, cycling = np.zeros((3, n_rhs), dtype=bool)
-    n_iter = np.full(n_rhs, max_iter)
-    lost = max(_LOST, 1e3 * m)
-
-    rhs = np.arange(n_rhs)
-    X, S, G = x.copy(), s.copy(), np.zeros((m, n_rhs))
-    lam, eta = np.asarray(lams, dtype=np.float64), np.asarray(etas, dtype=np.float64)
-    iteration = 0
     s_theta = squares @ S / m
-    while rhs.size > _FEW and iteration < min(_BATCHED, max_iter):
-        iteration += 1
+    behind = state.n_iter[rhs]
+    for _ in range(_BATCHED):
+        if rhs.size <= _FEW:
+            break
         G *= product(squared, S)
         G -= product(F, X)
         G += y[:, None]
         G /= 1.0 + s_theta
         moved, size, response = np.zeros((3, rhs.size))
         threshold(product(F.T, G), eta, squares, s_theta, lam, X, S, moved, size, response)
+        behind = behind + 1
         runaway = ~np.isfinite(size) | ~(s_theta <= lost)
-        done = runaway | (moved <= tol**2 * size)
-        s_theta = response / m
+        settled = moved <= precision.tol**2 * size
+        s_theta = (response / m).astype(kind)
+        done = runaway | settled | (behind == max_iter)
         if done.any():
             gone = rhs[done]
-            x[:, gone], s[:, gone], n_iter[gone] = X[:, done], S[:, done], iteration
-            blown_up[gone] = runaway[done]
-            converged[gone] = ~runaway[done]
+            ends[gone] = np.select([runaway[done], settled[done]], [BLOWN_UP, CONVERGED], LIMIT)
+            state.x[:, gone], state.s[:, gone] = X[:, done], S[:, done]
+            state.g[:, gone], state.n_iter[gone] = G[:, done], behind[done]
             keep = ~done
-            rhs, lam, s_theta, eta = rhs[keep], lam[keep], s_theta[keep], eta[:, keep]
-            X, S, G = X[:, keep], S[:, keep], G[:, keep]
+            rhs, lam, s_theta, behind = rhs[keep], lam[keep], s_theta[keep], behind[keep]
+            X, S, G, eta = X[:, keep], S[:, keep], G[:, keep], eta[:, keep]
 
     FT = np.ascontiguousarray(F.T)
     X, S, G, eta = (np.ascontiguousarray(part.T) for part in (X, S, G, eta))
     for j, k in enumerate(rhs.tolist()):
-        end, n_iter[k] = follow(
-            FT, squares, y, lam[j], eta[j], X[j], S[j], G[j], iteration + 1, max_iter, tol, lost
-        )
-        x[:, k], s[:, k] = X[j], S[j]
-        converged[k], blown_up[k], cycling[k] = (
-            end == CONVERGED,
-            end == BLOWN_UP,
-            end == CYCLING,
-        )
-    return PaperRuns(x, s, converged, blown_up, cycling, n_iter)
+        ends[k], state.n_iter[k] = follow(
+            FT, squares, y, float(lam[j]), eta[j], X[j], S[j], G[j],
+            int(behind[j]) + 1, max_iter, precision.tol, precision.same, lost,
+        )  # fmt: skip
+        state.x[:, k], state.s[:, k], state.g[:, k] = X[j], S[j], G[j]
 
 
 @njit(nogil=True, cache=True)

@@ -20,19 +20,22 @@ from numba import njit
 _FAST = {"reassoc", "contract", "nsz"}
 
 LIMIT, CONVERGED, BLOWN_UP, CYCLING = 0, 1, 2, 3
-#: A state this close to an earlier one, relatively, is the same up to rounding.
-_SAME = 1e-12
 #: How far g may go, in units of its last step, before all of u is computed again.
 _REACH = 4.0
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, lost):  # pragma: no cover
-    """Iterate from `first` on, x, s and g in place; returns (how it ended, iterations)."""
+def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, same, lost):  # pragma: no cover
+    """Iterate from `first` on, x, s and g in place; returns (how it ended, iterations).
+
+    In the precision of F. Two states are the same if they differ by no more than `same`,
+    relatively, which should be well above rounding.
+    """
     n, m = FT.shape
+    number = FT.dtype.type  # sums over rows stay in the precision of F, or they would be slow
     rows, n_rows = np.arange(n), n
-    centre, reach = np.zeros(m), -1.0
-    fitted, corrected, s_theta = np.zeros(m), np.zeros(m), 0.0
+    centre, reach = np.zeros(m, FT.dtype), -1.0
+    fitted, corrected, s_theta = np.zeros(m, FT.dtype), np.zeros(m, FT.dtype), 0.0
     for i in range(n):
         s_theta += squares[i] * s[i] / m
         _add(FT[i], x[i], s[i], fitted, corrected)
@@ -42,7 +45,7 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, lost):  # pr
         scale = 1.0 + s_theta
         step, distance = 0.0, 0.0
         for mu in range(m):
-            new_g = (y[mu] - fitted[mu] + g[mu] * corrected[mu]) / scale
+            new_g = number((y[mu] - fitted[mu] + g[mu] * corrected[mu]) / scale)
             step += (new_g - g[mu]) ** 2
             distance += (new_g - centre[mu]) ** 2
             g[mu] = new_g
@@ -58,15 +61,15 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, lost):  # pr
         for k in range(n_rows):
             i = rows[k]
             q, f = squares[i], FT[i]
-            u = 0.0
+            product = number(0.0)
             for mu in range(m):
-                u += f[mu] * g[mu]
-            u += x[i] * q / scale - eta[i]
+                product += f[mu] * g[mu]
+            u = product + x[i] * q / scale - eta[i]
             new_x, new_s = 0.0, 0.0
             if q > 0.0 and abs(u) > lam:
                 new_s = scale / q
                 new_x = (u - lam if u > 0.0 else u + lam) * new_s
-                _add(f, new_x, new_s, fitted, corrected)
+                _add(f, number(new_x), number(new_s), fitted, corrected)
             # The bound on u holds from zero to zero: a coefficient that was away from it stays.
             if everything and (x[i] != 0.0 or abs(u) + np.sqrt(q) * reach >= lam):
                 rows[kept] = i
@@ -74,8 +77,8 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, lost):  # pr
             size += q * new_x * new_x
             change += q * (new_x - x[i]) ** 2
             response += q * new_s
-            x[i] = new_x
-            s[i] = new_s
+            x[i] = number(new_x)
+            s[i] = number(new_s)
         if everything:
             n_rows = kept
         runaway, s_theta = not s_theta <= lost, response / m
@@ -84,14 +87,14 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, lost):  # pr
         if change <= tol * tol * size:
             return CONVERGED, iteration
         if iteration == due:
-            if _same(x, mark_x) and _same(s, mark_s) and _same(g, mark_g):
+            if _near(x, mark_x, same) and _near(s, mark_s, same) and _near(g, mark_g, same):
                 return CYCLING, iteration
             due = 0
         # A size of x that was there p iterations ago: is the state the same p iterations on?
         sizes[iteration] = size
         if due <= iteration:
             for k in range(iteration - 1, first - 1, -1):
-                if abs(sizes[k] - size) <= _SAME * size:
+                if abs(sizes[k] - size) <= same * size:
                     due = 2 * iteration - k
                     mark_x[:] = x
                     mark_s[:] = s
@@ -109,9 +112,9 @@ def _add(f, x, s, fitted, corrected):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _same(a, b):  # pragma: no cover
+def _near(a, b, same):  # pragma: no cover
     difference, size = 0.0, 0.0
     for i in range(a.size):
         difference += (a[i] - b[i]) ** 2
         size += a[i] ** 2
-    return difference <= _SAME * _SAME * size
+    return difference <= same * same * size
