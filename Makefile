@@ -13,7 +13,9 @@ test test-slow: export OMP_NUM_THREADS = 1
 .DEFAULT_GOAL := test
 
 demo: .venv/.installed
-	$(BIN)/privasso demo
+	$(BIN)/privasso reproduce --quick --out demo/paper
+	$(BIN)/privasso demo --out demo
+	@echo "Look at demo/paper/index.html (the paper, reproduced) and demo/diabetes-report.html (a fit)."
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(WORKERS)

@@ -28,7 +28,7 @@ NOTE = (
 
 DOCS = Path(__file__).parent.parent / "docs"
 V1, V2 = pv.Uniform(), pv.LogNormal(0.0, 0.5)
-#: Equal noise has an infinite error on v1 in the limit of many columns.
+#: Isotropic noise has an infinite error on v1 in the limit of many columns.
 LAWS: dict[str, tuple[Any, int | None]] = {"v1 (N = 1000)": (V1, 1000), "v2": (V2, None)}
 KAPPAS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2)
 TAUS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5])
@@ -103,8 +103,8 @@ def gains() -> pl.DataFrame:
                     "σ_η": best.noise.sigma,
                     "γ": best.gamma,
                     "E": best.E,
-                    "E equal": others["isotropic"].E,
-                    "ratio equal": others["isotropic"].ratio,
+                    "E isotropic": others["isotropic"].E,
+                    "ratio isotropic": others["isotropic"].ratio,
                     "E Gram": others["gram"].E,
                     "ratio Gram": others["gram"].ratio,
                     "ratio γ = 1": others["gamma=1"].ratio,
@@ -130,7 +130,7 @@ def labels() -> pl.DataFrame:
                     "γ": best.gamma,
                     "E": best.E,
                     "null error": best.null_error,
-                    "ratio equal": others["isotropic"].ratio,
+                    "ratio isotropic": others["isotropic"].ratio,
                     "ratio γ = 1": others["gamma=1"].ratio,
                     "ratio Gram": others["gram"].ratio,
                 }
@@ -169,7 +169,7 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
 
 
 def crossings(tables: dict[float, pl.DataFrame]) -> pl.DataFrame:
-    """τ from which on equal noise has the lower E at the same leakage."""
+    """τ from which on isotropic noise has the lower E at the same leakage."""
     rows = []
     for kappa, table in tables.items():
         for name in LAWS:
@@ -207,16 +207,16 @@ def draw(table: pl.DataFrame, kappa: float) -> None:
         part = table.filter(pl.col("scales") == name)
         taus = part["tau"].to_numpy()
         for column, colour, line, label in (
-            ("gram", GREEN, "-.", "Gram-based"),
-            ("same", BLUE, "--", "best γ for right scales"),
-            ("best", BLUE, "-", "best γ for this τ"),
+            ("gram", BLUE, "-.", "Gram-based"),
+            ("same", GREEN, "--", "best γ for right scales"),
+            ("best", GREEN, "-", "best γ for this τ"),
         ):
             top.plot(taus, part[column], line, color=colour, label=label)
-        top.axhline(1.0, color=ORANGE, linewidth=1.2, label="equal noise")
+        top.axhline(1.0, color=ORANGE, linewidth=1.2, label="isotropic noise")
         top.set_ylim(0.8, 1.5)
         top.set_title(f"{law!r}" + (f", N = {count}" if count else ""), fontsize=10, loc="left")
-        bottom.plot(taus, part["gram_leak"], "-.", color=GREEN, label="Gram-based")
-        bottom.plot(taus, part["built_leak"], "-", color=BLUE, label="optimal for right scales")
+        bottom.plot(taus, part["gram_leak"], "-.", color=BLUE, label="Gram-based")
+        bottom.plot(taus, part["built_leak"], "-", color=GREEN, label="optimal for right scales")
         bottom.axhline(kappa, color=GREY, linewidth=0.8, linestyle=":")
         bottom.text(taus[-1], kappa, "what was asked for", color=GREY, ha="right", va="top",
                     fontsize=9)  # fmt: skip
@@ -226,7 +226,7 @@ def draw(table: pl.DataFrame, kappa: float) -> None:
         bottom.set_xlabel("error τ of log v in the scales that the noise follows")
         for axes in (top, bottom):
             axes.spines[["top", "right"]].set_visible(False)
-    panels[0, 0].set_ylabel(f"E relative to equal noise\nat OnAveKL = {kappa:g}, λ and σ tuned")
+    panels[0, 0].set_ylabel(f"E relative to isotropic noise\nat OnAveKL = {kappa:g}, λ and σ tuned")
     panels[1, 0].set_ylabel("OnAveKL of the design\nas built for right scales")
     panels[0, 0].legend(frameon=False, fontsize=9, loc="upper left", handlelength=1.8)
     panels[1, 1].legend(frameon=False, fontsize=9, loc="upper left")

@@ -42,10 +42,10 @@ def test_answer_in_words(capsys):
     assert f"Use λ = {best.lam:.4g}, σ_η = {best.noise.sigma:.4g}" in out
     assert "∝ v^" in out
     less = 1 - 1 / best.comparison["isotropic"].ratio
-    assert f"{less:.0%} lower than with equal noise" in out
+    assert f"{less:.0%} lower than with isotropic noise" in out
     assert "not an ε" in out
     assert run("--max-onavekl 0.5") == 0
-    assert "Equal noise on all columns cannot meet the target" in capsys.readouterr().out
+    assert "Isotropic noise on all columns cannot meet the target" in capsys.readouterr().out
     assert run("--max-onavekl 0.0001 --scales lognormal") == 0
     assert "hardly worth fitting" in capsys.readouterr().out
 

@@ -104,7 +104,7 @@ def test_designs_for_wrong_scales():
     assert (fp.E, fp.onavekl()) == (worse.E, worse.onavekl)
     assert worse.E > best.E
     assert worse.gamma < best.gamma  # pyright: ignore
-    # Equal noise does not look at the scales; what follows wrong ones closely loses to it.
+    # Isotropic noise does not look at the scales; what follows wrong ones closely loses to it.
     equal = best.comparison["isotropic"]
     assert pytest.approx(equal.E, rel=1e-5) == worse.comparison["isotropic"].E
     assert worse.E < equal.E < worse.comparison["gram"].E

@@ -36,7 +36,7 @@ def test_predictions_with_a_tabulated_power_law():
         assert one.onavekl() == pytest.approx(other.onavekl(), rel=1e-6)
     assert pv.state_evolution(pv.Model(), 0.2, Tabulated(0.1, (0.0,), (3.0,))).status.name == (
         "INFINITE_ERROR"
-    )  # a table of one node is equal noise
+    )  # a table of one node is isotropic noise
 
 
 def test_natural_cubic_spline_between_and_power_laws_beyond():

@@ -14,7 +14,7 @@ from privasso.cli._parsing import SCALES_HELP, scale_law
 if TYPE_CHECKING:
     from privasso.design import OptimalDesign, Tuned
 
-_NAMES = {"isotropic": "equal noise", "gamma=1": "noise ∝ v", "gram": "Gram-based, ∝ v²"}
+_NAMES = {"isotropic": "isotropic noise", "gamma=1": "noise ∝ v", "gram": "Gram-based, ∝ v²"}
 
 
 def design(
@@ -197,11 +197,11 @@ def _sentence(best: OptimalDesign, budget: Any) -> str:
         )
     equal = best.comparison["isotropic"]
     if not math.isfinite(equal.ratio):
-        return said + " Equal noise on all columns cannot meet the target."
+        return said + " Isotropic noise on all columns cannot meet the target."
     less = 1.0 - 1.0 / equal.ratio
     if best.constraint.kind == "max_error":
-        return said + f" OnAveKL is {less:.0%} lower than with equal noise at the same error."
-    return said + f" The error is {less:.0%} lower than with equal noise at the same privacy."
+        return said + f" OnAveKL is {less:.0%} lower than with isotropic noise at the same error."
+    return said + f" The error is {less:.0%} lower than with isotropic noise at the same privacy."
 
 
 def _price(best: OptimalDesign) -> str:

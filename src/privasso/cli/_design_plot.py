@@ -60,9 +60,9 @@ def _frontier(axes: Any, best: OptimalDesign, budget: LabelDP | None, scale_erro
         asks = [{"label_dp": replace(budget, epsilon=epsilon)} for epsilon in targets.tolist()]
     lowest = best.E
     for label, gamma, colour, line in (
-        ("equal noise", 0.0, ORANGE, "--"),
-        ("Gram-based", 2.0, GREEN, "-."),
-        ("best power", None, BLUE, "-"),
+        ("isotropic noise", 0.0, ORANGE, "--"),
+        ("Gram-based", 2.0, BLUE, "-."),
+        ("best power", None, GREEN, "-"),
     ):
         E = np.full(targets.size, np.nan)
         for k, ask in enumerate(asks):
@@ -107,14 +107,14 @@ def _shapes(axes: Any, best: OptimalDesign) -> None:
     s = best.model.scales.quantile([0.01, 0.99])
     v = np.geomspace(s[0] ** 2, s[1] ** 2, 200) if s[1] > s[0] else s[:1] ** 2 * np.ones(2)
     law, weights = _columns(best)
-    shapes = [("this design", best.noise, BLUE, "-")]
+    shapes = [("this design", best.noise, GREEN, "-")]
     for name, unit, colour, line in (
         ("isotropic", Isotropic(1.0), ORANGE, "--"),
-        ("gram", Gram(1.0), GREEN, "-."),
+        ("gram", Gram(1.0), BLUE, "-."),
     ):
         sigma = best.comparison[name].sigma
         if math.isfinite(sigma):
-            label = "equal noise" if name == "isotropic" else "Gram-based"
+            label = "isotropic noise" if name == "isotropic" else "Gram-based"
             shapes.append((label, unit.with_sigma(sigma), colour, line))
     for label, noise, colour, line in shapes:
         # The factor of the profile follows from its mean over the columns.

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 LOOKS = {
     "isotropic": (ORANGE, "s", "-"),
-    "power 1/2": (BLUE, "o", "-"),
-    "power 1": (SKY, "D", "-"),
-    "Gram": (PINK, "v", "-"),
-    "label noise": (GREEN, "^", "-"),
+    "power 1/2": (SKY, "D", "-"),
+    "power 1": (GREEN, "^", "-"),
+    "Gram": (BLUE, "o", "-"),
+    "label noise": (PINK, "v", "-"),
     "isotropic, standardised": (ORANGE, "s", ":"),
-    "label noise, standardised": (GREEN, "^", ":"),
+    "label noise, standardised": (PINK, "v", ":"),
 }
 FLAT = {"no privacy": "-", "no privacy, standardised": ":"}
 TITLES = {

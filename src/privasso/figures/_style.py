@@ -8,7 +8,8 @@ from typing import Any
 
 from privasso._files import write_whole
 
-# Okabe and Ito's colours.
+# Okabe and Ito's colours. Everywhere isotropic noise is orange, Gram-based noise blue, and noise
+# in proportion to v, or the best power, green.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 SKY, PINK = "#56B4E9", "#CC79A7"
 
