@@ -113,8 +113,9 @@ class Guarantee:
         parameters = dict(self.parameters)
         if "onavekl_joint" in parameters:
             text += (
-                " Under the given model, replacing one record changes the law of the released "
-                f"coefficients by an on-average KL divergence of {parameters['onavekl_joint']:.4g}"
+                " Under the given model and for many columns, replacing one record changes the "
+                "law of the released coefficients by an on-average KL divergence of "
+                f"{parameters['onavekl_joint']:.4g}"
             )
             if "onavekl_paper" in parameters:
                 text += f" (component-wise: {parameters['onavekl_paper']:.4g})"

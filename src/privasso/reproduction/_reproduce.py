@@ -23,8 +23,6 @@ from privasso.reproduction._verdicts import decide
 if TYPE_CHECKING:
     import polars as pl
 
-#: Noise levels at which the speed of the simulations is measured.
-SPEED_SIGMAS = (0.02, 0.05, 0.1)
 
 Progress = Callable[[int, int, str], None]
 
@@ -184,7 +182,7 @@ def _speed(settings: Settings, jobs: int) -> dict[str, float]:
 
     found = speed(
         Points(
-            lams=LAMS, sigmas=SPEED_SIGMAS, n_features=settings.n_features, samples=8 * jobs,
+            lams=LAMS, sigmas=settings.sigmas, n_features=settings.n_features, samples=4 * jobs,
             seed=settings.seed,
         ),
         jobs=jobs,
