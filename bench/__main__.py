@@ -13,7 +13,17 @@ from pathlib import Path
 
 import polars as pl
 
-NAMES = ["passes", "single", "many", "unbounded", "start_up", "theory", "reproduction", "fit"]
+NAMES = [
+    "passes",
+    "single",
+    "many",
+    "unbounded",
+    "start_up",
+    "theory",
+    "reproduction",
+    "fit",
+    "design",
+]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
