@@ -13,8 +13,8 @@ test test-slow: export OMP_NUM_THREADS = 1
 .DEFAULT_GOAL := test
 
 demo: .venv/.installed
-	$(BIN)/privasso reproduce --quick --out demo/paper
 	$(BIN)/privasso demo --out demo
+	$(BIN)/privasso reproduce --quick --out demo/paper
 	@echo "Look at demo/paper/index.html (the paper, reproduced) and demo/diabetes-report.html (a fit)."
 
 test: lint
