@@ -65,7 +65,7 @@ def test_a_tabulated_shape_fits_and_reports(folder):
     ("options", "message"),
     [
         ("--design design.json --noise gram", "--noise and --design"),
-        ("--design data.csv", "--design data.csv: data.csv is not a JSON file"),
+        ("--design data.csv", "--design data.csv: the file is not valid JSON"),
         ("--design nowhere.json", "nowhere.json"),
         ("--design design.json --out design.json", "design.json"),
     ],

@@ -69,9 +69,9 @@ def test_refusals(tmp_path, document, change, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xfe", "not a JSON file"),
-        (b"{", "not a JSON file"),
-        (b"[" * 100_000, "not a JSON file"),
+        (b"\xff\xfe", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
         (b'{"format": 1, "format": 2}', "same name twice"),
         (b'{"lam": NaN}', "holds NaN"),
         (b"[]", "not a noise design"),

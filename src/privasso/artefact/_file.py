@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from privasso._documents import read_json
 from privasso._files import write_whole
 from privasso.artefact._model import ReleasedModel
 from privasso.artefact._schema import ArtefactError, from_document, to_document
@@ -56,18 +56,8 @@ def json_text(document: dict[str, Any]) -> str:
 
 
 def read_document(path: str | os.PathLike[str]) -> Any:
-    """Read a JSON file with suspicion: bounded size, no repeated names, finite numbers."""
-    target = Path(path)
-    if target.stat().st_size > MAX_BYTES:
-        raise ArtefactError(f"the file is larger than {MAX_BYTES} bytes, too large for an artefact")
-    try:
-        text = target.read_bytes().decode("utf-8")
-        document = json.loads(text, parse_constant=_constant, object_pairs_hook=_unique)
-    except ArtefactError:
-        raise
-    except (ValueError, RecursionError):
-        raise ArtefactError("the file is not valid JSON in UTF-8") from None
-    return document
+    """Read a JSON file; one that cannot be trusted raises `ArtefactError`."""
+    return read_json(path, most_bytes=MAX_BYTES, error=ArtefactError)
 
 
 def _released(model: Any) -> ReleasedModel:
@@ -100,14 +90,3 @@ def design_record(design: NoiseDesign) -> dict[str, Any]:
         "sigma": design.sigma,
         "gamma": design.gamma if isinstance(design, PowerLaw) else None,
     }
-
-
-def _constant(name: str) -> Any:
-    raise ArtefactError(f"the file holds {name}, and every number must be finite")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ArtefactError("the file has an object with the same name twice")
-    return result

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from privasso import _documents
 from privasso.artefact._model import ReleasedModel
 from privasso.guarantee import Guarantee
 
@@ -128,15 +128,7 @@ def exact_fields(value: dict[str, Any], fields: set[str], owner: str) -> None:
 
 
 def finite_number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArtefactError(f"{name} must be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ArtefactError(f"{name} must be finite")
-    return number
+    return _documents.finite_number(value, name, error=ArtefactError)
 
 
 def positive_number(value: Any, name: str) -> float:

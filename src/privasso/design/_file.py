@@ -6,9 +6,9 @@ import json
 import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from privasso._documents import finite_number, read_json
 from privasso._files import write_whole
 from privasso.design._result import OptimalDesign
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Tabulated
@@ -87,18 +87,7 @@ def noise_to_dict(noise: NoiseDesign) -> dict[str, Any]:
 
 def load_design(path: str | os.PathLike[str]) -> SavedDesign:
     """Read a file of `save_design`; raises `DesignFileError` for anything that is not one."""
-    target = Path(path)
-    if target.stat().st_size > _MAX_BYTES:
-        raise DesignFileError(f"{target.name} is too large to be a design")
-    try:
-        document = json.loads(
-            target.read_bytes().decode("utf-8"),
-            parse_constant=_constant,
-            object_pairs_hook=_unique,
-        )
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise DesignFileError(f"{target.name} is not a JSON file") from None
-    return from_document(document)
+    return from_document(read_json(path, most_bytes=_MAX_BYTES, error=DesignFileError))
 
 
 def from_document(document: Any) -> SavedDesign:
@@ -153,23 +142,4 @@ def noise_from_dict(value: Any) -> NoiseDesign:
 
 
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DesignFileError(f"{name} must be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise DesignFileError(f"{name} must be finite")
-    return number
-
-
-def _constant(name: str) -> Any:
-    raise DesignFileError(f"the file holds {name}, and every number must be finite")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise DesignFileError("the file has an object with the same name twice")
-    return result
+    return finite_number(value, name, error=DesignFileError)
