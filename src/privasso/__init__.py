@@ -43,7 +43,7 @@ from privasso.theory import (
 
 if TYPE_CHECKING:
     from privasso.artefact import ArtefactError, ReleasedModel, load, save
-    from privasso.design import InfeasibleError, OptimalDesign, optimal_design
+    from privasso.design import InfeasibleError, OptimalDesign, optimal_design, sensitivity
     from privasso.estimator import CoefficientPath, PrivateLasso
 
 __version__ = "0.1.0"
@@ -59,6 +59,7 @@ _ON_DEMAND = {
     "ReleasedModel": "privasso.artefact",
     "load": "privasso.artefact",
     "optimal_design": "privasso.design",
+    "sensitivity": "privasso.design",
     "save": "privasso.artefact",
 }
 
@@ -108,6 +109,7 @@ __all__ = [
     "privacy_loss",
     "release_labels",
     "save",
+    "sensitivity",
     "sensitivity_for",
     "solve",
     "solve_many",

@@ -173,7 +173,6 @@ def browse(folder, *options):
     return subprocess.run(command, capture_output=True, timeout=100, text=True, check=True).stdout
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_page_in_a_browser(run, tmp_path):
     import matplotlib.image
