@@ -355,3 +355,23 @@ def test_dry_run_on_average(folder, capsys):
     printed = capsys.readouterr().out
     assert "not an ε" in printed
     assert "OnAveKL" in printed
+
+
+def test_labels_are_gone_before_anything_is_solved(folder, monkeypatch):
+    from privasso.estimator import Postprocess
+
+    seen = []
+    begin = Postprocess.__init__
+
+    def look(self, release, rows, **options):
+        seen.append(
+            rows._F.base.copy()
+        )  # the array of the file, of which the covariates are a part
+        begin(self, release, rows, **options)
+
+    monkeypatch.setattr(Postprocess, "__init__", look)
+    fit("data.csv", *DP, "--lam 50 --out model.json")
+    (whole,) = seen
+    np.testing.assert_array_equal(whole[:, 0], data()["tiny"])
+    assert whole.shape[1] == 6
+    assert not whole[:, -1].any()
