@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso.cli._fit_facts import assumptions, forecasts
-from privasso.cli._fit_run import covariates, prior_scales, target_of
+from privasso.cli._fit_run import covariates, features_of, prior_scales, target_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import NOT_FOR_RELEASE, design_words, noise_words
 
@@ -26,17 +26,12 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     from privasso.estimator import noise_level, statement
     from privasso.mechanism import LabelDP, noise_levels
     from privasso.report import columns_of
-    from privasso.tables import feature_names, open_table
+    from privasso.tables import open_table
 
     privacy, design, lam = settings.privacy(), settings.shape(), settings.lam_value()
     suppose = assumptions(settings, privacy)
     table, target = open_table(settings.data), target_of(settings)
-    names = feature_names(
-        table,
-        target,
-        features=settings.names(settings.features),
-        exclude=settings.names(settings.exclude),
-    )
+    names = features_of(settings, table, target)
     scales = prior_scales(settings, names)
     rows = covariates(table.matrix(names), names, settings)
     sigma, sigma_sum = noise_levels(rows, privacy, design, scales=scales)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from privasso.estimator import Postprocess
     from privasso.mechanism import Covariates
     from privasso.report import FitFacts
+    from privasso.tables import Table
 
 #: The path when none is asked for: from the first coefficient down to this part of λ; far below,
 #: noise is all there is to see.
@@ -66,6 +67,18 @@ def target_of(settings: FitSettings) -> str:
     raise ValueError("--target COLUMN says which column holds the labels; it is missing")
 
 
+def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
+    """The columns that --features and --exclude leave."""
+    from privasso.tables import feature_names
+
+    return feature_names(
+        table,
+        target,
+        features=settings.names(settings.features),
+        exclude=settings.names(settings.exclude),
+    )
+
+
 def covariates(X: np.ndarray, names: list[str], settings: FitSettings) -> Covariates:
     """Refuse covariates without any data in them."""
     from privasso.mechanism import Covariates
@@ -97,7 +110,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.artefact import KeptRelease, design_record, kept_text
     from privasso.estimator import Postprocess, automatic_lambda, released, statement
     from privasso.mechanism import LabelDP
-    from privasso.tables import feature_names, open_table
+    from privasso.tables import open_table
 
     privacy, design, lam = settings.privacy(), settings.shape(), settings.lam_value()
     if settings.keep_release is not None and settings.keep_release.exists():
@@ -108,12 +121,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     with _status("Reading", quiet):
         table, target = open_table(settings.data), target_of(settings)
         table.require([target])
-        names = feature_names(
-            table,
-            target,
-            features=settings.names(settings.features),
-            exclude=settings.names(settings.exclude),
-        )
+        names = features_of(settings, table, target)
         scales = prior_scales(settings, names)
         both = table.matrix([*names, target])
         rows = covariates(both[:, :-1], names, settings)

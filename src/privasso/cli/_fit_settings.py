@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,9 +123,9 @@ class FitSettings:
                     raise ValueError(f"{option} belongs to --label-dp; --on-average has no ε")
             if self.sigma is not None:
                 return OnAverage(self.sigma)
-            if self.design is None:
+            if self.saved is None:
                 raise ValueError("--on-average needs --sigma, the level of the noise, or --design")
-            return OnAverage(self._saved(self.design).noise.sigma)
+            return OnAverage(self.saved.noise.sigma)
         for option, value in (("--sigma", self.sigma), ("--scales", self.scales)):
             if value is not None:
                 raise ValueError(
@@ -143,10 +144,10 @@ class FitSettings:
         from privasso.estimator import design_from
         from privasso.noise import design_from_name
 
-        if self.design is not None:
+        if self.saved is not None:
             if self.noise is not None:
                 raise ValueError("--noise and --design both say how the noise is spread; keep one")
-            return self._saved(self.design).noise
+            return self.saved.noise
         if self.noise in (None, "auto"):
             return design_from("auto", self.privacy())
         assert self.noise is not None
@@ -157,18 +158,22 @@ class FitSettings:
             )
         return design_from_name("--noise", self.noise, 1.0)
 
-    def _saved(self, path: Path) -> SavedDesign:
+    @cached_property
+    def saved(self) -> SavedDesign | None:
+        """What the file of --design holds; read once, so that all of a fit goes by the same."""
         from privasso.design import DesignFileError, load_design
 
+        if self.design is None:
+            return None
         try:
-            return load_design(path)
+            return load_design(self.design)
         except DesignFileError as error:
-            raise ValueError(f"--design {path}: {error}") from None
+            raise ValueError(f"--design {self.design}: {error}") from None
 
     def lam_value(self) -> float | None:
         """λ, or None where it is to be chosen from the release."""
-        if self.lam is None and self.design is not None:
-            return self._saved(self.design).lam
+        if self.lam is None and self.saved is not None:
+            return self.saved.lam
         if self.lam in (None, "auto"):
             return None
         assert self.lam is not None

@@ -18,7 +18,7 @@ from privasso.experiments._checks import (
     mean_and_error,
     normalise,
 )
-from privasso.experiments._data import DataSet, model_of
+from privasso.experiments._data import DataSet, model_of, model_parameters
 from privasso.experiments._unit import Result, Unit
 from privasso.noise import design_from_name
 from privasso.problem import critical_lambda
@@ -78,7 +78,7 @@ class Critical:
             Unit(
                 KIND,
                 {
-                    **self._model_parameters(law),
+                    **model_parameters(self, law),
                     "schema": SCHEMA,
                     "design": design,
                     "n_features": self.n_features,
@@ -100,7 +100,7 @@ class Critical:
             ratios = np.array([result["ratio"][0] for result in part])
             mean, error = mean_and_error(ratios)
             q10, median, q90 = np.quantile(ratios, [0.1, 0.5, 0.9]).tolist()
-            model, design = model_of(self._model_parameters(law)), _unit_design(name)
+            model, design = model_of(model_parameters(self, law)), _unit_design(name)
             limit = critical_lambda_ratio(model, design)
             rows.append(
                 {
@@ -123,9 +123,6 @@ class Critical:
                 }
             )
         return frame(rows)
-
-    def _model_parameters(self, law: str) -> dict[str, Any]:
-        return {"law": law, "alpha": self.alpha, "rho": self.rho, "sigma_xi": self.sigma_xi}
 
 
 def compute(parameters: dict[str, Any]) -> Result:

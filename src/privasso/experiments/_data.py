@@ -32,6 +32,12 @@ def model_of(parameters: dict[str, Any]) -> Model:
     )
 
 
+def model_parameters(experiment: Any, law: str) -> dict[str, Any]:
+    """What a unit of the experiment keeps of its model under that law."""
+    fields = ("alpha", "rho", "sigma_xi")
+    return {"law": law, **{name: getattr(experiment, name) for name in fields}}
+
+
 @dataclass(frozen=True)
 class DataSet:
     """A sample, and standard normal numbers z of which every design makes its noise.

@@ -19,7 +19,7 @@ from privasso.experiments._checks import (
     normalise,
     regularisation,
 )
-from privasso.experiments._data import model_of, stream
+from privasso.experiments._data import model_of, model_parameters, stream
 from privasso.experiments._unit import Result, Unit
 from privasso.noise import design_from_name
 from privasso.solvers import Status, solve
@@ -95,7 +95,7 @@ class Leakage:
             Unit(
                 KIND,
                 {
-                    **self._model_parameters(point[0]),
+                    **model_parameters(self, point[0]),
                     "schema": SCHEMA,
                     "design": point[1],
                     "lam": point[2],
@@ -121,7 +121,7 @@ class Leakage:
             losses = known([result["loss"][0] for result in part])
             mean, error = mean_and_error(losses)
             fp = state_evolution(
-                model_of(self._model_parameters(law)),
+                model_of(model_parameters(self, law)),
                 lam,
                 design_from_name("design", name, sigma),
                 n_features=self.n_features,
@@ -146,9 +146,6 @@ class Leakage:
                 }
             )
         return frame(rows)
-
-    def _model_parameters(self, law: str) -> dict[str, Any]:
-        return {"law": law, "alpha": self.alpha, "rho": self.rho, "sigma_xi": self.sigma_xi}
 
 
 def compute(parameters: dict[str, Any]) -> Result:

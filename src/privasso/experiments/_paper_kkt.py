@@ -20,7 +20,7 @@ from privasso.experiments._checks import (
     normalise,
     regularisation,
 )
-from privasso.experiments._data import DataSet, stream
+from privasso.experiments._data import DataSet, model_parameters, stream
 from privasso.experiments._unit import Result, Unit
 from privasso.problem import Problem
 from privasso.solvers import Status, solve
@@ -84,17 +84,14 @@ class PaperKkt:
             Unit(
                 KIND,
                 {
+                    **model_parameters(self, self.law),
                     "schema": SCHEMA,
-                    "law": self.law,
                     "design": self.design,
                     "lam": self.lam,
                     "sigma": self.sigma,
                     "n_features": n,
                     "seed": self.seed,
                     "index": k,
-                    "alpha": self.alpha,
-                    "rho": self.rho,
-                    "sigma_xi": self.sigma_xi,
                 },
                 f"{self.law}, N = {n}, data set {k}",
             )

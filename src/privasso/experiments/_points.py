@@ -21,7 +21,7 @@ from privasso.experiments._checks import (
     normalise,
     regularisation,
 )
-from privasso.experiments._data import model_of
+from privasso.experiments._data import model_of, model_parameters
 from privasso.experiments._points_unit import KIND, SCHEMA
 from privasso.experiments._unit import Result, Unit
 from privasso.noise import design_from_name
@@ -105,7 +105,7 @@ class Points:
             Unit(
                 KIND,
                 {
-                    **self._model_parameters(law),
+                    **model_parameters(self, law),
                     "schema": SCHEMA,
                     "designs": list(self.designs),
                     "lams": list(self.lams),
@@ -148,12 +148,9 @@ class Points:
                 )
         return frame(rows)
 
-    def _model_parameters(self, law: str) -> dict[str, Any]:
-        return {"law": law, "alpha": self.alpha, "rho": self.rho, "sigma_xi": self.sigma_xi}
-
     def _predictions(self, law: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """What theory says of error and of privacy at each point, in grid order."""
-        model = model_of(self._model_parameters(law))
+        model = model_of(model_parameters(self, law))
         out = []
         for name, lam in product(self.designs, self.lams):
             design = design_from_name("design", name, 1.0)
