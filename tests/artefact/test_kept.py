@@ -8,7 +8,7 @@ import pytest
 import privasso as pv
 from privasso.artefact import ArtefactError, KeptRelease, design_record, kept_text, load_kept
 from privasso.estimator import released, statement
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 
 @pytest.fixture(params=[True, False])

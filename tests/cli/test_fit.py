@@ -9,7 +9,7 @@ import pytest
 
 import privasso as pv
 from privasso.cli import main
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 from privasso.tables import open_table
 
 DP = ["--target", "y", "--label-dp", "--epsilon", "3", "--delta", "1e-6", "--y-bounds", "-4", "4"]

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import privasso as pv
 from privasso.estimator import Postprocess, choose_lambda
 from privasso.estimator._choose import _cautious_risk
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 # rows per column, law of the scales, columns, ε, label noise, sparsity
 CASES = {

@@ -12,7 +12,7 @@ from sklearn.linear_model import Lasso
 import privasso as pv
 from privasso.estimator import Postprocess
 from privasso.estimator import _steps as inside
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 WEAK = pv.LabelDP(epsilon=1e7, delta=0.5, y_bounds=(-50.0, 50.0))  # next to no noise
 STRONG = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-3.0, 3.0))

@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 import privasso as pv
 from privasso.estimator import Postprocess
 from privasso.estimator._reduce import square_root
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 
 def problem(m=400, n=20, centre=True, collinear=0.0):
@@ -65,7 +65,7 @@ def test_a_solution_that_fails_on_all_rows_is_solved_on_all_rows():
 
 
 def test_gram_by_blocks(monkeypatch):
-    monkeypatch.setattr("privasso.mechanism._covariates._GRAM_CHUNK", 100)
+    monkeypatch.setattr("privasso.operators._covariates._GRAM_CHUNK", 100)
     for order in ("C", "F"):
         F = np.asarray(problem()[0], order=order)
         centred = F - F.mean(axis=0)

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import privasso as pv
-from privasso.mechanism import Covariates, gaussian_delta
+from privasso.mechanism import gaussian_delta
+from privasso.operators import Covariates
 
 RELEASES = 15_000
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 import privasso as pv
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 BOUNDS = (-1.0, 3.0)
 PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS)
@@ -188,7 +188,7 @@ def test_a_release_holds_no_labels():
 def test_blocks_cover_all_rows(monkeypatch):
     F, y = covariates(m=100), np.linspace(-1, 3, 100)
     whole = mean_of(F, y, DESIGNS[1], True)
-    monkeypatch.setattr("privasso.mechanism._covariates._CHUNK", 21)
+    monkeypatch.setattr("privasso.operators._covariates._CHUNK", 21)
     parts = mean_of(F, y, DESIGNS[1], True)
     np.testing.assert_allclose(parts.b, whole.b, rtol=1e-10)
     np.testing.assert_allclose(parts.sigma, whole.sigma, rtol=1e-12)

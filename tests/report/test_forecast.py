@@ -6,7 +6,8 @@ from scipy.optimize import linprog
 
 import privasso as pv
 from privasso.estimator import Postprocess
-from privasso.mechanism import Covariates, noise_levels
+from privasso.mechanism import noise_levels
+from privasso.operators import Covariates
 from privasso.report import (
     Assumptions,
     coefficient_noise,

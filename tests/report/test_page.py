@@ -6,7 +6,7 @@ import pytest
 import privasso as pv
 from privasso.artefact import design_record
 from privasso.estimator import Postprocess, released, statement
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 from privasso.report import FitFacts, coefficient_noise, columns_of, fit_page, stability_of
 
 

@@ -20,8 +20,8 @@ from privasso.report import (
 if TYPE_CHECKING:
     from privasso.artefact import KeptRelease, ReleasedModel
     from privasso.estimator import CoefficientPath, Postprocess
-    from privasso.mechanism import Covariates
     from privasso.noise import NoiseDesign
+    from privasso.operators import Covariates
 
 
 def facts_of(

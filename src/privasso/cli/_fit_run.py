@@ -17,7 +17,7 @@ from privasso.cli._outputs import Outputs
 if TYPE_CHECKING:
     from privasso.artefact import KeptRelease
     from privasso.estimator import Postprocess
-    from privasso.mechanism import Covariates
+    from privasso.operators import Covariates
     from privasso.report import FitFacts
     from privasso.tables import Table
 
@@ -81,7 +81,7 @@ def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
 
 def covariates(X: np.ndarray, names: list[str], settings: FitSettings) -> Covariates:
     """Refuse covariates without any data in them."""
-    from privasso.mechanism import Covariates
+    from privasso.operators import Covariates
 
     rows = Covariates(X, centre=not settings.no_intercept)
     if not rows.live.any():
@@ -162,7 +162,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
 def _solve_again(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.artefact import load_kept
     from privasso.estimator import Postprocess, automatic_lambda
-    from privasso.mechanism import Covariates, LabelDP
+    from privasso.mechanism import LabelDP
+    from privasso.operators import Covariates
     from privasso.tables import open_table
 
     assert settings.from_release is not None

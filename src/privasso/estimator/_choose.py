@@ -55,7 +55,7 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     --------
     >>> import numpy as np, privasso as pv
     >>> b, sigma = np.array([20.0, 1.0, -1.5, 0.5]), np.ones(4)
-    >>> rows = pv.mechanism.Covariates(np.eye(4), centre=False)
+    >>> rows = pv.operators.Covariates(np.eye(4), centre=False)
     >>> release = pv.Release(b, sigma, n_rows=4, centre=0.0)
     >>> 1.5 < choose_lambda(Postprocess(release, rows)) < 3  # above the noise, below the signal
     True

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from privasso.mechanism import Covariates, LabelDP, OnAverage
+from privasso.mechanism import LabelDP, OnAverage
 from privasso.model import Model
 from privasso.noise import NoiseDesign, PowerLaw
+from privasso.operators import Covariates
 from privasso.scales import Empirical
 
 

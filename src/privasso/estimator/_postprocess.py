@@ -8,8 +8,8 @@ import numpy as np
 
 from privasso._validation import positive_float, real_array
 from privasso.estimator._reduce import square_root
-from privasso.mechanism import Covariates, Release
-from privasso.operators import Operator, as_operator
+from privasso.mechanism import Release
+from privasso.operators import Covariates, Operator, as_operator
 from privasso.problem import LP_LIMIT, Problem, critical_lambda, violations
 from privasso.solvers import (
     NotConvergedError,
@@ -50,7 +50,7 @@ class Postprocess:
     --------
     >>> import numpy as np, privasso as pv
     >>> release = pv.Release(np.array([3.0, -0.5]), sigma=np.ones(2), n_rows=2, centre=0.0)
-    >>> rows = pv.mechanism.Covariates(np.eye(2), centre=False)
+    >>> rows = pv.operators.Covariates(np.eye(2), centre=False)
     >>> Postprocess(release, rows).solve(1.0)[0]
     array([2., 0.])
     """

@@ -20,9 +20,10 @@ from privasso.estimator._options import (
 from privasso.estimator._postprocess import CoefficientPath, Postprocess
 from privasso.estimator._steps import automatic_lambda, released, statement
 from privasso.guarantee import Guarantee
-from privasso.mechanism import Covariates, LabelDP, OnAverage, Release
+from privasso.mechanism import LabelDP, OnAverage, Release
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.operators import Covariates
 from privasso.solvers import SolveError
 
 _FITTED = ("coef_", "intercept_", "lam_", "guarantee_", "noise_", "release_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privasso._blas import threads_for
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 #: Rows per column from which on the Gram matrix is the shorter road.
 _TALL = 4

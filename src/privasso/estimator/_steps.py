@@ -9,9 +9,10 @@ import numpy as np
 from privasso.estimator._choose import choose_lambda
 from privasso.estimator._postprocess import Postprocess
 from privasso.guarantee import Guarantee, average_case_guarantee, label_dp_guarantee
-from privasso.mechanism import Covariates, LabelDP, OnAverage, Release, release_labels
+from privasso.mechanism import LabelDP, OnAverage, Release, release_labels
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.operators import Covariates
 
 
 def released(

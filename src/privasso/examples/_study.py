@@ -20,7 +20,8 @@ from privasso.examples._candidates import (
     prepared,
 )
 from privasso.examples._data import Split
-from privasso.mechanism import Covariates, LabelDP
+from privasso.mechanism import LabelDP
+from privasso.operators import Covariates
 from privasso.solvers import Status, solve_many
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """The privacy mechanism: the one place where labels meet noise."""
 
-from privasso.mechanism._covariates import Covariates
 from privasso.mechanism._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -12,7 +11,6 @@ from privasso.mechanism._on_average import OnAverage
 from privasso.mechanism._release import Release, noise_levels, release_labels
 
 __all__ = [
-    "Covariates",
     "LabelDP",
     "OnAverage",
     "Release",

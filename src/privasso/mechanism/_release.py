@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from privasso._validation import generator, real_array
-from privasso.mechanism._covariates import Covariates
 from privasso.mechanism._label_dp import LabelDP
 from privasso.mechanism._on_average import OnAverage
 from privasso.noise import NoiseDesign
+from privasso.operators import Covariates
 from privasso.scales import ScaleLaw
 
 #: Guards the calibrated sensitivity against the rounding of its own computation.
@@ -178,7 +178,7 @@ def noise_levels(
     Examples
     --------
     >>> import numpy as np, privasso as pv
-    >>> rows = pv.mechanism.Covariates(np.diag([1.0, 10.0]), centre=False)
+    >>> rows = pv.operators.Covariates(np.diag([1.0, 10.0]), centre=False)
     >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
     >>> sigma, _ = noise_levels(rows, privacy, pv.PowerLaw(1.0, gamma=1.0))
     >>> bool(np.isclose(sigma[1] / sigma[0], 10.0))

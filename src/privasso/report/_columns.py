@@ -8,7 +8,7 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso.estimator import Postprocess
-from privasso.mechanism import Covariates
+from privasso.operators import Covariates
 
 #: Supports larger than this get the noise of uncorrelated columns: the inverse is cubic in size.
 _LARGEST_SUPPORT = 2000

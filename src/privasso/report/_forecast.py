@@ -9,9 +9,10 @@ import numpy as np
 
 from privasso._validation import positive_float
 from privasso.estimator import noise_level
-from privasso.mechanism import Covariates, LabelDP, OnAverage, noise_levels
+from privasso.mechanism import LabelDP, OnAverage, noise_levels
 from privasso.model import Model
 from privasso.noise import Isotropic, NoiseDesign, PowerLaw
+from privasso.operators import Covariates
 from privasso.scales import Empirical
 from privasso.theory import FixedPointStatus, critical_lambda_ratio, state_evolution
 

@@ -58,7 +58,7 @@ def stability_of(post: Postprocess) -> Stability:
     --------
     >>> import numpy as np, privasso as pv
     >>> release = pv.Release(np.array([0.3, -0.1]), sigma=np.ones(2), n_rows=1, centre=0.0)
-    >>> rows = pv.mechanism.Covariates(np.array([[1.0, 1.0]]), centre=False)
+    >>> rows = pv.operators.Covariates(np.array([[1.0, 1.0]]), centre=False)
     >>> round(stability_of(Postprocess(release, rows)).critical_lam, 6)
     0.2
     """

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from privasso._blas import one_thread
 from privasso._threads import n_threads, run
 from privasso._validation import real_array
-from privasso.operators import Operator, as_operator
+from privasso.operators._operator import Operator, as_operator
 
 #: Entries of F held as a temporary at any time; half a megabyte stays in cache.
 _CHUNK = 1 << 16
@@ -140,7 +140,7 @@ class Covariates:
 
     def operator(self) -> Operator:
         """The live columns, centred, for the solvers: F itself, or one copy of dense F."""
-        from privasso.mechanism._centred import Centred
+        from privasso.operators._centred import Centred
 
         everything = bool(self.live.all())
         if not self.centred:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privasso.operators import Operator, as_operator
+from privasso.operators._operator import Operator, as_operator
 
 
 class Centred(Operator):
