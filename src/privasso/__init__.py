@@ -1,128 +1,148 @@
-"""Private LASSO for data whose columns have very different scales."""
+"""Private LASSO for data whose columns have very different scales.
+
+The names below are what most users type. Everything else is one dot further, in the submodules:
+``pv.theory``, ``pv.noise``, ``pv.privacy`` and so on, which load when they are first used.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privasso.guarantee import Guarantee
-from privasso.mechanism import (
-    LabelDP,
-    OnAverage,
-    Release,
-    gaussian_delta,
-    gaussian_epsilon,
-    release_labels,
-    sensitivity_for,
-)
-from privasso.model import Model, Sample
-from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Tabulated
-from privasso.problem import Problem, critical_lambda
-from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
-from privasso.solvers import (
-    NotConvergedError,
-    Solution,
-    Solutions,
-    SolveError,
-    Status,
-    UnboundedError,
-    solve,
-    solve_many,
-    solve_problem,
-)
-from privasso.theory import (
-    FixedPoint,
-    FixedPointStatus,
-    QuadratureWarning,
-    critical_lambda_ratio,
-    critical_noise,
-    log_density,
-    phase_diagram,
-    privacy_loss,
-    state_evolution,
-    tradeoff,
-)
+from privasso._version import __version__
 
 if TYPE_CHECKING:
-    from privasso.artefact import ArtefactError, ReleasedModel, load, save
-    from privasso.design import InfeasibleError, OptimalDesign, optimal_design, sensitivity
-    from privasso.estimator import CoefficientPath, PrivateLasso
+    from privasso import (
+        artefact,
+        design,
+        estimator,
+        fit,
+        model,
+        noise,
+        operators,
+        privacy,
+        problem,
+        report,
+        scales,
+        solvers,
+        theory,
+    )
+    from privasso.artefact import load, load_release, save, save_release
+    from privasso.design import InfeasibleError, optimal_design
+    from privasso.estimator import PrivateLasso
+    from privasso.fit import KeptRelease, ReleasedModel
+    from privasso.model import Model
+    from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Tabulated
+    from privasso.privacy import Guarantee, LabelDP, OnAverage
+    from privasso.problem import critical_lambda
+    from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
+    from privasso.solvers import (
+        NotConvergedError,
+        SolveError,
+        Status,
+        UnboundedError,
+        solve,
+        solve_many,
+    )
+    from privasso.theory import (
+        critical_noise,
+        log_density,
+        phase_diagram,
+        privacy_loss,
+        state_evolution,
+        tradeoff,
+    )
 
-__version__ = "0.1.0"
-
-# These need scikit-learn or scipy's optimisers, whose imports take as long as everything else: they
-# wait for first use.
-_ON_DEMAND = {
-    "ArtefactError": "privasso.artefact",
-    "CoefficientPath": "privasso.estimator",
-    "InfeasibleError": "privasso.design",
-    "OptimalDesign": "privasso.design",
-    "PrivateLasso": "privasso.estimator",
-    "ReleasedModel": "privasso.artefact",
-    "load": "privasso.artefact",
-    "optimal_design": "privasso.design",
-    "sensitivity": "privasso.design",
-    "save": "privasso.artefact",
+#: Public names and the submodules they come from.
+_HOMES = {
+    "artefact": ("load", "load_release", "save", "save_release"),
+    "design": ("InfeasibleError", "optimal_design"),
+    "estimator": ("PrivateLasso",),
+    "fit": ("KeptRelease", "ReleasedModel"),
+    "model": ("Model",),
+    "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Tabulated"),
+    "privacy": ("Guarantee", "LabelDP", "OnAverage"),
+    "problem": ("critical_lambda",),
+    "scales": ("Constant", "Empirical", "LogNormal", "ScaleLaw", "Uniform"),
+    "solvers": (
+        "NotConvergedError",
+        "SolveError",
+        "Status",
+        "UnboundedError",
+        "solve",
+        "solve_many",
+    ),
+    "theory": (
+        "critical_noise",
+        "log_density",
+        "phase_diagram",
+        "privacy_loss",
+        "state_evolution",
+        "tradeoff",
+    ),
 }
+_SUBMODULES = (*_HOMES, "operators", "report")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "ArtefactError",
-    "CoefficientPath",
     "Constant",
     "Empirical",
-    "FixedPoint",
-    "FixedPointStatus",
     "Gram",
     "Guarantee",
     "InfeasibleError",
     "Isotropic",
+    "KeptRelease",
     "LabelDP",
     "LogNormal",
     "Model",
     "NoiseDesign",
     "NotConvergedError",
     "OnAverage",
-    "OptimalDesign",
     "PowerLaw",
     "PrivateLasso",
-    "Problem",
-    "QuadratureWarning",
-    "Release",
     "ReleasedModel",
-    "Sample",
     "ScaleLaw",
-    "Solution",
-    "Solutions",
     "SolveError",
     "Status",
     "Tabulated",
     "UnboundedError",
     "Uniform",
     "__version__",
+    "artefact",
     "critical_lambda",
-    "critical_lambda_ratio",
     "critical_noise",
-    "gaussian_delta",
-    "gaussian_epsilon",
+    "design",
+    "estimator",
+    "fit",
     "load",
+    "load_release",
     "log_density",
+    "model",
+    "noise",
+    "operators",
     "optimal_design",
     "phase_diagram",
+    "privacy",
     "privacy_loss",
-    "release_labels",
+    "problem",
+    "report",
     "save",
-    "sensitivity",
-    "sensitivity_for",
+    "save_release",
+    "scales",
     "solve",
     "solve_many",
-    "solve_problem",
+    "solvers",
     "state_evolution",
+    "theory",
     "tradeoff",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ON_DEMAND:
+    # Imports wait for first use: scikit-learn and scipy's optimisers take longer than the rest.
+    if name in _SUBMODULES:
+        return import_module(f"privasso.{name}")
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'privasso' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_ON_DEMAND[name]), name)
+    value = globals()[name] = getattr(import_module(f"privasso.{_HOME_OF[name]}"), name)
     return value
 
 

@@ -1,18 +1,34 @@
-"""Reading JSON files with suspicion."""
+"""JSON files: written as one object of finite numbers, read with suspicion."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 
-def read_json(path: str | os.PathLike[str], *, most_bytes: int, error: type[ValueError]) -> Any:
+
+class DocumentError(ValueError):
+    """A file, or a part of one, is not what this version of privasso can trust."""
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    r"""One JSON object as text, finite numbers only.
+
+    >>> json_text({"lam": 1.5})
+    '{\n "lam": 1.5\n}\n'
+    """
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
     """Read a JSON file of bounded size without repeated names; its numbers are finite.
 
-    Whatever is wrong with the content raises `error` with one sentence.
+    Whatever is wrong with the content raises `DocumentError` with one sentence.
 
     Examples
     --------
@@ -20,18 +36,20 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int, error: type[Valu
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "twice.json"
     ...     _ = file.write_text('{"a": 1, "a": 2}')
-    ...     read_json(file, most_bytes=1000, error=ValueError)
+    ...     read_json(file, most_bytes=1000)
     Traceback (most recent call last):
     ...
-    ValueError: the file has an object with the same name twice
+    privasso._documents.DocumentError: the file has an object with the same name twice
     """
     target = Path(path)
     if target.stat().st_size > most_bytes:
-        raise error(f"the file is larger than {most_bytes} bytes, too large for what it should be")
-    refusals: list[ValueError] = []
+        raise DocumentError(
+            f"the file is larger than {most_bytes} bytes, too large for what it should be"
+        )
+    refusals: list[DocumentError] = []
 
-    def refuse(sentence: str) -> ValueError:
-        refusals.append(error(sentence))
+    def refuse(sentence: str) -> DocumentError:
+        refusals.append(DocumentError(sentence))
         return refusals[-1]
 
     def constant(name: str) -> Any:
@@ -48,21 +66,148 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int, error: type[Valu
         return json.loads(text, parse_constant=constant, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         # Ours say more than the parser's: not JSON, not UTF-8, too deep, an endless number.
-        raise (refusals or [error("the file is not valid JSON in UTF-8")])[0] from None
+        raise (refusals or [DocumentError("the file is not valid JSON in UTF-8")])[0] from None
 
 
-def finite_number(value: Any, name: str, *, error: type[ValueError]) -> float:
-    """Return a number out of a JSON document; truth values are none.
+class Fields:
+    """The fields of a JSON object, each taken once and checked for its type.
 
-    >>> finite_number(3, "lam", error=ValueError)
-    3.0
+    Parameters
+    ----------
+    value : object
+        What should be an object.
+    what : str
+        What the object is called in messages.
+
+    Examples
+    --------
+    >>> fields = Fields({"lam": 2, "name": "x"}, "the model")
+    >>> fields.number("lam")
+    2.0
+    >>> fields.end()
+    Traceback (most recent call last):
+    ...
+    privasso._documents.DocumentError: the model has an unknown field 'name'
     """
+
+    def __init__(self, value: object, what: str) -> None:
+        if not isinstance(value, Mapping):
+            raise DocumentError(f"{what} must be an object with named fields")
+        self.what = what
+        self._left: dict[str, Any] = dict(value)
+
+    @classmethod
+    def of_file(cls, document: object, what: str, form: str, version: int) -> Fields:
+        """Open the object of a whole file after checking its format and version."""
+        if not isinstance(document, dict):
+            raise DocumentError("the file holds no JSON object")
+        if document.get("format") != form:
+            raise DocumentError(f"the file is not {what}: format is not {form!r}")
+        found = document.get("version")
+        if isinstance(found, bool) or found != version:
+            raise DocumentError(
+                f"the file has version {found!r:.40}, and this software reads version {version}"
+            )
+        fields = cls(document, what)
+        for name in ("format", "version"):
+            fields.take(name)
+        return fields
+
+    def take(self, name: str) -> Any:
+        """Return the field unchecked."""
+        if name not in self._left:
+            raise DocumentError(f"{self.what} lacks the field {name!r}")
+        return self._left.pop(name)
+
+    def end(self) -> None:
+        """Refuse fields that nobody has taken."""
+        for name in sorted(map(str, self._left)):
+            raise DocumentError(f"{self.what} has an unknown field {name!r:.60}")
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the fields that are left."""
+        return tuple(map(str, self._left))
+
+    def is_null(self, name: str) -> bool:
+        """Whether the field is null, in which case it is taken."""
+        if name in self._left and self._left[name] is None:
+            return self.take(name) is None
+        return False
+
+    def inner(self, name: str) -> Fields:
+        """Return the fields of the object in this field."""
+        return Fields(self.take(name), name)
+
+    def text(self, name: str) -> str:
+        """Return a text."""
+        return _text(self.take(name), name)
+
+    def flag(self, name: str) -> bool:
+        """Return true or false."""
+        value = self.take(name)
+        if not isinstance(value, bool):
+            raise DocumentError(f"{name} must be true or false")
+        return value
+
+    def number(self, name: str, *, least: float | None = None, above: float | None = None) -> float:
+        """Return a finite number; truth values are none."""
+        number = _number(self.take(name), name)
+        if above is not None and not number > above:
+            raise DocumentError(f"{name} must be " + ("positive" if not above else f"> {above:g}"))
+        if least is not None and not number >= least:
+            raise DocumentError(
+                f"{name} must be " + ("zero or positive" if not least else f">= {least:g}")
+            )
+        return number
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        """Return an integer of that range."""
+        value = self.take(name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise DocumentError(f"{name} must be an integer from {low} to {high}")
+        return value
+
+    def numbers(
+        self, name: str, size: int | None = None, *, most: int = 10**7, least: float | None = None
+    ) -> np.ndarray:
+        """Return a list of finite numbers as a vector, of that size or of 1 to `most` entries."""
+        value = self.take(name)
+        count = f"{size} numbers" if size is not None else "numbers"
+        if not isinstance(value, (list, tuple)) or (size is not None and len(value) != size):
+            raise DocumentError(f"{name} must be a list of {count}")
+        if size is None and not 1 <= len(value) <= most:
+            raise DocumentError(f"{name} must have 1 to {most} entries, not {len(value)}")
+        vector = np.array([_number(x, f"an entry of {name}") for x in value], dtype=np.float64)
+        if least is not None and np.min(vector, initial=least) < least:
+            at_least = "zero or positive" if least == 0.0 else f"at least {least:g}"
+            raise DocumentError(f"the entries of {name} must be {at_least}")
+        return vector
+
+    def texts(self, name: str, size: int | None = None, *, distinct: bool = False) -> list[str]:
+        """Return a list of texts."""
+        value = self.take(name)
+        if not isinstance(value, list) or (size is not None and len(value) != size):
+            count = "" if size is None else f"{size} "
+            raise DocumentError(f"{name} must be a list of {count}texts")
+        found = [_text(x, f"an entry of {name}") for x in value]
+        if distinct and len(set(found)) != len(found):
+            raise DocumentError(f"{name} has a name twice")
+        return found
+
+
+def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise error(f"{name} must be a number")
+        raise DocumentError(f"{name} must be a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise error(f"{name} must be finite")
+        raise DocumentError(f"{name} must be finite")
     return number
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise DocumentError(f"{name} must be text")
+    return value

@@ -5,7 +5,7 @@ import polars as pl
 
 import privasso as pv
 import privasso.examples
-from privasso.artefact import load_kept
+from privasso.artefact import load_release
 from privasso.cli import _demo, main
 
 
@@ -29,7 +29,7 @@ def test_demo(tmp_path, capsys, monkeypatch):
     assert model.guarantee.for_release
     assert model.n_features == 10
     assert "progression" in (tmp_path / "diabetes-report.html").read_text()
-    assert load_kept(tmp_path / "diabetes-release.json").target == "progression"
+    assert load_release(tmp_path / "diabetes-release.json").target == "progression"
 
 
 def test_bad_input(tmp_path, capsys):

@@ -10,9 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
 
 import privasso as pv
-from privasso.estimator import Postprocess
-from privasso.estimator import _steps as inside
+from privasso.fit import Postprocess
+from privasso.fit import _plan as inside
 from privasso.operators import Covariates
+from privasso.privacy import Release
 
 WEAK = pv.LabelDP(epsilon=1e7, delta=0.5, y_bounds=(-50.0, 50.0))  # next to no noise
 STRONG = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-3.0, 3.0))
@@ -66,7 +67,7 @@ def test_on_average_is_the_papers_estimator():
     assert est.noise_.sigma == pytest.approx(0.05)
     assert not hasattr(est, "release_")
     for call in (lambda: est.refit(s.F, 1.0), lambda: est.path(s.F, [1.0])):
-        with pytest.raises(ValueError, match="needs privacy=LabelDP"):
+        with pytest.raises(ValueError, match="OnAverage does not cover"):
             call()
 
 
@@ -94,9 +95,9 @@ def test_solver_and_path_need_only_the_release_and_the_covariates(fit_intercept)
     X, y = wide()
     est = pv.PrivateLasso(500.0, STRONG, fit_intercept=fit_intercept).fit(X, y)
     kept = est.release_
-    by_hand = pv.Release(
+    by_hand = Release(
         b=kept.b.copy(),
-        sigma=kept.sigma.copy(),
+        covariance=kept.covariance,
         n_rows=X.shape[0],
         centre=kept.centre,
         label_sum=kept.label_sum,
@@ -151,7 +152,7 @@ def test_an_unbounded_release_is_kept_and_refit_is_free():
 def test_a_problem_too_large_for_the_programme_names_a_bound(monkeypatch):
     X, y = wide()
     est = pv.PrivateLasso(1e-3, STRONG, random_state=0)
-    monkeypatch.setattr("privasso.estimator._postprocess.LP_LIMIT", 0.0)
+    monkeypatch.setattr("privasso.fit._postprocess.LP_LIMIT", 0.0)
     with pytest.raises(pv.UnboundedError, match="lam must be well above") as caught:
         est.fit(X, y)
     bound = float(str(caught.value).split("well above ")[1].rstrip("."))
@@ -167,7 +168,7 @@ def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch):
         raise RuntimeError("the linear programme failed")
 
     for road in ("solve_problem", "solve_many"):
-        monkeypatch.setattr(f"privasso.estimator._postprocess.{road}", gives_up)
+        monkeypatch.setattr(f"privasso.fit._postprocess.{road}", gives_up)
     est = pv.PrivateLasso(1.0, STRONG)
     with pytest.raises(RuntimeError, match=r"budget of this fit is spent.*programme failed\.$"):
         est.fit(X, y)
@@ -178,7 +179,7 @@ def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch):
 def test_an_unbounded_average_case_fit_keeps_nothing():
     X, y = wide()
     est = pv.PrivateLasso(1e-6, pv.OnAverage(1.0), random_state=0)
-    with pytest.raises(pv.UnboundedError, match="drawn and is gone"):
+    with pytest.raises(pv.UnboundedError, match="has been drawn, and nothing of it is kept"):
         est.fit(X, y)
     assert not hasattr(est, "release_")
 
@@ -215,10 +216,10 @@ def test_bad_settings_are_refused_before_any_noise_is_drawn(monkeypatch):
     for change, message in [
         ({"lam": 0.0}, "lam must be positive"),
         ({"lam": "best"}, "lam must be a positive number or 'auto'"),
-        ({"lam": "auto", "privacy": pv.OnAverage(1.0)}, "only LabelDP protects"),
+        ({"lam": "auto", "privacy": pv.OnAverage(1.0)}, "OnAverage does not cover"),
         ({"noise": "round"}, "noise must be a noise design or one of"),
         ({"noise": "power:x"}, "needs 1 number after the colon"),
-        ({"solver": "amp-paper"}, "solver must be one of auto, amp, cd"),
+        ({"method": "amp-paper"}, "method must be one of auto, amp, cd"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"model": 3}, "model must be a Model"),
         ({"random_state": "x"}, "rng must be"),

@@ -26,7 +26,7 @@ def deliberate(estimator):
         pv.PrivateLasso(lam=0.1, privacy=LABEL_DP, random_state=0),
         pv.PrivateLasso(lam=0.1, privacy=pv.OnAverage(1e-3), random_state=0),
         pv.PrivateLasso(
-            lam=0.1, privacy=LABEL_DP, fit_intercept=False, solver="cd", random_state=0
+            lam=0.1, privacy=LABEL_DP, fit_intercept=False, method="cd", random_state=0
         ),
     ],
     expected_failed_checks=deliberate,

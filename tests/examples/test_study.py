@@ -6,11 +6,11 @@ import pytest
 from sklearn.linear_model import Lasso
 
 import privasso as pv
-from privasso.estimator import Postprocess
-from privasso.estimator._choose import _cautious_risk
 from privasso.examples import METHODS, Split, simulated_splits, study, summary
 from privasso.examples._candidates import DESIGNS, candidate, prepared
 from privasso.examples._study import _root
+from privasso.fit import Postprocess
+from privasso.fit._choose_lambda import _cautious_risk
 
 PRIVACY = pv.LabelDP(3.0, 1e-6, (-4.0, 4.0))
 
@@ -42,7 +42,7 @@ def test_the_rule_is_that_of_the_library(method):
     data = prepared(split, standardise=False, root=_root)
     one = candidate(data, method, PRIVACY, 0, np.random.default_rng(1))
     rng = np.random.default_rng(1)
-    release = pv.release_labels(split.X, split.y, PRIVACY, DESIGNS[method], rng=rng)
+    release = pv.privacy.release_labels(split.X, split.y, PRIVACY, DESIGNS[method], rng=rng)
     assert np.array_equal(release.b, one.b)
     post = Postprocess(release, data.rows)
     for lam in np.abs(one.b).max() * np.array([0.9, 0.3, 0.03]):

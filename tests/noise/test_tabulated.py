@@ -1,4 +1,4 @@
-"""`Tabulated`: against power laws, against scipy's spline, beyond its ends, and as a file."""
+"""`Tabulated`: against power laws, against scipy's spline, and beyond its ends."""
 
 import pickle
 
@@ -74,7 +74,6 @@ def test_identity():
     assert hash(one) == hash(same)
     assert one != same.with_sigma(1.0)
     assert pickle.loads(pickle.dumps(one)) == one
-    assert Tabulated.from_dict(one.to_dict()) == one
     assert len(repr(Tabulated(0.5, tuple(range(500)), (0.0,) * 500))) < 80
 
 
@@ -94,23 +93,3 @@ def test_identity():
 def test_bad_tables(arguments, message):
     with pytest.raises(ValueError, match=message):
         Tabulated(*arguments)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        None,
-        [],
-        {},
-        {"sigma": 1.0, "log_v": [0.0], "log_profile_at": [0.0], "more": 1},
-        {"sigma": 1.0, "log_v": "0", "log_profile_at": [0.0]},
-        {"sigma": 1.0, "log_v": [True], "log_profile_at": [0.0]},
-        {"sigma": 1.0, "log_v": [], "log_profile_at": []},
-        {"sigma": "1", "log_v": [0.0], "log_profile_at": [0.0]},
-        {"sigma": 1.0, "log_v": [10**400], "log_profile_at": [0.0]},
-        {"sigma": 1.0, "log_v": [0.0] * 20_000, "log_profile_at": [0.0] * 20_000},
-    ],
-)
-def test_bad_dictionaries(values):
-    with pytest.raises(ValueError, match=r".+"):
-        Tabulated.from_dict(values)

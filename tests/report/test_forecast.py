@@ -5,13 +5,14 @@ import pytest
 from scipy.optimize import linprog
 
 import privasso as pv
-from privasso.estimator import Postprocess
-from privasso.mechanism import noise_levels
+from privasso.fit import Postprocess
+from privasso.noise import Diagonal
 from privasso.operators import Covariates
+from privasso.privacy import Release, calibrate
 from privasso.report import (
     Assumptions,
     coefficient_noise,
-    columns_of,
+    column_noise,
     compare,
     forecast,
     stability_of,
@@ -74,8 +75,8 @@ def test_same_guarantee_for_both():
     privacy = pv.LabelDP(1.0, 1e-6, (0, 1))
     ours, even = compare(rows, privacy, pv.Gram(1.0), Assumptions(0.1, 0.5, 0.2))
     for one in (ours, even):
-        sigma, _ = noise_levels(rows, privacy, one.design)
-        assert one.design.sigma == pytest.approx(np.sqrt(np.mean(sigma**2)))
+        sigma = calibrate(rows, privacy, one.noise).covariance.sigma
+        assert one.noise.sigma == pytest.approx(np.sqrt(np.mean(sigma**2)))
     assert len(compare(rows, privacy, pv.Isotropic(1.0), Assumptions(0.1, 0.5, 0.2))) == 1
 
 
@@ -95,7 +96,8 @@ def test_coefficient_noise_is_what_repeated_draws_show():
     sigma = 0.02 * rows.squares**0.5
     b, coefs, stated = rows.rmatvec(y), [], []
     for _ in range(300):
-        release = pv.Release(b - sigma * rng.standard_normal(6), sigma, n_rows=300, centre=0.0)
+        noisy = b - sigma * rng.standard_normal(6)
+        release = Release(noisy, Diagonal(sigma**2), n_rows=300, centre=0.0)
         post = Postprocess(release, rows)
         coef, _ = post.solve(1.0)
         coefs.append(coef)
@@ -109,8 +111,8 @@ def test_coefficient_noise_is_what_repeated_draws_show():
 def test_shares_add_up_and_constant_columns_have_none():
     F = np.column_stack([np.arange(6.0), np.ones(6), np.arange(6.0) ** 2])
     rows = Covariates(F, centre=True)
-    sigma, _ = noise_levels(rows, pv.LabelDP(1.0, 1e-6, (0, 1)), pv.PowerLaw(1.0, 0.5))
-    columns = columns_of(rows, sigma)
+    noise = calibrate(rows, pv.LabelDP(1.0, 1e-6, (0, 1)), pv.PowerLaw(1.0, 0.5)).covariance
+    columns, sigma = column_noise(rows, noise), noise.embedded(rows.live).sigma
     assert columns.share.sum() == pytest.approx(1.0)
     assert columns.share[1] == columns.sigma[1] == columns.in_label_units[1] == 0.0
     own = (np.std(F[:, 0]) * np.sqrt(6) / sigma[0]) ** 2
@@ -122,7 +124,7 @@ def test_critical_lambda_of_a_release():
     rng = np.random.default_rng(5)
     F, b = rng.standard_normal((10, 15)), rng.standard_normal(15)
     post = Postprocess(
-        pv.Release(b, np.ones(15), n_rows=10, centre=0.0), Covariates(F, centre=False)
+        Release(b, Diagonal(np.ones(15)), n_rows=10, centre=0.0), Covariates(F, centre=False)
     )
     found = stability_of(post)
     # max bᵀd with Fd = 0, ‖d‖₁ ≤ 1, written with positive and negative parts.
@@ -137,10 +139,10 @@ def test_critical_lambda_of_a_release():
     assert found.critical_lam == pytest.approx(-programme.fun, rel=1e-6)
     assert "2 times" in found.sentence(-2 * programme.fun)
     tall = Postprocess(
-        pv.Release(b, np.ones(15), n_rows=20, centre=0.0),
+        Release(b, Diagonal(np.ones(15)), n_rows=20, centre=0.0),
         Covariates(rng.standard_normal((20, 15)), centre=False),
     )
     assert stability_of(tall).kind == "full rank"
     twins = np.hstack([F, F])
-    double = pv.Release(np.tile(b, 2), np.ones(30), n_rows=10, centre=0.0)
+    double = Release(np.tile(b, 2), Diagonal(np.ones(30)), n_rows=10, centre=0.0)
     assert stability_of(Postprocess(double, Covariates(twins, centre=False))).kind == "exact"

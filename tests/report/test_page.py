@@ -4,35 +4,27 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.artefact import design_record
-from privasso.estimator import Postprocess, released, statement
-from privasso.operators import Covariates
-from privasso.report import FitFacts, coefficient_noise, columns_of, fit_page, stability_of
+from privasso.fit import FitOptions, plan_fit
+from privasso.report import Assumptions, fit_facts, fit_page
 
 
 def facts(lam, names):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, len(names))) * np.geomspace(0.1, 100, len(names))
     X[:, -1] = 1.0
-    privacy = pv.LabelDP(20.0, 1e-3, (-3, 3))
-    rows = Covariates(X, centre=True)
-    release, design = released(rows, np.clip(X[:, 1], -3, 3), privacy, pv.PowerLaw(1.0, 0.5), rng=0)
-    post = Postprocess(release, rows)
-    coef, intercept = post.solve(lam)
-    guarantee = statement(privacy, design, fit_intercept=True, from_os_entropy=True)
-    model = pv.ReleasedModel(
-        coef, intercept, lam, guarantee, design_record(design), tuple(names), pv.__version__
-    )
-    return FitFacts(
-        model,
+    plan = plan_fit(X, FitOptions(pv.LabelDP(20.0, 1e-3, (-3, 3)), lam), seeded=True)
+    released = plan.release(
+        np.clip(X[:, 1], -3, 3),
+        rng=np.random.default_rng(0),
+        feature_names=tuple(names),
         target="a < b & $y_1$",
-        n_rows=60,
+    )
+    return fit_facts(
+        released,
+        released.solve(),
         command="privasso fit data.csv",
-        mu=privacy.mu,
-        columns=columns_of(rows, release.sigma),
-        coef_noise=coefficient_noise(post, coef),
-        path=post.path(np.geomspace(lam, 0.1 * lam, 5)),
-        stability=stability_of(post),
+        path=released.path(np.geomspace(lam, 0.1 * lam, 5)),
+        assumptions=Assumptions(0.1, 0.5, 1.0),
     )
 
 

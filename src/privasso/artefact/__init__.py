@@ -1,18 +1,15 @@
-"""The release artefact: a fitted model and its privacy statement as one JSON file."""
+"""Published models and kept releases as JSON files."""
 
-from privasso.artefact._file import design_record, load, model_text, save
-from privasso.artefact._kept import KeptRelease, kept_text, load_kept
-from privasso.artefact._model import ReleasedModel
-from privasso.artefact._schema import ArtefactError
+from privasso._documents import DocumentError
+from privasso.artefact._model_file import load, model_text, save
+from privasso.artefact._release_file import load_release, release_text, save_release
 
 __all__ = [
-    "ArtefactError",
-    "KeptRelease",
-    "ReleasedModel",
-    "design_record",
-    "kept_text",
+    "DocumentError",
     "load",
-    "load_kept",
+    "load_release",
     "model_text",
+    "release_text",
     "save",
+    "save_release",
 ]

@@ -73,9 +73,10 @@ def _is_usage_error(error: Exception) -> bool:
 
 
 def _is_solve_error(error: Exception) -> bool:
+    from privasso.fit import AfterReleaseError
     from privasso.solvers import SolveError
 
-    return isinstance(error, SolveError)
+    return isinstance(error, (SolveError, AfterReleaseError))
 
 
 def _usage(error: Any) -> object:

@@ -106,7 +106,7 @@ def _budget(
     delta: float | None,
     y_bounds: tuple[float, float] | None,
 ) -> Any:
-    from privasso.mechanism import LabelDP
+    from privasso.privacy import LabelDP
 
     given = [x is not None for x in (epsilon, delta, y_bounds)]
     if not label_dp:
@@ -122,7 +122,7 @@ def _budget(
 
 
 def _record(best: OptimalDesign) -> dict[str, Any]:
-    from privasso.design import noise_to_dict
+    from privasso.noise import noise_to_dict
 
     def finite(value: float) -> float | None:
         return value if math.isfinite(value) else None

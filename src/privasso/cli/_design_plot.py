@@ -14,7 +14,7 @@ from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure, plain_ticks, sav
 
 if TYPE_CHECKING:
     from privasso.design import OptimalDesign
-    from privasso.mechanism import LabelDP
+    from privasso.privacy import LabelDP
 
 #: Targets of the frontier, around that of the design.
 _AROUND = np.geomspace(1.0 / 12.0, 12.0, 13)

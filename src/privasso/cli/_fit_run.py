@@ -6,26 +6,23 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.cli._fit_rescue import after_the_release
+from privasso.cli._fit_read import features_of, plan_of, target_of
+from privasso.cli._fit_rescue import keep_somewhere
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._outputs import Outputs
 
 if TYPE_CHECKING:
-    from privasso.artefact import KeptRelease
-    from privasso.estimator import Postprocess
-    from privasso.operators import Covariates
-    from privasso.report import FitFacts
-    from privasso.tables import Table
+    from privasso.fit import CoefficientPath, Released, ReleasedModel
+    from privasso.privacy import Privacy
+    from privasso.report import Assumptions, FitFacts
 
 #: The path when none is asked for: from the first coefficient down to this part of λ; far below,
 #: noise is all there is to see.
 _PATH_END, _PATH_POINTS = 0.1, 25
-#: Relative difference of squared column norms at which covariates are not those of a release.
-_SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,65 +51,30 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
 
         check_ending(settings.path_out)
     if settings.from_release is not None:
-        return _solve_again(settings, outputs, quiet)
+        with _status("Reading", quiet):
+            released = _reopened(settings)
+        return _finish(settings, outputs, released, quiet)
     return _fit(settings, outputs, quiet)
 
 
-def target_of(settings: FitSettings) -> str:
-    """The column of labels, which an NPZ file has a fixed name for."""
-    if settings.target is not None:
-        return settings.target
-    if settings.data.suffix.lower() == ".npz":
-        return "y"
-    raise ValueError("--target COLUMN says which column holds the labels; it is missing")
+def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
+    """What predictions suppose about the labels."""
+    from privasso.report import Assumptions
 
-
-def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
-    """The columns that --features and --exclude leave."""
-    from privasso.tables import feature_names
-
-    return feature_names(
-        table,
-        target,
-        features=settings.names(settings.features),
-        exclude=settings.names(settings.exclude),
-    )
-
-
-def covariates(X: np.ndarray, names: list[str], settings: FitSettings) -> Covariates:
-    """Refuse covariates without any data in them."""
-    from privasso.operators import Covariates
-
-    rows = Covariates(X, centre=not settings.no_intercept)
-    if not rows.live.any():
+    deviation = settings.assume_label_sd or privacy.label_deviation
+    if deviation is None:
         raise ValueError(
-            f"every feature is constant ({names[0]!r} for one), so there is nothing to fit"
+            "without bounds of the labels a prediction needs their standard deviation: give "
+            "--assume-label-sd"
         )
-    return rows
-
-
-def prior_scales(settings: FitSettings, names: list[str]) -> Any:
-    """What --scales stands for: nothing, a law, or one scale a column from a file."""
-    if settings.scales is None or settings.scales == "data":
-        return None
-    if not Path(settings.scales).is_file():
-        from privasso.cli._parsing import scale_law
-
-        return scale_law(settings.scales)
-    from privasso.cli._scales_file import scales_from_file
-
-    return scales_from_file(Path(settings.scales), names)
+    return Assumptions(settings.assume_rho, settings.assume_r2, deviation)
 
 
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
-    from privasso import __version__
     from privasso._validation import generator
-    from privasso.artefact import KeptRelease, design_record, kept_text
-    from privasso.estimator import Postprocess, automatic_lambda, released, statement
-    from privasso.mechanism import LabelDP
+    from privasso.artefact import release_text
     from privasso.tables import open_table
 
-    privacy, design, lam = settings.privacy(), settings.shape(), settings.lam_value()
     if settings.keep_release is not None and settings.keep_release.exists():
         raise ValueError(
             f"--keep-release {settings.keep_release} exists already, and a release that has been "
@@ -122,124 +84,71 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         table, target = open_table(settings.data), target_of(settings)
         table.require([target])
         names = features_of(settings, table, target)
-        scales = prior_scales(settings, names)
         both = table.matrix([*names, target])
-        rows = covariates(both[:, :-1], names, settings)
+        plan = plan_of(settings, both[:, :-1], names)
     with _status("Releasing", quiet):
-        release, design = released(
-            rows, both[:, -1], privacy, design, scales=scales, rng=generator(settings.seed)
+        released = plan.release(
+            both[:, -1],
+            rng=None if settings.seed is None else generator(settings.seed),
+            feature_names=tuple(names),
+            target=target,
         )
     both[:, -1] = 0.0  # the labels end here; their column shares memory with the covariates
-    guarantee = statement(
-        privacy,
-        design,
-        scales=scales,
-        fit_intercept=rows.centred,
-        from_os_entropy=settings.seed is None,
-    )
-    kept = KeptRelease(
-        release=release,
-        column_squares=rows.squares,
-        guarantee=guarantee,
-        design=design_record(design),
-        feature_names=tuple(names),
-        target=target,
-        software=__version__,
-    )
     try:
-        if settings.keep_release is not None:
-            outputs.write({"--keep-release": kept_text(kept)})
-        with _status("Solving", quiet):
-            post = Postprocess(release, rows)
-            if lam is None:
-                assert isinstance(privacy, LabelDP)
-                lam = automatic_lambda(post, privacy.width)
-            return _finish(settings, outputs, kept, post, lam, privacy)
+        if settings.keep_release is not None and released.kept is not None:
+            outputs.write({"--keep-release": release_text(released.kept)})
+        return _finish(settings, outputs, released, quiet)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise released.failure(error, keep_somewhere(settings, released.kept)) from error
     except BaseException as error:
-        raise after_the_release(error, settings, kept) from error
+        kept = keep_somewhere(settings, released.kept)
+        error.add_note(released.privacy.after_failure(kept))
+        raise
 
 
-def _solve_again(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
-    from privasso.artefact import load_kept
-    from privasso.estimator import Postprocess, automatic_lambda
-    from privasso.mechanism import LabelDP
-    from privasso.operators import Covariates
+def _reopened(settings: FitSettings) -> Released:
+    from privasso.artefact import load_release
     from privasso.tables import open_table
 
     assert settings.from_release is not None
-    kept = load_kept(settings.from_release)
-    with _status("Reading", quiet):
-        X = open_table(settings.data).matrix(kept.feature_names)
-        rows = Covariates(X, centre=kept.release.fit_intercept)
-    _check_same(rows, kept, settings)
-    stated = kept.guarantee
-    privacy = LabelDP(stated["epsilon"], stated["delta"], (stated["y_low"], stated["y_high"]))
-    with _status("Solving", quiet):
-        post = Postprocess(kept.release, rows)
-        lam = settings.lam_value()
-        if lam is None:
-            lam = automatic_lambda(post, kept.width)
-        return _finish(settings, outputs, kept, post, lam, privacy)
+    kept = load_release(settings.from_release)
+    table = open_table(settings.data)
+    try:
+        return kept.open(table.matrix(kept.feature_names or table.names))
+    except ValueError as error:
+        raise ValueError(f"{settings.data}: {error}") from None
 
 
-def _check_same(rows: Covariates, kept: KeptRelease, settings: FitSettings) -> None:
-    if rows.shape[0] != kept.release.n_rows:
-        raise ValueError(
-            f"{settings.data} has {rows.shape[0]} rows and the release was made from "
-            f"{kept.release.n_rows}; pass the covariates of the fit"
-        )
-    off = np.abs(rows.squares - kept.column_squares) > _SAME * kept.column_squares
-    if off.any():
-        name = kept.feature_names[int(np.argmax(off))]
-        raise ValueError(
-            f"{settings.data} is not the data that the release was made from: column {name!r} "
-            "has other values"
-        )
-
-
-def _finish(
-    settings: FitSettings,
-    outputs: Outputs,
-    kept: KeptRelease,
-    post: Postprocess,
-    lam: float,
-    privacy: Any,
-) -> FitResult:
+def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: bool) -> FitResult:
     """Everything after the release: a function of it and of the covariates."""
-    from privasso.artefact import ReleasedModel, model_text
-    from privasso.cli._fit_facts import facts_of
+    with _status("Solving", quiet):
+        return _write(settings, outputs, released, released.solve(settings.lam_value() or "auto"))
+
+
+def _write(
+    settings: FitSettings, outputs: Outputs, released: Released, model: ReleasedModel
+) -> FitResult:
+    from privasso.artefact import model_text
+    from privasso.report import fit_facts, fit_page
     from privasso.tables import table_bytes
 
-    coef, intercept = post.solve(lam)
-    model = ReleasedModel(
-        coef=coef,
-        intercept=intercept,
-        lam=lam,
-        guarantee=kept.guarantee,
-        design=kept.design,
-        feature_names=kept.feature_names,
-        software=kept.software,
-    )
     path = None
-    if kept.guarantee.kind == "label-dp" and (settings.path_out or settings.report):
-        lams = settings.lams()
-        if lams is None:
-            largest = max(float(np.max(np.abs(post.b), initial=0.0)), lam)
-            lams = list(np.geomspace(largest, _PATH_END * lam, _PATH_POINTS))
-        path = post.path(np.array(lams))
-    facts = facts_of(settings, kept, post, model, path, privacy)
+    if released.kept is not None and (settings.path_out or settings.report):
+        path = released.path(_lams(settings, released, model))
+    facts = fit_facts(
+        released,
+        model,
+        command=settings.command(),
+        path=path,
+        assumptions=assumptions_of(settings, released.privacy)
+        if settings.report is not None and released.privacy.public_covariates
+        else None,
+        resolve=settings.solve_again_command(),
+    )
     contents: dict[str, str | bytes] = {}
     if settings.path_out is not None and path is not None:
-        columns = {
-            "lam": path.lams,
-            "status": [str(status.value) for status in path.status],
-            "intercept": path.intercept,
-            **{f"coef:{name}": path.coef[k] for k, name in enumerate(kept.feature_names)},
-        }
-        contents["--path-out"] = table_bytes(columns, settings.path_out)
+        contents["--path-out"] = table_bytes(_path_columns(path, facts), settings.path_out)
     if settings.report is not None:
-        from privasso.report import fit_page
-
         contents["--report"] = fit_page(facts).html()
     contents["--out"] = model_text(model)
     outputs.write(contents)
@@ -247,6 +156,24 @@ def _finish(
     if settings.keep_release is not None:
         files["--keep-release"] = settings.keep_release
     return FitResult(facts, files)
+
+
+def _lams(settings: FitSettings, released: Released, model: ReleasedModel) -> list[float]:
+    """The λ of the path: those asked for, or a range around the one of the model."""
+    asked = settings.lams()
+    if asked is not None:
+        return asked
+    largest = max(float(np.max(np.abs(released.post.b), initial=0.0)), model.lam)
+    return list(np.geomspace(largest, _PATH_END * model.lam, _PATH_POINTS))
+
+
+def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
+    return {
+        "lam": path.lams,
+        "status": [str(status.value) for status in path.status],
+        "intercept": path.intercept,
+        **{f"coef:{name}": path.coef[k] for k, name in enumerate(facts.names)},
+    }
 
 
 @contextlib.contextmanager

@@ -6,12 +6,14 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privasso._validation import generator, positive_float
 
 if TYPE_CHECKING:
     from privasso.design import SavedDesign
+    from privasso.noise import NoiseDesign
+    from privasso.privacy import Privacy
 
 #: Options that a kept release has decided already.
 _DECIDED = {
@@ -31,6 +33,14 @@ _DECIDED = {
     "keep_release": "--keep-release",
     "seed": "--seed",
     "dry_run": "--dry-run",
+}
+_OTHERS = {
+    "from_release": "--from-release",
+    "lam": "--lam",
+    "lam_path": "--lam-path",
+    "path_out": "--path-out",
+    "out": "--out",
+    "report": "--report",
 }
 
 
@@ -76,72 +86,39 @@ class FitSettings:
             for name, option in _DECIDED.items():
                 if getattr(self, name) not in (None, False):
                     raise ValueError(
-                        f"{option} has no place beside --from-release, which has settled it; "
-                        "leave it out"
+                        f"{option} cannot be given with --from-release, because the release has "
+                        "settled it; leave it out"
                     )
             return
-        if self.label_dp == self.on_average:
-            raise ValueError(
-                "say what to protect: --label-dp for differential privacy of the labels, or "
-                "--on-average for noise without a worst-case claim"
-            )
-        if self.on_average:
-            self._check_on_average()
-        self.privacy()
-        self.shape()
+        self._check_release_use(self.privacy())
+        self.named_noise()
         generator(self.seed)
 
-    def _check_on_average(self) -> None:
+    def privacy(self) -> Privacy:
+        """What to protect."""
+        from privasso.cli._fit_privacy import privacy_from
+
+        return privacy_from(self)
+
+    def _check_release_use(self, privacy: Privacy) -> None:
+        """Refuse what needs a release that the guarantee covers."""
+        if privacy.covers_release:
+            return
         if self.lam_value() is None and not self.dry_run:
             raise ValueError(
                 "--on-average needs a number for --lam: choosing it from the data would leak; "
                 "--dry-run suggests one"
             )
-        for value, option in (
-            (self.lam_path, "--lam-path"),
-            (self.path_out, "--path-out"),
-            (self.keep_release, "--keep-release"),
-        ):
-            if value is not None:
+        for name in ("lam_path", "path_out", "keep_release"):
+            if getattr(self, name) is not None:
+                option = {**_DECIDED, **_OTHERS}[name]
                 raise ValueError(
                     f"{option} needs --label-dp: on average only the coefficients at one λ are "
                     "published, and nothing else of the fit is kept"
                 )
 
-    def privacy(self) -> Any:
-        """What to protect, as a `LabelDP` or an `OnAverage`."""
-        from privasso.mechanism import LabelDP, OnAverage
-
-        if self.on_average:
-            foreign = {
-                "--epsilon": self.epsilon,
-                "--delta": self.delta,
-                "--y-bounds": self.y_bounds,
-            }
-            for option, value in foreign.items():
-                if value is not None:
-                    raise ValueError(f"{option} belongs to --label-dp; --on-average has no ε")
-            if self.sigma is not None:
-                return OnAverage(self.sigma)
-            if self.saved is None:
-                raise ValueError("--on-average needs --sigma, the level of the noise, or --design")
-            return OnAverage(self.saved.noise.sigma)
-        for option, value in (("--sigma", self.sigma), ("--scales", self.scales)):
-            if value is not None:
-                raise ValueError(
-                    f"{option} belongs to --on-average; the budget sets the noise here"
-                )
-        if self.epsilon is None or self.delta is None:
-            raise ValueError("--label-dp needs --epsilon and --delta")
-        if self.y_bounds is None:
-            raise ValueError(
-                "--label-dp needs --y-bounds LOW HIGH, chosen before looking at the labels"
-            )
-        return LabelDP(self.epsilon, self.delta, self.y_bounds)
-
-    def shape(self) -> Any:
-        """The noise design; under --label-dp the budget decides its level."""
-        from privasso.estimator import design_from
+    def named_noise(self) -> NoiseDesign | str:
+        """The noise design, or "auto"; under --label-dp the budget decides its level."""
         from privasso.noise import design_from_name
 
         if self.saved is not None:
@@ -149,7 +126,7 @@ class FitSettings:
                 raise ValueError("--noise and --design both say how the noise is spread; keep one")
             return self.saved.noise
         if self.noise in (None, "auto"):
-            return design_from("auto", self.privacy())
+            return "auto"
         assert self.noise is not None
         if self.noise == "optimal":
             raise ValueError(
@@ -160,14 +137,15 @@ class FitSettings:
 
     @cached_property
     def saved(self) -> SavedDesign | None:
-        """What the file of --design holds; read once, so that all of a fit goes by the same."""
-        from privasso.design import DesignFileError, load_design
+        """What the file of --design holds; read once, so that all of a fit uses the same."""
+        from privasso._documents import DocumentError
+        from privasso.design import load_design
 
         if self.design is None:
             return None
         try:
             return load_design(self.design)
-        except DesignFileError as error:
+        except DocumentError as error:
             raise ValueError(f"--design {self.design}: {error}") from None
 
     def lam_value(self) -> float | None:
@@ -191,17 +169,9 @@ class FitSettings:
         return None if what is None else [part.strip() for part in what.split(",") if part.strip()]
 
     def command(self) -> str:
-        """The command that does this again, an option a line."""
+        """The command that does this again, one option per line."""
         lines = [shlex.join(["privasso", "fit", str(self.data)])]
-        for name, option in {
-            **_DECIDED,
-            "from_release": "--from-release",
-            "lam": "--lam",
-            "lam_path": "--lam-path",
-            "path_out": "--path-out",
-            "out": "--out",
-            "report": "--report",
-        }.items():
+        for name, option in {**_DECIDED, **_OTHERS}.items():
             value = getattr(self, name)
             if value is True:
                 lines.append(option)
@@ -211,6 +181,14 @@ class FitSettings:
                 shown = f"{value:.17g}" if isinstance(value, float) else str(value)
                 lines.append(shlex.join([option, shown]))
         return " \\\n    ".join(lines)
+
+    def solve_again_command(self) -> str | None:
+        """The command that solves from the kept release at another λ, if there is one."""
+        where = self.from_release or self.keep_release
+        if where is None:
+            return None
+        words = ["privasso", "fit", str(self.data), "--from-release", str(where)]
+        return shlex.join([*words, "--lam", "LAMBDA", "--out", "another-model.json"])
 
 
 def _positive(option: str, text: str) -> float:

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from privasso.cli._fit_run import FitResult
+from privasso.noise import NoiseDesign, noise_to_dict
 from privasso.report import FitFacts
 
-NOT_FOR_RELEASE = (
-    "NOT FOR RELEASE: --seed fixes the noise, and whoever knows the seed can remove it. "
-    "Fit again without --seed before publishing."
-)
 _WHAT = {
     "--out": "model",
     "--report": "report",
@@ -29,34 +26,29 @@ def show(result: FitResult, as_json: bool) -> None:
         print(json.dumps(_record(result), ensure_ascii=False))
         return
     model = facts.model
-    if not model.guarantee.for_release:
-        _loud(NOT_FOR_RELEASE)
+    if model.guarantee.warning is not None:
+        _loud(model.guarantee.warning)
     print(
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
-    print(f"Noise: {design_words(model.design)}.")
+    print(f"Noise: {noise_words(model.noise)}.")
     if facts.columns is not None:
-        print(noise_words(facts.columns.in_label_units, facts.columns.scale > 0.0))
+        print(effect_words(facts.columns.in_label_units, facts.columns.scale > 0.0))
     print(f"\n{model.guarantee}\n")
     width = max(len(_WHAT[option]) for option in result.files)
     for option, path in result.files.items():
         print(f"{_WHAT[option]:<{width}}  {path}")
 
 
-def design_words(design: dict[str, Any]) -> str:
-    """A design in words."""
-    gamma = design["gamma"]
-    if gamma is None:
-        shape = "variance a function of v given by a table, v the squared scale of the column"
-    elif gamma == 0.0:
-        shape = "the same on all columns"
-    else:
-        shape = f"variance ∝ v^{gamma:g}, v the squared scale of the column"
-    return f"{shape}, root mean variance {design['sigma']:.4g}"
+def noise_words(noise: NoiseDesign | None) -> str:
+    """A noise design in words."""
+    if noise is None:
+        return "of a design that the file does not describe"
+    return f"{noise.in_words()} (v: squared scale), root mean variance {noise.sigma:.4g}"
 
 
-def noise_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
+def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
     """The effect of the noise on predictions, in words."""
     low, middle, high = np.quantile(in_label_units[live], [0.0, 0.5, 1.0])
     return (
@@ -82,7 +74,7 @@ def _record(result: FitResult) -> dict[str, Any]:
         "lam": model.lam,
         "intercept": model.intercept,
         "coef": {facts.names[k]: float(model.coef[k]) for k in support},
-        "design": model.design,
+        "noise": noise_to_dict(model.noise),
         "for_release": model.guarantee.for_release,
         "guarantee": model.guarantee.to_dict(),
         "statement": str(model.guarantee),

@@ -1,13 +1,6 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
-from privasso.design._file import (
-    DesignFileError,
-    SavedDesign,
-    load_design,
-    noise_from_dict,
-    noise_to_dict,
-    save_design,
-)
+from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._label import label_sensitivity
 from privasso.design._least import least_leakage_exponent
 from privasso.design._mismatch import mismatched_state_evolution
@@ -17,7 +10,6 @@ from privasso.design._robustness import sensitivity
 
 __all__ = [
     "Constraint",
-    "DesignFileError",
     "InfeasibleError",
     "OptimalDesign",
     "SavedDesign",
@@ -26,8 +18,6 @@ __all__ = [
     "least_leakage_exponent",
     "load_design",
     "mismatched_state_evolution",
-    "noise_from_dict",
-    "noise_to_dict",
     "optimal_design",
     "save_design",
     "sensitivity",

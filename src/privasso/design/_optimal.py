@@ -13,8 +13,8 @@ from privasso.design._family import FAMILIES
 from privasso.design._question import Question
 from privasso.design._result import Constraint, OptimalDesign
 from privasso.design._search import elasticity
-from privasso.mechanism import LabelDP, sensitivity_for
 from privasso.model import Model
+from privasso.privacy import LabelDP, sensitivity_for
 
 
 def optimal_design(

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import NotFittedError
 
-from privasso._validation import positive_float
-from privasso.estimator._optimal import optimal_shape
-from privasso.estimator._options import (
-    design_from,
-    generator_from,
-    needs_label_dp,
-    regularisation,
-    solver_name,
+from privasso._validation import generator
+from privasso.fit import (
+    CoefficientPath,
+    FitOptions,
+    KeptRelease,
+    Released,
+    ReleasedModel,
+    plan_fit,
 )
-from privasso.estimator._postprocess import CoefficientPath, Postprocess
-from privasso.estimator._steps import automatic_lambda, released, statement
-from privasso.guarantee import Guarantee
-from privasso.mechanism import LabelDP, OnAverage, Release
 from privasso.model import Model
 from privasso.noise import NoiseDesign
-from privasso.operators import Covariates
-from privasso.solvers import SolveError
+from privasso.privacy import Guarantee, Privacy, Scales
 
+_KEPT = "in release_, and refit(X, lam) with another lam is free"
 _FITTED = ("coef_", "intercept_", "lam_", "guarantee_", "noise_", "release_")
 
 
@@ -57,8 +53,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         gives all the same variance.
     fit_intercept : bool
         Centre the columns and release a noisy label sum.
-    solver : {"auto", "amp", "cd"}
-        See `solve`.
+    method : {"auto", "amp", "cd"}
+        Algorithm; see `solve`.
     model : Model, optional
         With `OnAverage`, the model under which the guarantee reports the on-average KL
         divergence; with ``noise="optimal"``, the model to optimise for.
@@ -80,9 +76,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         The λ of `coef_`.
     noise_ : NoiseDesign
         The design at the level that was used.
-    release_ : Release
-        Only with `LabelDP`: what left the mechanism. It is already covered by the guarantee,
-        so keeping it costs nothing, and `refit` and `path` start from it.
+    release_ : KeptRelease
+        Only with `LabelDP`: what left the mechanism. The guarantee covers it already, so keeping
+        it costs nothing, and `refit` and `path` start from it.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -105,17 +101,17 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     guarantee_: Guarantee
     lam_: float
     noise_: NoiseDesign
-    release_: Release
+    release_: KeptRelease
     n_features_in_: int
 
     def __init__(
         self,
         lam: float | str = 1.0,
-        privacy: LabelDP | OnAverage | None = None,
+        privacy: Privacy | None = None,
         noise: NoiseDesign | str = "auto",
-        scales: Any = None,
+        scales: Scales = None,
         fit_intercept: bool = True,
-        solver: str = "auto",
+        method: str = "auto",
         model: Model | None = None,
         tol: float = 1e-8,
         random_state: Any = None,
@@ -125,7 +121,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.noise = noise
         self.scales = scales
         self.fit_intercept = fit_intercept
-        self.solver = solver
+        self.method = method
         self.model = model
         self.tol = tol
         self.random_state = random_state
@@ -147,41 +143,28 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             `refit` with the λ that the message names costs nothing.
         """
         # Everything that can be refused is refused before any noise is drawn.
-        privacy = self._checked_privacy()
-        lam = regularisation(self.lam, privacy)
-        wanted = self.noise if not _is_optimal(self.noise) else "auto"
-        design = design_from(wanted, privacy)
-        solver_name(self.solver)
-        positive_float("tol", self.tol)
-        if self.model is not None and not isinstance(self.model, Model):
-            raise ValueError("model must be a Model or None")
-        rng = generator_from(self.random_state)
+        options = FitOptions(
+            privacy=cast(Privacy, self.privacy),
+            lam=self.lam,
+            noise=self.noise,
+            scales=self.scales,
+            fit_intercept=bool(self.fit_intercept),
+            method=self.method,
+            model=self.model,
+            tol=self.tol,
+        )
+        rng = _generator(self.random_state)
         for name in _FITTED:
             self.__dict__.pop(name, None)
 
         X, y = self._validated(X, y)
-        rows = Covariates(X, centre=bool(self.fit_intercept))
-        if _is_optimal(self.noise):
-            design = optimal_shape(privacy, self.model, lam, rows)
-        release, self.noise_ = released(rows, y, privacy, design, scales=self.scales, rng=rng)
+        plan = plan_fit(X, options, seeded=rng is not None)
+        released = plan.release(y, rng=rng, feature_names=self._feature_names())
         del y  # from here on there is only the release
-        self.guarantee_ = statement(
-            privacy,
-            self.noise_,
-            scales=self.scales,
-            fit_intercept=bool(self.fit_intercept),
-            from_os_entropy=self.random_state is None,
-            model=self.model,
-            lam=lam,
-        )
-        if isinstance(privacy, LabelDP):
-            self.release_ = release
-        post = Postprocess(release, rows, method=self.solver, tol=self.tol)
-        if lam is None:
-            assert isinstance(privacy, LabelDP)
-            lam = automatic_lambda(post, privacy.width)
-        self._solve(post, lam)
-        return self
+        self.guarantee_, self.noise_ = plan.guarantee, plan.noise
+        if released.kept is not None:
+            self.release_ = released.kept
+        return self._take(released)
 
     def refit(self, X: Any, lam: float | str) -> PrivateLasso:
         """Solve again at another λ from the release that is kept; no privacy cost.
@@ -189,17 +172,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix
-            The covariates of the fit. The estimator does not keep them.
+            The covariates of the fit, which the estimator does not keep; others are refused.
         lam : float or "auto"
             The new λ.
         """
-        privacy = needs_label_dp(self, "refit")
-        wanted = regularisation(lam, privacy)
-        post = self._postprocess(X)
-        if wanted is None:
-            wanted = automatic_lambda(post, privacy.width)
-        self._solve(post, wanted)
-        return self
+        return self._take(self._opened(X, "refit"), lam)
 
     def path(self, X: Any, lams: Any) -> CoefficientPath:
         """Coefficients at each of several λ from the release that is kept; no privacy cost.
@@ -207,12 +184,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix
-            The covariates of the fit.
+            The covariates of the fit; others are refused.
         lams : array_like of shape (K,)
             Values of λ.
         """
-        needs_label_dp(self, "path")
-        return self._postprocess(X).path(lams)
+        return self._opened(X, "path").path(lams)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return ``X @ coef_ + intercept_``."""
@@ -222,19 +198,24 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         X, _ = self._validated(X)
         return X @ self.coef_ + self.intercept_
 
+    def released_model(self) -> ReleasedModel:
+        """Return what may be published of this fit; `save` writes it."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "coef_")
+        return ReleasedModel(
+            coef=self.coef_,
+            intercept=float(self.intercept_),
+            lam=float(self.lam_),
+            guarantee=self.guarantee_,
+            noise=self.noise_,
+            feature_names=self._feature_names(),
+        )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _checked_privacy(self) -> LabelDP | OnAverage:
-        if isinstance(self.privacy, (LabelDP, OnAverage)):
-            return self.privacy
-        raise ValueError(
-            "privacy must say what to protect: LabelDP(epsilon, delta, y_bounds) for a formal "
-            "guarantee of the labels, or OnAverage(sigma) for an average-case one; "
-            f"got {type(self.privacy).__name__}"
-        )
 
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
         from sklearn.utils.validation import validate_data
@@ -248,31 +229,38 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         X, y = validate_data(self, X, labels[0], y_numeric=True, **options)
         return X, y
 
-    def _postprocess(self, X: Any) -> Postprocess:
+    def _feature_names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(str(name) for name in names)
+
+    def _opened(self, X: Any, verb: str) -> Released:
+        """Return the kept release with its covariates."""
+        if isinstance(self.privacy, Privacy):
+            self.privacy.check_release_use(verb)
+        if not hasattr(self, "release_"):
+            raise NotFittedError(f"call fit before {verb}: there is no release yet")
         X, _ = self._validated(X)
-        rows = Covariates(X, centre=self.release_.fit_intercept)
-        return Postprocess(self.release_, rows, method=solver_name(self.solver), tol=self.tol)
+        return self.release_.open(X, method=self.method, tol=self.tol)
 
-    def _solve(self, post: Postprocess, lam: float) -> None:
+    def _take(self, released: Released, lam: float | str | None = None) -> PrivateLasso:
+        """Solve and take over the coefficients."""
         try:
-            self.coef_, self.intercept_ = post.solve(lam)
+            model = released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
-            if isinstance(self.privacy, LabelDP):
-                after = (
-                    "The privacy budget of this fit is spent, and nothing is lost: the release "
-                    "is kept in release_, and refit(X, lam) with another lam is free. "
-                )
-            else:
-                after = (
-                    "The noise of this fit has been drawn and is gone; fit again with a larger "
-                    "lam or a smaller sigma. "
-                )
-            message = after + f"What happened: {str(error).rstrip('.')}."
-            if not isinstance(error, SolveError):
-                raise RuntimeError(message) from None
-            raise type(error)(replace(error.solution, message=message)) from None
-        self.lam_ = lam
+            raise released.failure(error, _KEPT) from None
+        self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
+        return self
 
 
-def _is_optimal(noise: object) -> bool:
-    return isinstance(noise, str) and noise == "optimal"
+def _generator(random_state: Any) -> np.random.Generator | None:
+    """Return a generator from what scikit-learn calls a random state; None stays None.
+
+    >>> rng = _generator(0)
+    >>> rng is not None and rng.random() == np.random.default_rng(0).random()
+    True
+    """
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.RandomState):
+        return generator(int(random_state.randint(0, 2**31 - 1)))
+    return generator(random_state)

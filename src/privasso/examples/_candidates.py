@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privasso.examples._data import Split
-from privasso.mechanism import LabelDP, release_labels
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
+from privasso.privacy import LabelDP, release_labels
 
 #: Standard errors added to the estimate of the error, as in `choose_lambda`.
 _CAUTION = 2.0

@@ -20,8 +20,8 @@ from privasso.examples._candidates import (
     prepared,
 )
 from privasso.examples._data import Split
-from privasso.mechanism import LabelDP
 from privasso.operators import Covariates
+from privasso.privacy import LabelDP
 from privasso.solvers import Status, solve_many
 
 if TYPE_CHECKING:

@@ -1,8 +1,31 @@
-"""Designs of the privacy noise: how its variance is shared out among the columns."""
+"""Privacy noise: designs that share it out among columns, and its covariance over given columns."""
 
+from privasso.noise._covariance import Covariance
 from privasso.noise._design import NoiseDesign
+from privasso.noise._diagonal import Diagonal
+from privasso.noise._documents import (
+    covariance_from_dict,
+    covariance_to_dict,
+    noise_from_dict,
+    noise_to_dict,
+)
+from privasso.noise._factored import Factored
 from privasso.noise._names import design_from_name
 from privasso.noise._power import Gram, Isotropic, PowerLaw
 from privasso.noise._tabulated import Tabulated
 
-__all__ = ["Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Tabulated", "design_from_name"]
+__all__ = [
+    "Covariance",
+    "Diagonal",
+    "Factored",
+    "Gram",
+    "Isotropic",
+    "NoiseDesign",
+    "PowerLaw",
+    "Tabulated",
+    "covariance_from_dict",
+    "covariance_to_dict",
+    "design_from_name",
+    "noise_from_dict",
+    "noise_to_dict",
+]

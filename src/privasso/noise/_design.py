@@ -9,7 +9,8 @@ from typing import Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privasso._validation import generator, integer, nonnegative_float, real_array, squarable
+from privasso._validation import nonnegative_float, real_array, squarable
+from privasso.noise._diagonal import Diagonal
 
 FloatArray = NDArray[np.float64]
 
@@ -57,6 +58,17 @@ class NoiseDesign(ABC):
         Logarithms, so that no power of a scale overflows before it is normalised.
         """
 
+    def in_words(self) -> str:
+        """Say how the variance depends on the column, v being its squared scale.
+
+        Examples
+        --------
+        >>> from privasso import Gram, Isotropic
+        >>> Gram(1.0).in_words(), Isotropic(1.0).in_words()
+        ('variance ∝ v^2', 'the same on all columns')
+        """
+        return "variance a function of v"
+
     @property
     def mean_power(self) -> float:
         """The mean variance, sigma²."""
@@ -100,6 +112,17 @@ class NoiseDesign(ABC):
         with np.errstate(over="ignore"):  # inf only where the variance itself exceeds all floats
             return self.mean_power * np.exp(log_profile - reference - np.log(mean))
 
+    def covariance(self, v: ArrayLike) -> Diagonal:
+        """Return the law of the noise over columns of squared scales v.
+
+        Examples
+        --------
+        >>> from privasso import Gram
+        >>> Gram(1.0).covariance([1.0, 1.0, 2.0]).diagonal
+        array([0.5, 0.5, 2. ])
+        """
+        return Diagonal(self.variances(v))
+
     def draw(
         self,
         v: ArrayLike,
@@ -128,13 +151,7 @@ class NoiseDesign(ABC):
         >>> Isotropic(0.1).draw([1.0, 4.0, 9.0], rng=0, size=5).shape
         (3, 5)
         """
-        deviations = np.sqrt(self.variances(v))
-        rng = generator(rng)
-        if size is None:
-            return rng.standard_normal(deviations.size) * deviations
-        eta = rng.standard_normal((deviations.size, integer("size", size, minimum=0)))
-        eta *= deviations[:, None]
-        return eta
+        return self.covariance(v).draw(rng, size)
 
     def with_sigma(self, sigma: float) -> Self:
         """Return the same design at another level.

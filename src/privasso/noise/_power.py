@@ -37,6 +37,10 @@ class PowerLaw(NoiseDesign):
         super().__post_init__()
         object.__setattr__(self, "gamma", real_float("gamma", self.gamma))
 
+    def in_words(self) -> str:
+        """Name the power of v."""
+        return "the same on all columns" if self.gamma == 0.0 else f"variance ∝ v^{self.gamma:g}"
+
     def log_profile(self, v: FloatArray) -> FloatArray:
         """Return γ log v."""
         if self.gamma == 0.0:

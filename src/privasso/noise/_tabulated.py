@@ -49,8 +49,6 @@ class Tabulated(NoiseDesign):
     Tabulated(sigma=1.0, <2 nodes, v from 1 to 100>)
     >>> design.variances([1.0, 4.0, 9.0]).round(6)
     array([0.5, 1. , 1.5])
-    >>> design == Tabulated.from_dict(design.to_dict())
-    True
     """
 
     log_v: tuple[float, ...]
@@ -72,6 +70,10 @@ class Tabulated(NoiseDesign):
         # Tuples make the design hashable, which keeps its quadrature from being built twice.
         object.__setattr__(self, "log_v", tuple(nodes.tolist()))
         object.__setattr__(self, "log_profile_at", tuple(values.tolist()))
+
+    def in_words(self) -> str:
+        """Say that it is a table."""
+        return "variance a function of v given by a table"
 
     def log_profile(self, v: FloatArray) -> FloatArray:
         """Return the interpolated logarithm."""
@@ -97,44 +99,6 @@ class Tabulated(NoiseDesign):
         """Powers of v that the profile follows below the first and above the last node."""
         slopes = _interpolant(self.log_v, self.log_profile_at)[2]
         return float(slopes[0]), float(slopes[1])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; floats come back exactly."""
-        return {
-            "sigma": self.sigma,
-            "log_v": list(self.log_v),
-            "log_profile_at": list(self.log_profile_at),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Any) -> Tabulated:
-        """Check every field and build the design; raises ValueError for anything else.
-
-        Examples
-        --------
-        >>> from privasso import Tabulated
-        >>> Tabulated.from_dict({"sigma": 1.0, "log_v": [0.0], "log_profile_at": ["1"]})
-        Traceback (most recent call last):
-        ...
-        ValueError: log_profile_at must be a list of numbers
-        """
-        if not isinstance(values, dict):
-            raise ValueError("a tabulated design must be an object")
-        fields = {"sigma", "log_v", "log_profile_at"}
-        if set(values) != fields:
-            raise ValueError(f"a tabulated design must have the fields {', '.join(sorted(fields))}")
-        for name in ("log_v", "log_profile_at"):
-            entries = values[name]
-            if not isinstance(entries, (list, tuple)) or not all(
-                isinstance(x, (int, float)) and not isinstance(x, bool) for x in entries
-            ):
-                raise ValueError(f"{name} must be a list of numbers")
-            if not 1 <= len(entries) <= MAX_NODES:
-                raise ValueError(f"{name} must have 1 to {MAX_NODES} entries, not {len(entries)}")
-        try:
-            return cls(values["sigma"], values["log_v"], values["log_profile_at"])
-        except OverflowError:
-            raise ValueError("log_v and log_profile_at must be finite") from None
 
     def __repr__(self) -> str:
         low, high = np.exp(self.log_v[0]), np.exp(self.log_v[-1])

@@ -4,6 +4,7 @@ from privasso.operators._centred import Centred
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._operator import Block, Operator, as_operator
+from privasso.operators._reduce import square_root
 from privasso.operators._sparse import Sparse
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "RowMajor",
     "Sparse",
     "as_operator",
+    "square_root",
 ]

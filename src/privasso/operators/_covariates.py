@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from privasso._blas import one_thread
 from privasso._threads import n_threads, run
 from privasso._validation import real_array
+from privasso.noise import Covariance, Diagonal
 from privasso.operators._operator import Operator, as_operator
 
 #: Entries of F held as a temporary at any time; half a megabyte stays in cache.
@@ -80,21 +81,35 @@ class Covariates:
         m, n = self.shape
         return self.squares[self.live] * (n / m)
 
-    def largest_row(self, weights: np.ndarray) -> float:
-        """max_μ Σ_i w_i f_μi² over the live columns, w given for those; never rounded down."""
+    def largest_row(self, covariance: Covariance) -> float:
+        """max_μ f_μᵀΣ⁻¹f_μ, Σ over the live columns; infinite where Σ does not cover a row.
+
+        Rounding is added on top, so that the result is never too small.
+        """
+        slack = 1.0 + (self.shape[1] + 16) * _EPS
+        if sp.issparse(self._F) and isinstance(covariance, Diagonal):
+            return self._largest_sparse_row(covariance.diagonal, slack)
+        everything = bool(self.live.all())
+        largest = 0.0
+        for _, block in self.blocks():
+            norms = covariance.row_norms(block if everything else block[:, self.live])
+            largest = max(largest, float(np.max(norms)))
+        return slack * largest * largest
+
+    def _largest_sparse_row(self, variances: np.ndarray, slack: float) -> float:
         w = np.zeros(self.shape[1])
-        w[self.live] = weights
-        slack = 1.0 + (self.shape[1] + 8) * _EPS
-        if sp.issparse(self._F):
-            base = np.where(self.live, w * self.mean**2, 0.0)
-            indices = self._F.indices
-            deviation = self._F.data - self.mean[indices]
-            change = self._row_sums(w[indices] * deviation**2)
-            replaced = self._row_sums(base[indices])
-            total = float(base.sum())
-            rows = change + (total - replaced)
-            return float(np.max(rows) * slack + total * (slack - 1.0))
-        return slack * max(float(np.max((block * block) @ w)) for _, block in self.blocks())
+        with np.errstate(divide="ignore"):
+            w[self.live] = 1.0 / variances
+        if not np.isfinite(w).all():
+            return np.inf
+        base = np.where(self.live, w * self.mean**2, 0.0)
+        indices = self._F.indices
+        deviation = self._F.data - self.mean[indices]
+        change = self._row_sums(w[indices] * deviation**2)
+        replaced = self._row_sums(base[indices])
+        total = float(base.sum())
+        rows = change + (total - replaced)
+        return float(np.max(rows) * slack + total * (slack - 1.0))
 
     def rmatvec(self, r: np.ndarray) -> np.ndarray:
         """Fᵀr with the (centred) rows; zero for columns that carry no data."""
@@ -157,12 +172,14 @@ class Covariates:
     def blocks(
         self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of that many entries from the rows start to stop of dense F, float64, centred."""
+        """Blocks of that many entries from the rows start to stop, dense, float64, centred."""
         m, n = self.shape
         step, end = max(1, entries // n), m if stop is None else stop
         for first in range(start, end, step):
             rows = slice(first, min(first + step, end))
-            block = self._F[rows].astype(np.float64, copy=False)
+            part = self._F[rows]
+            dense = part.toarray() if self.sparse else part
+            block = dense.astype(np.float64, copy=False)
             yield rows, block - self.mean if self.centred else block
 
     def _mean(self) -> np.ndarray:

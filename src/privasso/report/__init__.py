@@ -1,21 +1,23 @@
 """What a fit can be expected to do, and the page that says what it did."""
 
-from privasso.report._columns import Columns, coefficient_noise, columns_of
-from privasso.report._facts import FitFacts
-from privasso.report._forecast import Assumptions, Forecast, compare, forecast
+from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
+from privasso.report._facts import FitFacts, fit_facts
+from privasso.report._forecast import Assumptions, Forecast, compare, forecast, forecasts
 from privasso.report._page import fit_page
 from privasso.report._stability import Stability, stability_of
 
 __all__ = [
     "Assumptions",
-    "Columns",
+    "ColumnNoise",
     "FitFacts",
     "Forecast",
     "Stability",
     "coefficient_noise",
-    "columns_of",
+    "column_noise",
     "compare",
+    "fit_facts",
     "fit_page",
     "forecast",
+    "forecasts",
     "stability_of",
 ]

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from privasso.artefact import ReleasedModel
-from privasso.estimator import CoefficientPath
-from privasso.report._columns import Columns
-from privasso.report._forecast import Assumptions, Forecast
-from privasso.report._stability import Stability
+from privasso.fit import CoefficientPath, Released, ReleasedModel
+from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
+from privasso.report._forecast import Assumptions, Forecast, forecasts
+from privasso.report._stability import Stability, stability_of
 
 
 @dataclass(frozen=True, eq=False)
 class FitFacts:
     """A fit as the report sees it: no labels, no noise, no residuals.
 
-    What describes single columns, the path and the critical λ are only there under label
-    differential privacy, where covariates are public and the release is covered; otherwise they
-    are None.
+    What describes single columns, the path and the critical λ are only there where covariates
+    are public and the guarantee covers the release; otherwise they are None.
 
     Attributes
     ----------
@@ -31,14 +29,19 @@ class FitFacts:
         Rows of the fit.
     command : str
         The command that made it.
+    composition : str or None
+        How the loss of several such fits adds up.
+    label_width : float or None
+        Distance between the bounds of the labels.
     """
 
     model: ReleasedModel
     target: str
     n_rows: int
     command: str
-    mu: float | None = None
-    columns: Columns | None = field(default=None, repr=False)
+    composition: str | None = None
+    label_width: float | None = None
+    columns: ColumnNoise | None = field(default=None, repr=False)
     coef_noise: np.ndarray | None = field(default=None, repr=False)
     path: CoefficientPath | None = field(default=None, repr=False)
     stability: Stability | None = None
@@ -64,3 +67,42 @@ class FitFacts:
             size = size * self.columns.scale
         order = np.argsort(-size, kind="stable")
         return order[size[order] > 0.0]
+
+
+def fit_facts(
+    released: Released,
+    model: ReleasedModel,
+    *,
+    command: str,
+    path: CoefficientPath | None = None,
+    assumptions: Assumptions | None = None,
+    resolve: str | None = None,
+) -> FitFacts:
+    """Collect what may be said about a fit; single columns only where covariates are public.
+
+    With `assumptions` the facts that only a report shows are computed too.
+    """
+    privacy, rows, release = released.privacy, released.rows, released.release
+    bare = FitFacts(
+        model=model,
+        target=released.target or "the labels",
+        n_rows=rows.shape[0],
+        command=command,
+        composition=privacy.composition(release.mu),
+        label_width=privacy.label_width,
+    )
+    if not privacy.public_covariates:
+        return bare
+    live = np.flatnonzero(rows.live)
+    facts = replace(bare, columns=column_noise(rows, release.covariance.restricted(live)))
+    if assumptions is None:
+        return facts
+    return replace(
+        facts,
+        coef_noise=coefficient_noise(released.post, model.coef),
+        path=path,
+        stability=stability_of(released.post),
+        assumptions=assumptions,
+        forecasts=forecasts(rows, privacy, released.noise, assumptions),
+        resolve=resolve,
+    )

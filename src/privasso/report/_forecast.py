@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from privasso._validation import positive_float
-from privasso.estimator import noise_level
-from privasso.mechanism import LabelDP, OnAverage, noise_levels
 from privasso.model import Model
 from privasso.noise import Isotropic, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
+from privasso.privacy import Privacy, calibrate
 from privasso.scales import Empirical
 from privasso.theory import FixedPointStatus, critical_lambda_ratio, state_evolution
 
@@ -61,11 +61,11 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What state evolution predicts for one design at one λ.
+    """What state evolution predicts for one noise design at one λ.
 
     Attributes
     ----------
-    design : NoiseDesign
+    noise : NoiseDesign
         At the level that the privacy demands.
     lam : float
         λ: the one given, or the one with the least predicted error.
@@ -79,7 +79,7 @@ class Forecast:
         On-average KL divergence of the released coefficients, an average under the model.
     """
 
-    design: NoiseDesign
+    noise: NoiseDesign
     lam: float
     r2: float
     nonzero: float
@@ -88,7 +88,7 @@ class Forecast:
 
 
 def forecast(
-    rows: Covariates, design: NoiseDesign, assumptions: Assumptions, lam: float | None = None
+    rows: Covariates, noise: NoiseDesign, assumptions: Assumptions, lam: float | None = None
 ) -> Forecast:
     """Predict what a fit on these covariates will do, given the level of the noise.
 
@@ -102,7 +102,7 @@ def forecast(
     ----------
     rows : Covariates
         Only their number and the scales of their columns are used.
-    design : NoiseDesign
+    noise : NoiseDesign
         With its level, in units of Fᵀy.
     assumptions : Assumptions
         About the labels.
@@ -129,17 +129,17 @@ def forecast(
         sigma_xi=math.sqrt((1.0 - assumptions.r2) * label_variance) / tau,
         scales=Empirical(np.sqrt(v)),
     )
-    noise = design.with_sigma(design.sigma / tau)
+    scaled_noise = noise.with_sigma(noise.sigma / tau)
 
     def at(scaled: float) -> tuple[float, float, float]:
-        point = state_evolution(model, scaled, noise)
+        point = state_evolution(model, scaled, scaled_noise)
         if point.status is not FixedPointStatus.STABLE:
             return math.nan, math.nan, math.nan
         return 1.0 - point.E * tau**2 / label_variance, point.rho_hat * n, point.onavekl()
 
     if lam is None:
         # Beyond this no coefficient is left; see `state_evolution` for the field on a column.
-        spread = np.sqrt(m / n * v * label_variance / tau**2 + noise.variances(v))
+        spread = np.sqrt(m / n * v * label_variance / tau**2 + scaled_noise.variances(v))
         largest = 5.0 * float(np.max(spread)) + 4.0 * m / n * float(np.max(v))
         grid = largest * np.geomspace(1.0, 10.0**-_DECADES, _DECADES * _PER_DECADE)
         found = [at(float(scaled))[0] for scaled in grid]
@@ -147,27 +147,27 @@ def forecast(
     else:
         scaled = lam / tau
     r2, nonzero, onavekl = at(scaled)
-    ratio = critical_lambda_ratio(model, noise)
+    ratio = critical_lambda_ratio(model, scaled_noise)
     return Forecast(
-        design=design,
+        noise=noise,
         lam=scaled * tau,
         r2=r2,
         nonzero=nonzero,
-        critical_lam=ratio * design.sigma,
+        critical_lam=ratio * noise.sigma,
         onavekl=onavekl,
     )
 
 
 def compare(
     rows: Covariates,
-    privacy: LabelDP | OnAverage,
-    design: NoiseDesign,
+    privacy: Privacy,
+    noise: NoiseDesign,
     assumptions: Assumptions,
     lam: float | None = None,
 ) -> list[Forecast]:
-    """Forecasts of a design and of isotropic noise at the same privacy.
+    """Forecasts of a noise design and of isotropic noise at the same privacy.
 
-    Under `OnAverage` "the same" is the same mean variance, which need not protect as much.
+    What "the same" means is said by ``privacy.compared_at``.
 
     Examples
     --------
@@ -176,13 +176,30 @@ def compare(
     >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-3, 3))
     >>> suppose = Assumptions(rho=0.2, r2=0.5, label_sd=1.0)
     >>> ours, even = compare(Covariates(F, centre=True), privacy, pv.PowerLaw(1.0, 0.5), suppose)
-    >>> ours.design.sigma < even.design.sigma
+    >>> ours.noise.sigma < even.noise.sigma
     True
     """
-    forecasts = []
-    even = isinstance(design, PowerLaw) and design.gamma == 0.0
-    for shape in (design,) if even else (design, Isotropic(1.0)):
-        sigma, _ = noise_levels(rows, privacy, shape)
-        levelled = shape.with_sigma(noise_level(sigma, rows))
-        forecasts.append(forecast(rows, levelled, assumptions, lam))
-    return forecasts
+    even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
+    shapes = (noise,) if even else (noise, Isotropic(1.0))
+    return [
+        forecast(rows, shape.with_sigma(calibrate(rows, privacy, shape).level), assumptions, lam)
+        for shape in shapes
+    ]
+
+
+def forecasts(
+    rows: Covariates,
+    privacy: Privacy,
+    noise: NoiseDesign | None,
+    assumptions: Assumptions,
+    lam: float | None = None,
+) -> tuple[Forecast, ...]:
+    """Like `compare`, but empty where no prediction is available for this noise."""
+    if noise is None:
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of quadrature, far below what a prediction is good for
+        try:
+            return tuple(compare(rows, privacy, noise, assumptions, lam))
+        except ValueError:
+            return ()

@@ -11,30 +11,25 @@ from privasso.report._facts import FitFacts
 from privasso.report._plots import MOST, coefficient_figure, noise_figure, path_figure
 from privasso.solvers import Status
 
-_NOT_FOR_RELEASE = (
-    "NOT FOR RELEASE. The noise came from a fixed seed, and whoever knows the seed can remove it. "
-    "Fit again without one before publishing."
-)
-
 
 def fit_page(facts: FitFacts) -> Page:
     """Build the report: guarantee, release, noise, coefficients, stability, prediction, path.
 
-    Without label differential privacy the covariates are not public and the release is not
-    covered, so that only the guarantee and the coefficients are shown.
+    Where covariates are not public and the guarantee does not cover the release, only the
+    guarantee and the coefficients are shown.
 
     Examples
     --------
     >>> import numpy as np, privasso as pv
     >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(9), np.arange(9.0))
-    >>> model = pv.ReleasedModel(est.coef_, 0.0, 1.0, est.guarantee_, {}, None, pv.__version__)
-    >>> page = fit_page(FitFacts(model, "y", 9, "privasso fit …"))
+    >>> page = fit_page(FitFacts(est.released_model(), "y", 9, "privasso fit …"))
     >>> "bounds nothing for any one person" in page.html()
     True
     """
     page = Page(f"Private LASSO for {facts.target}")
-    if not facts.model.guarantee.for_release:
-        page.paragraph(_NOT_FOR_RELEASE, kind="warning")
+    warning = facts.model.guarantee.warning
+    if warning is not None:
+        page.paragraph(warning, kind="warning")
     page.paragraph(_lead(facts), kind="lead")
     _guarantee(page, facts)
     _coefficients(page, facts)
@@ -62,20 +57,14 @@ def _lead(facts: FitFacts) -> str:
 def _guarantee(page: Page, facts: FitFacts) -> None:
     guarantee = facts.model.guarantee
     page.heading("What is guaranteed")
-    page.paragraph(str(guarantee).splitlines()[0])
+    page.paragraph(guarantee.claim)
     page.subheading("What was released")
     page.items([text[0].upper() + text[1:] + "." for text in guarantee.released])
     if guarantee.assumptions:
         page.subheading("This holds provided that")
         page.items([text + "." for text in guarantee.assumptions])
-    if guarantee.kind == "label-dp":
-        page.paragraph(
-            "Further fits on the same labels add to the loss: k releases like this one together "
-            "are a Gaussian mechanism of sensitivity √k · μ"
-            + (f", here √k · {facts.mu:.4g}" if facts.mu is not None else "")
-            + ". Solving again from the same release adds nothing.",
-            kind="note",
-        )
+    if facts.composition is not None:
+        page.paragraph(facts.composition, kind="note")
 
 
 def _coefficients(page: Page, facts: FitFacts) -> None:
@@ -136,7 +125,7 @@ def _noise(page: Page, facts: FitFacts) -> None:
         "how it follows the scale of a column; the guarantee decides its level. A column with "
         "little noise for its size takes up much of the sensitivity, and raises the level for all."
     )
-    even = next((one.design.sigma for one in facts.forecasts[1:]), None)
+    even = next((one.noise.sigma for one in facts.forecasts[1:]), None)
     page.figure(
         noise_figure(facts, even),
         "Each point is a column.",
@@ -171,9 +160,8 @@ def _stability(page: Page, facts: FitFacts) -> None:
     )
     rows = []
     for one in facts.forecasts:
-        gamma = getattr(one.design, "gamma", None)
-        name = "the same on all columns" if gamma == 0.0 else f"variance ∝ v^{gamma:g}"
-        cells = [one.design.sigma, one.lam, one.r2, one.nonzero, one.critical_lam]
+        name = one.noise.in_words()
+        cells = [one.noise.sigma, one.lam, one.r2, one.nonzero, one.critical_lam]
         shown = [f"{x:.4g}" if math.isfinite(x) else "—" for x in cells]
         rows.append([name, *shown])
     heads = ["level of the noise", "best λ", "R² on new rows", "non-zero", "critical λ"]

@@ -105,8 +105,8 @@ def path_figure(facts: FitFacts) -> Any:
     )
     # Effects beyond the range of the labels are noise; they would flatten everything else.
     reach = float(size.max(initial=0.0))
-    if facts.model.guarantee.kind == "label-dp":
-        reach = min(reach, facts.model.guarantee["y_high"] - facts.model.guarantee["y_low"])
+    if facts.label_width is not None:
+        reach = min(reach, facts.label_width)
     axes.set_ylim(-1.1 * reach, 1.1 * reach)
     if found.any():
         _label_ends(axes, [(_short(facts.names[k], 18), effect[k, found][0]) for k in named

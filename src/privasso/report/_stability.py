@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.estimator import Postprocess
+from privasso.fit import Postprocess
 from privasso.problem import LP_LIMIT, ProgrammeError, critical_lambda
 
 _MOST_COLUMNS = 4096
@@ -40,7 +40,7 @@ class Stability:
         if self.critical_lam is None:
             return (
                 "The problem is too large for the linear programme that gives the critical λ; "
-                "the prediction below stands in for it."
+                "see the prediction below instead."
             )
         if self.critical_lam <= 0.0:
             return "The critical λ of this release is zero: a minimiser exists at every λ."
@@ -57,7 +57,8 @@ def stability_of(post: Postprocess) -> Stability:
     Examples
     --------
     >>> import numpy as np, privasso as pv
-    >>> release = pv.Release(np.array([0.3, -0.1]), sigma=np.ones(2), n_rows=1, centre=0.0)
+    >>> b, noise = np.array([0.3, -0.1]), pv.noise.Diagonal(np.ones(2))
+    >>> release = pv.privacy.Release(b, noise, n_rows=1, centre=0.0)
     >>> rows = pv.operators.Covariates(np.array([[1.0, 1.0]]), centre=False)
     >>> round(stability_of(Postprocess(release, rows)).critical_lam, 6)
     0.2

@@ -1,0 +1,124 @@
+"""The published model as a file, field by field."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+import numpy as np
+
+from privasso._documents import DocumentError, Fields, json_text, read_json
+from privasso._files import write_whole
+from privasso.fit import ReleasedModel
+from privasso.noise import noise_from_dict, noise_to_dict
+from privasso.privacy import Guarantee
+
+FORMAT = "privasso-release"
+VERSION = 1
+#: Bytes beyond which a file is refused unread.
+MAX_BYTES = 256 * 1024 * 1024
+#: Most columns a model may have; a larger number is a corrupt or hostile file.
+MAX_FEATURES = 10_000_000
+
+
+class Publishable(Protocol):
+    """Something fitted that can say what may be published of it, such as `PrivateLasso`."""
+
+    def released_model(self) -> ReleasedModel:
+        """Return what may be published."""
+        ...
+
+
+def save(model: Publishable | ReleasedModel, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model as a release artefact.
+
+    The file appears whole or not at all. What it holds is checked by the rules of `load` first.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, privasso as pv
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> est = pv.PrivateLasso(lam=100.0, privacy=privacy).fit(np.eye(9), np.ones(9))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pv.save(est, f"{folder}/model.json")
+    ...     model = pv.load(f"{folder}/model.json")
+    >>> bool(np.all(model.predict(np.eye(9)) == est.predict(np.eye(9))))
+    True
+    """
+    if not isinstance(model, ReleasedModel):
+        if not hasattr(model, "released_model"):
+            raise ValueError(
+                "only a fitted PrivateLasso or a ReleasedModel can be saved, "
+                f"not an object of type {type(model).__name__}"
+            )
+        model = model.released_model()
+    write_whole(path, model_text(model))
+
+
+def model_text(model: ReleasedModel) -> str:
+    """Return the artefact as the text of its file, checked by the rules of `load`."""
+    document = to_document(model)
+    from_document(document)
+    return json_text(document)
+
+
+def load(path: str | os.PathLike[str]) -> ReleasedModel:
+    """Read a release artefact; a file that is not exactly one raises `DocumentError`."""
+    return from_document(read_json(path, most_bytes=MAX_BYTES))
+
+
+def to_document(model: ReleasedModel) -> dict[str, Any]:
+    """Plain values for JSON; only non-zero coefficients are listed."""
+    support = np.flatnonzero(model.coef)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "software": model.software,
+        "n_features": model.n_features,
+        "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
+        "intercept": model.intercept,
+        "lam": model.lam,
+        "noise": noise_to_dict(model.noise),
+        "guarantee": model.guarantee.to_dict(),
+    }
+
+
+def from_document(document: object) -> ReleasedModel:
+    """Check every field and build the model."""
+    fields = Fields.of_file(document, "a release artefact", FORMAT, VERSION)
+    n = fields.whole("n_features", 1, MAX_FEATURES)
+    model = ReleasedModel(
+        coef=_coefficients(fields.inner("coef"), n),
+        intercept=fields.number("intercept"),
+        lam=fields.number("lam", above=0.0),
+        guarantee=Guarantee.from_dict(fields.take("guarantee")),
+        noise=noise_from_dict(fields.take("noise")),
+        feature_names=column_names(fields, n),
+        software=fields.text("software"),
+    )
+    fields.end()
+    return model
+
+
+def column_names(fields: Fields, n: int) -> tuple[str, ...] | None:
+    """Names of the columns, each once, or None."""
+    if fields.is_null("feature_names"):
+        return None
+    return tuple(fields.texts("feature_names", n, distinct=True))
+
+
+def _coefficients(fields: Fields, n: int) -> np.ndarray:
+    index = fields.take("index")
+    if not isinstance(index, list):
+        raise DocumentError("the index of coef must be a list of columns")
+    values = fields.numbers("value", len(index))
+    fields.end()
+    coef, previous = np.zeros(n), -1
+    for at, x in zip(index, values.tolist(), strict=True):
+        if isinstance(at, bool) or not isinstance(at, int) or not previous < at < n:
+            raise DocumentError(
+                f"the index of coef must hold integers that increase from 0 to at most {n - 1}"
+            )
+        coef[at], previous = x, at
+    return coef

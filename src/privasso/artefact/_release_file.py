@@ -1,0 +1,99 @@
+"""A kept release as a file, field by field."""
+
+from __future__ import annotations
+
+import os
+
+from privasso._documents import DocumentError, Fields, json_text, read_json
+from privasso._files import write_whole
+from privasso.artefact._model_file import MAX_BYTES, MAX_FEATURES, column_names
+from privasso.fit import KeptRelease
+from privasso.noise import (
+    covariance_from_dict,
+    covariance_to_dict,
+    noise_from_dict,
+    noise_to_dict,
+)
+from privasso.privacy import Guarantee
+
+FORMAT = "privasso-kept-release"
+VERSION = 1
+#: Most rows a release may speak of.
+_MAX_ROWS = 10**12
+
+
+def save_release(kept: KeptRelease, path: str | os.PathLike[str]) -> None:
+    """Write a kept release, from which models at any λ follow without the labels.
+
+    The file appears whole or not at all. The guarantee covers what it holds.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, privasso as pv
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> X = np.eye(9)
+    >>> est = pv.PrivateLasso(lam=100.0, privacy=privacy).fit(X, np.ones(9))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pv.save_release(est.release_, f"{folder}/release.json")
+    ...     kept = pv.load_release(f"{folder}/release.json")
+    >>> bool(np.all(kept.open(X).solve(100.0).coef == est.coef_))
+    True
+    """
+    write_whole(path, release_text(kept))
+
+
+def release_text(kept: KeptRelease) -> str:
+    """Return the text of the file, checked by the rules of `load_release`."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "software": kept.software,
+        "target": kept.target,
+        "n_rows": kept.n_rows,
+        "n_features": kept.b.size,
+        "feature_names": None if kept.feature_names is None else list(kept.feature_names),
+        "column_squares": kept.column_squares.tolist(),
+        "b": kept.b.tolist(),
+        "covariance": covariance_to_dict(kept.covariance),
+        "centre": kept.centre,
+        "label_sum": kept.label_sum,
+        "sigma_sum": kept.sigma_sum,
+        "mu": kept.mu,
+        "noise": noise_to_dict(kept.noise),
+        "guarantee": kept.guarantee.to_dict(),
+    }
+    _from_document(document)
+    return json_text(document)
+
+
+def load_release(path: str | os.PathLike[str]) -> KeptRelease:
+    """Read a kept release; a file that is not exactly one raises `DocumentError`."""
+    return _from_document(read_json(path, most_bytes=MAX_BYTES))
+
+
+def _from_document(document: object) -> KeptRelease:
+    fields = Fields.of_file(document, "a kept release", FORMAT, VERSION)
+    n = fields.whole("n_features", 1, MAX_FEATURES)
+    without_sum = fields.is_null("label_sum")
+    if without_sum != fields.is_null("sigma_sum"):
+        raise DocumentError("label_sum and sigma_sum go together: both numbers or both null")
+    guarantee = Guarantee.from_dict(fields.take("guarantee"))
+    if guarantee.privacy is None:
+        raise DocumentError(f"a release of kind {guarantee.kind!r} may not be kept")
+    kept = KeptRelease(
+        b=fields.numbers("b", n),
+        covariance=covariance_from_dict(fields.take("covariance"), n),
+        n_rows=fields.whole("n_rows", 1, _MAX_ROWS),
+        centre=fields.number("centre"),
+        label_sum=None if without_sum else fields.number("label_sum"),
+        sigma_sum=None if without_sum else fields.number("sigma_sum", above=0.0),
+        mu=fields.number("mu", above=0.0),
+        column_squares=fields.numbers("column_squares", n, least=0.0),
+        guarantee=guarantee,
+        noise=noise_from_dict(fields.take("noise")),
+        feature_names=column_names(fields, n),
+        target=None if fields.is_null("target") else fields.text("target"),
+        software=fields.text("software"),
+    )
+    fields.end()
+    return kept

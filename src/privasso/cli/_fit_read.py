@@ -1,0 +1,74 @@
+"""What `privasso fit` reads: columns of the data file, and prior scales."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privasso.cli._fit_settings import FitSettings
+    from privasso.fit import FitOptions, Plan
+    from privasso.privacy import Scales
+    from privasso.tables import Table
+
+
+def target_of(settings: FitSettings) -> str:
+    """The column of labels, which an NPZ file has a fixed name for."""
+    if settings.target is not None:
+        return settings.target
+    if settings.data.suffix.lower() == ".npz":
+        return "y"
+    raise ValueError("--target COLUMN says which column holds the labels; it is missing")
+
+
+def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
+    """The columns that --features and --exclude leave."""
+    from privasso.tables import feature_names
+
+    return feature_names(
+        table,
+        target,
+        features=settings.names(settings.features),
+        exclude=settings.names(settings.exclude),
+    )
+
+
+def options_of(settings: FitSettings, names: list[str]) -> FitOptions:
+    """The options of the fit itself."""
+    from privasso.fit import FitOptions
+
+    privacy, lam = settings.privacy(), settings.lam_value()
+    if lam is None and privacy.covers_release:
+        lam = "auto"
+    return FitOptions(
+        privacy,
+        lam=lam,
+        noise=settings.named_noise(),
+        scales=_prior_scales(settings, names),
+        fit_intercept=not settings.no_intercept,
+    )
+
+
+def plan_of(settings: FitSettings, X: object, names: list[str]) -> Plan:
+    """Plan the fit; covariates without any data are refused."""
+    from privasso.fit import plan_fit
+
+    plan = plan_fit(X, options_of(settings, names), seeded=settings.seed is not None)
+    if not plan.rows.live.any():
+        raise ValueError(
+            f"every feature is constant ({names[0]!r} for one), so there is nothing to fit"
+        )
+    return plan
+
+
+def _prior_scales(settings: FitSettings, names: list[str]) -> Scales:
+    """What --scales stands for: nothing, a law, or one scale per column from a file."""
+    if settings.scales is None or settings.scales == "data":
+        return None
+    if not Path(settings.scales).is_file():
+        from privasso.cli._parsing import scale_law
+
+        return scale_law(settings.scales)
+    from privasso.cli._scales_file import scales_from_file
+
+    return scales_from_file(Path(settings.scales), names)

@@ -1,0 +1,114 @@
+"""A release kept with all it takes to solve from it again without the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privasso.noise import NoiseDesign
+from privasso.operators import Covariates
+from privasso.privacy import Guarantee, Privacy, Release
+
+if TYPE_CHECKING:
+    from privasso.fit._released import Released
+
+#: Relative difference of squared column norms at which covariates are not those of a release.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KeptRelease(Release):
+    """What left the mechanism, with its guarantee; coefficients at any λ follow from it.
+
+    It holds neither labels nor noise, and its guarantee covers it already, so keeping it costs
+    nothing. With the public covariates it gives the coefficients at any λ.
+
+    Attributes
+    ----------
+    column_squares : ndarray of shape (N,)
+        Squared norms of the (centred) columns, by which the covariates are recognised.
+    guarantee : Guarantee
+        Of a kind that covers the release.
+    noise : NoiseDesign or None
+        The design at the level that was used; None if a file could not describe it.
+    feature_names : tuple of str or None
+        Columns, in the order of b, if the fit knew names.
+    target : str or None
+        Name of the labels.
+    software : str
+        Version of privasso that made it.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> X = np.random.default_rng(0).standard_normal((60, 3))
+    >>> kept = pv.PrivateLasso(lam=100.0, privacy=privacy).fit(X, X[:, 0] > 0).release_
+    >>> kept
+    KeptRelease(n_rows=60, n_features=3, intercept=True)
+    >>> kept.open(X).solve(50.0).coef.shape  # another λ, no labels, no further cost
+    (3,)
+    """
+
+    column_squares: np.ndarray
+    guarantee: Guarantee
+    noise: NoiseDesign | None
+    feature_names: tuple[str, ...] | None = field(default=None)
+    target: str | None = field(default=None)
+    software: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.guarantee.privacy is None:
+            raise ValueError(
+                f"a release under a guarantee of kind {self.guarantee.kind!r} may not be kept: "
+                "the guarantee does not cover it"
+            )
+
+    @property
+    def privacy(self) -> Privacy:
+        """The privacy value that the release was made under."""
+        privacy = self.guarantee.privacy
+        assert privacy is not None
+        return privacy
+
+    def open(self, X: Any, *, method: str = "auto", tol: float = 1e-8) -> Released:
+        """Return the release with its covariates, ready to solve from; reads no labels.
+
+        Covariates that differ from those of the release are refused.
+        """
+        from privasso.fit._released import Released
+
+        rows = X if isinstance(X, Covariates) else Covariates(X, centre=self.fit_intercept)
+        self.check_covariates(rows)
+        return Released(
+            release=self,
+            rows=rows,
+            privacy=self.privacy,
+            guarantee=self.guarantee,
+            noise=self.noise,
+            feature_names=self.feature_names,
+            target=self.target,
+            software=self.software,
+            method=method,
+            tol=tol,
+        )
+
+    def check_covariates(self, rows: Covariates) -> None:
+        """Refuse covariates that the release was not made from."""
+        expected = (self.n_rows, self.b.size)
+        if rows.shape != expected:
+            raise ValueError(
+                f"X has shape {rows.shape} but the release was made from {expected}; "
+                "pass the covariates of the fit"
+            )
+        off = np.abs(rows.squares - self.column_squares) > _SAME * self.column_squares
+        if off.any():
+            column = int(np.argmax(off))
+            name = repr(self.feature_names[column]) if self.feature_names else str(column)
+            raise ValueError(
+                f"these are not the covariates that the release was made from: column {name} has "
+                "other values; pass the covariates of the fit"
+            )

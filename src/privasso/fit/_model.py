@@ -1,0 +1,70 @@
+"""A published model: coefficients, names and the statement that goes with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._validation import real_array
+from privasso._version import __version__
+from privasso.noise import NoiseDesign
+from privasso.privacy import Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedModel:
+    """A fitted model that may be published: enough to predict, and to say what was promised.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_features,)
+        Coefficients.
+    intercept : float
+        Intercept.
+    lam : float
+        The λ of the fit.
+    guarantee : Guarantee
+        The privacy statement.
+    noise : NoiseDesign or None
+        The noise design at the level that was used; None if a file could not describe it.
+    feature_names : tuple of str or None
+        Names of the columns, if the fit knew them.
+    software : str
+        Version of privasso that wrote it.
+    """
+
+    coef: np.ndarray = field(repr=False)
+    intercept: float
+    lam: float
+    guarantee: Guarantee = field(repr=False)
+    noise: NoiseDesign | None
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    software: str = __version__
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that `predict` expects."""
+        return self.coef.size
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return ``X @ coef + intercept``.
+
+        A data frame has its columns taken by name when the model knows names; anything else
+        must have the columns of the fit in their order.
+        """
+        if self.feature_names is not None and hasattr(X, "columns"):
+            present = {str(name) for name in X.columns}
+            missing = [name for name in self.feature_names if name not in present]
+            if missing:
+                raise ValueError(f"X lacks the column {missing[0]!r}, which the model needs")
+            X = X[list(self.feature_names)].to_numpy()
+        if sp.issparse(X):
+            real_array("X", X.data if X.nnz else [0.0])
+            if X.shape[1] != self.n_features:
+                raise ValueError(f"X must have {self.n_features} columns, not {X.shape[1]}")
+        else:
+            X = real_array("X", X, shape=(None, self.n_features))
+        return X @ self.coef + self.intercept

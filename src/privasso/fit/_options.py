@@ -1,0 +1,124 @@
+"""What a fit is asked to do, besides what it protects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privasso._validation import positive_float
+from privasso.model import Model
+from privasso.noise import NoiseDesign, design_from_name
+from privasso.operators import Covariates
+from privasso.privacy import Privacy, Scales
+
+#: Algorithms that work from a release alone.
+METHODS = ("auto", "amp", "cd")
+_NOISE_WORDS = ("isotropic", "gram", "power")
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of a fit; every check that needs no data is made when it is built.
+
+    Attributes
+    ----------
+    privacy : Privacy
+        What to protect.
+    lam : float, "auto" or None
+        λ > 0; ``"auto"`` chooses it from the release, where the guarantee covers that. None leaves
+        it open, for a plan that is not carried out or a λ given later.
+    noise : NoiseDesign or str
+        A design (its level is ignored), ``"auto"``, ``"optimal"``, ``"isotropic"``, ``"gram"`` or
+        ``"power:GAMMA"``.
+    scales : None, "data", array_like of shape (N,) or ScaleLaw
+        Where the design finds the scales of the columns.
+    fit_intercept : bool
+        Centre the columns and release a noisy label sum.
+    method : {"auto", "amp", "cd"}
+        Algorithm; see `solve`.
+    model : Model or None
+        The model that average-case numbers and ``noise="optimal"`` refer to.
+    tol : float
+        Largest violation of an optimality condition, relative to λ.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.fit import FitOptions
+    >>> FitOptions(pv.OnAverage(0.1), lam=0.2, noise="gram").fixed_lam
+    0.2
+    """
+
+    privacy: Privacy
+    lam: float | str | None = "auto"
+    noise: NoiseDesign | str = "auto"
+    scales: Scales = None
+    fit_intercept: bool = True
+    method: str = "auto"
+    model: Model | None = None
+    tol: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.privacy, Privacy):
+            raise ValueError(
+                "privacy must say what to protect: LabelDP(epsilon, delta, y_bounds) for a formal "
+                "guarantee of the labels, or OnAverage(sigma) for an average-case one; "
+                f"got {type(self.privacy).__name__}"
+            )
+        if self.lam is not None:
+            fixed_lambda(self.lam, self.privacy)
+        if not isinstance(self.noise, NoiseDesign):
+            self._named_noise()
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        positive_float("tol", self.tol)
+        if self.model is not None and not isinstance(self.model, Model):
+            raise ValueError("model must be a Model or None")
+
+    @property
+    def fixed_lam(self) -> float | None:
+        """λ as a number, or None where it is chosen from the release or still open."""
+        return None if self.lam is None else fixed_lambda(self.lam, self.privacy)
+
+    def design(self, rows: Covariates) -> NoiseDesign:
+        """Return the noise design for these covariates; its level is still to be calibrated."""
+        if isinstance(self.noise, NoiseDesign):
+            return self.noise
+        if self.noise == "optimal":
+            assert self.model is not None
+            return self.privacy.optimal_noise(self.model, self.fixed_lam, rows)
+        named = self._named_noise()
+        return self.privacy.default_noise() if named is None else named
+
+    def _named_noise(self) -> NoiseDesign | None:
+        """Return the design of that name, or None where it depends on the privacy or the data."""
+        name = self.noise
+        if name == "auto":
+            return None
+        if name == "optimal":
+            if self.model is None:
+                raise ValueError(
+                    "noise='optimal' needs model=Model(...), the data to expect; noise='auto' "
+                    "needs none"
+                )
+            return None
+        if isinstance(name, str) and name.partition(":")[0] in _NOISE_WORDS:
+            return design_from_name("noise", name, 1.0)
+        raise ValueError(
+            "noise must be a noise design or one of 'auto', 'optimal', 'isotropic', 'gram', "
+            f"'power:GAMMA', not {name!r}"
+        )
+
+
+def fixed_lambda(lam: float | str, privacy: Privacy) -> float | None:
+    """λ as a number, or None where it is to be chosen from a release that may be used for it.
+
+    >>> import privasso as pv
+    >>> fixed_lambda(3, pv.OnAverage(0.1))
+    3.0
+    """
+    if not isinstance(lam, str):
+        return positive_float("lam", lam)
+    if lam != "auto":
+        raise ValueError(f"lam must be a positive number or 'auto', not {lam!r}")
+    privacy.check_release_use("lam='auto'")
+    return None

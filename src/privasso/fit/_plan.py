@@ -1,0 +1,112 @@
+"""A fit up to the point where the labels are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._version import __version__
+from privasso.fit._options import FitOptions
+from privasso.fit._released import Released
+from privasso.noise import NoiseDesign
+from privasso.operators import Covariates
+from privasso.privacy import Calibration, Guarantee, Terms, calibrate, release_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that is decided about a fit before a label is read.
+
+    Attributes
+    ----------
+    options : FitOptions
+        What was asked for.
+    rows : Covariates
+        The covariates.
+    noise : NoiseDesign
+        The design at the level that is used.
+    calibration : Calibration
+        The law of the noise on these covariates.
+    guarantee : Guarantee
+        What a fit will state.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_fit
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> plan = plan_fit(np.eye(9), FitOptions(privacy, lam=100.0))
+    >>> plan.guarantee["epsilon"]
+    1.0
+    >>> plan.release(np.ones(9)).solve().coef.tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    options: FitOptions
+    rows: Covariates = field(repr=False)
+    noise: NoiseDesign
+    calibration: Calibration
+    guarantee: Guarantee = field(repr=False)
+    seeded: bool
+
+    def release(
+        self,
+        y: ArrayLike,
+        *,
+        rng: np.random.Generator | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
+    ) -> Released:
+        """Read the labels, draw the noise once, and return what left the mechanism.
+
+        The budget is spent from here on, and no later step sees the labels.
+        """
+        if (rng is not None) != self.seeded:
+            raise ValueError("the guarantee was stated for another source of noise")
+        options, rows = self.options, self.rows
+        made = release_labels(
+            rows, y, options.privacy, self.calibration, fit_intercept=rows.centred, rng=rng
+        )
+        return Released(
+            release=made,
+            rows=rows,
+            privacy=options.privacy,
+            guarantee=self.guarantee,
+            noise=self.noise,
+            feature_names=feature_names,
+            target=target,
+            software=__version__,
+            lam=options.lam,
+            method=options.method,
+            tol=options.tol,
+        )
+
+
+def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:
+    """Decide everything about a fit from the covariates: noise, level and statement.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix, shape (M, N)
+        Covariates.
+    options : FitOptions
+        What to protect, and how to fit.
+    seeded : bool
+        Whether the noise will come from a fixed random state, which the statement must say.
+    """
+    rows = Covariates(X, centre=bool(options.fit_intercept))
+    design = options.design(rows)
+    calibration = calibrate(rows, options.privacy, design, scales=options.scales)
+    noise = design.with_sigma(calibration.level)
+    terms = Terms(
+        fit_intercept=rows.centred,
+        seeded=seeded,
+        scales=options.scales,
+        noise=noise,
+        model=options.model,
+        lam=options.fixed_lam,
+    )
+    return Plan(options, rows, noise, calibration, options.privacy.guarantee(terms), seeded)

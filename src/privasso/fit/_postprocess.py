@@ -1,0 +1,189 @@
+"""From a release to coefficients: functions of the covariates and b, never of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from privasso._validation import positive_float, real_array
+from privasso.operators import Covariates, Operator, as_operator, square_root
+from privasso.privacy import Release
+from privasso.problem import LP_LIMIT, Problem, critical_lambda, violations
+from privasso.solvers import (
+    NotConvergedError,
+    Solution,
+    Status,
+    UnboundedError,
+    solve_many,
+    solve_problem,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientPath:
+    """Coefficients at several λ from one release.
+
+    Attributes
+    ----------
+    lams : ndarray of shape (K,)
+        As asked for, in that order.
+    coef : ndarray of shape (N, K)
+        Coefficients; NaN where no minimiser exists.
+    intercept : ndarray of shape (K,)
+        Intercepts.
+    status : ndarray of Status, shape (K,)
+        How each solve ended.
+    """
+
+    lams: np.ndarray
+    coef: np.ndarray = field(repr=False)
+    intercept: np.ndarray = field(repr=False)
+    status: np.ndarray = field(repr=False)
+
+
+class Postprocess:
+    """The solving half of a fit: a release and the covariates it was made from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.noise import Diagonal
+    >>> release = Release(np.array([3.0, -0.5]), Diagonal(np.ones(2)), n_rows=2, centre=0.0)
+    >>> rows = Covariates(np.eye(2), centre=False)
+    >>> Postprocess(release, rows).solve(1.0)[0]
+    array([2., 0.])
+    """
+
+    def __init__(
+        self, release: Release, rows: Covariates, *, method: str = "auto", tol: float = 1e-8
+    ) -> None:
+        expected = (release.n_rows, release.b.size)
+        if rows.shape != expected:
+            raise ValueError(
+                f"X has shape {rows.shape} but the release was made from {expected}; "
+                "pass the covariates of the fit"
+            )
+        if rows.centred != release.fit_intercept:
+            raise ValueError("the covariates must be centred exactly when the label sum is there")
+        self.release, self.rows = release, rows
+        self.method, self.tol = method, tol
+        b = release.b
+        if release.centre != 0.0 and not rows.centred:
+            # The clip centre is public: put back what it took out of Fᵀy.
+            b = b + release.centre * rows.rmatvec(np.ones(rows.shape[0]))
+        self.b = b[rows.live]
+        self.squares = rows.squares[rows.live]
+        root = square_root(rows) if method != "amp" else None
+        self.reduced = root is not None
+        self.op: Operator | None = None
+        if rows.live.any():
+            self.op = as_operator(rows.operator() if root is None else root)
+
+    @property
+    def full_rank(self) -> bool:
+        """Whether F is known to have full column rank, and so a minimiser at every λ."""
+        return self.reduced
+
+    def solve(self, lam: float) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept at λ; raises with a λ that works where none exist."""
+        lam = positive_float("lam", lam)
+        if self.op is None:
+            return self._complete(np.zeros(0))
+        if self.reduced:
+            x, _, holds = self._checked(np.array([lam]))
+            if holds.all():
+                return self._complete(x[:, 0])
+            self._use_all_rows()
+        problem = Problem(self.op, self.b, lam, squares=self.squares)
+        solution = solve_problem(problem, method=self.method, tol=self.tol, throw=False)
+        if solution.status is Status.UNBOUNDED:
+            raise UnboundedError(replace(solution, message=self._advice(solution, lam)))
+        if solution.status is not Status.CONVERGED:
+            raise NotConvergedError(solution)
+        return self._complete(solution.x)
+
+    def path(self, lams: np.ndarray) -> CoefficientPath:
+        """Coefficients at each λ; an entry without a minimiser is NaN and says so."""
+        lams = real_array("lams", lams, ndim=1)
+        if np.min(lams) <= 0.0:
+            raise ValueError("lams must be positive")
+        if self.reduced:
+            x, status, holds = self._checked(lams)
+            if not holds.all():
+                self._use_all_rows()
+                x[:, ~holds], status[~holds] = self.solutions(lams[~holds])
+        else:
+            x, status = self.solutions(lams)
+        coef = np.zeros((self.rows.shape[1], lams.size))
+        coef[self.rows.live] = x
+        coef[:, [s is not Status.CONVERGED for s in status]] = np.nan
+        intercept = np.array([self._intercept(c) for c in coef.T])
+        return CoefficientPath(lams, coef, intercept, status)
+
+    def solutions(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of the live columns and statuses for all λ at once."""
+        if self.op is None:
+            return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
+        if self.reduced or (self.op.dense and self.method == "auto"):
+            # With labels of zero, the noise vector −b makes the linear term b.
+            etas = np.repeat(-self.b[:, None], lams.size, axis=1)
+            nothing = np.zeros(self.op.shape[0])
+            many = solve_many(self.op, nothing, lams, etas, tol=self.tol, throw=False)
+            return many.x, many.status
+        problem = Problem(self.op, self.b, float(lams[0]), squares=self.squares)
+        found = [
+            solve_problem(problem.with_lam(lam), method=self.method, tol=self.tol, throw=False)
+            for lam in lams.tolist()
+        ]
+        return (
+            np.stack([s.x for s in found], axis=1),
+            np.array([s.status for s in found], dtype=object),
+        )
+
+    def _checked(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Solutions from the square root, and which of them are optimal for all rows of F.
+
+        The square root carries the rounding of the Gram matrix; one more pass over F tells.
+        """
+        x, statuses = self.solutions(lams)
+        holds = np.array([status is Status.CONVERGED for status in statuses])
+        fitted = self.rows.normal_products(np.where(holds, x, 0.0))
+        norms = np.sqrt(self.squares)
+        for k in np.flatnonzero(holds):
+            length = np.sqrt(max(float(x[:, k] @ fitted[:, k]), 0.0))
+            rounding = 16 * np.finfo(float).eps * (np.abs(self.b) + norms * length)
+            violation = violations(self.b - fitted[:, k], x[:, k], float(lams[k]))
+            holds[k] = np.all(violation <= np.maximum(self.tol * lams[k], rounding))
+        return x, statuses, holds
+
+    def _use_all_rows(self) -> None:
+        self.reduced = False
+        self.op = as_operator(self.rows.operator())
+
+    def needed_lambda(self, ray: np.ndarray | None = None) -> tuple[float, bool]:
+        """Smallest λ with a minimiser, and whether it is exact or only a lower bound."""
+        assert self.op is not None
+        m, n = self.op.shape
+        if m * n * n <= LP_LIMIT:
+            return critical_lambda(self.op, self.b), True
+        assert ray is not None
+        return float(self.b @ ray) / float(np.abs(ray).sum()), False
+
+    def _advice(self, solution: Solution, lam: float) -> str:
+        needed, exact = self.needed_lambda(solution.ray)
+        bound = "above" if exact else "well above"
+        return (
+            f"there is no minimiser at lam = {lam:.6g}: the noise in the release exceeds it in a "
+            f"direction that the covariates do not see; lam must be {bound} {needed:.6g}"
+        )
+
+    def _complete(self, x: np.ndarray) -> tuple[np.ndarray, float]:
+        coef = np.zeros(self.rows.shape[1])
+        coef[self.rows.live] = x
+        return coef, self._intercept(coef)
+
+    def _intercept(self, coef: np.ndarray) -> float:
+        if not self.rows.centred:
+            return 0.0
+        return float(self.release.mean_label - self.rows.mean @ coef)

@@ -1,0 +1,110 @@
+"""Noise designs and covariances as plain values for JSON, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privasso._documents import DocumentError, Fields
+from privasso.noise._covariance import Covariance
+from privasso.noise._design import NoiseDesign
+from privasso.noise._diagonal import Diagonal
+from privasso.noise._factored import Factored
+from privasso.noise._power import Gram, Isotropic, PowerLaw
+from privasso.noise._tabulated import MAX_NODES, Tabulated
+
+_POWERS: dict[str, type[Isotropic] | type[Gram]] = {"Isotropic": Isotropic, "Gram": Gram}
+_NAMES = ("Isotropic", "Gram", "PowerLaw", "Tabulated")
+
+
+def noise_to_dict(noise: NoiseDesign | None) -> dict[str, Any] | None:
+    """Name and parameters of a design of this package; None for a design from elsewhere.
+
+    Examples
+    --------
+    >>> from privasso import PowerLaw
+    >>> noise_to_dict(PowerLaw(2.0, gamma=0.5))
+    {'name': 'PowerLaw', 'sigma': 2.0, 'gamma': 0.5}
+    """
+    name = type(noise).__name__
+    if type(noise) is Tabulated:
+        nodes = {"log_v": list(noise.log_v), "log_profile_at": list(noise.log_profile_at)}
+        return {"name": name, "sigma": noise.sigma, **nodes}
+    if type(noise) in (Isotropic, Gram, PowerLaw) and isinstance(noise, PowerLaw):
+        return {"name": name, "sigma": noise.sigma, "gamma": noise.gamma}
+    return None
+
+
+def noise_from_dict(value: object) -> NoiseDesign | None:
+    """Build the design that `noise_to_dict` described; anything else raises `DocumentError`.
+
+    Examples
+    --------
+    >>> noise_from_dict({"name": "Gram", "sigma": 1.0, "gamma": 2.0})
+    Gram(sigma=1.0)
+    """
+    if value is None:
+        return None
+    fields = Fields(value, "noise")
+    name = fields.take("name")
+    if name not in _NAMES:
+        raise DocumentError(f"noise must be an object named one of {', '.join(_NAMES)}")
+    sigma = fields.number("sigma", least=0.0)
+    try:
+        if name == "Tabulated":
+            nodes = fields.numbers("log_v", most=MAX_NODES)
+            values = fields.numbers("log_profile_at", nodes.size)
+            fields.end()
+            return Tabulated(sigma, tuple(nodes), tuple(values))
+        gamma = fields.number("gamma")
+        fields.end()
+        noise = PowerLaw(sigma, gamma) if name == "PowerLaw" else _POWERS[name](sigma)
+    except DocumentError:
+        raise
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
+    if noise.gamma != gamma:
+        raise DocumentError(f"gamma = {gamma:g} contradicts the name {name}")
+    return noise
+
+
+def covariance_to_dict(covariance: Covariance) -> dict[str, Any]:
+    """Form and numbers of a covariance.
+
+    Examples
+    --------
+    >>> covariance_to_dict(Diagonal([1.0, 4.0]))
+    {'form': 'diagonal', 'variances': [1.0, 4.0]}
+    """
+    if isinstance(covariance, Diagonal):
+        return {"form": "diagonal", "variances": covariance.diagonal.tolist()}
+    if isinstance(covariance, Factored):
+        root = covariance.root.ravel().tolist()
+        return {"form": "factored", "rank": covariance.rank, "root": root}
+    raise ValueError(f"a covariance of type {type(covariance).__name__} cannot be saved")
+
+
+def covariance_from_dict(value: object, size: int) -> Covariance:
+    """Build the covariance over `size` columns that `covariance_to_dict` described.
+
+    Examples
+    --------
+    >>> covariance_from_dict({"form": "diagonal", "variances": [1.0, 4.0]}, 2).sigma
+    array([1., 2.])
+    """
+    fields = Fields(value, "covariance")
+    form = fields.text("form")
+    if form == "diagonal":
+        variances = fields.numbers("variances", size, least=0.0)
+        fields.end()
+        return Diagonal(variances)
+    if form != "factored":
+        raise DocumentError("the form of covariance must be diagonal or factored")
+    rank = fields.whole("rank", 1, size)
+    root = fields.numbers("root", size * rank)
+    fields.end()
+    try:
+        return Factored(np.reshape(root, (size, rank)))
+    except ValueError as error:
+        raise DocumentError(str(error)) from None

@@ -1,0 +1,119 @@
+"""Noise that is correlated over the columns: a root of its covariance, or the whole matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privasso._validation import real_array
+from privasso.noise._covariance import Covariance, FloatArray
+
+
+class Factored(Covariance):
+    """Σ = RRᵀ for a root R of shape (N, K) whose columns are linearly independent.
+
+    With K < N the noise lies in a subspace: a vector outside it has an infinite norm, since such
+    noise does not hide it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.noise import Factored
+    >>> noise = Factored(np.array([[1.0], [2.0]]))
+    >>> noise.matrix()
+    array([[1., 2.],
+           [2., 4.]])
+    >>> noise.row_norms(np.array([[2.0, 4.0], [1.0, 0.0]])).round(12)
+    array([ 2., inf])
+    """
+
+    #: Part of a vector outside the range of R that counts as rounding.
+    _OUTSIDE = 1e-8
+
+    def __init__(self, root: ArrayLike) -> None:
+        self._root: FloatArray = real_array("root", root, ndim=2)
+        self._basis, self._triangle = np.linalg.qr(self._root)
+        pivots = np.abs(np.diag(self._triangle))
+        n, k = self._root.shape
+        if k > n or not np.min(pivots) > n * np.finfo(np.float64).eps * np.max(pivots):
+            raise ValueError("root must have linearly independent columns, no more than rows")
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike) -> Factored:
+        """Return the symmetric positive definite Σ given as a whole; R is its Cholesky factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privasso.noise import Factored
+        >>> noise = Factored.from_matrix([[2.0, 1.0], [1.0, 2.0]])
+        >>> noise.row_norms(np.array([[1.0, -1.0]])).round(12) ** 2
+        array([2.])
+        """
+        full = real_array("matrix", matrix, ndim=2)
+        if full.shape[0] != full.shape[1] or not np.allclose(full, full.T, rtol=1e-10, atol=0.0):
+            raise ValueError("matrix must be square and symmetric")
+        try:
+            return cls(np.linalg.cholesky(full))
+        except np.linalg.LinAlgError:
+            raise ValueError("matrix must be positive definite") from None
+
+    @property
+    def root(self) -> FloatArray:
+        """R."""
+        return self._root
+
+    @property
+    def size(self) -> int:
+        return self._root.shape[0]
+
+    @property
+    def rank(self) -> int:
+        return self._root.shape[1]
+
+    @property
+    def diagonal(self) -> FloatArray:
+        return np.einsum("ij,ij->i", self._root, self._root)
+
+    @property
+    def precisions(self) -> FloatArray:
+        white = self.whiten(np.eye(self.size))
+        return np.einsum("ij,ij->j", white, white)
+
+    def matrix(self) -> FloatArray:
+        return self._root @ self._root.T
+
+    def scaled(self, factor: float) -> Factored:
+        return Factored(np.sqrt(factor) * self._root)
+
+    def restricted(self, take: NDArray[np.intp]) -> Factored:
+        part = self._root[take]
+        return Factored.from_matrix(part @ part.T) if take.size < self.rank else Factored(part)
+
+    def embedded(self, live: NDArray[np.bool_]) -> Factored:
+        everywhere = np.zeros((live.size, self.rank))
+        everywhere[live] = self._root
+        return Factored(everywhere)
+
+    def colour(self, z: FloatArray) -> FloatArray:
+        return self._root @ z
+
+    def whiten(self, a: FloatArray) -> FloatArray:
+        from scipy.linalg import solve_triangular
+
+        inside = self._basis.T @ a
+        out = solve_triangular(self._triangle, inside)
+        outside = np.sum(a * a, axis=0) - np.sum(inside * inside, axis=0)
+        far = outside > self._OUTSIDE * np.sum(a * a, axis=0)
+        return np.where(far, np.inf, out)
+
+    def propagated(self, J: FloatArray) -> FloatArray:
+        spread = J @ self._root
+        return np.einsum("ij,ij->i", spread, spread)
+
+    def trace(self, W: FloatArray | None = None) -> float:
+        return float(np.sum(self._root * (self._root if W is None else W @ self._root)))
+
+    def trace_of_square(self, J: FloatArray) -> float:
+        inner = self._root.T @ J @ self._root
+        return float(np.sum(inner * inner))

@@ -1,0 +1,258 @@
+"""Label differential privacy: the covariates are public, the labels are not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from privasso._validation import positive_float, real_float
+from privasso.model import Model
+from privasso.noise import Covariance, NoiseDesign, PowerLaw
+from privasso.operators import Covariates
+from privasso.privacy._gaussian import sensitivity_for
+from privasso.privacy._guarantee import Claim, Guarantee, register
+from privasso.privacy._kind import EXACT_NOISE, Calibration, Privacy, Terms
+from privasso.scales import Empirical
+
+NEIGHBOURS = "replace-one-label"
+#: Guards the calibrated sensitivity against the rounding of its own computation.
+_ROUNDING = 1.0 + 1e-12
+
+
+@dataclass(frozen=True)
+class LabelDP(Privacy):
+    """(ε, δ)-differential privacy of the labels, given public covariates F.
+
+    For any two label vectors that differ in one entry, and any set of outputs A,
+    P(A | y) ≤ e^ε P(A | y') + δ. Labels are clipped to `y_bounds`, which must be chosen before
+    looking at the labels.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta : float
+        δ in (0, 1), well below one over the number of rows.
+    y_bounds : (float, float)
+        Smallest and largest label; values outside are clipped without notice, since a count of
+        them would itself depend on the labels.
+    neighbours : str
+        The relation between neighbouring data sets; only ``"replace-one-label"``.
+
+    Examples
+    --------
+    >>> from privasso import LabelDP
+    >>> privacy = LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 10))
+    >>> privacy
+    LabelDP(epsilon=1.0, delta=1e-06, y_bounds=(0.0, 10.0))
+    >>> round(privacy.mu, 4)
+    0.2367
+    """
+
+    epsilon: float
+    delta: float
+    y_bounds: tuple[float, float]
+    neighbours: str = NEIGHBOURS
+
+    public_covariates: ClassVar[bool] = True
+    covers_release: ClassVar[bool] = True
+    compared_at: ClassVar[str] = "guarantee"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
+        delta = positive_float("delta", self.delta)
+        if delta >= 1.0:
+            raise ValueError(f"delta is a probability below 1, not {delta!r}")
+        object.__setattr__(self, "delta", delta)
+        try:
+            low, high = self.y_bounds
+        except (TypeError, ValueError):
+            raise ValueError(
+                "y_bounds must be a pair (low, high) that every label lies in, "
+                "fixed before looking at the labels"
+            ) from None
+        bounds = real_float("y_bounds[0]", low), real_float("y_bounds[1]", high)
+        if not bounds[0] < bounds[1]:
+            raise ValueError(f"y_bounds must increase, not {bounds}")
+        real_float("the width of y_bounds", bounds[1] - bounds[0])
+        object.__setattr__(self, "y_bounds", bounds)
+        if self.neighbours != NEIGHBOURS:
+            raise ValueError(
+                f"neighbours must be {NEIGHBOURS!r}, the only relation under which the covariates "
+                f"may be used freely, not {self.neighbours!r}"
+            )
+
+    @property
+    def mu(self) -> float:
+        """The largest Mahalanobis sensitivity that (ε, δ) allows."""
+        return sensitivity_for(self.epsilon, self.delta)
+
+    @property
+    def width(self) -> float:
+        """High minus low."""
+        return self.y_bounds[1] - self.y_bounds[0]
+
+    @property
+    def centre(self) -> float:
+        """The middle of the bounds."""
+        return self.y_bounds[0] + 0.5 * self.width
+
+    @property
+    def label_width(self) -> float:
+        """The same as `width`."""
+        return self.width
+
+    def default_noise(self) -> NoiseDesign:
+        """σ² ∝ √v, which needs the least total noise at a given sensitivity."""
+        return PowerLaw(1.0, 0.5)
+
+    def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
+        """Return the power of v with the least predicted error at this budget.
+
+        The prediction takes the number of rows and the scales of the columns from the covariates,
+        which are public, and ρ and σ_ξ from the model; λ is optimised too where `lam` is None.
+
+        Examples
+        --------
+        >>> import numpy as np, privasso as pv
+        >>> rows = pv.operators.Covariates(np.random.default_rng(0).random((500, 9)), centre=True)
+        >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+        >>> 0.3 < privacy.optimal_noise(pv.Model(), None, rows).gamma < 1.0
+        True
+        """
+        from privasso.design import optimal_design
+
+        n, m = int(rows.live.sum()), rows.shape[0]
+        if n == 0:
+            return self.default_noise()
+        scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
+        data = replace(model, alpha=m / n, scales=scales)
+        return optimal_design(data, label_dp=self, lam=lam, n_features=n).noise
+
+    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
+        """Scale the noise Σ so that (hi − lo)·max_μ ‖f_μ‖_{Σ⁻¹} = μ(ε, δ).
+
+        The maximum is taken over the rows of F exactly. With an intercept the rows are
+        (f_μ − mean, 1): of the squared sensitivity the label sum takes the share 1/(1+√N), which
+        costs the coefficients a factor 1 + 1/√N in variance whatever the units of F are.
+        """
+        budget = (self.mu / self.width / _ROUNDING) ** 2
+        share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
+        sigma_sum = 1.0 / math.sqrt(share * budget) if rows.centred else 0.0
+        if shape.size == 0:
+            return Calibration(shape, sigma_sum, self.mu)
+        largest = rows.largest_row(shape)
+        factor = largest / ((1.0 - share) * budget)
+        if not math.isfinite(factor * float(np.max(shape.diagonal))):
+            raise ValueError(_why_infinite(rows, shape))
+        return Calibration(shape.scaled(factor), sigma_sum, self.mu)
+
+    def prepare_labels(self, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """Clip the labels to their bounds and subtract the middle."""
+        return np.clip(y, *self.y_bounds) - self.centre, self.centre
+
+    def guarantee(self, terms: Terms) -> Guarantee:
+        """State label differential privacy of a release and of all that is computed from it.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> from privasso.privacy import Terms
+        >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1))
+        >>> privacy.guarantee(Terms(fit_intercept=True, seeded=False))["epsilon"]
+        1.0
+        """
+        low, high = self.y_bounds
+        label_sum = ("the noisy label sum",) if terms.fit_intercept else ()
+        return Guarantee(
+            kind=_CLAIM.kind,
+            parameters=(
+                ("delta", self.delta),
+                ("epsilon", self.epsilon),
+                ("y_high", high),
+                ("y_low", low),
+            ),
+            adjacency="one entry",
+            assumptions=(
+                "the covariates are public, and neither their choice nor the settings of the fit "
+                "depend on the labels",
+                "the label bounds were fixed before the labels were seen",
+                "each person contributes one label, and the same labels are not used in another "
+                "release, whose loss would add to this one",
+                EXACT_NOISE,
+                terms.entropy,
+            ),
+            released=(
+                "the noisy products of covariates and labels",
+                *label_sum,
+                "everything computed from these and the covariates, such as coefficients at any "
+                "lambda",
+            ),
+            for_release=not terms.seeded,
+        )
+
+    def composition(self, mu: float | None) -> str:
+        """Gaussian mechanisms compose exactly: squared sensitivities add up."""
+        here = "" if mu is None else f", here √k · {mu:.4g}"
+        return (
+            "Further fits on the same labels add to the loss: k releases like this one together "
+            f"are a Gaussian mechanism of sensitivity √k · μ{here}. Solving again from the same "
+            "release adds nothing."
+        )
+
+    def after_failure(self, kept: str) -> str:
+        """The release is paid for and kept."""
+        return (
+            f"The privacy budget of this fit is spent, but nothing is lost: the release is kept "
+            f"{kept}."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelDP(epsilon={self.epsilon!r}, delta={self.delta!r}, y_bounds={self.y_bounds!r})"
+        )
+
+
+def _why_infinite(rows: Covariates, shape: Covariance) -> str:
+    silent = ~(shape.diagonal > 0.0)
+    if silent.any():
+        column = int(np.flatnonzero(rows.live)[np.flatnonzero(silent)[0]])
+        return (
+            f"the noise design gives column {column} no noise although it has non-zero entries, so "
+            "no level of noise protects the labels; drop the column, or choose a design or scales "
+            "that give every column noise"
+        )
+    return (
+        "the noise that this design needs exceeds the largest float; choose a design that gives "
+        "small columns more of it, such as PowerLaw(1.0, gamma=0.5)"
+    )
+
+
+def _sentence(guarantee: Guarantee) -> str:
+    return (
+        f"Label differential privacy with ε = {guarantee['epsilon']:g} and "
+        f"δ = {guarantee['delta']:g}: for any two label vectors that differ in "
+        f"{guarantee.adjacency}, every outcome that has probability p under one has at least "
+        f"(p − δ)·e^(−ε) under the other. Labels are clipped to "
+        f"[{guarantee['y_low']:g}, {guarantee['y_high']:g}]. The covariates are not protected."
+    )
+
+
+def _check(guarantee: Guarantee) -> None:
+    if guarantee["epsilon"] <= 0.0 or not 0.0 < guarantee["delta"] < 1.0:
+        raise ValueError("a label-dp guarantee needs epsilon > 0 and 0 < delta < 1")
+    if not guarantee["y_low"] < guarantee["y_high"]:
+        raise ValueError("a label-dp guarantee needs y_low < y_high")
+
+
+def _privacy(guarantee: Guarantee) -> LabelDP:
+    bounds = guarantee["y_low"], guarantee["y_high"]
+    return LabelDP(guarantee["epsilon"], guarantee["delta"], bounds)
+
+
+_CLAIM = register(
+    Claim("label-dp", ("delta", "epsilon", "y_high", "y_low"), (), _sentence, _check, _privacy)
+)

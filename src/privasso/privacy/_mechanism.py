@@ -1,0 +1,129 @@
+"""The one place where labels meet noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._validation import generator, real_array
+from privasso.noise import Diagonal, NoiseDesign
+from privasso.operators import Covariates
+from privasso.privacy._kind import Calibration, Privacy, Scales
+from privasso.privacy._release import Release
+from privasso.scales import ScaleLaw
+
+
+def calibrate(
+    rows: Covariates, privacy: Privacy, noise: NoiseDesign, *, scales: Scales = None
+) -> Calibration:
+    """Return the noise that `privacy` asks for on these covariates; reads no label.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> rows = pv.operators.Covariates(np.diag([1.0, 10.0]), centre=False)
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> sigma = calibrate(rows, privacy, pv.PowerLaw(1.0, gamma=1.0)).covariance.sigma
+    >>> bool(np.isclose(sigma[1] / sigma[0], 10.0))
+    True
+    """
+    if not isinstance(privacy, Privacy):
+        raise ValueError(
+            "privacy must be LabelDP(epsilon, delta, y_bounds) or OnAverage(sigma), "
+            f"not an object of type {type(privacy).__name__}"
+        )
+    if not isinstance(noise, NoiseDesign):
+        raise ValueError(
+            "noise must be a noise design, such as PowerLaw(1.0, gamma=0.5), "
+            f"not an object of type {type(noise).__name__}"
+        )
+    v = _squared_scales(rows, scales)
+    shape = noise.with_sigma(1.0).covariance(v) if v.size else Diagonal([])
+    return privacy.calibrate(rows, shape, v)
+
+
+def release_labels(
+    F: Any,
+    y: ArrayLike,
+    privacy: Privacy,
+    noise: NoiseDesign | Calibration,
+    *,
+    fit_intercept: bool = True,
+    scales: Scales = None,
+    rng: int | np.random.Generator | None = None,
+) -> Release:
+    """Run the mechanism once: draw the noise and return what may be used from here on.
+
+    Parameters
+    ----------
+    F : array_like or sparse matrix, shape (M, N), or Covariates
+        Covariates; public under `LabelDP`.
+    y : array_like, shape (M,)
+        Labels.
+    privacy : Privacy
+        What to protect, and how much.
+    noise : NoiseDesign or Calibration
+        The profile of the noise over the columns; its level comes from `privacy`. Or what
+        `calibrate` returned for the same covariates.
+    fit_intercept : bool
+        Centre F and release the label sum as well.
+    scales : None, "data", array_like of shape (N,) or ScaleLaw
+        Where the design finds the scales s of the columns, v = s²: the columns of F (the
+        default), given scales, or a law, which says nothing about single columns and so gives
+        all the same variance.
+    rng : None, int or numpy.random.Generator
+        Source of the noise; None takes entropy from the operating system.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.privacy import release_labels
+    >>> F, y = np.eye(4), np.array([0.0, 1.0, 1.0, 0.0])
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> release = release_labels(F, y, privacy, pv.PowerLaw(1.0, 0.5), fit_intercept=False)
+    >>> bool(np.allclose(release.sigma, 1 / privacy.mu))  # each row touches one entry of b
+    True
+    """
+    rows = F if isinstance(F, Covariates) else Covariates(F, centre=fit_intercept)
+    if rows.centred != fit_intercept:
+        raise ValueError("F is prepared with centring that contradicts fit_intercept")
+    if isinstance(noise, Calibration):
+        calibration = noise
+    else:
+        calibration = calibrate(rows, privacy, noise, scales=scales)
+    labels = real_array("y", y, shape=(rows.shape[0],))
+    labels, centre = privacy.prepare_labels(labels)
+
+    source = generator(rng)
+    b = rows.rmatvec(labels)
+    b[rows.live] -= calibration.covariance.draw(source)
+    label_sum = float(np.sum(labels) - calibration.sigma_sum * source.standard_normal())
+    return Release(
+        b=b,
+        covariance=calibration.covariance.embedded(rows.live),
+        n_rows=rows.shape[0],
+        centre=centre,
+        label_sum=label_sum if fit_intercept else None,
+        sigma_sum=calibration.sigma_sum if fit_intercept else None,
+        mu=calibration.mu,
+    )
+
+
+def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:
+    """V of the live columns, from wherever `scales` says."""
+    if scales is None or (isinstance(scales, str) and scales == "data"):
+        return rows.v
+    if isinstance(scales, str):
+        raise ValueError(f"scales must be 'data', an array of scales or a law, not {scales!r}")
+    if isinstance(scales, ScaleLaw):
+        mean = scales.moment(1.0)
+        if not 0.0 < mean < math.inf:
+            raise ValueError("scales is a law without a finite mean of v = s²; pass another")
+        return np.full(int(rows.live.sum()), mean)
+    s = real_array("scales", cast(ArrayLike, scales), shape=(rows.shape[1],))
+    if np.min(s) < 0.0:
+        raise ValueError("scales must be zero or more; they are scales s, with v = s²")
+    return s[rows.live] ** 2

@@ -1,0 +1,194 @@
+"""Privacy on average: noise of a given level, and no worst-case claim."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privasso._validation import nonnegative_float, squarable
+from privasso.model import Model
+from privasso.noise import Covariance, NoiseDesign, PowerLaw
+from privasso.operators import Covariates
+from privasso.privacy._guarantee import Claim, Guarantee, register
+from privasso.privacy._kind import EXACT_NOISE, Calibration, Privacy, Scales, Terms
+from privasso.scales import ScaleLaw
+
+
+@dataclass(frozen=True)
+class OnAverage(Privacy):
+    """Objective perturbation of level σ; what it protects holds on average under a model.
+
+    The noise vector η has variances σ_η²(v_i) that follow the noise design and average to σ².
+    Nothing is promised to any one person; see `state_evolution` for what an average record
+    gives away.
+
+    Parameters
+    ----------
+    sigma : float
+        Root of the mean noise variance, in units of Fᵀy. Zero adds no noise.
+
+    Examples
+    --------
+    >>> from privasso import OnAverage
+    >>> OnAverage(sigma=0.1)
+    OnAverage(sigma=0.1)
+    """
+
+    sigma: float
+
+    public_covariates: ClassVar[bool] = False
+    covers_release: ClassVar[bool] = False
+    compared_at: ClassVar[str] = "mean variance"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "sigma", squarable("sigma", nonnegative_float("sigma", self.sigma))
+        )
+
+    @property
+    def label_width(self) -> None:
+        """Unknown: the labels have no bounds here."""
+        return
+
+    def default_noise(self) -> NoiseDesign:
+        """σ² ∝ v, the best or nearly the best power for the on-average KL divergence."""
+        return PowerLaw(1.0, 1.0)
+
+    def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
+        """Return the power of v with the least OnAveKL at this level and λ; no data are used.
+
+        Examples
+        --------
+        >>> import numpy as np, privasso as pv
+        >>> rows = pv.operators.Covariates(np.diag([1.0, 2.0, 3.0]), centre=False)
+        >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
+        >>> pv.OnAverage(0.05).optimal_noise(model, 0.2, rows).gamma.__round__(2)
+        0.96
+        """
+        from privasso.design import least_leakage_exponent
+
+        if self.sigma == 0.0 or lam is None:
+            return self.default_noise()  # without noise every shape is the same
+        return PowerLaw(1.0, least_leakage_exponent(model, lam, self.sigma))
+
+    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
+        """Scale the noise so that its mean variance is σ².
+
+        The label sum gets the noise of a column of ones whose noise is proportional to its norm,
+        σ_0² = σ²·N/mean(v).
+        """
+        if shape.size == 0 or self.sigma == 0.0:
+            return Calibration(shape.scaled(0.0), 0.0, None)
+        mean = shape.trace() / shape.size
+        sigma_sum = self.sigma * math.sqrt(rows.shape[1] / float(np.mean(v)))
+        return Calibration(
+            shape.scaled(self.sigma**2 / mean), sigma_sum if rows.centred else 0.0, None
+        )
+
+    def prepare_labels(self, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """Use the labels as they are."""
+        return y, 0.0
+
+    def guarantee(self, terms: Terms) -> Guarantee:
+        """State what objective perturbation of this level supports: an average, or nothing.
+
+        With a model, a λ and a design, the on-average KL divergence of state evolution is added
+        where it is finite.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> from privasso.privacy import Terms
+        >>> terms = Terms(fit_intercept=False, seeded=False)
+        >>> pv.OnAverage(0.0).guarantee(terms).kind, pv.OnAverage(0.1).guarantee(terms).kind
+        ('none', 'average-case')
+        """
+        what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
+        if self.sigma == 0.0:
+            return Guarantee(_NOTHING.kind, (), "", (), (what,), for_release=not terms.seeded)
+        parameters, about_model = self._under_the_model(terms)
+        return Guarantee(
+            kind=_AVERAGE.kind,
+            parameters=(("sigma", self.sigma), *parameters),
+            adjacency="one record replaced by another of the same law, on average over both",
+            assumptions=(
+                "only what is listed as released is published",
+                _scales_sentence(terms.scales),
+                *about_model,
+                EXACT_NOISE,
+                terms.entropy,
+            ),
+            released=(what,),
+            for_release=not terms.seeded,
+        )
+
+    def _under_the_model(self, terms: Terms) -> tuple[list[tuple[str, float]], list[str]]:
+        """Divergences of state evolution, and what they assume."""
+        from privasso.theory import state_evolution
+
+        model = terms.model
+        if model is None or terms.lam is None or terms.noise is None:
+            return [], []
+        point = state_evolution(model, terms.lam, terms.noise.with_sigma(self.sigma))
+        if not math.isfinite(point.onavekl()):
+            return [], [
+                "no on-average KL divergence is reported, because it is not finite under the "
+                "given model"
+            ]
+        numbers = [("onavekl_joint", point.onavekl()), ("onavekl_paper", point.onavekl("paper"))]
+        return numbers, [
+            "the data follow the given model: independent Gaussian covariates, no intercept, "
+            f"alpha = {model.alpha:g}, rho = {model.rho:g}, sigma_xi = {model.sigma_xi:g}, "
+            f"scales {model.scales!r}"
+        ]
+
+    def composition(self, mu: float | None) -> None:
+        """Nothing is claimed, so nothing composes."""
+        return
+
+    def after_failure(self, kept: str) -> str:
+        """The release is not covered, so it is not kept."""
+        return (
+            "The noise of this fit has been drawn, and nothing of it is kept or published. Fit "
+            "again with a larger λ or a smaller σ."
+        )
+
+
+def _scales_sentence(scales: Scales) -> str:
+    if scales is None or isinstance(scales, str):
+        return (
+            "the size of the noise on each column, which was computed from the sensitive columns "
+            "themselves, is not itself sensitive; for any worst-case reading this is a leak"
+        )
+    kind = "the law of the scales" if isinstance(scales, ScaleLaw) else "the scales"
+    return f"{kind} given for the noise is public or prior knowledge, not taken from the data"
+
+
+def _sentence(guarantee: Guarantee) -> str:
+    numbers = dict(guarantee.parameters)
+    text = (
+        "Average-case privacy only: the objective was perturbed by noise of root mean "
+        f"variance {numbers['sigma']:g}. This bounds nothing for any one person and is not "
+        "differential privacy."
+    )
+    if "onavekl_joint" in numbers:
+        text += (
+            " Under the given model and for many columns, replacing one record changes the "
+            "law of the released coefficients by an on-average KL divergence of "
+            f"{numbers['onavekl_joint']:.4g}"
+        )
+        if "onavekl_paper" in numbers:
+            text += f" (component-wise: {numbers['onavekl_paper']:.4g})"
+        text += "."
+    return text
+
+
+_AVERAGE = register(
+    Claim("average-case", ("sigma",), ("onavekl_joint", "onavekl_paper"), _sentence)
+)
+_NOTHING = register(
+    Claim("none", (), (), lambda guarantee: "No privacy: the model was fitted without noise.")
+)

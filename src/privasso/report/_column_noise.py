@@ -1,0 +1,103 @@
+"""What the noise means for each column. Covariates must be public: this shows their scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privasso._blas import one_thread
+from privasso.fit import Postprocess
+from privasso.noise import Covariance
+from privasso.operators import Covariates
+
+#: Supports larger than this get the noise of uncorrelated columns: the inverse is cubic in size.
+_LARGEST_SUPPORT = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnNoise:
+    """Scale and noise of each column.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (N,)
+        Root mean square of the (centred) column, ‖F_i‖/√M.
+    sigma : ndarray of shape (N,)
+        Standard deviation of the noise in its entry of b; zero for a column without data.
+    share : ndarray of shape (N,)
+        Part of the squared sensitivity that it takes up, on average over the rows:
+        ‖F_i‖²·(Σ⁻¹)_ii, as a part of the sum over the columns.
+    in_label_units : ndarray of shape (N,)
+        What the noise of a column does to a prediction: the noise of the coefficient of an
+        uncorrelated column, σ_i/‖F_i‖², times its scale. Zero for a column without data.
+    """
+
+    scale: np.ndarray = field(repr=False)
+    sigma: np.ndarray = field(repr=False)
+    share: np.ndarray = field(repr=False)
+    in_label_units: np.ndarray = field(repr=False)
+
+
+def column_noise(rows: Covariates, covariance: Covariance) -> ColumnNoise:
+    """Describe the columns under noise of this covariance, which is over the live ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.noise import Diagonal
+    >>> rows = Covariates(np.diag([1.0, 10.0]), centre=False)
+    >>> column_noise(rows, Diagonal([1.0, 100.0])).share
+    array([0.5, 0.5])
+    """
+    norms = np.sqrt(rows.squares)
+    sigma, part, own = np.zeros_like(norms), np.zeros_like(norms), np.zeros_like(norms)
+    sigma[rows.live] = covariance.sigma
+    part[rows.live] = rows.squares[rows.live] * covariance.precisions
+    own[rows.live] = covariance.sigma / norms[rows.live]
+    total = part.sum()
+    known = np.isfinite(total) and total > 0.0
+    return ColumnNoise(
+        scale=norms / np.sqrt(rows.shape[0]),
+        sigma=sigma,
+        share=part / total if known else np.zeros_like(part),
+        in_label_units=own / np.sqrt(rows.shape[0]),
+    )
+
+
+def coefficient_noise(post: Postprocess, coef: np.ndarray) -> np.ndarray:
+    """Standard deviation that the noise gives each non-zero coefficient, NaN elsewhere.
+
+    On the support S and its signs x_S = (F_SᵀF_S)⁻¹(b_S − λ sgn), so that the noise of b gives
+    x_S the covariance (F_SᵀF_S)⁻¹ Σ_SS (F_SᵀF_S)⁻¹. That the support itself depends on the noise
+    is not counted. Where the support is too large or collinear, σ_i/‖F_i‖².
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.noise import Diagonal
+    >>> from privasso.privacy import Release
+    >>> release = Release(np.array([8.0, 0.0]), Diagonal([1.0, 1.0]), n_rows=2, centre=0.0)
+    >>> post = Postprocess(release, Covariates(2.0 * np.eye(2), centre=False))
+    >>> coefficient_noise(post, np.array([1.5, 0.0]))
+    array([0.25,  nan])
+    """
+    noise = np.full(coef.size, np.nan)
+    support = np.flatnonzero(coef)
+    if support.size == 0 or post.op is None:
+        return noise
+    covariance = post.release.covariance.restricted(support)
+    norms = np.sqrt(post.rows.squares[support])
+    noise[support] = covariance.sigma / norms**2
+    if support.size <= _LARGEST_SUPPORT:
+        position = np.cumsum(post.rows.live) - 1
+        block = post.op.columns(position[support])
+        block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
+        try:
+            with one_thread():
+                inverse = np.linalg.inv(np.linalg.cholesky(block.T @ block))
+                J = (inverse.T @ inverse) / np.outer(norms, norms)
+        except np.linalg.LinAlgError:
+            return noise
+        noise[support] = np.sqrt(covariance.propagated(J))
+    return noise

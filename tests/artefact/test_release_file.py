@@ -1,0 +1,111 @@
+"""A kept release comes back as it was, and anything off is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.artefact import DocumentError, release_text
+from privasso.fit import FitOptions, plan_fit
+from privasso.noise import Factored
+from privasso.privacy import Terms
+
+X = np.random.default_rng(0).standard_normal((30, 3))
+
+
+@pytest.fixture(params=[True, False])
+def kept(request):
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0))
+    plan = plan_fit(X, FitOptions(privacy, fit_intercept=request.param))
+    y = np.random.default_rng(1).random(30)
+    return plan.release(y, feature_names=("a", "b", "ü"), target="y").kept
+
+
+def test_round_trip(kept, tmp_path):
+    path = tmp_path / "release.json"
+    pv.save_release(kept, path)
+    back = pv.load_release(path)
+    for name in ("b", "sigma", "column_squares"):
+        assert np.array_equal(getattr(back, name), getattr(kept, name))
+    for name in ("n_rows", "centre", "label_sum", "sigma_sum", "mu", "guarantee", "noise",
+                 "feature_names", "target", "software", "privacy"):  # fmt: skip
+        assert getattr(back, name) == getattr(kept, name)
+    assert np.array_equal(back.open(X).solve(3.0).coef, kept.open(X).solve(3.0).coef)
+
+
+def test_correlated_noise_comes_back(kept, tmp_path):
+    noise = Factored.from_matrix(np.eye(3) + 0.5)
+    pv.save_release(replace(kept, covariance=noise), tmp_path / "release.json")
+    back = pv.load_release(tmp_path / "release.json")
+    np.testing.assert_array_equal(back.covariance.matrix(), noise.matrix())
+
+
+def test_other_covariates_are_refused(kept):
+    with pytest.raises(ValueError, match="has shape"):
+        kept.open(X[:-1])
+    with pytest.raises(ValueError, match="column 'b' has other values"):
+        kept.open(X * [1.0, 1.001, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "privasso-release"}, "not a kept release"),
+        ({"version": 2}, "reads version 1"),
+        ({"version": True}, "reads version 1"),
+        ({"extra": 1}, "unknown field 'extra'"),
+        ({"b": [1.0, 2.0]}, "b must be a list of 3 numbers"),
+        ({"b": [1.0, 2.0, "x"]}, "must be a number"),
+        ({"covariance": {"form": "diagonal", "variances": [1, -2, 1]}}, "zero or positive"),
+        ({"covariance": None}, "covariance must be an object"),
+        ({"column_squares": None}, "column_squares must be a list"),
+        ({"feature_names": ["a", "a", "b"]}, "a name twice"),
+        ({"feature_names": []}, "list of 3 texts"),
+        ({"n_rows": 0}, "n_rows must be an integer"),
+        ({"n_rows": 1.5}, "n_rows must be an integer"),
+        ({"mu": 0.0}, "mu must be positive"),
+        ({"mu": None}, "mu must be a number"),
+        ({"label_sum": 1.0, "sigma_sum": None}, "go together"),
+        ({"guarantee": {}}, "lacks the field"),
+        ({"noise": {}}, "lacks the field"),
+        ({"n_features": 4}, "b must be a list of 4 numbers"),
+        ({"target": 3}, "target must be text"),
+    ],
+)
+def test_anything_off_is_refused(kept, tmp_path, change, message):
+    document = {**json.loads(release_text(kept)), **change}
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(DocumentError, match=message):
+        pv.load_release(path)
+
+
+def test_a_missing_field_and_what_is_no_object(kept, tmp_path):
+    path = tmp_path / "release.json"
+    for name in json.loads(release_text(kept)):
+        document = json.loads(release_text(kept))
+        del document[name]
+        path.write_text(json.dumps(document))
+        with pytest.raises(DocumentError):
+            pv.load_release(path)
+    for text in ("[]", "{", "nan", '{"b": NaN}'):
+        path.write_text(text)
+        with pytest.raises(DocumentError):
+            pv.load_release(path)
+
+
+def test_an_average_case_release_is_never_kept(kept, tmp_path):
+    terms = Terms(fit_intercept=True, seeded=False)
+    guarantee = pv.OnAverage(1.0).guarantee(terms)
+    with pytest.raises(ValueError, match="may not be kept"):
+        replace(kept, guarantee=guarantee)
+    path = tmp_path / "release.json"
+    path.write_text(
+        json.dumps({**json.loads(release_text(kept)), "guarantee": guarantee.to_dict()})
+    )
+    with pytest.raises(DocumentError, match="may not be kept"):
+        pv.load_release(path)
+    plan = plan_fit(X, FitOptions(pv.OnAverage(1.0), lam=1.0))
+    assert plan.release(X[:, 0]).kept is None

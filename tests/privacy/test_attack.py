@@ -1,0 +1,84 @@
+"""An attack on the released vector: it must not beat the claim, and must beat a false one."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privasso as pv
+from privasso.operators import Covariates
+from privasso.privacy import gaussian_delta, release_labels
+
+RELEASES = 15_000
+LEVEL = 1e-4  # probability that the lower bound exceeds the true value
+DESIGN = pv.PowerLaw(1.0, 0.5)
+
+
+class HalfTheNoise(pv.LabelDP):
+    """A mechanism with a fault: it believes that twice the sensitivity is allowed."""
+
+    @property
+    def mu(self):
+        return 2.0 * super().mu
+
+
+def bound(privacy: pv.LabelDP, fit_intercept: bool, seed: int) -> float:
+    """Lower bound on ε from the likelihood-ratio test between two neighbouring label sets."""
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((6, 3)) * [0.1, 1.0, 10.0] + [0.0, 2.0, 5.0]
+    rows = Covariates(F, centre=fit_intercept)
+
+    def releases(y: np.ndarray, count: int) -> np.ndarray:
+        made = (
+            release_labels(rows, y, privacy, DESIGN, fit_intercept=fit_intercept, rng=rng)
+            for _ in range(count)
+        )
+        return np.array([np.append(r.b, r.label_sum or 0.0) for r in made])
+
+    one = release_labels(rows, np.zeros(6), privacy, DESIGN, fit_intercept=fit_intercept)
+    sigma = np.append(one.sigma, one.sigma_sum or 1.0)
+    matrix = np.column_stack(
+        [F - F.mean(axis=0), np.ones(6)] if fit_intercept else [F, 0 * F[:, 0]]
+    )
+    worst = int(np.argmax(np.sum((matrix / sigma) ** 2, axis=1)))
+
+    low = rng.random(6)
+    high = low.copy()
+    low[worst], high[worst] = 0.0, 1.0
+    row, means = matrix[worst], matrix.T @ (low - 0.5)
+    direction = row / sigma**2  # of the log likelihood ratio
+    unit = math.sqrt(direction @ row)
+    centre = direction @ (means + row / 2)
+    score_low, score_high = (
+        (releases(y, RELEASES) @ direction - centre) / unit for y in (low, high)
+    )
+    return refuted_epsilon(score_low, score_high, privacy.delta)
+
+
+def refuted_epsilon(score_low: np.ndarray, score_high: np.ndarray, delta: float) -> float:
+    """Largest ε refuted: log((P₁(reject) − δ)/P₀(reject)) with Clopper–Pearson limits.
+
+    The thresholds are fixed beforehand, and the level is shared among them.
+    """
+    thresholds = np.linspace(-1.0, 3.0, 9)
+    level, best = LEVEL / (2 * thresholds.size), -math.inf
+    for t in thresholds:
+        hits, false = int(np.sum(score_high > t)), int(np.sum(score_low > t))
+        power = stats.beta.ppf(level, hits, RELEASES - hits + 1) if hits else 0.0
+        size = stats.beta.ppf(1 - level, false + 1, RELEASES - false) if false < RELEASES else 1.0
+        if power > delta:
+            best = max(best, math.log((power - delta) / size))
+    return best
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_claim_stands_and_half_the_noise_is_caught(fit_intercept):
+    claim = (1.0, 0.02, (0.0, 1.0))
+    honest = bound(pv.LabelDP(*claim), fit_intercept, seed=1)
+    assert honest < 1.0
+    assert honest > 0.6  # not blind: it refutes claims not far below the true one
+    faulty = bound(HalfTheNoise(*claim), fit_intercept, seed=2)
+    assert faulty > 1.0
+    print(f"\nbounds at epsilon = 1: {honest:.3f} as built, {faulty:.3f} with half the noise")
+    assert gaussian_delta(1.0, HalfTheNoise(*claim).mu) > 2 * 0.02
