@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privasso.tables import feature_names, open_table, table_bytes
+from privasso.tables import open_table, table_bytes
 
 FRAME = pl.DataFrame(
     {
@@ -149,10 +149,10 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_choice_of_features(tmp_path):
     table = open_table(write(FRAME, tmp_path / "data.csv"))
-    assert feature_names(table, "y") == ["age", "smoker", "weight"]
-    assert feature_names(table, "y", features=["weight", "age"]) == ["weight", "age"]
-    assert feature_names(table, "y", exclude=["age"]) == ["smoker", "weight"]
-    assert feature_names(table, "gone", exclude=["y"]) == ["age", "smoker", "weight"]
+    assert table.feature_names("y") == ["age", "smoker", "weight"]
+    assert table.feature_names("y", features=["weight", "age"]) == ["weight", "age"]
+    assert table.feature_names("y", exclude=["age"]) == ["smoker", "weight"]
+    assert table.feature_names("gone", exclude=["y"]) == ["age", "smoker", "weight"]
     for options, message in [
         ({"features": ["weigth"]}, "no column 'weigth'; did you mean 'weight'"),
         ({"exclude": ["nothing"]}, "no column 'nothing'"),
@@ -162,7 +162,7 @@ def test_choice_of_features(tmp_path):
         ({"exclude": ["age", "smoker", "weight"]}, "is left as a feature"),
     ]:
         with pytest.raises(ValueError, match=message):
-            feature_names(table, "y", **options)
+            table.feature_names("y", **options)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -23,10 +23,7 @@ def target_of(settings: FitSettings) -> str:
 
 def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
     """The columns that --features and --exclude leave."""
-    from privasso.tables import feature_names
-
-    return feature_names(
-        table,
+    return table.feature_names(
         target,
         features=settings.names(settings.features),
         exclude=settings.names(settings.exclude),

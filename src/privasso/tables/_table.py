@@ -56,6 +56,42 @@ class Table(ABC):
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise ValueError(f"{self.path} has no column {name!r}{hint}")
 
+    def feature_names(
+        self,
+        target: str | None,
+        *,
+        features: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+    ) -> list[str]:
+        r"""Names of the covariates: those asked for, or all but the target and those excluded.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, privasso.tables as tables
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "data.csv")
+        ...     _ = file.write_text("id,age,pressure\n7,61,120.5\n")
+        ...     tables.open_table(file).feature_names("pressure", exclude=["id"])
+        ['age']
+        """
+        if features is not None and exclude is not None:
+            raise ValueError("give the features or those to exclude, not both")
+        if features is not None:
+            self.require(features)
+            twice = [name for k, name in enumerate(features) if name in features[:k]]
+            if twice:
+                raise ValueError(f"the feature {twice[0]!r} is named twice")
+            if target is not None and target in features:
+                raise ValueError(f"the target {target!r} cannot be one of the features")
+            chosen = list(features)
+        else:
+            left_out = set(exclude or ())
+            self.require(sorted(left_out))
+            chosen = [name for name in self.names if name != target and name not in left_out]
+        if not chosen:
+            raise ValueError(f"no column of {self.path} is left as a feature")
+        return chosen
+
     @abstractmethod
     def _read(self, names: list[str]) -> np.ndarray:
         """Return the columns, which exist."""

@@ -1,10 +1,12 @@
-"""Which reader a file needs, by the ending of its name."""
+"""Which reader or writer a file needs, by the ending of its name."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from privasso.tables._arrays import NpzTable
 from privasso.tables._frames import ArrowTable, CsvTable, ParquetTable
@@ -19,6 +21,8 @@ READERS: dict[str, Callable[[Path], Table]] = {
     ".ipc": ArrowTable,
     ".npz": NpzTable,
 }
+
+ENDINGS = (".csv", ".parquet")
 
 
 def open_table(path: str | os.PathLike[str]) -> Table:
@@ -44,3 +48,28 @@ def open_table(path: str | os.PathLike[str]) -> Table:
         raise ValueError(f"{path} is a folder, not a data file")
     path.stat()  # a file that is not there is an OSError with its name
     return reader(path)
+
+
+def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
+    r"""Return the columns as CSV or Parquet, by the ending of the name.
+
+    Examples
+    --------
+    >>> table_bytes({"a": [1.5, 2.0]}, Path("table.csv"))
+    b'a\n1.5\n2.0\n'
+    """
+    import polars as pl
+
+    check_ending(path)
+    frame, buffer = pl.DataFrame(dict(columns)), io.BytesIO()
+    if path.suffix.lower() == ".csv":
+        frame.write_csv(buffer)
+    else:
+        frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a name that does not say which kind of table to write."""
+    if path.suffix.lower() not in ENDINGS:
+        raise ValueError(f"{path} must end in .csv or .parquet, which says how to write it")
