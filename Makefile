@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Each test worker keeps to one thread: BLAS threads of several workers would wait for one another.
 test test-slow: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format bench docs clean
+.PHONY: demo test test-slow lint format hooks bench docs clean
 .DEFAULT_GOAL := test
 
 demo: .venv/.installed
@@ -17,8 +17,9 @@ demo: .venv/.installed
 	$(BIN)/privasso reproduce --quick --out demo/paper
 	@echo "Look at demo/paper/index.html (the paper, reproduced) and demo/diabetes-report.html (a fit)."
 
+# After it, `.venv/bin/coverage report -m --skip-covered` lists the lines that no test reached.
 test: lint
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=
 
 test-slow: .venv/.test
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow
@@ -32,6 +33,10 @@ format: .venv/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Runs the checks of .pre-commit-config.yaml before each commit of this clone.
+hooks: .venv/.hooks
+	$(BIN)/pre-commit install
+
 bench: .venv/.bench
 	$(BIN)/python -m bench
 
@@ -39,7 +44,7 @@ docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf .venv build dist docs/_build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/_build .pytest_cache .ruff_cache .hypothesis .coverage
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Dependency groups need pip 25.1; the one that comes with Python may be older.
@@ -52,6 +57,6 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-.venv/.test .venv/.bench .venv/.docs: .venv/.%: .venv/.installed pyproject.toml
+.venv/.test .venv/.bench .venv/.docs .venv/.hooks: .venv/.%: .venv/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --group $*
 	touch $@

@@ -1,8 +1,21 @@
 """Settings shared by all tests."""
 
+import os
+
+import pytest
 from hypothesis import settings
 
 # The same examples on every run, so that a failure is a change in the code and never luck; no
 # deadline, because the first call into a compiled kernel takes seconds.
 settings.register_profile("privasso", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("privasso")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Let a skip be a failure in continuous integration, where every tool is expected."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI"):
+        reason = call.excinfo.value if call.excinfo is not None else "no reason"
+        report.outcome, report.longrepr = "failed", f"CI skips no test, but this one: {reason}"
+    return report

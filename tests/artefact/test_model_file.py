@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -54,7 +55,6 @@ def test_it_holds_nothing_but_the_published(path, fitted):
 
 
 def test_names(tmp_path):
-    pl = pytest.importorskip("polars")
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(rng.standard_normal((80, 3)), schema=["age", "dose", "größe"])
     est = pv.PrivateLasso(1e-3, pv.OnAverage(0.01)).fit(frame.to_numpy(), frame["age"].to_numpy())

@@ -1,10 +1,12 @@
 """What the mechanism releases: its mean, its noise, its sensitivity, by brute force."""
 
 import dataclasses
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from scipy import stats
 
@@ -180,9 +182,28 @@ def test_on_average_has_the_stated_level_and_does_not_clip():
     np.testing.assert_allclose(nothing.b, F.T @ y, rtol=1e-12)
 
 
-def test_a_release_holds_no_labels():
-    names = {f.name for f in dataclasses.fields(Release)}
-    assert names == {"b", "covariance", "n_rows", "centre", "label_sum", "sigma_sum", "mu"}
+@both_intercepts
+def test_a_release_holds_no_labels(fit_intercept):
+    F, y = covariates(), np.random.default_rng(1).uniform(0.0, 2.0, 40)
+    release = release_labels(F, y, PRIVACY, DESIGNS[1], fit_intercept=fit_intercept, rng=5)
+    assert set(vars(release)) == {f.name for f in dataclasses.fields(Release)}
+    stored = pickle.dumps(release)
+    assert release.covariance.diagonal[0].tobytes() in stored  # numbers of the release are found in this way
+    for label in np.concatenate([y, y - release.centre]):
+        assert label.tobytes() not in stored
+    assert all(np.size(value) < 40 for value in vars(release).values())
+    assert release.b.base is None
+
+    # Other labels with the same products and the same sum give the same release.
+    hidden = scipy.linalg.null_space(np.column_stack([F, np.ones(40)]).T)[:, 0]
+    other = release_labels(
+        F, y + 0.5 * hidden, PRIVACY, DESIGNS[1], fit_intercept=fit_intercept, rng=5
+    )
+    assert np.max(np.abs(hidden)) > 0.1
+    assert distance(release, other) < 1e-12
+    np.testing.assert_array_equal(other.sigma, release.sigma)
+    for name in ("n_rows", "centre", "sigma_sum", "mu"):
+        assert getattr(other, name) == getattr(release, name)
 
 
 def test_blocks_cover_all_rows(monkeypatch):

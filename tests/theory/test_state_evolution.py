@@ -79,11 +79,13 @@ LAWS = [U(), U(0.01, 1.0), L(0.0, 0.5), L(0.0, 1.0), L(1.0, 0.1)]
 DESIGNS = [pv.PowerLaw(0.1, gamma) for gamma in (0.0, 0.5, 1.0, 2.0, 3.0)]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"gamma={d.gamma}")
+# A law that reaches down to zero has a heavy lower tail under the flattest designs; other tests
+# are about that.
+SETTLED = [(law, d) for law in LAWS for d in DESIGNS if law != U() or d.gamma > 0.5]
+
+
+@pytest.mark.parametrize(("law", "design"), SETTLED, ids=repr)
 def test_average_over_scales_has_settled(law, design):
-    if isinstance(law, U) and law.low == 0.0 and design.gamma <= 0.5:
-        pytest.skip("heavy lower tail; see the tests of it")
     model = pv.Model(scales=law)
     fp = pv.state_evolution(model, 0.3, design)
     # The same law as very many columns: the law's own rule with forty times the nodes.

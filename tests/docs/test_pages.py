@@ -1,0 +1,159 @@
+"""What README and the documentation show runs, and prints what they say it prints.
+
+Each page is one test: its blocks run from top to bottom in one namespace and one folder. (The
+known tools make a test of each block, and parallel workers would then share out a page.)
+"""
+
+import ast
+import io
+import re
+import shlex
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from markdown_it import MarkdownIt
+from sklearn.datasets import load_diabetes
+
+import privasso as pv
+from privasso.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+# These take minutes and have tests of their own: here only their options are parsed.
+LONG = {"demo", "reproduce"}
+NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+
+
+@pytest.fixture
+def given(tmp_path, monkeypatch) -> dict[str, object]:
+    """What the pages take for granted: covariates X, labels y, and data files in the folder."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4)) * [0.1, 1.0, 10.0, 100.0]
+    signal = X @ [5.0, 0.0, 0.0, 0.005]
+    y = 5.0 + signal + 0.5 * rng.standard_normal(500)
+    frame = pl.DataFrame(X, schema=["dose", "height", "age", "weight"])
+    frame.write_csv("others.csv")
+    frame.with_columns(pressure=120.0 + 20.0 * signal).write_csv("patients.csv")
+    frame.with_columns(y=y).write_csv("data.csv")
+    diabetes = load_diabetes(scaled=False)
+    public = pl.DataFrame(diabetes.data, schema=list(diabetes.feature_names))  # pyright: ignore[reportAttributeAccessIssue]
+    public.write_csv("public.csv")
+    public.with_columns(progression=diabetes.target).write_csv("diabetes.csv")  # pyright: ignore[reportAttributeAccessIssue]
+    return {"X": X, "y": y}
+
+
+def blocks(page: Path):
+    """Yield (language, text, number of the first line) of each code block."""
+    for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
+        if token.type == "fence" and token.map is not None:
+            yield token.info.strip(), token.content, token.map[0] + 1
+
+
+@every_page
+def test_the_code_of_a_page_runs(page, given, capsys):
+    for language, text, line in blocks(page):
+        if language == "python":
+            run_python("\n" * line + text, page, given)
+        elif language in {"sh", "console"}:
+            for command, shown in commands(text, prompt=language == "console"):
+                run_command(command, shown, capsys)
+        else:  # directives of the documentation builder, or a language this test should learn
+            assert language.startswith("{"), f"{page.name}:{line}: a block of {language!r}"
+
+
+def run_python(text: str, page: Path, names: dict[str, object]) -> None:
+    """Run a block; an expression whose comment starts with numbers has that value."""
+    lines = text.splitlines()
+    for statement in ast.parse(text).body:
+        if not isinstance(statement, ast.Expr):
+            exec(compile(ast.Module([statement], []), str(page), "exec"), names)
+            continue
+        value = eval(compile(ast.Expression(statement.value), str(page), "eval"), names)
+        comment = lines[(statement.end_lineno or 0) - 1].partition("  # ")[2]
+        stated = NUMBER.findall(comment)
+        if stated and value is not None:
+            # The type that NumPy shows around a number has digits, too: np.float64(0.5).
+            found = NUMBER.findall(re.sub(r"np\.\w+\(", "(", repr(value)))
+            assert len(stated) >= len(found) > 0, (comment, value)
+            for said, number in zip(stated, found, strict=False):
+                assert agree(said, number), f"{comment!r} is not {value!r}"
+
+
+def agree(said: str, number: str) -> bool:
+    """Whether a number is the one that was said, to the digits that were said.
+
+    >>> agree("−0.006", "-0.0057"), agree("0.251", "0.2516"), agree("2e-6", "1.8e-6")
+    (True, False, True)
+    """
+    mantissa, _, exponent = said.replace("−", "-").partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    unit = 10.0 ** (int(exponent or 0) - decimals)
+    return abs(float(mantissa + "e" + (exponent or "0")) - float(number)) <= 0.5001 * unit
+
+
+def commands(text: str, *, prompt: bool):
+    """Yield (words, output shown or None) of each command of a shell block."""
+    lines = text.replace("\\\n", " ").splitlines()
+    if not prompt:
+        for line in lines:
+            if words := shlex.split(line, comments=True):
+                yield words, None
+        return
+    for part in re.split(r"^\$ ", "\n".join(lines), flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        yield shlex.split(line), output
+
+
+def run_command(words: list[str], shown: str | None, capsys) -> None:
+    if words[0] == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+        assert set(words[1:]) <= set(targets)
+        return
+    assert words[0] == "privasso"
+    parsed_only = words[1] in LONG
+    capsys.readouterr()
+    code = main(words[1:] + ["--help"] * parsed_only)
+    printed = capsys.readouterr()
+    assert code == 0, f"{shlex.join(words)}\n{printed.err}"
+    if shown is not None and not parsed_only:
+        # A dry run draws no noise: what it prints is always the same.
+        numbers = "--dry-run" in words
+        pattern = re.escape(plain(shown, numbers)).replace("…", ".*")
+        assert re.fullmatch(pattern, plain(printed.out, numbers)), printed.out
+
+
+def plain(output: str, numbers: bool) -> str:
+    """Output without its layout and, if they depend on the noise, its numbers."""
+    return " ".join((output if numbers else NUMBER.sub("#", output)).split())
+
+
+@pytest.fixture(scope="module")
+def known_options() -> set[str]:
+    """Every option of every command, from the help."""
+    with pytest.MonkeyPatch.context() as patch, io.StringIO() as out, redirect_stdout(out):
+        patch.setenv("COLUMNS", "200")  # a narrow terminal cuts long names
+        main(["--help"])
+        names = re.findall(r"^│ (\w+) ", out.getvalue(), flags=re.MULTILINE)
+        assert {"fit", "predict", "theory"} <= set(names)
+        for name in names:
+            assert main([name, "--help"]) == 0
+        return set(OPTION.findall(out.getvalue()))
+
+
+@every_page
+def test_options_and_names_in_the_text_exist(page, known_options):
+    tokens = MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
+    inline = [child for token in tokens for child in token.children or []]
+    code = [child.content for child in inline if child.type == "code_inline"]
+    for name in re.findall(r"\bpv\.(\w+)", " ".join(code)):
+        assert hasattr(pv, name), f"{page.name} speaks of pv.{name}"
+    ours = " ".join(words for words in code if words.startswith(("--", "privasso ")))
+    assert set(OPTION.findall(ours)) <= known_options
