@@ -43,7 +43,12 @@ from privasso.theory import (
 
 if TYPE_CHECKING:
     from privasso.artefact import ArtefactError, ReleasedModel, load, save
-    from privasso.design import InfeasibleError, OptimalDesign, optimal_design, sensitivity
+    from privasso.design import (
+        InfeasibleError,
+        OptimalDesign,
+        misspecification_table,
+        optimal_design,
+    )
     from privasso.estimator import CoefficientPath, PrivateLasso
 
 __version__ = "0.1.0"
@@ -58,8 +63,8 @@ _ON_DEMAND = {
     "PrivateLasso": "privasso.estimator",
     "ReleasedModel": "privasso.artefact",
     "load": "privasso.artefact",
+    "misspecification_table": "privasso.design",
     "optimal_design": "privasso.design",
-    "sensitivity": "privasso.design",
     "save": "privasso.artefact",
 }
 
@@ -104,12 +109,12 @@ __all__ = [
     "gaussian_epsilon",
     "load",
     "log_density",
+    "misspecification_table",
     "optimal_design",
     "phase_diagram",
     "privacy_loss",
     "release_labels",
     "save",
-    "sensitivity",
     "sensitivity_for",
     "solve",
     "solve_many",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import Columns
+from privasso.design._columns import SearchColumns
 from privasso.noise import NoiseDesign, PowerLaw, Tabulated
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +39,7 @@ class Family:
         return 1 + self.mix.shape[1]
 
     def basis(self, log_v: FloatArray) -> FloatArray:
-        """B, one column a parameter."""
+        """B, one column per parameter."""
         x = (log_v - self.centre)[:, None]
         if self.size == 1:
             return x
@@ -54,7 +54,7 @@ class Family:
         below, knot = self.basis(self.knots[0] - np.array([1.0, 0.0]))
         return knot - below
 
-    def design(self, sigma: float, theta: FloatArray) -> NoiseDesign:
+    def noise(self, sigma: float, theta: FloatArray) -> NoiseDesign:
         """Return the noise design with these parameters."""
         if self.size == 1:
             return PowerLaw(sigma, float(theta[0]))
@@ -67,7 +67,7 @@ class Family:
         return Family(centre, np.zeros(0), np.zeros((0, 0)), np.zeros((2, 0)))
 
 
-def family_for(name: str, columns: Columns) -> Family:
+def family_for(name: str, columns: SearchColumns) -> Family:
     """Return the family of that name, its knots where the columns are."""
     x, w = columns.log_seen, columns.w
     centre = float(w @ x)

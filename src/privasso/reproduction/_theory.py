@@ -67,7 +67,7 @@ def grid(
 
     return pl.concat(
         _named(
-            pv.phase_diagram(model(law), LOOKS[design].design, lams, sigmas, n_features=n_features),
+            pv.phase_diagram(model(law), lams, LOOKS[design].design, sigmas, n_features=n_features),
             law,
             design,
             n_features,

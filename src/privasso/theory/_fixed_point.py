@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.theory._nodes import Nodes
-from privasso.theory._onavekl import KINDS, joint
+from privasso.theory._onavekl import joint
 from privasso.theory._recursion import iterate
 
 _ROWS = 1000
 _SETTLED = 1e-10
 _CEILING = 1e12
+_KINDS = ("joint", "paper")
 
 
 class FixedPointStatus(Enum):
@@ -132,8 +133,8 @@ class FixedPoint:
         >>> round(fp.onavekl(), 4), round(fp.onavekl(kind="paper"), 4)
         (0.3478, 0.2164)
         """
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
         if kind == "paper":
             return self._component_wise
         if self.status is FixedPointStatus.INFINITE_ERROR:

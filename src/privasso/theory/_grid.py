@@ -6,8 +6,9 @@ import math
 
 from numba import njit
 
-from privasso.theory._information import component_wise
-from privasso.theory._root import fixed_point, runaway
+from privasso.theory._edge import runaway
+from privasso.theory._onavekl import component_wise
+from privasso.theory._root import fixed_point
 
 STABLE, UNSTABLE, INFINITE = 0, 1, 2
 #: Rows of the array of results.
@@ -40,7 +41,7 @@ def solve_level(
             e, u = 0.0, 0.0
             if k > first:
                 e, u = values[SCALED_ERROR, k - 1], values[SCALED_RESPONSE, k - 1]
-        e, u, rho_hat = fixed_point(lam, sigma2, e, u, alpha, rho, xi2, v, w, profile)
+        e, u, rho_hat = fixed_point(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)
         out[STATUS] = STABLE
         out[ERROR] = e / (u * u)
         out[VARIANCE] = rho_hat / (alpha * u)  # 1/u − 1 would lose the digits of a small ρ̂

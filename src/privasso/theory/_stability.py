@@ -15,7 +15,7 @@ from privasso.theory._state_evolution import check
 
 
 def critical_lambda_ratio(
-    model: Model, design: NoiseDesign, *, n_features: SupportsIndex | None = None
+    model: Model, noise: NoiseDesign, *, n_features: SupportsIndex | None = None
 ) -> float:
     """λ_crit/σ_η: below this ratio the private LASSO has no minimiser.
 
@@ -31,7 +31,7 @@ def critical_lambda_ratio(
     ----------
     model : Model
         Only its alpha and scales matter.
-    design : NoiseDesign
+    noise : NoiseDesign
         Only its shape matters, not its level.
     n_features : int, optional
         Use the N quantiles of the law as scales, instead of the limit of many columns.
@@ -51,21 +51,21 @@ def critical_lambda_ratio(
     >>> round(pv.critical_lambda_ratio(model, pv.Gram(1.0)), 4)
     0.5996
     """
-    check(model, design)
-    design = design.with_sigma(1.0)
+    check(model, noise)
+    noise = noise.with_sigma(1.0)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    nodes = columns(model.scales, design, count)
+    nodes = columns(model.scales, noise, count)
     if nodes is not None:
         return nodes.critical_ratio(model.alpha)
-    tail = lower_tail(model.scales, design)
+    tail = lower_tail(model.scales, noise)
     if model.alpha >= 1.0:
         return 0.0
     if tail is Tail.INFINITE:
         return math.inf
-    ratio = quadrature(model.scales, design, 0, tail).critical_ratio(model.alpha)
+    ratio = quadrature(model.scales, noise, 0, tail).critical_ratio(model.alpha)
     for level in range(1, REFINEMENTS + 1):
         before = ratio
-        ratio = quadrature(model.scales, design, level, tail).critical_ratio(model.alpha)
+        ratio = quadrature(model.scales, noise, level, tail).critical_ratio(model.alpha)
         if abs(ratio - before) <= TOLERANCE * ratio:
             return ratio
     warnings.warn(
@@ -80,7 +80,7 @@ def critical_lambda_ratio(
 def critical_noise(
     model: Model,
     lam: float,
-    design: NoiseDesign,
+    noise: NoiseDesign,
     *,
     n_features: SupportsIndex | None = None,
 ) -> float:
@@ -102,5 +102,5 @@ def critical_noise(
     'UNSTABLE'
     """
     lam = positive_float("lam", lam)
-    ratio = critical_lambda_ratio(model, design, n_features=n_features)
+    ratio = critical_lambda_ratio(model, noise, n_features=n_features)
     return lam / ratio if ratio > 0.0 else math.inf

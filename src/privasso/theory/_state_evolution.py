@@ -11,7 +11,7 @@ from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
-from privasso.theory._points import Points, solve_grid
+from privasso.theory._points import GridPoints, solve_grid
 
 STATUS = {
     STABLE: FixedPointStatus.STABLE,
@@ -75,10 +75,12 @@ def state_evolution(
     lam = positive_float("lam", lam)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     points = solve_grid(model, np.array([lam]), np.array([noise.sigma]), noise, count)
-    return fixed_point(points, 0, model, lam, noise)
+    return point_at(points, 0, model, lam, noise)
 
 
-def fixed_point(points: Points, k: int, model: Model, lam: float, noise: NoiseDesign) -> FixedPoint:
+def point_at(
+    points: GridPoints, k: int, model: Model, lam: float, noise: NoiseDesign
+) -> FixedPoint:
     """Point k of a grid."""
     return FixedPoint(
         status=STATUS[int(points.status[k])],

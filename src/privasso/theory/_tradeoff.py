@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def tradeoff(
     model: Model,
     lam: float,
-    design: NoiseDesign,
+    noise: NoiseDesign,
     sigmas: ArrayLike,
     *,
     n_features: SupportsIndex | None = None,
@@ -37,7 +37,7 @@ def tradeoff(
     model : Model
     lam : float
         Regularisation λ > 0.
-    design : NoiseDesign
+    noise : NoiseDesign
         Only its shape matters; the levels are `sigmas`.
     sigmas : array_like, shape (K,)
         Noise levels, zero or more.
@@ -47,7 +47,7 @@ def tradeoff(
     Returns
     -------
     polars.DataFrame
-        One row a level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
+        One row per level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
         onavekl, onavekl_paper``. Numbers that do not exist are null, infinite ones inf.
 
     Examples
@@ -59,13 +59,13 @@ def tradeoff(
 (0.2, 'stable', 0.7439, 3.371), (0.4, 'unstable', inf, None)]
     """
     lam = positive_float("lam", lam)
-    return _table(model, np.array([lam]), design, sigmas, n_features)
+    return _table(model, np.array([lam]), noise, sigmas, n_features)
 
 
 def phase_diagram(
     model: Model,
-    design: NoiseDesign,
     lams: ArrayLike,
+    noise: NoiseDesign,
     sigmas: ArrayLike,
     *,
     n_features: SupportsIndex | None = None,
@@ -77,34 +77,34 @@ def phase_diagram(
     Examples
     --------
     >>> import privasso as pv
-    >>> table = pv.phase_diagram(pv.Model(), pv.Gram(1.0), [0.1, 0.2], [0.1, 0.2])
+    >>> table = pv.phase_diagram(pv.Model(), [0.1, 0.2], pv.Gram(1.0), [0.1, 0.2])
     >>> table.select("lam", "sigma", "status").rows()
     [(0.1, 0.1, 'stable'), (0.1, 0.2, 'unstable'), (0.2, 0.1, 'stable'), (0.2, 0.2, 'stable')]
     """
     lams = real_array("lams", lams, ndim=1)
     if np.min(lams) <= 0.0:
         raise ValueError("lams must be positive")
-    return _table(model, lams, design, sigmas, n_features)
+    return _table(model, lams, noise, sigmas, n_features)
 
 
 def _table(
     model: Model,
     lams: NDArray[np.float64],
-    design: NoiseDesign,
+    noise: NoiseDesign,
     sigmas: ArrayLike,
     n_features: SupportsIndex | None,
 ) -> pl.DataFrame:
     import polars as pl  # only tables need it, and it takes a while to import
 
-    check(model, design)
+    check(model, noise)
     levels = real_array("sigmas", sigmas, ndim=1)
     for level in levels:
-        design.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
+        noise.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     lam, sigma = (grid.ravel() for grid in np.meshgrid(lams, levels, indexing="ij"))
     # Along a row of equal λ from little noise to much, each point is a good start for the next.
     order = np.lexsort((sigma, lam))
-    points = solve_grid(model, lam[order], sigma[order], design, count)
+    points = solve_grid(model, lam[order], sigma[order], noise, count)
     back = np.argsort(order)
     status = points.status[back]
     E, V, rho_hat, paper = (

@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 _LARGEST_TAIL = 0.2
 
 
-def largest_row(
+def largest_row_norm(
     ratios: FloatArray, w: FloatArray, n_features: int | None, alpha: float
 ) -> tuple[float, FloatArray]:
     """max_μ Σ_i f_μi²/σ_i² and its derivatives in log(v/σ²).
@@ -47,7 +47,7 @@ def largest_row(
 
     >>> import numpy as np
     >>> from scipy.stats import chi2
-    >>> found, _ = largest_row(np.ones(1), np.ones(1), 1000, 0.5)
+    >>> found, _ = largest_row_norm(np.ones(1), np.ones(1), 1000, 0.5)
     >>> round(found, 4), round(float(chi2.ppf(0.5 ** (1 / 500), 1000)) / 1000, 4)
     (1.1391, 1.1391)
     """

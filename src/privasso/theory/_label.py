@@ -8,12 +8,11 @@ from typing import SupportsIndex
 import numpy as np
 
 from privasso._validation import integer
-from privasso.design._rows import largest_row
 from privasso.model import Model
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical
-from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, quadrature
-from privasso.theory._nodes import _tail_exponent as tail_exponent
+from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, quadrature, tail_exponent
+from privasso.theory._rows import largest_row_norm
 from privasso.theory._state_evolution import check
 
 
@@ -36,7 +35,7 @@ def label_sensitivity(
     Examples
     --------
     >>> import privasso as pv
-    >>> from privasso.design import label_sensitivity
+    >>> from privasso.theory import label_sensitivity
     >>> round(label_sensitivity(pv.Model(), pv.PowerLaw(1.0, 0.5)), 6)  # E[√v] = 1/2
     0.5
     >>> round(label_sensitivity(pv.Model(), pv.PowerLaw(1.0, 0.5), n_features=1000), 4)
@@ -69,5 +68,5 @@ def label_sensitivity(
     counted = nodes.w * ratios > 0.0 if count is not None else nodes.profile > 0.0
     if not np.isfinite(ratios[counted]).all():
         return math.inf
-    squared, _ = largest_row(ratios[counted], nodes.w[counted], count, model.alpha)
+    squared, _ = largest_row_norm(ratios[counted], nodes.w[counted], count, model.alpha)
     return math.sqrt(squared) / noise.sigma
