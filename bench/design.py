@@ -57,7 +57,7 @@ def run() -> pl.DataFrame:
                     "family": family,
                     "points": round(times["design"] / point),
                     "with comparison": round(times["compared"] / point),
-                    "a point (ms)": 1e3 * point,
+                    "one point (ms)": 1e3 * point,
                     "limit": 300 if family == "power" else 5000,
                 }
             )

@@ -1,7 +1,7 @@
 """The optimum against brute force with public predictions, and its price against differences."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -139,6 +139,35 @@ def test_label_budget_by_brute_force(n_features):
             for s in (-1, 1)
         ]
         assert best.multiplier == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-2)
+
+
+def test_anything_with_the_numbers_of_a_budget_is_one():
+    @dataclass
+    class Budget:
+        epsilon: float
+        mu: float
+        width: float
+
+    own = pv.LabelDP(3.0, 1e-5, (-1.0, 1.0))
+    model = pv.Model(alpha=10.0, scales=V2)
+    best = pv.optimal_design(model, label_dp=own)
+    same = pv.optimal_design(model, label_dp=Budget(3.0, own.mu, 2.0))
+    assert (same.lam, same.noise, same.multiplier) == (best.lam, best.noise, best.multiplier)
+
+
+def test_both_kinds_of_leakage():
+    best = pv.optimal_design(MODEL, max_onavekl=1.0)
+    fp = pv.state_evolution(MODEL, best.lam, best.noise)
+    gram = best.comparison["gram"]
+    there = pv.state_evolution(MODEL, gram.lam, pv.Gram(gram.sigma))
+    for kind in ("joint", "paper"):
+        assert best.onavekl(kind) == fp.onavekl(kind)
+        assert gram.onavekl(kind) == there.onavekl(kind)
+    without = pv.optimal_design(pv.Model(scales=V1), max_onavekl=1.0).comparison["isotropic"]
+    assert (without.best, without.E, without.ratio) == (None, math.inf, math.inf)
+    assert without.onavekl() == math.inf
+    assert math.isnan(without.lam)
+    assert math.isnan(without.sigma)
 
 
 def test_one_scale_has_no_shape_to_choose():

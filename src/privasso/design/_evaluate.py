@@ -15,9 +15,9 @@ from privasso.theory import largest_row_norm, point_gradients
 
 FloatArray = NDArray[np.float64]
 
-#: Stands for the logarithm of what is infinite or does not exist.
+#: Takes the place of the logarithm of a number that is infinite or does not exist.
 FAR = 60.0
-#: Logarithm of a leakage that is zero for every purpose.
+#: Takes the place of the logarithm of a leakage that is zero or nearly so.
 FLOOR = -60.0
 
 
@@ -40,7 +40,7 @@ class Evaluator:
     ) -> None:
         self.model, self.columns, self.n_features = model, columns, n_features
         self.low_exponent = family.low_exponent
-        # With columns of any small size, noise that does not vanish with v has an infinite error.
+        # With arbitrarily small columns the error is infinite unless the noise vanishes with v.
         self.must_vanish = n_features is None and not model.scales.inverse_mean_is_finite
         self._basis = family.basis(columns.log_seen)
         self._at: bytes = b""

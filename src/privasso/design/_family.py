@@ -13,7 +13,7 @@ from privasso.noise import NoiseDesign, PowerLaw, Tabulated
 FloatArray = NDArray[np.float64]
 
 FAMILIES = ("power", "free")
-#: Parts of the columns below each knot of the free family.
+#: Fraction of the columns below each knot of the free family.
 _KNOTS = (0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997)
 
 
@@ -29,9 +29,9 @@ class Family:
     centre: float
     knots: FloatArray
     mix: FloatArray
-    """Combinations of the curved members of the spline basis..."""
+    """Combinations of the curved members of the spline basis."""
     line: FloatArray
-    """...and the straight lines in log v − centre to take off them, as columns (offset, slope)."""
+    """Straight lines in log v − centre to subtract from them, as columns (offset, slope)."""
 
     @property
     def size(self) -> int:
@@ -68,7 +68,7 @@ class Family:
 
 
 def family_for(name: str, columns: SearchColumns) -> Family:
-    """Return the family of that name, its knots where the columns are."""
+    """Return the family of that name, with knots at quantiles of the columns."""
     x, w = columns.log_seen, columns.w
     centre = float(w @ x)
     if name == "power":

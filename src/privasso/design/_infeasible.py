@@ -1,4 +1,4 @@
-"""What to say when a target cannot be met: the nearest that can."""
+"""The error for a target that cannot be met; it names the nearest one that can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 
 def explain(request: DesignRequest, program: NonlinearProgram) -> InfeasibleError:
-    """Return the error for a request without an answer."""
+    """Return the error for a request that no design meets."""
     kind, target = request.constraint.kind, request.constraint.target
     where = "" if request.lam is None else f" at lam = {request.lam:g}"
     if kind == "max_onavekl":
@@ -31,17 +31,19 @@ def explain(request: DesignRequest, program: NonlinearProgram) -> InfeasibleErro
             "ask for that, or leave lam free"
         )
     if kind == "max_error":
-        value, at = min(_least_silent(request, program), _least(request, program, ERROR))
+        value, at = min(_least_without_noise(request, program), _least(request, program, ERROR))
         return InfeasibleError(
             f"an error of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
             "ask for more than that"
         )
     if request.lam is None:
-        return InfeasibleError("no design was found that meets this label budget; pass n_features")
+        return InfeasibleError(
+            "no design was found that meets this label budget; passing n_features may help"
+        )
     needed = _least_lambda(request, program)
     return InfeasibleError(
-        f"at lam = {request.lam:g} the noise that this budget needs leaves no estimator, whatever "
-        f"its power of v; lam must be above {needed:.4g}, or be left free, or the budget larger"
+        f"at lam = {request.lam:g} no estimator exists with the noise that this budget needs, for "
+        f"any power of v; lam must be above {needed:.4g}, or be left free, or the budget be larger"
     )
 
 
@@ -58,8 +60,8 @@ def _least(request: DesignRequest, program: NonlinearProgram, what: str) -> tupl
     )
 
 
-def _least_silent(request: DesignRequest, program: NonlinearProgram) -> tuple[float, str]:
-    """The least error with next to no noise, where it mostly is."""
+def _least_without_noise(request: DesignRequest, program: NonlinearProgram) -> tuple[float, str]:
+    """The least error with almost no noise, which is mostly the least of all."""
     free = program.free & np.array([True, False, False])
     bare = replace(program, objective=ERROR, constraint=None, free=free)
     x = request.blank(1)

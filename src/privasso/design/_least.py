@@ -1,4 +1,4 @@
-"""The exponent that makes the most of a given level of noise."""
+"""The exponent of least leakage at a given level of noise."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def least_leakage_exponent(
 ) -> float:
     """γ for which noise σ_η² ∝ v^γ of mean variance σ² has the least OnAveKL at this λ.
 
-    With λ and σ both given there is nothing left to trade: the shape is chosen so that the noise
-    protects most. (The error that goes with it may be larger than that of another shape; to
-    limit it, use `optimal_design` with ``max_error`` and ``lam``.)
+    Another shape may have a smaller error. To limit the error as well, use `optimal_design` with
+    ``max_error`` and ``lam``.
 
     Raises
     ------

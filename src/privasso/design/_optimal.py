@@ -1,4 +1,4 @@
-"""The best design for a given amount of privacy, or the most privacy for a given error."""
+"""The noise of least error for a given privacy, or of most privacy for a given error."""
 
 from __future__ import annotations
 
@@ -65,23 +65,24 @@ def optimal_design(
     Parameters
     ----------
     model : Model
-        The data to expect.
+        What the data are expected to be.
     lam : float, optional
-        A λ to keep to; chosen as well if not given.
+        Use this λ; it is chosen too if not given.
     gamma : float, optional
-        An exponent to keep to: then only λ and the level are chosen.
+        Use this exponent, so that only λ and the level are chosen.
     max_onavekl, max_error : float, optional
         Targets.
-    label_dp : LabelDP, optional
-        A privacy budget for labels.
+    label_dp : LabelBudget, optional
+        A privacy budget for labels: a `LabelDP`.
     family : {"power", "free"}
         ``"power"``: σ_η² ∝ v^γ. ``"free"``: σ_η²(v) is any smooth function, a natural cubic spline
         of log σ_η² in log v with up to nine knots; the design is then a `Tabulated`.
     n_features : int, optional
         Design for N columns, the quantiles of the law, instead of for the limit of many. It
-        matters where small columns decide, and for the most exposed row under `label_dp`.
+        matters where small columns carry most of the error, and for the largest row under
+        `label_dp`.
     scale_error : float
-        τ: the noise is shaped after scales that are off, v̂ = v e^(τZ), while the data have v (see
+        τ: the noise is shaped after wrong scales, v̂ = v e^(τZ), while the data have v (see
         `mismatched_state_evolution`). Not with `label_dp`, where the right scales are public.
     models : sequence of Model, optional
         In place of `model`: one (λ, noise) for all of them. The constraint holds in every

@@ -1,4 +1,4 @@
-"""One search as numbers: what to minimise, under which constraint, over which parameters."""
+"""The optimisation behind a design: objective, constraint, free parameters, bounds and starts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 ERROR, LEAKAGE, SENSITIVITY = "error", "leakage", "sensitivity"
-#: Weight of the curved part of a profile in the objective: it only settles directions that do not
-#: matter, such as the noise on columns that are never active.
+#: Weight of a penalty on the curved part of a profile. It decides only what hardly matters
+#: otherwise, such as the noise on columns that are never active.
 _RIDGE = 1e-4
-#: Where to look for λ first, below the largest (in the logarithm).
+#: Values of log λ, relative to the largest, from which the search may start.
 _GRID = np.linspace(-0.5, -5.5, 9)
 #: The largest λ considered leaves every coefficient at zero, by so many deviations.
 _DEVIATIONS = 5.0
 #: Variance of the noisiest columns against the mean variance, roughly.
 _HEADROOM = 4.0
-#: Where the noise must vanish with v, the least power of v by which it does.
+#: Least exponent of v where the noise must vanish with v.
 LEAST_EXPONENT = 0.05
 
 
@@ -32,8 +32,8 @@ LEAST_EXPONENT = 0.05
 class NonlinearProgram:
     """Minimise one logarithm while another stays below `limit`, in every model at once.
 
-    With several models the largest excess over `references` counts: the best that each model
-    could have by itself, so that the difference is the logarithm of a relative regret.
+    With several models the largest difference to `references` counts. These are the best values
+    that each model could have by itself, so the difference is the logarithm of a relative regret.
     """
 
     evaluators: tuple[Evaluator, ...]
@@ -45,11 +45,11 @@ class NonlinearProgram:
 
     @property
     def leak(self) -> bool:
-        """Whether the leakage is needed at all; it is most of the work."""
+        """Whether the leakage is needed; it takes most of the time."""
         return LEAKAGE in (self.objective, self.constraint)
 
     def objectives(self, x: FloatArray) -> list[LogValue]:
-        """Values to be minimised, one a model."""
+        """Values to be minimised, one per model."""
         values = [self._value(self.objective, one, x) for one in self.evaluators]
         if x.size == 3 and len(values) == 1:
             return values
@@ -61,7 +61,7 @@ class NonlinearProgram:
         ]
 
     def excesses(self, x: FloatArray) -> list[LogValue]:
-        """By how much the constraint is missed in each model; none is above zero when it holds."""
+        """Excess over the limit in each model; zero or less where the constraint holds."""
         if self.constraint is None:
             return []
         values = [self._value(self.constraint, one, x) for one in self.evaluators]
@@ -116,7 +116,7 @@ def null_error(evaluator: Evaluator) -> float:
 
 
 def bounds(program: NonlinearProgram, x: FloatArray) -> list[tuple[float, float]]:
-    """Where the search may go from x: far beyond anything useful, short of overflow."""
+    """Bounds of the search from x: far beyond anything useful, but short of overflow."""
     top = largest_log_lambda(program, x)
     size = program.free.size
     limits = [(top - 14.0, top + 2.0), (2.0 * top - 60.0, 2.0 * top + 12.0), (-6.0, 12.0)]
@@ -142,12 +142,13 @@ def starts(
                 point[1] = level
                 excess, value = merit = program.merit(point)
                 if program.constraint == LEAKAGE:
-                    # A factor in κ never costs as large a factor in E: close is better than met.
+                    # Lowering the leakage by a factor raises E by a smaller factor, so a start may
+                    # exceed the limit a little.
                     merit = (0.0, excess + value)
                 if merit < least:
                     best, least = point, merit
                 if value >= FAR:
-                    break  # the noise is too strong for this λ, and only grows from here on
+                    break  # the noise is too strong for this λ, and the next levels are higher
         if best is not None:
             yield best
 

@@ -1,4 +1,4 @@
-"""The answer of a search, and the common designs beside it."""
+"""The result of a search, with common designs for comparison."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OptimalDesign:
     lam : float
         Regularisation λ.
     noise : NoiseDesign
-        The design with its level; any function that takes one takes this.
+        The noise with its level, for any function that takes a noise design.
     points : tuple of FixedPoint
         The prediction in each model.
     constraint : Constraint

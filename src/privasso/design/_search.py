@@ -13,7 +13,7 @@ from privasso.design._program import LEAST_EXPONENT, SENSITIVITY, NonlinearProgr
 
 FloatArray = NDArray[np.float64]
 
-#: Exponents to start from, the likeliest first; one start is enough unless it fails.
+#: Exponents to start from, the likeliest first; the next is tried only if the search fails.
 _EXPONENTS = (1.0, 0.5, 1.5, 0.25, 2.0)
 _EXPONENTS_LABELS = (0.6, 1.0, 0.3, 1.3, 0.0)
 #: Largest excess, in the logarithm, that counts as meeting the constraint.
@@ -152,7 +152,7 @@ def _slsqp(
 
 
 def elasticity(program: NonlinearProgram, x: FloatArray) -> float:
-    """D log(objective) / d log(limit) at an optimum of one model; zero where the limit is slack.
+    """Return d log(objective) / d log(limit) at an optimum of one model; 0 if the limit is slack.
 
     At an optimum the gradients obey ∇log f + b ∇log c = 0 with b ≥ 0, and the answer is −b.
     """

@@ -69,7 +69,7 @@ class ScaleLaw(ABC):
     def quantiles(self, n: SupportsIndex) -> FloatArray:
         """Return the n scales at probabilities (k + ½)/n, k = 0, ..., n-1, in increasing order.
 
-        They stand for a typical set of n columns, without the luck of a draw.
+        They stand for a typical set of n columns, without random fluctuations.
 
         Examples
         --------
@@ -147,9 +147,9 @@ class ScaleLaw(ABC):
 
         Noise of equal variance on every column is amplified by 1/v in the estimate, so its
         contribution to the prediction error is an average of 1/v. When that average is infinite,
-        so is the error in the limit of many columns, and at a finite size the smallest column
-        decides it: state evolution must then be fed an explicit set of scales, or the noise must
-        vanish with v (see `PowerLaw` with gamma > 0).
+        so is the error in the limit of many columns, and at a finite size it depends on the
+        smallest column. State evolution then needs a number of columns, or the noise must vanish
+        with v (see `PowerLaw` with gamma > 0).
         """
 
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:

@@ -14,7 +14,7 @@ STABLE, UNSTABLE, INFINITE = 0, 1, 2
 #: Rows of the array of results.
 STATUS, ERROR, VARIANCE, ACTIVE, DIVERGENCE, SCALED_ERROR, SCALED_RESPONSE = range(7)
 N_ROWS = 7
-#: Below this a fraction of active columns is zero for every purpose.
+#: Absolute differences below this count as none.
 _FLOOR = 1e-14
 
 
@@ -57,7 +57,7 @@ def agree(before, after, tolerance, settled):  # pragma: no cover
         same = True
         for row in range(DIVERGENCE + 1):
             a, b = before[row, k], after[row, k]
-            # NaN and inf stand for what does not exist or diverges, on both sides alike.
+            # NaN stands for what does not exist, inf for what diverges; both may agree.
             if not (a == b or (a != a and b != b)):
                 same = same and abs(a - b) <= tolerance * abs(b) + _FLOOR
         settled[k] = same

@@ -1,4 +1,4 @@
-"""The label sensitivity of a design in a model, accurately."""
+"""The label sensitivity of noise in a model."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from privasso.theory._state_evolution import check
 def label_sensitivity(
     model: Model, noise: NoiseDesign, *, n_features: SupportsIndex | None = None
 ) -> float:
-    """μ = max_μ ‖S^(−½) f_μ‖ of the release for labels in an interval of width 1, before any data.
+    """Predict μ = max_k (Σ_i f_ki²/σ_i²)^½ over the rows f_k, for labels in an interval of width 1.
 
     In the limit of many columns every row has μ² = E[v/σ_η²(v)]. With n_features the columns are
     the quantiles of the law, and the answer is the median of the maximum over M = αN rows (see
     `docs/design.md`). Multiply by the width of the label bounds, and compare with `LabelDP.mu`.
-    A fit computes the maximum from its own rows; this is what to expect of it.
+    A fit computes the maximum from its own rows; this predicts it without data.
 
     Returns
     -------
     float
-        inf where small columns get too little noise: then no level of it protects the labels in
-        the limit of many columns.
+        inf where small columns get too little noise: no level of this noise then protects the
+        labels in the limit of many columns.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Nodes of the average over the column scales, and what the law's lower tail does to it.
+"""Nodes of the average over the column scales, and whether small columns make the error infinite.
 
-A design is passed here at the level sigma = 1; what is built is kept for the next call.
+Noise is passed here at the level sigma = 1, and nodes are kept for the next call.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ FloatArray = NDArray[np.float64]
 #: Nodes of the coarsest quadrature; each refinement doubles them.
 COARSEST = 32
 REFINEMENTS = 6
-#: The refinement at which a law with bounded scales changes to the rule for slow tails.
+#: From this refinement on, a law with bounded scales uses `ScaleLaw.tail_quadrature`.
 _STUBBORN = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Squared scales v with weights w, and the variances of the design there for sigma = 1."""
+    """Squared scales v with weights w, and the noise variances there for sigma = 1."""
 
     v: FloatArray
     w: FloatArray
@@ -80,7 +80,7 @@ def lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
     Raises
     ------
     ValueError
-        When γ < 0 and E[v^γ] = ∞: then no level of the noise has the mean power sigma².
+        When γ < 0 and E[v^γ] = ∞: then the mean variance cannot be sigma².
     """
     return _cached(_lower_tail, scales, noise)
 
@@ -93,7 +93,7 @@ def _lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
         return Tail.SLOW
     if gamma < 0.0 and not np.isfinite(scales.moment(gamma)):
         raise ValueError(
-            f"the mean of v**{gamma:g} is infinite for {scales!r}, so this noise design has no "
+            f"the mean of v**{gamma:g} is infinite for {scales!r}, so this noise has no "
             "limit of many columns; pass n_features for a given number of them"
         )
     return Tail.INFINITE
@@ -131,7 +131,7 @@ def _tail_nodes(scales: ScaleLaw, noise: NoiseDesign, n: int) -> Nodes:
 def _cached(build: Any, *key: Any) -> Any:
     try:
         return _memory(build, *key)
-    except TypeError:  # a design of the caller's own may hold an array, which has no hash
+    except TypeError:  # noise of the caller's own class may hold an array, which has no hash
         return build(*key)
 
 

@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 
 #: Two quadratures must agree to this, relative to E, V, ρ̂ and OnAveKL.
 TOLERANCE = 1e-6
-#: GridPoints times nodes below which a second thread costs more than it saves.
+#: Number of points times nodes below which a second thread takes longer than it saves.
 _SERIAL_BELOW = 20_000
 
 
@@ -128,7 +128,7 @@ def _solve_level(
 
 
 def _diverge(values: FloatArray, alpha: float, where: NDArray[np.bool_]) -> None:
-    """Overwrite points of infinite E: every column is active then."""
+    """Overwrite the points where E is infinite; every column is active there."""
     values[STATUS, where] = INFINITE
     values[ERROR, where] = values[DIVERGENCE, where] = np.inf
     values[ACTIVE, where] = 1.0

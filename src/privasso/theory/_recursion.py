@@ -78,7 +78,7 @@ def averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no c
 
 @njit(nogil=True, cache=True)
 def iterate(alpha, rho, xi2, lam, sigma2, v, w, profile, limit, tol, ceiling):  # pragma: no cover
-    """Rows (E, V, ρ̂) of the recursion from x = 0, until it settles, runs away or hits the limit.
+    """Rows (E, V, ρ̂) of the recursion from x = 0, until it converges, diverges or has so many.
 
     The start is that of AMP: E⁰ = ρE[v] + σ_ξ², V⁰ = 0, ρ̂⁰ = 0.
     """

@@ -49,7 +49,7 @@ def _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cove
 
 @njit(nogil=True, cache=True)
 def _bracketed(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return the stable fixed point by bisection in log e; slow, and cannot fail.
+    """Return the stable fixed point by bisection in log e: slow but safe.
 
     Below the root R(e, u(e)) > e; above it R < e until u(e) reaches zero.
     """

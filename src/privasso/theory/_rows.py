@@ -1,4 +1,4 @@
-"""Label-DP before there are data: how sensitive the most exposed row will be.
+"""The largest row norm, which sets the label sensitivity, predicted without data.
 
 A row f of the model has f_i ~ N(0, v_i/N), so its squared Mahalanobis norm is a weighted sum of
 independent χ²₁ variables,
@@ -30,7 +30,7 @@ _LARGEST_TAIL = 0.2
 def largest_row_norm(
     ratios: FloatArray, w: FloatArray, n_features: int | None, alpha: float
 ) -> tuple[float, FloatArray]:
-    """max_μ Σ_i f_μi²/σ_i² and its derivatives in log(v/σ²).
+    """max_k Σ_i f_ki²/σ_i² over the rows f_k, and its derivatives in log(v/σ²).
 
     Parameters
     ----------

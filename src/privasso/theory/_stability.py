@@ -1,4 +1,4 @@
-"""Where the estimator ceases to exist."""
+"""The noise level, or λ, at which the estimator ceases to exist."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def critical_lambda_ratio(
 
         E_v[2Q(t)] = α,    E_v[A ((1+t²) 2Q(t) − 2tφ(t))/(α²v)] = e,
 
-    two equations for e and λ. They depend on λ/σ_η, α, the scale law and the shape of the
-    design alone. The same line is λ_crit = min_u ‖Fᵀu − η‖_∞ of `critical_lambda`, averaged.
+    two equations for e and λ. They depend on λ/σ_η, α, the scale law and the shape of the noise
+    alone. For given data and noise, `critical_lambda` computes λ_crit = min_u ‖Fᵀu − η‖_∞ exactly.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def critical_noise(
 ) -> float:
     """Return the noise level σ_η at which the private LASSO ceases to exist, for a given λ.
 
-    It is λ divided by `critical_lambda_ratio`: inf for α ≥ 1, and 0 where any noise at all is
-    too much in the limit of many columns.
+    It is λ divided by `critical_lambda_ratio`: inf for α ≥ 1, and 0 where every level is too
+    much in the limit of many columns.
 
     Examples
     --------

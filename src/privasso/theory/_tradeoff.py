@@ -27,10 +27,10 @@ def tradeoff(
     *,
     n_features: SupportsIndex | None = None,
 ) -> pl.DataFrame:
-    """Predict error and privacy at each noise level: what the noise costs and what it buys.
+    """Predict error and OnAveKL at several noise levels.
 
-    More noise first lowers the OnAveKL at the price of a larger E. Towards the critical level
-    both grow: there is a level beyond which noise helps neither.
+    More noise at first lowers the OnAveKL and mostly raises E. Towards the critical level both
+    grow, so beyond some level more noise is worse in both.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def tradeoff(
     -------
     polars.DataFrame
         One row per level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
-        onavekl, onavekl_paper``. Numbers that do not exist are null, infinite ones inf.
+        onavekl, onavekl_paper``. Null stands for a number that does not
+        exist, inf for an infinite one.
 
     Examples
     --------
@@ -70,9 +71,27 @@ def phase_diagram(
     *,
     n_features: SupportsIndex | None = None,
 ) -> pl.DataFrame:
-    """Predict every pair of regularisation and noise level; same columns as `tradeoff`.
+    """Predict error and OnAveKL at every pair of λ and noise level.
 
-    The edge of stability is the straight line λ = `critical_lambda_ratio` · σ.
+    The table has the columns of `tradeoff`. The edge of stability is the straight line
+    λ = `critical_lambda_ratio` · σ.
+
+    Parameters
+    ----------
+    model : Model
+    lams : array_like, shape (J,)
+        Values of λ > 0.
+    noise : NoiseDesign
+        Only its shape matters; the levels are `sigmas`.
+    sigmas : array_like, shape (K,)
+        Noise levels, zero or more.
+    n_features : int, optional
+        As in `state_evolution`.
+
+    Returns
+    -------
+    polars.DataFrame
+        J·K rows, one block of K levels per λ.
 
     Examples
     --------
