@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,12 @@ _ENDS = 16
 _ERROR_NODES = (19, 7.0)
 
 
-@dataclass(frozen=True, eq=False)
-class SearchColumns:
-    """Squared scales v with weights w that sum to 1, and log v̂, the scales that the noise sees."""
+class SearchColumns(NamedTuple):
+    """Squared scales v, weights w that sum to 1, and log v̂ of the scales that the noise sees."""
 
     v: FloatArray
     w: FloatArray
     log_seen: FloatArray
-
-    def __init__(self, v: FloatArray, w: FloatArray, log_seen: FloatArray | None = None) -> None:
-        object.__setattr__(self, "v", v)
-        object.__setattr__(self, "w", w)
-        object.__setattr__(self, "log_seen", np.log(v) if log_seen is None else log_seen)
 
 
 @lru_cache(maxsize=32)
@@ -48,14 +42,16 @@ def search_columns(
 
     With an error τ of the scales the noise sees v̂ = v e^(τZ), Z standard normal, in place of v.
     """
-    columns = _columns(scales, n_features)
+    v, w = _columns(scales, n_features)
+    order = np.argsort(v)
+    v, w = v[order], w[order]
     if scale_error == 0.0:
-        return columns
-    v, w, seen = with_scale_error(columns.v, columns.w, scale_error, *_ERROR_NODES)
+        return SearchColumns(v, w, np.log(v))
+    v, w, seen = with_scale_error(v, w, scale_error, *_ERROR_NODES)
     return SearchColumns(v, w, np.log(seen))
 
 
-def _columns(scales: ScaleLaw, n_features: int | None) -> SearchColumns:
+def _columns(scales: ScaleLaw, n_features: int | None) -> tuple[FloatArray, FloatArray]:
     if n_features is not None:
         v = scales.quantiles(n_features) ** 2
         return _merged(v, np.full(v.size, 1.0 / v.size))
@@ -63,20 +59,14 @@ def _columns(scales: ScaleLaw, n_features: int | None) -> SearchColumns:
         return _merged(*scales.quadrature(1))
     if scales.quantile([0.0])[0] == 0.0 and np.isfinite(scales.quantile([1.0])[0]):
         # There are columns down to v = 0, and they may carry much of the noise.
-        return _sorted(*scales.tail_quadrature(_TAIL_NODES))
-    return _sorted(*scales.quadrature(_NODES))
+        return scales.tail_quadrature(_TAIL_NODES)
+    return scales.quadrature(_NODES)
 
 
-def _sorted(v: FloatArray, w: FloatArray) -> SearchColumns:
-    order = np.argsort(v)
-    return SearchColumns(v[order], w[order])
-
-
-def _merged(v: FloatArray, w: FloatArray) -> SearchColumns:
-    order = np.argsort(v)
-    v, w = v[order], w[order]
+def _merged(v: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns in increasing order of v, merged in bins if there are many."""
     if v.size <= _MANY:
-        return SearchColumns(v, w)
+        return v, w
     x = np.log(v)
     middle = slice(_ENDS, v.size - _ENDS)
     edges = np.linspace(x[_ENDS], x[-_ENDS - 1], _MANY - 2 * _ENDS + 1)
@@ -84,7 +74,7 @@ def _merged(v: FloatArray, w: FloatArray) -> SearchColumns:
     weight: FloatArray = np.bincount(bins, w[middle]).astype(np.float64)
     mean = np.bincount(bins, w[middle] * x[middle])
     mean, weight = mean[weight > 0.0] / weight[weight > 0.0], weight[weight > 0.0]
-    return SearchColumns(
+    return (
         np.concatenate([v[:_ENDS], np.exp(mean), v[-_ENDS:]]),
         np.concatenate([w[:_ENDS], weight, w[-_ENDS:]]),
     )

@@ -67,12 +67,10 @@ class Family:
         return Family(centre, np.zeros(0), np.zeros((0, 0)), np.zeros((2, 0)))
 
 
-def family_for(name: str, columns: SearchColumns) -> Family:
-    """Return the family of that name, with knots at quantiles of the columns."""
+def free_family(columns: SearchColumns) -> Family:
+    """Return the family of all smooth profiles, with knots at quantiles of the columns."""
     x, w = columns.log_seen, columns.w
     centre = float(w @ x)
-    if name == "power":
-        return Family.powers(centre)
     order = np.argsort(x)
     below = np.cumsum(w[order]) - 0.5 * w[order]
     knots = np.interp(_KNOTS, below, x[order])

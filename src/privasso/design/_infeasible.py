@@ -52,7 +52,7 @@ def _least(request: DesignRequest, program: NonlinearProgram, what: str) -> tupl
     bare = replace(program, objective=what, constraint=None)
     found = search(bare, request.blank(1))
     if found is None:
-        return math.inf, "nowhere"
+        return math.inf, "since no estimator exists"
     value = math.exp(bare.merit(found)[1])
     return value, (
         f"at lam = {math.exp(found[0]):.4g}, sigma = {math.exp(found[1] / 2.0):.4g}, "
@@ -68,7 +68,7 @@ def _least_without_noise(request: DesignRequest, program: NonlinearProgram) -> t
     x[1], x[2] = 2.0 * largest_log_lambda(bare, x) - 40.0, 1.0
     found = search(bare, x) if free.any() else x
     if found is None:
-        return math.inf, "nowhere"
+        return math.inf, "since no estimator exists"
     return math.exp(bare.merit(found)[1]), f"at lam = {math.exp(found[0]):.4g} without noise"
 
 
@@ -83,7 +83,9 @@ def _least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
     for gamma in gammas:
         x = request.blank(1)
         x[2] = gamma
-        x[1] = max(value.log for value in program.excesses(x))  # at σ = 1, hence the level needed
+        x[1] = max(
+            value.log for value in program.excesses(x)
+        )  # at σ = 1, so that this is the level needed
         low, high = x[0], largest_log_lambda(program, x) + 3.0
         while high - low > 1e-4:
             x[0] = 0.5 * (low + high)

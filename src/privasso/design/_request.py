@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privasso.design._columns import SearchColumns, search_columns
 from privasso.design._evaluate import Evaluator
-from privasso.design._family import Family, family_for
+from privasso.design._family import Family, free_family
 from privasso.design._infeasible import explain
 from privasso.design._program import ERROR, LEAKAGE, SENSITIVITY, NonlinearProgram
 from privasso.design._result import Constraint, InfeasibleError
@@ -71,7 +71,7 @@ class DesignRequest:
         program, found = self._best_power()
         family = Family.powers()
         if name == "free":
-            family = family_for("free", self._columns(self.models[0]))
+            family = free_family(self._columns(self.models[0]))
             program = self._program(family)
             start = self.blank(family.size)
             start[:3] = found
@@ -186,7 +186,7 @@ class DesignRequest:
         if self._miss(points) > _MISSED:
             raise InfeasibleError(
                 f"the nearest design misses the target by {math.expm1(self._miss(points)):.2%}; "
-                "ask for a little less"
+                "choose a less strict target"
             )
         return found, noise, self._stable(points)
 
@@ -200,7 +200,7 @@ class DesignRequest:
     def _stable(self, points: tuple[FixedPoint, ...]) -> tuple[FixedPoint, ...]:
         if any(fp.status is not FixedPointStatus.STABLE for fp in points):
             raise InfeasibleError(
-                "the best design found lies on the edge of stability; ask for a little less, "
+                "the best design found lies on the edge of stability; choose a less strict target "
                 "or pass n_features"
             )
         return points

@@ -122,7 +122,7 @@ def runaway(e, alpha, lam, sigma2, v, w, profile):  # pragma: no cover
             R, rho_hat, _, _, _, _ = averages(
                 math.exp(x), 0.0, alpha, 0.0, 0.0, lam, sigma2, v, w, profile
             )
-            # Below the critical e the ratio α/ρ̂ exceeds 1: never a runaway.
+            # Below the critical e the ratio α/ρ̂ exceeds 1, and V does not grow.
             above = rho_hat <= alpha or math.log(R) + 2.0 * math.log(alpha / rho_hat) > x
             if above == (side == 0) or abs(x) > 690.0:
                 break

@@ -23,7 +23,7 @@ from privasso.theory._state_evolution import check, point_at, state_evolution
 FloatArray = NDArray[np.float64]
 
 #: Nodes of the error Z at each refinement of the scales.
-_BLUR = (25, 45, 85, 165)
+_ERROR_NODES = (25, 45, 85, 165)
 #: Two quadratures must agree to this.
 _TOLERANCE = 1e-5
 
@@ -71,9 +71,9 @@ def mismatched_state_evolution(
     if scale_error == 0.0 or noise.sigma == 0.0 or tail is Tail.INFINITE:
         return state_evolution(model, lam, noise, n_features=count)
     before = None
-    for level, blur in enumerate(_BLUR):
+    for level, n_errors in enumerate(_ERROR_NODES):
         given = nodes if nodes is not None else quadrature(model.scales, unit, level, tail)
-        v, w, seen = with_scale_error(given.v, given.w, scale_error, blur)
+        v, w, seen = with_scale_error(given.v, given.w, scale_error, n_errors)
         after = _solve(model, lam, noise.sigma, Nodes(v, w, unit.variances(seen, w)))
         if before is not None and _agree(before, after):
             return point_at(after, 0, model, lam, noise)
