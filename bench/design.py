@@ -16,7 +16,6 @@ import polars as pl
 
 import privasso as pv
 from bench.timing import best_times
-from privasso.design import sensitivity
 
 TITLE = "Optimal designs"
 NOTE = (
@@ -58,7 +57,7 @@ def run() -> pl.DataFrame:
                     "family": family,
                     "points": round(times["design"] / point),
                     "with comparison": round(times["compared"] / point),
-                    "a point (ms)": 1e3 * point,
+                    "one point (ms)": 1e3 * point,
                     "limit": 300 if family == "power" else 5000,
                 }
             )
@@ -150,8 +149,12 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
             again = {"max_onavekl": kappa, "n_features": count, "scale_error": tau}
             same = pv.optimal_design(model, gamma=built.gamma, **again)
             best = pv.optimal_design(model, **again)
-            as_built = sensitivity(built, [model], taus=[tau]).row(0, named=True)
-            gram_built = sensitivity(gram, [model], taus=[tau]).row(0, named=True)
+            as_built, gram_built = (
+                pv.misspecification_table(
+                    [model], one.lam, one.noise, scale_errors=[tau], n_features=count
+                ).row(0, named=True)
+                for one in (built, gram)
+            )
             rows.append(
                 {
                     "scales": name,

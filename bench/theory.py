@@ -43,7 +43,7 @@ def run() -> pl.DataFrame:
                 fp.onavekl()
                 fp.onavekl(kind="paper")
 
-        def solve(s=s, eta=eta, **options) -> pv.Solution:
+        def solve(s=s, eta=eta, **options) -> pv.solvers.Solution:
             return pv.solve(s.F, s.y, LAM, eta, throw=False, **options)
 
         times = best_times(

@@ -18,7 +18,7 @@ def run() -> pl.DataFrame:
     for name, law in (("v1", pv.Uniform()), ("v2", pv.LogNormal())):
         s = pv.Model(0.5, scales=law).sample(5000, rng=0)
         eta = pv.Gram(0.1).draw(s.v, rng=1)
-        critical = 0.1 * pv.critical_lambda_ratio(pv.Model(0.5, scales=law), pv.Gram(0.1))
+        critical = 0.1 * pv.theory.critical_lambda_ratio(pv.Model(0.5, scales=law), pv.Gram(0.1))
         lams = {"bounded": 2.0 * critical} | {f"{f} λ_crit": f * critical for f in (0.5, 0.9)}
         times = best_times(
             {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         theory,
     )
     from privasso.artefact import load, load_release, save, save_release
-    from privasso.design import InfeasibleError, optimal_design
+    from privasso.design import InfeasibleError, misspecification_table, optimal_design
     from privasso.estimator import PrivateLasso
     from privasso.fit import KeptRelease, ReleasedModel
     from privasso.model import Model
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 #: Public names and the submodules they come from.
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
-    "design": ("InfeasibleError", "optimal_design"),
+    "design": ("InfeasibleError", "misspecification_table", "optimal_design"),
     "estimator": ("PrivateLasso",),
     "fit": ("KeptRelease", "ReleasedModel"),
     "model": ("Model",),
@@ -115,6 +115,7 @@ __all__ = [
     "load",
     "load_release",
     "log_density",
+    "misspecification_table",
     "model",
     "noise",
     "operators",

@@ -23,7 +23,7 @@ def test_json_and_file_are_the_optimal_design(tmp_path, capsys):
     best = pv.optimal_design(MODEL, max_onavekl=1.5)
     assert record["lam"] == best.lam
     assert record["E"] == best.E
-    assert record["onavekl"] == best.onavekl
+    assert record["onavekl"] == best.onavekl()
     assert record["multiplier"] == best.multiplier
     assert record["noise"] == {
         "name": "PowerLaw",
@@ -54,7 +54,7 @@ def test_other_questions(capsys):
     assert run(f"{OPTIONS} --max-error 0.1 --family free --json") == 0
     record = json.loads(capsys.readouterr().out)
     best = pv.optimal_design(MODEL, max_error=0.1, family="free")
-    assert (record["onavekl"], record["noise"]["name"]) == (best.onavekl, "Tabulated")
+    assert (record["onavekl"], record["noise"]["name"]) == (best.onavekl(), "Tabulated")
     budget = "--label-dp --epsilon 4 --delta 1e-5 --y-bounds -2 2 --alpha 5 --n-features 200"
     assert run(f"{budget} --lam 8 --json") == 0
     record = json.loads(capsys.readouterr().out)
@@ -86,7 +86,7 @@ def test_plot(tmp_path, capsys, options):
         ("", "exactly one of"),
         ("--max-onavekl 1 --max-error 0.1", "exactly one of"),
         ("--max-onavekl -1", "max_onavekl must be positive"),
-        ("--max-onavekl 1 --epsilon 1", "belong to --label-dp"),
+        ("--max-onavekl 1 --epsilon 1", "need --label-dp"),
         ("--label-dp --epsilon 1", "needs --epsilon, --delta and --y-bounds"),
         ("--label-dp --epsilon 1 --delta 2 --y-bounds 0 1", "delta is a probability"),
         ("--label-dp --epsilon 1 --delta 1e-5 --y-bounds 1 0", "y_bounds must increase"),

@@ -12,7 +12,7 @@ from privasso.cli import main
 
 
 def test_json_is_the_fixed_point(capsys):
-    options = "--scales lognormal:0,0.5 --design power:1 --sigma 0.1 --lam 0.3 --alpha 0.7"
+    options = "--scales lognormal:0,0.5 --noise power:1 --sigma 0.1 --lam 0.3 --alpha 0.7"
     options += " --rho 0.2 --sigma-xi 0.05 --json"
     assert main(["theory", *options.split()]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -29,7 +29,7 @@ def test_json_is_the_fixed_point(capsys):
 
 
 def test_what_is_not_finite_is_null(capsys):
-    assert main(["theory", "--design", "isotropic", "--json"]) == 0
+    assert main(["theory", "--noise", "isotropic", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["status"], record["E"], record["onavekl"]) == ("infinite error", None, None)
 
@@ -82,12 +82,12 @@ def test_plot_of_unusual_points(tmp_path, options):
         ("--scales uniform:1", "needs 2 numbers"),
         ("--scales constant:0", "value must be positive"),
         ("--scales nowhere", "neither a file"),
-        ("--design star", "none of isotropic"),
-        ("--design power", "needs 1 number"),
+        ("--noise star", "none of isotropic"),
+        ("--noise power", "needs 1 number"),
         ("--n-features 0", "n_features must be at least 1"),
         ("--plot figure.txt", ".png, .pdf or .svg"),
         ("--plot nowhere/figure.png", "nowhere/figure.png"),
-        ("--design isotropic --plot figure.png", "nothing to plot"),
+        ("--noise isotropic --plot figure.png", "nothing to plot"),
         ("--colour red", "--colour"),
     ],
 )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.design import label_sensitivity, least_leakage_exponent
+from privasso.design import least_leakage_exponent
+from privasso.theory import label_sensitivity
 
 MODEL = pv.Model(alpha=4.0, rho=0.1, sigma_xi=0.1, scales=pv.LogNormal(0.0, 1.0))
 BUDGET = pv.LabelDP(4.0, 1e-5, (-3.0, 3.0))

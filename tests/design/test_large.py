@@ -52,5 +52,5 @@ def test_leakage_by_the_exact_density(model, target):
             losses.append(pv.privacy_loss(F, y, F2, y2, best.lam, variances, x))
         means.append(np.mean(losses))
     error = np.std(means, ddof=1) / np.sqrt(len(means))
-    assert abs(np.mean(means) - best.onavekl) < 4 * error
-    assert error < 0.2 * best.onavekl
+    assert abs(np.mean(means) - best.onavekl()) < 4 * error
+    assert error < 0.2 * best.onavekl()

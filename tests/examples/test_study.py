@@ -58,7 +58,7 @@ def test_stein_s_estimate_for_label_noise():
     deviations, stated = [], []
     for k in range(400):
         one = candidate(data, "label noise", PRIVACY, 0, np.random.default_rng(k))
-        x = pv.solve_problem(pv.Problem(data.root, one.b, 40.0)).x
+        x = pv.solvers.solve_problem(pv.problem.Problem(data.root, one.b, 40.0)).x
         risk, error = one.risk(data, x)
         variance = 2.0 * data.label_variance * np.count_nonzero(x)
         fitted = (data.split.X - data.rows.mean) @ x

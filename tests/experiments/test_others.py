@@ -32,7 +32,7 @@ def test_critical(tmp_path):
                 assert (below, above) == (pv.Status.UNBOUNDED, pv.Status.CONVERGED)
         assert row["ratio"] == pytest.approx(np.mean(ratios), rel=1e-9)
         assert row["ratio_median"] == pytest.approx(np.median(ratios), rel=1e-9)
-        theory = pv.critical_lambda_ratio(pv.Model(scales=law), design, n_features=60)
+        theory = pv.theory.critical_lambda_ratio(pv.Model(scales=law), design, n_features=60)
         assert row["ratio_theory"] == theory
         infinite = row["law"] == "uniform" and row["design"] == "isotropic"
         assert (row["ratio_limit"] is None) == infinite
@@ -127,7 +127,7 @@ def test_the_linear_programme_decides_next_to_the_edge():
     eta = pv.Gram(0.3).draw(s.v, rng=1)
     edge = pv.critical_lambda(s.F, eta)
     for part, expected in ((0.9999, True), (1.0001, False)):
-        assert _has_ray(pv.Problem.from_labels(s.F, s.y, part * edge, eta)) == expected
+        assert _has_ray(pv.problem.Problem.from_labels(s.F, s.y, part * edge, eta)) == expected
 
 
 @pytest.mark.slow

@@ -98,11 +98,11 @@ def test_theory(table, data):
         limit = pv.state_evolution(pv.Model(scales=law), row["lam"], noise)
         assert row["status_theory"] == fp.status.value
         assert row["status_limit"] == limit.status.value
-        if fp.status is pv.FixedPointStatus.STABLE:
+        if fp.status is pv.theory.FixedPointStatus.STABLE:
             assert row["E_theory"] == pytest.approx(fp.E, rel=1e-6)
             assert row["onavekl"] == pytest.approx(fp.onavekl(), rel=1e-5)
             assert row["onavekl_paper"] == pytest.approx(fp.onavekl("paper"), rel=1e-5)
-        if limit.status is pv.FixedPointStatus.STABLE:
+        if limit.status is pv.theory.FixedPointStatus.STABLE:
             assert row["E_limit"] == pytest.approx(limit.E, rel=1e-5)
         if row["exists"] == 3:
             own = [
@@ -111,7 +111,7 @@ def test_theory(table, data):
                 )
                 for d in data[row["law"]]
             ]
-            stable = [fp.E for fp in own if fp.status is pv.FixedPointStatus.STABLE]
+            stable = [fp.E for fp in own if fp.status is pv.theory.FixedPointStatus.STABLE]
             if len(stable) >= 2:
                 assert row["E_realised"] == pytest.approx(np.mean(stable), rel=1e-6)
 

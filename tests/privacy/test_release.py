@@ -188,7 +188,9 @@ def test_a_release_holds_no_labels(fit_intercept):
     release = release_labels(F, y, PRIVACY, DESIGNS[1], fit_intercept=fit_intercept, rng=5)
     assert set(vars(release)) == {f.name for f in dataclasses.fields(Release)}
     stored = pickle.dumps(release)
-    assert release.covariance.diagonal[0].tobytes() in stored  # numbers of the release are found in this way
+    assert (
+        release.covariance.diagonal[0].tobytes() in stored
+    )  # numbers of the release are found in this way
     for label in np.concatenate([y, y - release.centre]):
         assert label.tobytes() not in stored
     assert all(np.size(value) < 40 for value in vars(release).values())

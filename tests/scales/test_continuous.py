@@ -78,6 +78,24 @@ def test_weights_are_positive_and_sum_to_one(case, n):
     assert np.sum(weights) == pytest.approx(1.0, abs=1e-14)
 
 
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS.keys())
+def test_tail_quadrature_agrees_with_adaptive_integration(case, f):
+    v, weights = case.law.tail_quadrature(512)
+    assert v.shape == weights.shape == (512,)
+    assert np.sum(weights) == pytest.approx(1.0, abs=1e-14)
+    if np.isfinite(case.law.quantile([1.0])[0]):  # it does not resolve an infinite upper tail
+        assert weights @ f(v) == pytest.approx(case.mean(f), rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [-0.3, -0.45])
+def test_tail_quadrature_resolves_the_smallest_scales(k):
+    law = Uniform()
+    (v, w), (other_v, other_w) = law.tail_quadrature(512), law.quadrature(512)
+    exact = 1.0 / (2.0 * k + 1.0)  # of s^2k
+    assert w @ v**k == pytest.approx(exact, rel=1e-9)
+    assert abs(other_w @ other_v**k / exact - 1.0) > 1e-3
+
+
 @pytest.mark.parametrize("n", [200, 2000])
 @pytest.mark.parametrize("k", [-3, -2, -1, -0.5, 0.5, 1, 2, 3])
 @pytest.mark.parametrize("sigma", [0.0, 0.1, 0.5, 1.0, 2.0])

@@ -133,8 +133,8 @@ def test_unbounded_error_says_what_to_do():
 
 def test_passes_are_those_of_one_solve():
     F, y, lam, eta = paper_like()
-    problem = pv.Problem.from_labels(F, y, lam, eta)
-    first, second = (pv.solve_problem(problem).n_passes for _ in range(2))
+    problem = pv.problem.Problem.from_labels(F, y, lam, eta)
+    first, second = (pv.solvers.solve_problem(problem).n_passes for _ in range(2))
     assert first == pytest.approx(second)
     assert pv.solve(F, y, lam, eta).n_passes == pytest.approx(first + 1)
     assert first < 12
@@ -201,9 +201,9 @@ def test_the_paper_algorithm_is_close_but_not_exact():
 
 
 def test_the_paper_algorithm_needs_labels():
-    problem = pv.Problem(np.eye(3), np.ones(3), 0.1)
+    problem = pv.problem.Problem(np.eye(3), np.ones(3), 0.1)
     with pytest.raises(ValueError, match="amp-paper"):
-        pv.solve_problem(problem, method="amp-paper")
+        pv.solvers.solve_problem(problem, method="amp-paper")
 
 
 @pytest.mark.parametrize("shape", [(300, 100), (200, 400)])

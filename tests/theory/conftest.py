@@ -89,7 +89,7 @@ def brute_step():
 
 
 def _replacement_losses(model, lam, design, *, N, data_sets, records, seed=0):
-    """Exact losses of one record replaced, added and removed; one row (of means) a data set.
+    """Exact losses of one record replaced, added and removed; one row of means per data set.
 
     The loss is log p(x|D)/p(x|D') at an x released from D.
     """

@@ -39,7 +39,7 @@ def test_amp_ends_where_predicted(law, design, lam):
     found, columns = np.array(found), np.array(columns)
     limit = pv.state_evolution(model, lam, design)
     predictions = [columns]
-    if limit.status is pv.FixedPointStatus.STABLE:
+    if limit.status is pv.theory.FixedPointStatus.STABLE:
         predictions.append(np.array([[limit.E, limit.rho_hat]]))
     for predicted in predictions:
         difference = found - predicted

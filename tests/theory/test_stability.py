@@ -30,7 +30,7 @@ def minimum_of_gap(ratio, alpha, v, w, variances):
 @pytest.mark.parametrize("law", [pv.Constant(3.0), pv.LogNormal(0.0, 0.5), pv.Uniform(0.1, 1.0)])
 def test_ratio_solves_the_limit_system(alpha, gamma, law):
     design = pv.PowerLaw(1.0, gamma)
-    ratio = pv.critical_lambda_ratio(pv.Model(alpha=alpha, scales=law), design)
+    ratio = pv.theory.critical_lambda_ratio(pv.Model(alpha=alpha, scales=law), design)
     v, w = law.quadrature(1500)
     variances = v**gamma / law.moment(gamma)
     below = minimum_of_gap(ratio * (1 - 1e-5), alpha, v, w, variances)
@@ -40,26 +40,26 @@ def test_ratio_solves_the_limit_system(alpha, gamma, law):
 
 def test_ratio_ignores_signal_label_noise_level_and_units():
     design = pv.Gram(1.0)
-    ratio = pv.critical_lambda_ratio(pv.Model(scales=pv.LogNormal(0.0, 0.5)), design)
+    ratio = pv.theory.critical_lambda_ratio(pv.Model(scales=pv.LogNormal(0.0, 0.5)), design)
     other = pv.Model(rho=0.4, sigma_xi=3.0, scales=pv.LogNormal(2.0, 0.5))
-    assert pv.critical_lambda_ratio(other, design.with_sigma(7.0)) == pytest.approx(ratio)
+    assert pv.theory.critical_lambda_ratio(other, design.with_sigma(7.0)) == pytest.approx(ratio)
     assert pv.critical_noise(other, 0.3, design) == pytest.approx(0.3 / ratio)
 
 
 def test_limits():
-    assert pv.critical_lambda_ratio(pv.Model(alpha=1.0), pv.Gram(1.0)) == 0.0
+    assert pv.theory.critical_lambda_ratio(pv.Model(alpha=1.0), pv.Gram(1.0)) == 0.0
     assert pv.critical_noise(pv.Model(alpha=2.0), 0.1, pv.Gram(1.0)) == np.inf
-    assert pv.critical_lambda_ratio(pv.Model(), pv.Isotropic(1.0)) == np.inf
+    assert pv.theory.critical_lambda_ratio(pv.Model(), pv.Isotropic(1.0)) == np.inf
     assert pv.critical_noise(pv.Model(), 0.1, pv.Isotropic(1.0)) == 0.0
     ratios = [
-        pv.critical_lambda_ratio(pv.Model(), pv.Isotropic(1.0), n_features=n)
+        pv.theory.critical_lambda_ratio(pv.Model(), pv.Isotropic(1.0), n_features=n)
         for n in (100, 1000, 10_000)
     ]
     assert ratios[0] < ratios[1] < ratios[2]  # smaller and smaller columns
     with pytest.raises(ValueError, match="lam must be positive"):
         pv.critical_noise(pv.Model(), -1.0, pv.Gram(1.0))
     with pytest.raises(ValueError, match="noise design"):
-        pv.critical_lambda_ratio(pv.Model(), "gram")  # pyright: ignore[reportArgumentType]
+        pv.theory.critical_lambda_ratio(pv.Model(), "gram")  # pyright: ignore[reportArgumentType]
 
 
 def programme(model, design, N, samples, seed=0):
@@ -70,7 +70,7 @@ def programme(model, design, N, samples, seed=0):
         s = model.sample(N, rng)
         exact.append(pv.critical_lambda(s.F, design.draw(s.v, rng)))
         columns = pv.Model(alpha=model.alpha, scales=pv.Empirical(np.sqrt(s.v)))
-        predicted.append(pv.critical_lambda_ratio(columns, design))
+        predicted.append(pv.theory.critical_lambda_ratio(columns, design))
     return np.array(exact), np.array(predicted)
 
 
@@ -98,4 +98,6 @@ def test_linear_programme_large(law, design):
     if not (isinstance(law, pv.LogNormal) and isinstance(design, pv.Gram)):
         # There the mean of v² over the columns, by which the noise is scaled, still wanders by
         # a tenth at N = 1000; elsewhere the limit itself is as good.
-        assert np.mean(exact) == pytest.approx(pv.critical_lambda_ratio(model, design), rel=0.05)
+        assert np.mean(exact) == pytest.approx(
+            pv.theory.critical_lambda_ratio(model, design), rel=0.05
+        )

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import privasso as pv
-from privasso import FixedPointStatus
+from privasso.theory import FixedPointStatus
 from privasso.theory._root import fixed_point
 
 U, L, C = pv.Uniform, pv.LogNormal, pv.Constant
@@ -91,7 +91,7 @@ def test_average_over_scales_has_settled(law, design):
     # The same law as very many columns: the law's own rule with forty times the nodes.
     v, w = law.quadrature(3000)
     unit = design.with_sigma(1.0).variances(v, w)
-    e, u, rho_hat = fixed_point(0.3, design.sigma**2, 0.0, 0.0, 0.5, 0.1, 0.01, v, w, unit)
+    e, u, rho_hat = fixed_point(0.0, 0.0, 0.5, 0.1, 0.01, 0.3, design.sigma**2, v, w, unit)
     assert pytest.approx(e / u**2, rel=3e-6) == fp.E
     assert fp.rho_hat == pytest.approx(rho_hat, rel=3e-6)
 

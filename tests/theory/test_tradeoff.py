@@ -55,10 +55,10 @@ def test_large_grid_takes_threads_and_gives_the_same():
 def test_phase_diagram():
     model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
     design = pv.Gram(1.0)
-    table = pv.phase_diagram(model, design, [0.3, 0.1, 0.2], [0.4, 0.1, 0.3])
+    table = pv.phase_diagram(model, [0.3, 0.1, 0.2], design, [0.4, 0.1, 0.3])
     assert table["lam"].to_list() == [0.3] * 3 + [0.1] * 3 + [0.2] * 3
     assert_rows_are_points(table, model, design)
-    stable = (table["lam"] / table["sigma"]) > pv.critical_lambda_ratio(model, design)
+    stable = (table["lam"] / table["sigma"]) > pv.theory.critical_lambda_ratio(model, design)
     assert (table["status"] == "stable").to_list() == stable.to_list()
 
 
@@ -79,4 +79,4 @@ def test_refusals(arguments, message):
 
 def test_phase_diagram_refuses():
     with pytest.raises(ValueError, match="lams must be positive"):
-        pv.phase_diagram(pv.Model(), pv.Gram(1.0), [0.1, 0.0], [0.1])
+        pv.phase_diagram(pv.Model(), [0.1, 0.0], pv.Gram(1.0), [0.1])

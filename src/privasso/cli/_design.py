@@ -1,4 +1,4 @@
-"""`privasso design`: which λ, how much noise, and spread how, for a given amount of privacy."""
+"""`privasso design`: choose λ and the noise for a given amount of privacy, without data."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privasso.cli._parsing import SCALES_HELP, scale_law
+from privasso.cli._options import (
+    Alpha,
+    AsJson,
+    Delta,
+    Epsilon,
+    LabelDpFlag,
+    NFeatures,
+    Rho,
+    Scales,
+    SigmaXi,
+    YBounds,
+    check_figure_path,
+    label_budget,
+    model_of,
+)
 
 if TYPE_CHECKING:
-    from privasso.design import OptimalDesign, Tuned
+    from privasso.design import OptimalDesign, TunedDesign
+    from privasso.privacy import LabelDP
 
 _NAMES = {"isotropic": "isotropic noise", "gamma=1": "noise ∝ v", "gram": "Gram-based, ∝ v²"}
 
@@ -24,56 +39,46 @@ def design(
     max_error: Annotated[
         float | None, typer.Option("--max-error", help="Largest prediction error E.")
     ] = None,
-    label_dp: Annotated[
-        bool,
-        typer.Option("--label-dp", help="Labels under (ε, δ); needs the next three options."),
-    ] = False,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="ε of --label-dp.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="δ of --label-dp.")] = None,
-    y_bounds: Annotated[
-        tuple[float, float] | None,
-        typer.Option("--y-bounds", metavar="LOW HIGH", help="Label bounds of --label-dp."),
-    ] = None,
+    label_dp: LabelDpFlag = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    y_bounds: YBounds = None,
     lam: Annotated[
-        float | None, typer.Option("--lam", help="A λ to keep to; chosen if not given.")
+        float | None, typer.Option("--lam", help="Use this λ instead of choosing one.")
     ] = None,
     family: Annotated[
         str, typer.Option("--family", help="Shape of the noise: power (∝ v^γ) or free.")
     ] = "power",
-    alpha: Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")] = 0.5,
-    rho: Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")] = 0.1,
-    sigma_xi: Annotated[float, typer.Option("--sigma-xi", help="Label noise.")] = 0.1,
-    scales: Annotated[str, typer.Option("--scales", help=SCALES_HELP)] = "uniform",
-    n_features: Annotated[
-        int | None,
-        typer.Option("--n-features", help="Design for this many columns, not for the limit."),
-    ] = None,
+    alpha: Alpha = 0.5,
+    rho: Rho = 0.1,
+    sigma_xi: SigmaXi = 0.1,
+    scales: Scales = "uniform",
+    n_features: NFeatures = None,
     scale_error: Annotated[
         float,
-        typer.Option("--scale-error", help="τ: the noise follows scales off by v·exp(τZ)."),
+        typer.Option("--scale-error", help="τ: the noise follows v·exp(τZ) instead of v."),
     ] = 0.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
-    ] = False,
+    as_json: AsJson = False,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help="Draw frontier and noise to this file (png, pdf, svg)."),
+        typer.Option("--plot", help="Draw least errors and noise to this file (png, pdf, svg)."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write λ and the noise to this JSON file.")
+        Path | None,
+        typer.Option("--out", help="Write λ and the noise to this file, for `fit --design`."),
     ] = None,
 ) -> None:
     """Choose λ, the level of the noise and its shape for a given amount of privacy, without data.
 
+    Give one target: --max-onavekl, --max-error or --label-dp.
+
     Example: `privasso design --scales lognormal:0,0.5 --max-onavekl 2 --out design.json`
     """
     from privasso.design import optimal_design, save_design
-    from privasso.model import Model
 
-    budget = _budget(label_dp, epsilon, delta, y_bounds)
-    if plot is not None and plot.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"--plot needs a file ending in .png, .pdf or .svg, not {plot}")
-    model = Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
+    check_figure_path(plot)
+    budget = label_budget(label_dp, epsilon, delta, y_bounds)
+    model = model_of(alpha, rho, sigma_xi, scales)
     best = optimal_design(
         model,
         lam=lam,
@@ -100,36 +105,20 @@ def design(
                 print(f"wrote {path}")
 
 
-def _budget(
-    label_dp: bool,
-    epsilon: float | None,
-    delta: float | None,
-    y_bounds: tuple[float, float] | None,
-) -> Any:
-    from privasso.privacy import LabelDP
-
-    given = [x is not None for x in (epsilon, delta, y_bounds)]
-    if not label_dp:
-        if any(given):
-            raise ValueError("--epsilon, --delta and --y-bounds belong to --label-dp; add that")
-        return None
-    if not all(given):
-        raise ValueError("--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH")
-    assert epsilon is not None
-    assert delta is not None
-    assert y_bounds is not None
-    return LabelDP(epsilon, delta, y_bounds)
-
-
 def _record(best: OptimalDesign) -> dict[str, Any]:
     from privasso.noise import noise_to_dict
 
     def finite(value: float) -> float | None:
         return value if math.isfinite(value) else None
 
-    def row(other: Tuned) -> dict[str, float | None]:
-        names = ("E", "lam", "sigma", "onavekl", "ratio")
-        return {name: finite(getattr(other, name)) for name in names}
+    def row(other: TunedDesign) -> dict[str, float | None]:
+        return {
+            "E": finite(other.E),
+            "lam": finite(other.lam),
+            "sigma": finite(other.sigma),
+            "onavekl": finite(other.onavekl()),
+            "ratio": finite(other.ratio),
+        }
 
     return {
         "lam": best.lam,
@@ -137,7 +126,7 @@ def _record(best: OptimalDesign) -> dict[str, Any]:
         "E": best.E,
         "rho_hat": best.rho_hat,
         "stability": best.stability,
-        "onavekl": finite(best.onavekl),
+        "onavekl": finite(best.onavekl()),
         "multiplier": finite(best.multiplier),
         "null_error": best.null_error,
         "nearly_null": best.nearly_null,
@@ -146,7 +135,7 @@ def _record(best: OptimalDesign) -> dict[str, Any]:
     }
 
 
-def _print(best: OptimalDesign, budget: Any) -> None:
+def _print(best: OptimalDesign, budget: LabelDP | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -160,40 +149,42 @@ def _print(best: OptimalDesign, budget: Any) -> None:
     table = Table(title_justify="left", box=None, padding=(0, 3, 0, 0))
     for name in ("tuned for the same target", "λ", "σ_η", "error E", "OnAveKL", "ratio"):
         table.add_column(name, justify="left" if name.startswith("tuned") else "right")
-    table.add_row("this design", *_cells(best.lam, best.noise.sigma, best.E, best.onavekl, 1.0))
+    table.add_row("this design", *_cells(best.lam, best.noise.sigma, best.E, best.onavekl(), 1.0))
     for name, other in best.comparison.items():
-        numbers = (other.lam, other.sigma, other.E, other.onavekl, other.ratio)
+        numbers = (other.lam, other.sigma, other.E, other.onavekl(), other.ratio)
         cells = _cells(*numbers) if math.isfinite(other.E) else ["—"] * 5
         table.add_row(_NAMES[name], *cells)
     console.print(table)
     if not all(math.isfinite(other.E) for other in best.comparison.values()):
         console.print(
             "— : cannot meet the target in the limit of many columns; "
-            "--n-features asks about a given number of them."
+            "--n-features predicts for a given number of them."
         )
     console.print(_price(best))
     if best.nearly_null:
         console.print(
-            f"Beware: releasing nothing has the error {best.null_error:.4g}. At this privacy the "
+            f"Warning: releasing nothing has the error {best.null_error:.4g}. At this privacy the "
             "model is hardly worth fitting.",
             style="bold",
         )
-    console.print("OnAveKL is an average under this model: no bound for any one person, not an ε.")
+    console.print(
+        "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
+    )
 
 
-def _sentence(best: OptimalDesign, budget: Any) -> str:
+def _sentence(best: OptimalDesign, budget: LabelDP | None) -> str:
     fp = best.point
     said = (
         f"Predicted: error {best.E:.4g} on a new record (label noise alone "
         f"{fp.model.sigma_xi**2:.4g}, releasing nothing {best.null_error:.4g}), OnAveKL "
-        f"{best.onavekl:.4g}, {best.rho_hat:.1%} of the coefficients nonzero, ρ̂/α = "
+        f"{best.onavekl():.4g}, {best.rho_hat:.1%} of the coefficients nonzero, ρ̂/α = "
         f"{best.stability:.2f}."
     )
     if budget is not None:
         said += (
             f" The level meets ε = {budget.epsilon:g}, δ = {budget.delta:g} for labels in "
-            f"[{budget.y_bounds[0]:g}, {budget.y_bounds[1]:g}] on data like this; a fit computes "
-            "it from its own rows."
+            f"[{budget.y_bounds[0]:g}, {budget.y_bounds[1]:g}] on data of this model; a fit "
+            "computes the level again from its own rows."
         )
     equal = best.comparison["isotropic"]
     if not math.isfinite(equal.ratio):
@@ -206,9 +197,9 @@ def _sentence(best: OptimalDesign, budget: Any) -> str:
 
 def _price(best: OptimalDesign) -> str:
     what = {
-        "max_onavekl": "dE/dκ = {:.3g}: what one more unit of OnAveKL would save in error",
-        "max_error": "dOnAveKL/dE = {:.3g}: what one more unit of error would save in OnAveKL",
-        "label_dp": "dE/dε = {:.3g}: what one more unit of ε would save in error",
+        "max_onavekl": "dE/dκ = {:.3g}: change of the error per unit of OnAveKL allowed",
+        "max_error": "dOnAveKL/dE = {:.3g}: change of the OnAveKL per unit of error allowed",
+        "label_dp": "dE/dε = {:.3g}: change of the error per unit of ε allowed",
     }
     return "Price of the constraint, " + what[best.constraint.kind].format(best.multiplier) + "."
 

@@ -1,4 +1,4 @@
-"""The two panels of `privasso design --plot`: what the shape of the noise buys, and the shape."""
+"""The two panels of `privasso design --plot`: least errors, and the noise over the columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privasso.design import OptimalDesign
     from privasso.privacy import LabelDP
 
-#: Targets of the frontier, around that of the design.
+#: Targets of the left panel, relative to that of the design.
 _AROUND = np.geomspace(1.0 / 12.0, 12.0, 13)
 
 
@@ -27,8 +27,8 @@ def draw(best: OptimalDesign, budget: LabelDP | None, scale_error: float, path: 
     console = Console()
     sheet = figure(10.0, 4.4)
     left, right = sheet.subplots(1, 2)
-    with console.status("Drawing the frontier") if console.is_terminal else _Quiet():
-        _frontier(left, best, budget, scale_error)
+    with console.status("Drawing") if console.is_terminal else _Quiet():
+        _least_errors(left, best, budget, scale_error)
     _shapes(right, best)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
@@ -47,11 +47,13 @@ class _Quiet:
     def __exit__(self, *_: object) -> None: ...
 
 
-def _frontier(axes: Any, best: OptimalDesign, budget: LabelDP | None, scale_error: float) -> None:
+def _least_errors(
+    axes: Any, best: OptimalDesign, budget: LabelDP | None, scale_error: float
+) -> None:
     """Least error against OnAveKL, or ε under a label budget, λ and σ tuned at each point."""
     asks: list[dict[str, Any]]
     if budget is None:
-        here, name = best.onavekl, "OnAveKL (average leakage of one replaced record)"
+        here, name = best.onavekl(), "OnAveKL (average leakage of one replaced record)"
         targets = min(max(here, 0.02), 200.0) * _AROUND
         asks = [{"max_onavekl": kappa} for kappa in targets.tolist()]
     else:
@@ -106,7 +108,7 @@ def _shapes(axes: Any, best: OptimalDesign) -> None:
 
     s = best.model.scales.quantile([0.01, 0.99])
     v = np.geomspace(s[0] ** 2, s[1] ** 2, 200) if s[1] > s[0] else s[:1] ** 2 * np.ones(2)
-    law, weights = _columns(best)
+    law, weights = _all_columns(best)
     shapes = [("this design", best.noise, GREEN, "-")]
     for name, unit, colour, line in (
         ("isotropic", Isotropic(1.0), ORANGE, "--"),
@@ -128,7 +130,7 @@ def _shapes(axes: Any, best: OptimalDesign) -> None:
     axes.legend(frameon=False, fontsize=9, loc="upper left")
 
 
-def _columns(best: OptimalDesign) -> tuple[np.ndarray, np.ndarray]:
+def _all_columns(best: OptimalDesign) -> tuple[np.ndarray, np.ndarray]:
     """Columns over which the mean variance is σ², largest first."""
     if best.n_features is not None:
         v = best.model.scales.quantiles(best.n_features)[::-1] ** 2

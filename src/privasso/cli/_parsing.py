@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 SCALES_HELP = (
     "Law of the column scales: uniform[:LOW,HIGH], lognormal[:MU,SIGMA], constant[:VALUE], "
-    "or a text file with one scale a column."
+    "or a text file with one scale per column."
 )
-DESIGN_HELP = "Shape of the noise over the columns: isotropic, gram, or power:GAMMA."
+NOISE_HELP = "Shape of the noise over the columns: isotropic, gram, or power:GAMMA."
 
 
 def scale_law(text: str) -> ScaleLaw:
@@ -48,7 +48,7 @@ def noise_design(text: str, sigma: float) -> NoiseDesign:
     """
     from privasso.noise import design_from_name
 
-    return design_from_name("--design", text, sigma)
+    return design_from_name("--noise", text, sigma)
 
 
 def _delimiter(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`privasso theory`: what the private LASSO will do, predicted without data."""
+"""`privasso theory`: predict error, sparsity, stability and privacy without data."""
 
 from __future__ import annotations
 
@@ -9,34 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privasso.cli._parsing import DESIGN_HELP, SCALES_HELP, noise_design, scale_law
+from privasso.cli._options import (
+    Alpha,
+    AsJson,
+    NFeatures,
+    Noise,
+    Rho,
+    Scales,
+    SigmaXi,
+    check_figure_path,
+    model_of,
+)
+from privasso.cli._parsing import noise_design
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint
 
 MEANING = {
     "stable": "the estimator exists",
-    "unstable": "no estimator: less noise or a larger --lam is needed",
-    "infinite error": "small columns dominate and E grows with their number: pass --n-features, "
-    "or a design whose noise vanishes with the scale",
+    "unstable": "no estimator exists: use less noise or a larger --lam",
+    "infinite error": "the error grows with the number of columns: pass --n-features, "
+    "or noise that vanishes with the scale, such as --noise power:1",
 }
 
 
 def theory(
     lam: Annotated[float, typer.Option("--lam", help="Regularisation λ.")] = 0.2,
     sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
-    design: Annotated[str, typer.Option("--design", help=DESIGN_HELP)] = "gram",
-    alpha: Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")] = 0.5,
-    rho: Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")] = 0.1,
-    sigma_xi: Annotated[float, typer.Option("--sigma-xi", help="Label noise.")] = 0.1,
-    scales: Annotated[str, typer.Option("--scales", help=SCALES_HELP)] = "uniform",
-    n_features: Annotated[
-        int | None,
-        typer.Option("--n-features", help="Predict for this many columns, not for the limit."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
-    ] = False,
+    noise: Noise = "gram",
+    alpha: Alpha = 0.5,
+    rho: Rho = 0.1,
+    sigma_xi: SigmaXi = 0.1,
+    scales: Scales = "uniform",
+    n_features: NFeatures = None,
+    as_json: AsJson = False,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Draw trajectory and trade-off to this file (png, pdf, svg)."),
@@ -44,15 +50,15 @@ def theory(
 ) -> None:
     """Predict error, sparsity, stability and average privacy at one point, without data.
 
-    Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --design power:1 --sigma 0.1`
+    Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
     """
-    from privasso.model import Model
     from privasso.theory import critical_noise, state_evolution
 
-    model = Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
-    noise = noise_design(design, sigma)
-    fp = state_evolution(model, lam, noise, n_features=n_features)
-    edge = critical_noise(model, lam, noise, n_features=n_features)
+    check_figure_path(plot)
+    model = model_of(alpha, rho, sigma_xi, scales)
+    shape = noise_design(noise, sigma)
+    fp = state_evolution(model, lam, shape, n_features=n_features)
+    edge = critical_noise(model, lam, shape, n_features=n_features)
     if as_json:
         print(json.dumps(_record(fp, edge), indent=2))
     else:
@@ -115,7 +121,7 @@ def _print_table(fp: FixedPoint, edge: float) -> None:
     for row in rows:
         table.add_row(*row)
     Console(soft_wrap=True, highlight=False).print(table)
-    print("OnAveKL is an average under this model: no bound for any one person, not an ε.")
+    print("OnAveKL is an average under this model, not an ε: it bounds nothing for any one person.")
 
 
 def _shown(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The two panels of `privasso theory --plot`: how AMP gets there, and what the noise buys."""
+"""The two panels of `privasso theory --plot`: the trajectory of AMP, and the trade-off."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> None:
     """Write the figure to a file whose name ends in png, pdf or svg."""
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"--plot needs a file ending in .png, .pdf or .svg, not {path}")
     if fp.status is FixedPointStatus.INFINITE_ERROR:
         raise ValueError(
             "there is nothing to plot: the error is infinite in the limit of many columns; "

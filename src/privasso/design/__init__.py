@@ -1,24 +1,21 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
 from privasso.design._file import SavedDesign, load_design, save_design
-from privasso.design._label import label_sensitivity
 from privasso.design._least import least_leakage_exponent
-from privasso.design._mismatch import mismatched_state_evolution
-from privasso.design._optimal import optimal_design
-from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, Tuned
-from privasso.design._robustness import sensitivity
+from privasso.design._misspecification import misspecification_table
+from privasso.design._optimal import LabelBudget, optimal_design
+from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, TunedDesign
 
 __all__ = [
     "Constraint",
     "InfeasibleError",
+    "LabelBudget",
     "OptimalDesign",
     "SavedDesign",
-    "Tuned",
-    "label_sensitivity",
+    "TunedDesign",
     "least_leakage_exponent",
     "load_design",
-    "mismatched_state_evolution",
+    "misspecification_table",
     "optimal_design",
     "save_design",
-    "sensitivity",
 ]

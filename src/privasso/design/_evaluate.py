@@ -8,22 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import Columns
+from privasso.design._columns import SearchColumns
 from privasso.design._family import Family
-from privasso.design._rows import largest_row
 from privasso.model import Model
-from privasso.theory._gradient import gradients, root
+from privasso.theory import largest_row_norm, point_gradients
 
 FloatArray = NDArray[np.float64]
 
-#: Stands for the logarithm of what is infinite or does not exist.
+#: Takes the place of the logarithm of a number that is infinite or does not exist.
 FAR = 60.0
-#: Logarithm of a leakage that is zero for every purpose.
+#: Takes the place of the logarithm of a leakage that is zero or nearly so.
 FLOOR = -60.0
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class LogValue:
     """A logarithm and its gradient in (log λ, log σ², θ)."""
 
     log: float
@@ -37,18 +36,16 @@ class Evaluator:
     """
 
     def __init__(
-        self, model: Model, columns: Columns, family: Family, n_features: int | None
+        self, model: Model, columns: SearchColumns, family: Family, n_features: int | None
     ) -> None:
         self.model, self.columns, self.n_features = model, columns, n_features
         self.low_exponent = family.low_exponent
-        # With columns of any small size, noise that does not vanish with v has an infinite error.
+        # With arbitrarily small columns the error is infinite unless the noise vanishes with v.
         self.must_vanish = n_features is None and not model.scales.inverse_mean_is_finite
         self._basis = family.basis(columns.log_seen)
         self._at: bytes = b""
-        self._start = (0.0, 0.0)
-        n = columns.v.size
-        self._error_by, self._leak_by = np.empty(n), np.empty(n)
-        self.error = self.leakage = Value(FAR, np.zeros(2 + family.size))
+        self._start: tuple[float, float] | None = None
+        self.error = self.leakage = LogValue(FAR, np.zeros(2 + family.size))
 
     def at(self, x: FloatArray, *, leak: bool) -> Evaluator:
         """Evaluate `error` and, with `leak`, `leakage` at x, unless that was the last point."""
@@ -57,37 +54,34 @@ class Evaluator:
             return self
         self._at = key
         variances, relative = self._variances(x)
-        model, v, w = self.model, self.columns.v, self.columns.w
-        data = (model.alpha, model.rho, model.sigma_xi**2, v, w)
-        lam = math.exp(x[0])
-        e, u = root(*self._start, lam, variances, *data)
+        point = point_gradients(
+            self.model, math.exp(x[0]), variances, self.columns.v, self.columns.w,
+            onavekl=leak, start=self._start,
+        )  # fmt: skip
         nothing = np.zeros(x.size)
-        if u == 0.0:
-            self.error = self.leakage = Value(FAR, nothing)
+        self.error = self.leakage = LogValue(FAR, nothing)
+        if point is None:
             return self
-        self._start = (e, u)
-        E, _, _, K, E_lam, K_lam = gradients(
-            e, u, lam, variances, *data, leak, self._error_by, self._leak_by
-        )
-        self.error = Value(math.log(E), self._chain(E_lam, self._error_by, relative))
-        if not (np.isfinite(self.error.gradient).all() and math.isfinite(K)):
-            self.error = self.leakage = Value(FAR, nothing)
+        self._start = point.start
+        by_error = self._chain(point.E_by_lam, point.E_by_variances, relative)
+        if not (np.isfinite(by_error).all() and math.isfinite(point.onavekl)):
             return self
-        if leak and math.exp(FLOOR) < K:
-            self.leakage = Value(math.log(K), self._chain(K_lam, self._leak_by, relative))
-        else:
-            self.leakage = Value(FLOOR, nothing)
+        self.error = LogValue(math.log(point.E), by_error)
+        self.leakage = LogValue(FLOOR, nothing)
+        if leak and math.exp(FLOOR) < point.onavekl:
+            by_leak = self._chain(point.onavekl_by_lam, point.onavekl_by_variances, relative)
+            self.leakage = LogValue(math.log(point.onavekl), by_leak)
         return self
 
-    def sensitivity(self, x: FloatArray) -> Value:
+    def sensitivity(self, x: FloatArray) -> LogValue:
         """Log of the largest squared row norm Σ f²/σ², for labels in an interval of width 1."""
         variances, relative = self._variances(x)
         with np.errstate(divide="ignore", over="ignore"):
             ratios = self.columns.v / variances
         if not np.isfinite(ratios).all():
-            return Value(FAR, np.zeros(x.size))
-        total, parts = largest_row(ratios, self.columns.w, self.n_features, self.model.alpha)
-        return Value(math.log(total), self._chain(0.0, -parts / total, relative))
+            return LogValue(FAR, np.zeros(x.size))
+        total, parts = largest_row_norm(ratios, self.columns.w, self.n_features, self.model.alpha)
+        return LogValue(math.log(total), self._chain(0.0, -parts / total, relative))
 
     def _variances(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """σ_i², and the share of each column in the mean power."""

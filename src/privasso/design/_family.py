@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import Columns
+from privasso.design._columns import SearchColumns
 from privasso.noise import NoiseDesign, PowerLaw, Tabulated
 
 FloatArray = NDArray[np.float64]
 
 FAMILIES = ("power", "free")
-#: Parts of the columns below each knot of the free family.
+#: Fraction of the columns below each knot of the free family.
 _KNOTS = (0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997)
 
 
@@ -29,9 +29,9 @@ class Family:
     centre: float
     knots: FloatArray
     mix: FloatArray
-    """Combinations of the curved members of the spline basis..."""
+    """Combinations of the curved members of the spline basis."""
     line: FloatArray
-    """...and the straight lines in log v − centre to take off them, as columns (offset, slope)."""
+    """Straight lines in log v − centre to subtract from them, as columns (offset, slope)."""
 
     @property
     def size(self) -> int:
@@ -39,7 +39,7 @@ class Family:
         return 1 + self.mix.shape[1]
 
     def basis(self, log_v: FloatArray) -> FloatArray:
-        """B, one column a parameter."""
+        """B, one column per parameter."""
         x = (log_v - self.centre)[:, None]
         if self.size == 1:
             return x
@@ -54,7 +54,7 @@ class Family:
         below, knot = self.basis(self.knots[0] - np.array([1.0, 0.0]))
         return knot - below
 
-    def design(self, sigma: float, theta: FloatArray) -> NoiseDesign:
+    def noise(self, sigma: float, theta: FloatArray) -> NoiseDesign:
         """Return the noise design with these parameters."""
         if self.size == 1:
             return PowerLaw(sigma, float(theta[0]))
@@ -67,12 +67,10 @@ class Family:
         return Family(centre, np.zeros(0), np.zeros((0, 0)), np.zeros((2, 0)))
 
 
-def family_for(name: str, columns: Columns) -> Family:
-    """Return the family of that name, its knots where the columns are."""
+def free_family(columns: SearchColumns) -> Family:
+    """Return the family of all smooth profiles, with knots at quantiles of the columns."""
     x, w = columns.log_seen, columns.w
     centre = float(w @ x)
-    if name == "power":
-        return Family.powers(centre)
     order = np.argsort(x)
     below = np.cumsum(w[order]) - 0.5 * w[order]
     knots = np.interp(_KNOTS, below, x[order])

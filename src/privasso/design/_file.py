@@ -55,7 +55,7 @@ def to_document(design: OptimalDesign) -> dict[str, Any]:
         "E": design.E,
         "rho_hat": design.rho_hat,
         "stability": design.stability,
-        "onavekl": design.onavekl,
+        "onavekl": design.onavekl(),
     }
     return {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""What to say when a target cannot be met: the nearest that can."""
+"""The error for a target that cannot be met; it names the nearest one that can."""
 
 from __future__ import annotations
 
@@ -10,47 +10,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.design._evaluate import FAR
+from privasso.design._program import ERROR, LEAKAGE, NonlinearProgram, largest_log_lambda
 from privasso.design._result import InfeasibleError
 from privasso.design._search import search
-from privasso.design._task import ERROR, LEAKAGE, Task, largest_log_lambda
 
 if TYPE_CHECKING:
-    from privasso.design._question import Question
+    from privasso.design._request import DesignRequest
 
 FloatArray = NDArray[np.float64]
 
 
-def explain(question: Question, task: Task) -> InfeasibleError:
-    """Return the error for a question without an answer."""
-    kind, target = question.constraint.kind, question.constraint.target
-    where = "" if question.lam is None else f" at lam = {question.lam:g}"
+def explain(request: DesignRequest, program: NonlinearProgram) -> InfeasibleError:
+    """Return the error for a request that no design meets."""
+    kind, target = request.constraint.kind, request.constraint.target
+    where = "" if request.lam is None else f" at lam = {request.lam:g}"
     if kind == "max_onavekl":
-        value, at = _least(question, task, LEAKAGE)
+        value, at = _least(request, program, LEAKAGE)
         return InfeasibleError(
             f"an OnAveKL of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
             "ask for that, or leave lam free"
         )
     if kind == "max_error":
-        value, at = min(_least_silent(question, task), _least(question, task, ERROR))
+        value, at = min(_least_without_noise(request, program), _least(request, program, ERROR))
         return InfeasibleError(
             f"an error of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
             "ask for more than that"
         )
-    if question.lam is None:
-        return InfeasibleError("no design was found that meets this label budget; pass n_features")
-    needed = _least_lambda(question, task)
+    if request.lam is None:
+        return InfeasibleError(
+            "no design was found that meets this label budget; passing n_features may help"
+        )
+    needed = _least_lambda(request, program)
     return InfeasibleError(
-        f"at lam = {question.lam:g} the noise that this budget needs leaves no estimator, whatever "
-        f"its power of v; lam must be above {needed:.4g}, or be left free, or the budget larger"
+        f"at lam = {request.lam:g} no estimator exists with the noise that this budget needs, for "
+        f"any power of v; lam must be above {needed:.4g}, or be left free, or the budget be larger"
     )
 
 
-def _least(question: Question, task: Task, what: str) -> tuple[float, str]:
+def _least(request: DesignRequest, program: NonlinearProgram, what: str) -> tuple[float, str]:
     """The least of what the constraint limits, and where it is found."""
-    bare = replace(task, objective=what, constraint=None)
-    found = search(bare, question.blank(1))
+    bare = replace(program, objective=what, constraint=None)
+    found = search(bare, request.blank(1))
     if found is None:
-        return math.inf, "nowhere"
+        return math.inf, "since no estimator exists"
     value = math.exp(bare.merit(found)[1])
     return value, (
         f"at lam = {math.exp(found[0]):.4g}, sigma = {math.exp(found[1] / 2.0):.4g}, "
@@ -58,34 +60,36 @@ def _least(question: Question, task: Task, what: str) -> tuple[float, str]:
     )
 
 
-def _least_silent(question: Question, task: Task) -> tuple[float, str]:
-    """The least error with next to no noise, where it mostly is."""
-    free = task.free & np.array([True, False, False])
-    bare = replace(task, objective=ERROR, constraint=None, free=free)
-    x = question.blank(1)
+def _least_without_noise(request: DesignRequest, program: NonlinearProgram) -> tuple[float, str]:
+    """The least error with almost no noise, which is mostly the least of all."""
+    free = program.free & np.array([True, False, False])
+    bare = replace(program, objective=ERROR, constraint=None, free=free)
+    x = request.blank(1)
     x[1], x[2] = 2.0 * largest_log_lambda(bare, x) - 40.0, 1.0
     found = search(bare, x) if free.any() else x
     if found is None:
-        return math.inf, "nowhere"
+        return math.inf, "since no estimator exists"
     return math.exp(bare.merit(found)[1]), f"at lam = {math.exp(found[0]):.4g} without noise"
 
 
-def _least_lambda(question: Question, task: Task) -> float:
+def _least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
     """Return the smallest λ at which some power law meets a label budget and an estimator exists.
 
     The noise follows from the budget and the exponent alone, and below the critical λ there is
     no estimator: bisection in log λ for each of a few exponents.
     """
     least = math.inf
-    gammas = np.linspace(0.0, 1.4, 15).tolist() if question.gamma is None else [question.gamma]
+    gammas = np.linspace(0.0, 1.4, 15).tolist() if request.gamma is None else [request.gamma]
     for gamma in gammas:
-        x = question.blank(1)
+        x = request.blank(1)
         x[2] = gamma
-        x[1] = max(value.log for value in task.excesses(x))  # at σ = 1, hence the level needed
-        low, high = x[0], largest_log_lambda(task, x) + 3.0
+        x[1] = max(
+            value.log for value in program.excesses(x)
+        )  # at σ = 1, so that this is the level needed
+        low, high = x[0], largest_log_lambda(program, x) + 3.0
         while high - low > 1e-4:
             x[0] = 0.5 * (low + high)
-            if all(one.at(x, leak=False).error.log < FAR for one in task.evaluators):
+            if all(one.at(x, leak=False).error.log < FAR for one in program.evaluators):
                 high = x[0]
             else:
                 low = x[0]

@@ -1,4 +1,4 @@
-"""The exponent that makes the most of a given level of noise."""
+"""The exponent of least leakage at a given level of noise."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from privasso._validation import integer, positive_float
 from privasso.design._columns import search_columns
 from privasso.design._evaluate import Evaluator
 from privasso.design._family import Family
+from privasso.design._program import LEAKAGE, NonlinearProgram
 from privasso.design._result import InfeasibleError
 from privasso.design._search import search
-from privasso.design._task import LEAKAGE, Task
 from privasso.model import Model
 
 
@@ -22,9 +22,8 @@ def least_leakage_exponent(
 ) -> float:
     """γ for which noise σ_η² ∝ v^γ of mean variance σ² has the least OnAveKL at this λ.
 
-    With λ and σ both given there is nothing left to trade: the shape is chosen so that the noise
-    protects most. (The error that goes with it may be larger than that of another shape; to
-    limit it, use `optimal_design` with ``max_error`` and ``lam``.)
+    Another shape may have a smaller error. To limit the error as well, use `optimal_design` with
+    ``max_error`` and ``lam``.
 
     Raises
     ------
@@ -43,8 +42,8 @@ def least_leakage_exponent(
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     columns = search_columns(model.scales, count)
     evaluator = Evaluator(model, columns, Family.powers(), count)
-    task = Task((evaluator,), LEAKAGE, None, 0.0, np.array([False, False, True]))
-    found = search(task, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
+    program = NonlinearProgram((evaluator,), LEAKAGE, None, 0.0, np.array([False, False, True]))
+    found = search(program, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
     if found is None:
         raise InfeasibleError(
             f"at lam = {lam:g} noise of level {sigma:g} leaves no estimator, whatever its shape; "

@@ -1,20 +1,40 @@
-"""The best design for a given amount of privacy, or the most privacy for a given error."""
+"""The noise of least error for a given privacy, or of most privacy for a given error."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import Protocol, SupportsIndex, runtime_checkable
 
-import numpy as np
+from scipy.special import log_ndtr
 
 from privasso._validation import integer, nonnegative_float, positive_float, real_float
 from privasso.design._family import FAMILIES
-from privasso.design._question import Question
+from privasso.design._request import DesignRequest
 from privasso.design._result import Constraint, OptimalDesign
 from privasso.design._search import elasticity
 from privasso.model import Model
-from privasso.privacy import LabelDP, sensitivity_for
+from privasso.theory import FixedPoint
+
+
+@runtime_checkable
+class LabelBudget(Protocol):
+    """What a design needs to know of a privacy budget for labels, such as `LabelDP`."""
+
+    @property
+    def epsilon(self) -> float:
+        """ε of (ε, δ)-differential privacy."""
+        ...
+
+    @property
+    def mu(self) -> float:
+        """The largest Mahalanobis sensitivity that (ε, δ) allows."""
+        ...
+
+    @property
+    def width(self) -> float:
+        """Width of the interval that holds the labels."""
+        ...
 
 
 def optimal_design(
@@ -24,7 +44,7 @@ def optimal_design(
     gamma: float | None = None,
     max_onavekl: float | None = None,
     max_error: float | None = None,
-    label_dp: LabelDP | None = None,
+    label_dp: LabelBudget | None = None,
     family: str = "power",
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
@@ -45,24 +65,25 @@ def optimal_design(
     Parameters
     ----------
     model : Model
-        The data to expect.
+        What the data are expected to be.
     lam : float, optional
-        A λ to keep to; chosen as well if not given.
+        Use this λ; it is chosen too if not given.
     gamma : float, optional
-        An exponent to keep to: then only λ and the level are chosen.
+        Use this exponent, so that only λ and the level are chosen.
     max_onavekl, max_error : float, optional
         Targets.
-    label_dp : LabelDP, optional
-        A privacy budget for labels.
+    label_dp : LabelBudget, optional
+        A privacy budget for labels: a `LabelDP`.
     family : {"power", "free"}
         ``"power"``: σ_η² ∝ v^γ. ``"free"``: σ_η²(v) is any smooth function, a natural cubic spline
         of log σ_η² in log v with up to nine knots; the design is then a `Tabulated`.
     n_features : int, optional
         Design for N columns, the quantiles of the law, instead of for the limit of many. It
-        matters where small columns decide, and for the most exposed row under `label_dp`.
+        matters where small columns carry most of the error, and for the largest row under
+        `label_dp`.
     scale_error : float
-        τ: the noise is shaped after scales that are off, v̂ = v e^(τZ), while the data have v (see
-        `mismatched_state_evolution`). Not with `label_dp`, where the right scales cost nothing.
+        τ: the noise is shaped after wrong scales, v̂ = v e^(τZ), while the data have v (see
+        `mismatched_state_evolution`). Not with `label_dp`, where the right scales are public.
     models : sequence of Model, optional
         In place of `model`: one (λ, noise) for all of them. The constraint holds in every
         model, and the largest relative regret, the value in a model divided by the best that
@@ -84,7 +105,7 @@ def optimal_design(
     >>> best = pv.optimal_design(model, max_onavekl=2.0)
     >>> round(best.lam, 3), round(best.noise.sigma, 4), round(best.noise.gamma, 2)
     (0.251, 0.0785, 0.97)
-    >>> round(best.E, 4), round(best.onavekl, 4), round(best.multiplier, 4)
+    >>> round(best.E, 4), round(best.onavekl(), 4), round(best.multiplier, 4)
     (0.0408, 2.0, -0.0057)
 
     Any function that takes a noise design takes this one:
@@ -102,9 +123,9 @@ def optimal_design(
         gamma = real_float("gamma", gamma)
         if family != "power":
             raise ValueError("gamma belongs to family='power'; leave it out for a free shape")
-    tau = nonnegative_float("scale_error", scale_error)
+    scale_error = nonnegative_float("scale_error", scale_error)
     constraint = _constraint(max_onavekl, max_error, label_dp)
-    if tau > 0.0 and constraint.kind == "label_dp":
+    if scale_error > 0.0 and constraint.kind == "label_dp":
         raise ValueError(
             "scale_error does not go with label_dp: the covariates are public there, so the "
             "noise may follow their own scales at no cost"
@@ -116,12 +137,12 @@ def optimal_design(
         )
 
     def answer(name: str, gamma: float | None) -> OptimalDesign:
-        question = Question(chosen, constraint, lam, gamma, count, tau)
-        found, task, noise, points = question.answer(name)
+        request = DesignRequest(chosen, constraint, lam, gamma, count, scale_error)
+        found, program, noise, points = request.answer(name)
         price = math.nan
         if len(chosen) == 1:
             (fp,) = points
-            price = _price(elasticity(task, found), constraint, fp.E, fp.onavekl(), label_dp)
+            price = _price(elasticity(program, found), constraint, fp, label_dp)
         return OptimalDesign(
             lam=math.exp(found[0]) if lam is None else lam,
             noise=noise,
@@ -146,7 +167,7 @@ def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model,
 
 
 def _constraint(
-    max_onavekl: float | None, max_error: float | None, label_dp: LabelDP | None
+    max_onavekl: float | None, max_error: float | None, label_dp: LabelBudget | None
 ) -> Constraint:
     given = [x for x in (max_onavekl, max_error, label_dp) if x is not None]
     if len(given) != 1:
@@ -158,21 +179,22 @@ def _constraint(
         return Constraint("max_onavekl", positive_float("max_onavekl", max_onavekl))
     if max_error is not None:
         return Constraint("max_error", positive_float("max_error", max_error))
-    if not isinstance(label_dp, LabelDP):
+    if not isinstance(label_dp, LabelBudget):
         raise ValueError("label_dp must be LabelDP(epsilon, delta, y_bounds)")
     return Constraint("label_dp", label_dp.mu, label_dp.width)
 
 
 def _price(
-    elasticity: float, constraint: Constraint, E: float, leak: float, label_dp: LabelDP | None
+    elasticity: float, constraint: Constraint, fp: FixedPoint, label_dp: LabelBudget | None
 ) -> float:
     """From d log(value)/d log(limit) to the derivative in the target itself."""
     if constraint.kind == "max_onavekl":
-        return elasticity * E / constraint.target
+        return elasticity * fp.E / constraint.target
     if constraint.kind == "max_error":
-        return elasticity * leak / constraint.target
+        return elasticity * fp.onavekl() / constraint.target
     assert label_dp is not None
-    epsilon, step = label_dp.epsilon, 1e-3
-    mu = [sensitivity_for(epsilon * math.exp(sign * step), label_dp.delta) for sign in (-1, 1)]
-    # The limit is on μ²; d log μ/dε by a central difference.
-    return elasticity * E * 2.0 * float(np.log(mu[1] / mu[0])) / (2.0 * step * epsilon)
+    # The limit is on μ². From δ = Φ(μ/2 − ε/μ) − e^ε Φ(b), b = −μ/2 − ε/μ: dμ/dε = Φ(b)/φ(b).
+    mu = label_dp.mu
+    b = -(0.5 * mu + label_dp.epsilon / mu)
+    mills = math.exp(float(log_ndtr(b)) + 0.5 * b * b) * math.sqrt(2.0 * math.pi)
+    return elasticity * fp.E * 2.0 * mills / mu

@@ -1,4 +1,4 @@
-"""The answer of a search, and the common designs beside it."""
+"""The result of a search, with common designs for comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privasso.model import Model
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.theory import FixedPoint
 
-#: Error, as a part of that of the model without coefficients, from which on a design is useless.
+#: A design whose error is at least this fraction of the error without coefficients is useless.
 NEARLY_NULL = 0.95
 
 
@@ -38,21 +38,6 @@ class Constraint:
     width: float = 1.0
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """A design of fixed shape with λ and σ chosen as well as possible for the same target.
-
-    E and onavekl are inf, lam and sigma NaN, where the shape cannot meet it. `ratio` is what is
-    minimised (E, or OnAveKL under a limit on E) divided by the same of the optimal design.
-    """
-
-    E: float
-    lam: float
-    sigma: float
-    onavekl: float
-    ratio: float
-
-
 @dataclass(frozen=True, eq=False)
 class OptimalDesign:
     """A noise design with its λ, and what state evolution predicts for it.
@@ -65,7 +50,7 @@ class OptimalDesign:
     lam : float
         Regularisation λ.
     noise : NoiseDesign
-        The design with its level; any function that takes one takes this.
+        The noise with its level, for any function that takes a noise design.
     points : tuple of FixedPoint
         The prediction in each model.
     constraint : Constraint
@@ -115,10 +100,12 @@ class OptimalDesign:
         """ρ̂/α."""
         return self.point.stability
 
-    @property
-    def onavekl(self) -> float:
-        """Predicted on-average KL divergence, the largest over the models; not an ε."""
-        return max(fp.onavekl() for fp in self.points)
+    def onavekl(self, kind: str = "joint") -> float:
+        """Predicted on-average KL divergence, the largest over the models; not an ε.
+
+        See `FixedPoint.onavekl` for the two kinds.
+        """
+        return max(fp.onavekl(kind) for fp in self.points)
 
     @property
     def gamma(self) -> float | None:
@@ -131,7 +118,7 @@ class OptimalDesign:
         return NEARLY_NULL * self.null_error <= self.E
 
     @cached_property
-    def comparison(self) -> dict[str, Tuned]:
+    def comparison(self) -> dict[str, TunedDesign]:
         """Isotropic, γ = 1 and Gram under the same constraint, each with its own best λ and σ.
 
         Examples
@@ -145,12 +132,49 @@ class OptimalDesign:
         shapes = {"isotropic": 0.0, "gamma=1": 1.0, "gram": 2.0}
         return {name: self._compared(gamma) for name, gamma in shapes.items()}
 
-    def _compared(self, gamma: float) -> Tuned:
+    def _compared(self, gamma: float) -> TunedDesign:
         try:
             other = self._again(gamma)
         except InfeasibleError:
-            return Tuned(math.inf, math.nan, math.nan, math.inf, math.inf)
-        minimised = "onavekl" if self.constraint.kind == "max_error" else "E"
-        mine, own = getattr(other, minimised), getattr(self, minimised)
-        ratio = mine / own if own > 0.0 else math.nan
-        return Tuned(other.E, other.lam, other.noise.sigma, other.onavekl, ratio)
+            return TunedDesign(None, math.inf)
+        if self.constraint.kind == "max_error":
+            its, own = other.onavekl(), self.onavekl()
+        else:
+            its, own = other.E, self.E
+        return TunedDesign(other, its / own if own > 0.0 else math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class TunedDesign:
+    """A design of fixed shape with λ and σ chosen as well as possible for the same target.
+
+    Attributes
+    ----------
+    best : OptimalDesign or None
+        The design; None where the shape cannot meet the target.
+    ratio : float
+        What is minimised (E, or OnAveKL under a limit on E) divided by the same of the optimal
+        design; inf where the shape cannot meet the target.
+    """
+
+    best: OptimalDesign | None
+    ratio: float
+
+    @property
+    def E(self) -> float:
+        """Predicted error on a new record; inf where the target cannot be met."""
+        return math.inf if self.best is None else self.best.E
+
+    @property
+    def lam(self) -> float:
+        """Regularisation λ; NaN where the target cannot be met."""
+        return math.nan if self.best is None else self.best.lam
+
+    @property
+    def sigma(self) -> float:
+        """Level of the noise; NaN where the target cannot be met."""
+        return math.nan if self.best is None else self.best.noise.sigma
+
+    def onavekl(self, kind: str = "joint") -> float:
+        """Predicted on-average KL divergence; inf where the target cannot be met."""
+        return math.inf if self.best is None else self.best.onavekl(kind)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from privasso.design._evaluate import FAR
-from privasso.design._task import LEAST_EXPONENT, SENSITIVITY, Task, bounds, starts
+from privasso.design._program import LEAST_EXPONENT, SENSITIVITY, NonlinearProgram, bounds, starts
 
 FloatArray = NDArray[np.float64]
 
-#: Exponents to start from, the likeliest first; one start is enough unless it fails.
+#: Exponents to start from, the likeliest first; the next is tried only if the search fails.
 _EXPONENTS = (1.0, 0.5, 1.5, 0.25, 2.0)
 _EXPONENTS_LABELS = (0.6, 1.0, 0.3, 1.3, 0.0)
 #: Largest excess, in the logarithm, that counts as meeting the constraint.
@@ -24,35 +24,35 @@ _RUNS = 14
 _REACH = (1.0, 2.0, 1.5, 4.0)
 
 
-def search(task: Task, x: FloatArray) -> FloatArray | None:
+def search(program: NonlinearProgram, x: FloatArray) -> FloatArray | None:
     """Return the best parameters from any of several starts, or None where none meets the limit.
 
     `x` holds the parameters that are not free.
     """
-    if task.free[2]:
-        exponents = _EXPONENTS_LABELS if task.constraint == SENSITIVITY else _EXPONENTS
+    if program.free[2]:
+        exponents = _EXPONENTS_LABELS if program.constraint == SENSITIVITY else _EXPONENTS
     else:
         exponents = (float(x[2]),)
-    for start in starts(task, x, exponents):
-        found = improve(task, start)
+    for start in starts(program, x, exponents):
+        found = improve(program, start)
         if found is not None:
             return found
     return None
 
 
-def improve(task: Task, x: FloatArray) -> FloatArray | None:
+def improve(program: NonlinearProgram, x: FloatArray) -> FloatArray | None:
     """Return the optimum near x, or None where the constraint cannot be met from there.
 
     Each run stays in a box around its start: towards large λ both the error and the leakage level
     off at what releasing nothing has, and a long step would end on that plateau.
     """
-    if task.merit(x)[1] >= FAR:
+    if program.merit(x)[1] >= FAR:
         return None
-    found, merit = x.copy(), task.merit(x)
+    found, merit = x.copy(), program.merit(x)
     radius = 1.0
     for _ in range(_RUNS):
-        new, ended_well, inside = _slsqp(task, found, radius)
-        after = task.merit(new)
+        new, ended_well, inside = _slsqp(program, found, radius)
+        after = program.merit(new)
         if _better(after, merit):
             gain = merit[1] - after[1] if merit[0] <= _MET else 1.0
             found, merit = new, after
@@ -75,14 +75,16 @@ def _better(merit: tuple[float, float], than: tuple[float, float]) -> bool:
     return merit[0] < than[0]
 
 
-def _slsqp(task: Task, x: FloatArray, radius: float) -> tuple[FloatArray, bool, bool]:
+def _slsqp(
+    program: NonlinearProgram, x: FloatArray, radius: float
+) -> tuple[FloatArray, bool, bool]:
     """One run, over the free parameters and, with several models, the largest objective.
 
     Returns the parameters, whether the run ended well, and whether it ended inside its box.
     """
-    several = len(task.evaluators) > 1
-    free = np.flatnonzero(task.free)
-    everywhere = bounds(task, x)
+    several = len(program.evaluators) > 1
+    free = np.flatnonzero(program.free)
+    everywhere = bounds(program, x)
     outer = np.array([everywhere[k] for k in free])
     reach = radius * np.array([_REACH[min(int(k), 3)] for k in free])
     lower = np.clip(x[free] - reach, outer[:, 0], outer[:, 1])
@@ -100,34 +102,34 @@ def _slsqp(task: Task, x: FloatArray, radius: float) -> tuple[FloatArray, bool, 
             slope = np.zeros(z.size)
             slope[-1] = 1.0
             return float(z[-1]), slope
-        value = task.objectives(whole(z))[0]
+        value = program.objectives(whole(z))[0]
         return value.log, value.gradient[free]
 
     def margins(z: FloatArray) -> FloatArray:
         point = whole(z)
-        kept = [-value.log for value in task.excesses(point)]
+        kept = [-value.log for value in program.excesses(point)]
         if several:
-            kept += [float(z[-1]) - value.log for value in task.objectives(point)]
+            kept += [float(z[-1]) - value.log for value in program.objectives(point)]
         return np.array(kept)
 
     def slopes(z: FloatArray) -> FloatArray:
         point = whole(z)
-        rows = [-value.gradient[free] for value in task.excesses(point)]
+        rows = [-value.gradient[free] for value in program.excesses(point)]
         if not several:
             return np.array(rows)
         rows = [np.append(row, 0.0) for row in rows]
-        rows += [np.append(-value.gradient[free], 1.0) for value in task.objectives(point)]
+        rows += [np.append(-value.gradient[free], 1.0) for value in program.objectives(point)]
         return np.array(rows)
 
     if several:
-        start = np.append(start, task.merit(whole(start))[1])
+        start = np.append(start, program.merit(whole(start))[1])
         limits.append((-FAR, FAR))
     constraints = []
-    if task.constraint is not None or several:
+    if program.constraint is not None or several:
         constraints.append({"type": "ineq", "fun": margins, "jac": slopes})
-    if task.must_vanish and task.free.size > 3:
+    if program.must_vanish and program.free.size > 3:
         row = np.zeros(start.size)
-        row[: free.size] = np.append([0.0, 0.0], task.evaluators[0].low_exponent)[free]
+        row[: free.size] = np.append([0.0, 0.0], program.evaluators[0].low_exponent)[free]
         constraints.append(
             {"type": "ineq", "fun": lambda z: row @ z - LEAST_EXPONENT, "jac": lambda _: row}
         )
@@ -149,14 +151,14 @@ def _slsqp(task: Task, x: FloatArray, radius: float) -> tuple[FloatArray, bool, 
     return found, bool(result.success), not bool(pressed.any())
 
 
-def elasticity(task: Task, x: FloatArray) -> float:
-    """D log(objective) / d log(limit) at an optimum of one model; zero where the limit is slack.
+def elasticity(program: NonlinearProgram, x: FloatArray) -> float:
+    """Return d log(objective) / d log(limit) at an optimum of one model; 0 if the limit is slack.
 
     At an optimum the gradients obey ∇log f + b ∇log c = 0 with b ≥ 0, and the answer is −b.
     """
-    (value,), (excess,) = task.objectives(x), task.excesses(x)
+    (value,), (excess,) = program.objectives(x), program.excesses(x)
     if excess.log < -10.0 * _MET:
         return 0.0
-    f, c = value.gradient[task.free], excess.gradient[task.free]
+    f, c = value.gradient[program.free], excess.gradient[program.free]
     size = float(c @ c)
     return min(float(f @ c) / size, 0.0) if size > 0.0 else -math.inf

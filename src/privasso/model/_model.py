@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """One data set drawn from a `Model`; unpacks by attribute and shows only its shape.
+    """One data set drawn from a `Model`; its repr shows only the shape.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 def infinite_limit(law: str, design: str) -> bool:
     """Whether E has no finite limit of many columns: small columns take all the noise."""
     fp = pv.state_evolution(model(law), 1.0, LOOKS[design].design.with_sigma(0.1))
-    return fp.status is pv.FixedPointStatus.INFINITE_ERROR
+    return fp.status is pv.theory.FixedPointStatus.INFINITE_ERROR
 
 
 def noise_curves(
@@ -67,7 +67,7 @@ def grid(
 
     return pl.concat(
         _named(
-            pv.phase_diagram(model(law), LOOKS[design].design, lams, sigmas, n_features=n_features),
+            pv.phase_diagram(model(law), lams, LOOKS[design].design, sigmas, n_features=n_features),
             law,
             design,
             n_features,

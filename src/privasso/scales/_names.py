@@ -1,4 +1,4 @@
-"""Laws of scales as one word."""
+"""Scale laws from short texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAW_NAMES = tuple(_LAWS)
 
 
 def law_from_name(name: str, text: str) -> ScaleLaw:
-    """Return the law that a word such as ``uniform`` or ``lognormal:0,0.5`` stands for.
+    """Return the law that a text such as ``uniform`` or ``lognormal:0,0.5`` stands for.
 
     Parameters
     ----------

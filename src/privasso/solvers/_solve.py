@@ -132,7 +132,8 @@ def solve_problem(
     Examples
     --------
     >>> import numpy as np
-    >>> from privasso import Problem, solve_problem
+    >>> from privasso.problem import Problem
+    >>> from privasso.solvers import solve_problem
     >>> solve_problem(Problem(np.eye(3), [3.0, -0.5, -2.0], lam=1.0)).x
     array([ 2.,  0., -1.])
     """

@@ -2,7 +2,11 @@
 
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
+from privasso.theory._gradient import PointGradients, point_gradients
+from privasso.theory._label import label_sensitivity
+from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
+from privasso.theory._rows import largest_row_norm
 from privasso.theory._stability import critical_lambda_ratio, critical_noise
 from privasso.theory._state_evolution import state_evolution
 from privasso.theory._tradeoff import phase_diagram, tradeoff
@@ -10,12 +14,18 @@ from privasso.theory._tradeoff import phase_diagram, tradeoff
 __all__ = [
     "FixedPoint",
     "FixedPointStatus",
+    "PointGradients",
     "QuadratureWarning",
     "critical_lambda_ratio",
     "critical_noise",
+    "label_sensitivity",
+    "largest_row_norm",
     "log_density",
+    "mismatched_state_evolution",
     "phase_diagram",
+    "point_gradients",
     "privacy_loss",
     "state_evolution",
     "tradeoff",
+    "with_scale_error",
 ]

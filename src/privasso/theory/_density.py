@@ -19,11 +19,12 @@ from privasso._validation import positive_float, real_array
 FloatArray = NDArray[np.float64]
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-#: Interval (in deviations, times its distance from zero) below which its mass is a Taylor series.
+#: Width of an interval (in deviations, times its distance from zero) below which its mass is
+#: computed by a Taylor series.
 _NARROW = 1e-3
-#: Changed rows up to which the change of the density is updated instead of computed afresh.
+#: With at most so many changed rows, the change of the density is computed by an update.
 _FEW = 4
-#: Pivot of the unit Gram matrix below which its square root no longer holds half the digits.
+#: Smallest pivot of the Gram matrix of unit columns at which the update keeps enough digits.
 _DEPENDENT = 1e-5
 
 
@@ -53,7 +54,7 @@ def log_density(F: Any, y: ArrayLike, lam: float, variances: ArrayLike, x: Array
     Raises
     ------
     ValueError
-        When the columns in the support are linearly dependent: no noise leads there.
+        When the columns in the support are linearly dependent: no noise leads to such an x.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def privacy_loss(
     variances: ArrayLike,
     x: ArrayLike,
 ) -> float:
-    """Log p(x | F, y) / p(x | F2, y2): what the released x says for one data set over the other.
+    """Logarithm of p(x | F, y) / p(x | F2, y2), the evidence in x for (F, y) against (F2, y2).
 
     It is the statistic of the most powerful test between the two, hence of the best membership
     attack. When the data sets differ in a few rows (added, removed or replaced), the density is
@@ -147,7 +148,7 @@ def _changed_rows(F: FloatArray, y: FloatArray, F2: FloatArray, y2: FloatArray) 
         return _Change(
             np.vstack([F[index], F2[index]]), np.concatenate([y[index], y2[index]]), signs
         )
-    # One row more: it stands at the first difference, and what follows is shifted by one.
+    # One data set has one row more: it is at the first difference, and the rest is shifted by one.
     k = int(index[0]) if index.size else common
     small, large = ((F, y), (F2, y2)) if m < m2 else ((F2, y2), (F, y))
     if index.size and not (
@@ -244,6 +245,6 @@ def _point(
     variances = real_array("variances", variances, shape=(n,))
     if np.min(variances) <= 0.0:
         raise ValueError(
-            "variances must be positive: a column without noise releases its data as they are"
+            "variances must be positive: without noise on every column the estimate has no density"
         )
     return positive_float("lam", lam), variances, real_array("x", x, shape=(n,))

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.theory._nodes import Nodes
-from privasso.theory._onavekl import KINDS, joint
+from privasso.theory._onavekl import joint
 from privasso.theory._recursion import iterate
 
 _ROWS = 1000
 _SETTLED = 1e-10
 _CEILING = 1e12
+_KINDS = ("joint", "paper")
 
 
 class FixedPointStatus(Enum):
@@ -29,7 +30,7 @@ class FixedPointStatus(Enum):
     UNSTABLE = "unstable"
     """Too much noise for λ: the objective is unbounded below and there is no estimator."""
     INFINITE_ERROR = "infinite error"
-    """Noise that does not vanish on small columns, and E[v^(γ−1)] = ∞: E grows with N."""
+    """E grows with N, as the noise does not vanish on small columns and E[v^(γ−1)] = ∞."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,8 @@ class FixedPoint:
     V : float
         Variance parameter of AMP, ρ̂/(α − ρ̂) at a stable point, inf beyond.
     rho_hat : float
-        Fraction of nonzero coefficients. Without a stable point, the fraction at which the
-        recursion runs away: V then grows by the factor rho_hat/alpha ≥ 1 an iteration.
+        Fraction of nonzero coefficients. Where no estimator exists, the fraction that the
+        diverging recursion tends to: V then grows by the factor rho_hat/alpha ≥ 1 per iteration.
     model, lam, noise
         What was asked for.
 
@@ -78,11 +79,11 @@ class FixedPoint:
     def trajectory(self) -> NDArray[np.float64]:
         """Rows (E, V, ρ̂) of AMP's iterates x⁰ = 0, x¹, x², ..., shape (T, 3).
 
-        It ends when it settles, runs away, or after 1000 rows: near the edge of stability it is
-        slow, and for small α with a signal that is not very sparse it can alternate between two
-        values for ever, although the fixed point exists and describes the estimator: there AMP
-        does not converge, and another solver finds what is predicted. Where E is infinite there
-        are two rows, the start and the first iterate.
+        It ends when it converges or diverges, or after 1000 rows, since it is slow near the edge
+        of stability. For small α and a signal that is not very sparse it can alternate between
+        two values for ever: AMP does not converge there, but the fixed point still exists and
+        describes the estimator that another solver finds. Where E is infinite there are two
+        rows, the start and the first iterate.
 
         Examples
         --------
@@ -108,9 +109,9 @@ class FixedPoint:
         of the same law. It measures how well membership can be inferred *on average*; it is
         neither an ε nor a bound for any one person, and it holds under the model only.
 
-        Both are for the limit of many columns. With a few hundred, and close to instability, the
-        divergence of the whole vector is larger: by Monte Carlo of the exact density 3 to 51 %
-        at N = 200 and 2 to 13 % at N = 400 (``privasso reproduce leakage``).
+        Both kinds are for the limit of many columns. With a few hundred columns, and close to
+        instability, the divergence of the whole vector is larger: by Monte Carlo of the exact
+        density 3 to 51 % at N = 200 and 2 to 13 % at N = 400 (``privasso reproduce leakage``).
 
         Parameters
         ----------
@@ -132,8 +133,8 @@ class FixedPoint:
         >>> round(fp.onavekl(), 4), round(fp.onavekl(kind="paper"), 4)
         (0.3478, 0.2164)
         """
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
         if kind == "paper":
             return self._component_wise
         if self.status is FixedPointStatus.INFINITE_ERROR:

@@ -6,14 +6,15 @@ import math
 
 from numba import njit
 
-from privasso.theory._information import component_wise
-from privasso.theory._root import fixed_point, runaway
+from privasso.theory._edge import runaway
+from privasso.theory._onavekl import component_wise
+from privasso.theory._root import fixed_point
 
 STABLE, UNSTABLE, INFINITE = 0, 1, 2
 #: Rows of the array of results.
 STATUS, ERROR, VARIANCE, ACTIVE, DIVERGENCE, SCALED_ERROR, SCALED_RESPONSE = range(7)
 N_ROWS = 7
-#: Below this a fraction of active columns is zero for every purpose.
+#: Absolute differences below this count as none.
 _FLOOR = 1e-14
 
 
@@ -40,7 +41,7 @@ def solve_level(
             e, u = 0.0, 0.0
             if k > first:
                 e, u = values[SCALED_ERROR, k - 1], values[SCALED_RESPONSE, k - 1]
-        e, u, rho_hat = fixed_point(lam, sigma2, e, u, alpha, rho, xi2, v, w, profile)
+        e, u, rho_hat = fixed_point(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)
         out[STATUS] = STABLE
         out[ERROR] = e / (u * u)
         out[VARIANCE] = rho_hat / (alpha * u)  # 1/u − 1 would lose the digits of a small ρ̂
@@ -56,7 +57,7 @@ def agree(before, after, tolerance, settled):  # pragma: no cover
         same = True
         for row in range(DIVERGENCE + 1):
             a, b = before[row, k], after[row, k]
-            # NaN and inf stand for what does not exist or diverges, on both sides alike.
+            # NaN stands for what does not exist, inf for what diverges; both may agree.
             if not (a == b or (a != a and b != b)):
                 same = same and abs(a - b) <= tolerance * abs(b) + _FLOOR
         settled[k] = same

@@ -1,6 +1,6 @@
-"""Nodes of the average over the column scales, and what the law's lower tail does to it.
+"""Nodes of the average over the column scales, and whether small columns make the error infinite.
 
-A design is passed here at the level sigma = 1; what is built is kept for the next call.
+Noise is passed here at the level sigma = 1, and nodes are kept for the next call.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from numpy.typing import NDArray
 
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical, ScaleLaw
-from privasso.theory._root import critical_ratio
+from privasso.theory._edge import critical_ratio
 
 FloatArray = NDArray[np.float64]
 
 #: Nodes of the coarsest quadrature; each refinement doubles them.
 COARSEST = 32
 REFINEMENTS = 6
-#: The refinement at which a law with bounded scales changes to the rule for slow tails.
+#: From this refinement on, a law with bounded scales uses `ScaleLaw.tail_quadrature`.
 _STUBBORN = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Squared scales v with weights w, and the variances of the design there for sigma = 1."""
+    """Squared scales v with weights w, and the noise variances there for sigma = 1."""
 
     v: FloatArray
     w: FloatArray
     profile: FloatArray
 
     def critical_ratio(self, alpha: float) -> float:
-        """λ/σ_η at the edge of stability (see `_root`), kept for the last few α."""
+        """λ/σ_η at the edge of stability (see `_edge`), kept for the last few α."""
         return _critical_ratio(self, alpha)
 
 
@@ -47,28 +47,27 @@ class Tail(Enum):
     INFINITE = "infinite"
 
 
-def columns(scales: ScaleLaw, design: NoiseDesign, n_features: int | None) -> Nodes | None:
+def columns(scales: ScaleLaw, noise: NoiseDesign, n_features: int | None) -> Nodes | None:
     """Return the finitely many columns to predict for, or None for the limit of many columns."""
     if n_features is not None:
-        return _cached(_quantile_nodes, scales, design, n_features)
+        return _cached(_quantile_nodes, scales, noise, n_features)
     if isinstance(scales, (Constant, Empirical)):
-        return _cached(_law_nodes, scales, design, 1)
+        return _cached(_law_nodes, scales, noise, 1)
     return None
 
 
-def quadrature(scales: ScaleLaw, design: NoiseDesign, level: int, tail: Tail) -> Nodes:
+def quadrature(scales: ScaleLaw, noise: NoiseDesign, level: int, tail: Tail) -> Nodes:
     """Nodes for the limit of many columns, twice as many at each level.
 
-    What the law's own rule does not settle is a transition at very small scales, so the rule
-    for slow tails takes over. It resolves 1 − p only to 1e-16, too coarse for the upper tail of
-    an unbounded law.
+    What the law's own rule does not settle is a transition at very small scales; for bounded
+    scales `ScaleLaw.tail_quadrature` then takes over.
     """
     stubborn = level >= _STUBBORN and bool(np.isfinite(scales.quantile([1.0])[0]))
     rule = _tail_nodes if tail is Tail.SLOW or stubborn else _law_nodes
-    return _cached(rule, scales, design, COARSEST << level)
+    return _cached(rule, scales, noise, COARSEST << level)
 
 
-def lower_tail(scales: ScaleLaw, design: NoiseDesign) -> Tail:
+def lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
     """Decide from moments alone whether E is finite in the limit of many columns.
 
     Let σ_η²(v) ∝ v^γ for v → 0. A column with a small v has the threshold-to-noise ratio
@@ -81,65 +80,58 @@ def lower_tail(scales: ScaleLaw, design: NoiseDesign) -> Tail:
     Raises
     ------
     ValueError
-        When γ < 0 and E[v^γ] = ∞: then no level of the noise has the mean power sigma².
+        When γ < 0 and E[v^γ] = ∞: then the mean variance cannot be sigma².
     """
-    return _cached(_lower_tail, scales, design)
+    return _cached(_lower_tail, scales, noise)
 
 
-def _lower_tail(scales: ScaleLaw, design: NoiseDesign) -> Tail:
-    gamma = _tail_exponent(scales, design)
+def _lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
+    gamma = tail_exponent(scales, noise)
     if gamma == np.inf or np.isfinite(scales.moment(gamma - 1.0)):
         return Tail.LIGHT
     if gamma > 0.0:
         return Tail.SLOW
     if gamma < 0.0 and not np.isfinite(scales.moment(gamma)):
         raise ValueError(
-            f"the mean of v**{gamma:g} is infinite for {scales!r}, so this noise design has no "
+            f"the mean of v**{gamma:g} is infinite for {scales!r}, so this noise has no "
             "limit of many columns; pass n_features for a given number of them"
         )
     return Tail.INFINITE
 
 
-def _tail_exponent(scales: ScaleLaw, design: NoiseDesign) -> float:
+def tail_exponent(scales: ScaleLaw, noise: NoiseDesign) -> float:
     """γ of σ_η² ∝ v^γ at the lower end of the law: known for a power law, else a log slope."""
-    if isinstance(design, PowerLaw):
-        return design.gamma
+    if isinstance(noise, PowerLaw):
+        return noise.gamma
     v = scales.quantile([1e-60, 1e-50]) ** 2
     if not 0.0 < v[0] < v[1]:
         return 0.0
-    low, high = design.log_profile(v)
+    low, high = noise.log_profile(v)
     if low == -np.inf:
         return np.inf
     gamma = float((high - low) / np.log(v[1] / v[0]))
     return gamma if abs(gamma) > 1e-3 else 0.0
 
 
-def _law_nodes(scales: ScaleLaw, design: NoiseDesign, n: int) -> Nodes:
+def _law_nodes(scales: ScaleLaw, noise: NoiseDesign, n: int) -> Nodes:
     v, w = scales.quadrature(n)
-    return Nodes(v, w, design.variances(v, w))
+    return Nodes(v, w, noise.variances(v, w))
 
 
-def _quantile_nodes(scales: ScaleLaw, design: NoiseDesign, n: int) -> Nodes:
+def _quantile_nodes(scales: ScaleLaw, noise: NoiseDesign, n: int) -> Nodes:
     v = scales.quantiles(n) ** 2
-    return Nodes(v, np.full(n, 1.0 / n), design.variances(v))
+    return Nodes(v, np.full(n, 1.0 / n), noise.variances(v))
 
 
-def _tail_nodes(scales: ScaleLaw, design: NoiseDesign, n: int) -> Nodes:
-    # Double-exponential rule in the probability p: its nodes crowd towards p = 0 down to 1e-100,
-    # where the integrand of a slowly vanishing design still has weight.
-    t = np.linspace(-5.0, 3.0, 4 * n)
-    x = 0.5 * np.pi * np.sinh(t)
-    p = 1.0 / (1.0 + np.exp(-2.0 * x))
-    w = p / (1.0 + np.exp(2.0 * x)) * np.cosh(t)
-    v = scales.quantile(p) ** 2
-    w /= np.sum(w)
-    return Nodes(v, w, design.variances(v, w))
+def _tail_nodes(scales: ScaleLaw, noise: NoiseDesign, n: int) -> Nodes:
+    v, w = scales.tail_quadrature(4 * n)
+    return Nodes(v, w, noise.variances(v, w))
 
 
 def _cached(build: Any, *key: Any) -> Any:
     try:
         return _memory(build, *key)
-    except TypeError:  # a design of the caller's own may hold an array, which has no hash
+    except TypeError:  # noise of the caller's own class may hold an array, which has no hash
         return build(*key)
 
 

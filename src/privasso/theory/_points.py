@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 
 #: Two quadratures must agree to this, relative to E, V, ρ̂ and OnAveKL.
 TOLERANCE = 1e-6
-#: Points times nodes below which a second thread costs more than it saves.
+#: Number of points times nodes below which a second thread takes longer than it saves.
 _SERIAL_BELOW = 20_000
 
 
@@ -39,8 +39,8 @@ class QuadratureWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """State evolution at many points: arrays, one entry a point."""
+class GridPoints:
+    """State evolution at many points: arrays with one entry per point."""
 
     status: FloatArray
     E: FloatArray
@@ -55,19 +55,19 @@ def solve_grid(
     model: Model,
     lams: FloatArray,
     sigmas: FloatArray,
-    design: NoiseDesign,
+    noise: NoiseDesign,
     n_features: int | None,
-) -> Points:
-    """State evolution at the pairs (λ_k, σ_k), the level of the design being replaced by σ_k."""
-    design = design.with_sigma(1.0)
+) -> GridPoints:
+    """State evolution at the pairs (λ_k, σ_k), with the noise at level σ_k instead of its own."""
+    noise = noise.with_sigma(1.0)
     values = np.zeros((N_ROWS, lams.size))
-    nodes = columns(model.scales, design, n_features)
+    nodes = columns(model.scales, noise, n_features)
     if nodes is not None:
         _solve_level(values, model, lams, sigmas, nodes, warm=False)
         return _points(values, nodes)
 
-    tail = lower_tail(model.scales, design)
-    nodes = quadrature(model.scales, design, 0, tail)
+    tail = lower_tail(model.scales, noise)
+    nodes = quadrature(model.scales, noise, 0, tail)
     _solve_level(values, model, lams, sigmas, nodes, warm=False)
     if tail is Tail.INFINITE:
         # Only points without noise have an integral that a refinement could settle.
@@ -78,7 +78,7 @@ def solve_grid(
     for level in range(1, REFINEMENTS + 1):
         if todo.size == 0:
             return _points(values, nodes)
-        nodes = quadrature(model.scales, design, level, tail)
+        nodes = quadrature(model.scales, noise, level, tail)
         before = np.ascontiguousarray(values[:, todo])
         after = before.copy()
         _solve_level(after, model, lams[todo], sigmas[todo], nodes, warm=True)
@@ -96,8 +96,8 @@ def solve_grid(
     return _points(values, nodes)
 
 
-def solve_nodes(model: Model, lams: FloatArray, sigmas: FloatArray, nodes: Nodes) -> Points:
-    """State evolution at the pairs (λ_k, σ_k) on given columns, whatever their noise follows."""
+def solve_nodes(model: Model, lams: FloatArray, sigmas: FloatArray, nodes: Nodes) -> GridPoints:
+    """State evolution at the pairs (λ_k, σ_k) on given columns with their variances."""
     values = np.zeros((N_ROWS, lams.size))
     _solve_level(values, model, lams, sigmas, nodes, warm=False)
     return _points(values, nodes)
@@ -128,15 +128,15 @@ def _solve_level(
 
 
 def _diverge(values: FloatArray, alpha: float, where: NDArray[np.bool_]) -> None:
-    """Overwrite points of infinite E: every column is active then."""
+    """Overwrite the points where E is infinite; every column is active there."""
     values[STATUS, where] = INFINITE
     values[ERROR, where] = values[DIVERGENCE, where] = np.inf
     values[ACTIVE, where] = 1.0
     values[VARIANCE, where] = 1.0 / (alpha - 1.0) if alpha > 1.0 else np.inf
 
 
-def _points(values: FloatArray, nodes: Nodes) -> Points:
-    return Points(
+def _points(values: FloatArray, nodes: Nodes) -> GridPoints:
+    return GridPoints(
         values[STATUS],
         values[ERROR],
         values[VARIANCE],

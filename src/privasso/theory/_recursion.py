@@ -32,7 +32,7 @@ _FARTHEST = 38.0
 
 
 @njit(nogil=True, cache=True)
-def _channel(A, lam):  # pragma: no cover
+def channel(A, lam):  # pragma: no cover
     """Return q(t), tφ(t) and g(t) at t = λ/√A."""
     t = lam / math.sqrt(A)
     if t > _FARTHEST:
@@ -59,8 +59,8 @@ def averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no c
         signal = (av * u) ** 2
         A0 = av * e + sigma2 * profile[i]
         A1 = A0 + signal
-        q0, slope0, g0 = _channel(A0, lam)
-        q1, slope1, g1 = _channel(A1, lam)
+        q0, slope0, g0 = channel(A0, lam)
+        q1, slope1, g1 = channel(A1, lam)
         q = (1.0 - rho) * q0 + rho * q1
         R += (
             w[i]
@@ -78,7 +78,7 @@ def averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no c
 
 @njit(nogil=True, cache=True)
 def iterate(alpha, rho, xi2, lam, sigma2, v, w, profile, limit, tol, ceiling):  # pragma: no cover
-    """Rows (E, V, ρ̂) of the recursion from x = 0, until it settles, runs away or hits the limit.
+    """Rows (E, V, ρ̂) of the recursion from x = 0, until it converges, diverges or has so many.
 
     The start is that of AMP: E⁰ = ρE[v] + σ_ξ², V⁰ = 0, ρ̂⁰ = 0.
     """

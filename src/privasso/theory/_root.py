@@ -1,10 +1,4 @@
-"""Roots of state evolution: the fixed point, the edge of stability, the runaway beyond it.
-
-Write H(e) = R(e, 0) − e for the limit V → ∞, where ρ and σ_ξ drop out. R(e, u) increases with
-u², R(e, 0) is convex in e with slope ρ̂/α, so H is smallest where ρ̂(e, 0) = α. A fixed point
-exists exactly when that minimum is negative; it is zero on the critical line. Only λ/σ_η enters,
-which makes the line one number for each (α, scale law, design).
-"""
+"""Fixed points of state evolution: roots of R(e, u) = e and 1 − ρ̂(e, u)/α = u."""
 
 from __future__ import annotations
 
@@ -12,12 +6,15 @@ import math
 
 from numba import njit
 
+from privasso.theory._edge import exists
 from privasso.theory._recursion import averages
 
 #: Plain iterations before Newton, which they bring close enough in nearly every case.
 _PLAIN = 3
 #: Newton halves its error at worst, on the critical line itself, where its matrix is singular.
 _NEWTON = 60
+#: Newton steps from a start nearby before it is given up.
+_NEARBY = 12
 _TOL = 1e-11
 _HALVINGS = 200
 
@@ -52,7 +49,7 @@ def _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cove
 
 @njit(nogil=True, cache=True)
 def _bracketed(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return the stable fixed point by bisection in log e; slow, and cannot fail.
+    """Return the stable fixed point by bisection in log e: slow but safe.
 
     Below the root R(e, u(e)) > e; above it R < e until u(e) reaches zero.
     """
@@ -81,9 +78,14 @@ def _bracketed(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no co
 
 
 @njit(nogil=True, cache=True)
-def _newton(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Newton on log R − log e and 1 − ρ̂/α − u, in the unknowns (log e, u)."""
-    for _ in range(_NEWTON):
+def _newton(e, u, known, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
+    """Newton on log R − log e and 1 − ρ̂/α − u in (log e, u); returns e, u and whether it settled.
+
+    Where a fixed point is `known` to exist, long steps are shortened. Otherwise a long step ends
+    the search, and so does a matrix that is not definite, as it is at the stable root: what is
+    found then with u > 0 proves that the estimator exists.
+    """
+    for _ in range(_NEWTON if known else _NEARBY):
         R, rho_hat, R_e, R_u, rho_e, rho_u = averages(
             e, u, alpha, rho, xi2, lam, sigma2, v, w, profile
         )
@@ -94,12 +96,15 @@ def _newton(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no co
         a21 = -e * rho_e / alpha
         a22 = -rho_u / alpha - 1.0
         det = a11 * a22 - a12 * a21
-        if det == 0.0 or not math.isfinite(det):
+        if det == 0.0 or not math.isfinite(det) or not (known or (a11 < 0.0 and det > 0.0)):
             return e, u, False
         dx = (-f1 * a22 + f2 * a12) / det
-        du = (-f2 * a11 + f1 * a21) / det
-        dx = min(max(dx, -2.0), 2.0)
-        new = min(max(u + du, 0.2 * u), 1.0)
+        new = u + (-f2 * a11 + f1 * a21) / det
+        if known:
+            dx = min(max(dx, -2.0), 2.0)
+            new = min(max(new, 0.2 * u), 1.0)
+        elif abs(dx) > 1.0 or new <= 0.2 * u or new > 1.0:
+            return e, u, False
         e *= math.exp(dx)
         settled = abs(dx) <= _TOL and abs(new - u) <= _TOL * u
         u = new
@@ -109,118 +114,10 @@ def _newton(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no co
 
 
 @njit(nogil=True, cache=True)
-def runaway(e, alpha, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return the e at which the diverging recursion settles: e = R(e, 0) (α/ρ̂)², with its ρ̂.
-
-    There V grows by the factor ρ̂/α ≥ 1 an iteration. The map lies above e at the critical e
-    and below it far out, where R ≈ e/α and ρ̂ ≈ 1.
-    """
-    lo, hi = math.log(e), math.log(e)
-    rho_hat = 0.0
-    for side in range(2):
-        while True:
-            x = lo if side == 0 else hi
-            R, rho_hat, _, _, _, _ = averages(
-                math.exp(x), 0.0, alpha, 0.0, 0.0, lam, sigma2, v, w, profile
-            )
-            # Below the critical e the ratio α/ρ̂ exceeds 1: never a runaway.
-            above = rho_hat <= alpha or math.log(R) + 2.0 * math.log(alpha / rho_hat) > x
-            if above == (side == 0) or abs(x) > 690.0:
-                break
-            if side == 0:
-                lo -= 1.0
-            else:
-                hi += 1.0
-    for _ in range(_HALVINGS):
-        mid = 0.5 * (lo + hi)
-        R, rho_hat, _, _, _, _ = averages(
-            math.exp(mid), 0.0, alpha, 0.0, 0.0, lam, sigma2, v, w, profile
-        )
-        if rho_hat <= alpha or math.log(R) + 2.0 * math.log(alpha / rho_hat) > mid:
-            lo = mid
-        else:
-            hi = mid
-        if hi - lo < 1e-13:
-            break
-    return math.exp(lo), rho_hat
-
-
-@njit(nogil=True, cache=True)
-def _ratio_at(x, log_ratio, alpha, v, w, profile):  # pragma: no cover
-    """Return the log λ/σ with ρ̂(e, 0) = α at e = exp(x), and log R(e, 0) there, for σ = 1."""
-    lo, hi = -math.inf, math.inf
-    y = log_ratio
-    R = 0.0
-    for _ in range(_HALVINGS):
-        lam = math.exp(y)
-        R, rho_hat, _, _, _, _ = averages(
-            math.exp(x), 0.0, alpha, 0.0, 0.0, lam, 1.0, v, w, profile
-        )
-        if rho_hat > alpha:
-            lo = y
-        else:
-            hi = y
-        slope = 0.0  # d ρ̂ / d log λ = −2 E[tφ(t)]
-        for i in range(v.size):
-            t = lam / math.sqrt(alpha * v[i] * math.exp(x) + profile[i])
-            slope -= w[i] * 2.0 * t * math.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi)
-        new = y - (rho_hat - alpha) / slope if slope < 0.0 else math.inf
-        if not lo < new < hi or abs(new - y) > 2.0:
-            if lo == -math.inf:
-                new = y - 1.0
-            elif hi == math.inf:
-                new = y + 1.0
-            else:
-                new = 0.5 * (lo + hi)
-        if abs(new - y) <= 1e-13:
-            break
-        y = new
-    return y, math.log(R)
-
-
-@njit(nogil=True, cache=True)
-def critical_ratio(alpha, v, w, profile):  # pragma: no cover
-    """λ/σ_η on the critical line: ρ̂(e, 0) = α and R(e, 0) = e; 0 for α ≥ 1."""
-    if alpha >= 1.0:
-        return 0.0
-    mean_v = 0.0
-    for i in range(v.size):
-        mean_v += w[i] * v[i]
-    x = -math.log(alpha * mean_v)
-    lo, hi = -math.inf, math.inf
-    f_lo, f_hi = 0.0, 0.0
-    y = 0.0
-    # Illinois: secant steps in log e whose stale end is halved, so both ends close in.
-    for _ in range(_HALVINGS):
-        y, log_R = _ratio_at(x, y, alpha, v, w, profile)
-        f = log_R - x
-        if f > 0.0:
-            if lo != -math.inf and hi != math.inf and x > lo:
-                f_hi *= 0.5
-            lo, f_lo = x, f
-        else:
-            if lo != -math.inf and hi != math.inf and x < hi:
-                f_lo *= 0.5
-            hi, f_hi = x, f
-        if lo == -math.inf:
-            new = x - 2.0
-        elif hi == math.inf:
-            new = x + 2.0
-        else:
-            new = (lo * f_hi - hi * f_lo) / (f_hi - f_lo)
-            if not lo < new < hi:
-                new = 0.5 * (lo + hi)
-        if abs(new - x) <= 1e-12 or hi - lo <= 1e-12:
-            break
-        x = new
-    return math.exp(y)
-
-
-@njit(nogil=True, cache=True)
-def fixed_point(lam, sigma2, e, u, alpha, rho, xi2, v, w, profile):  # pragma: no cover
+def fixed_point(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
     """Return (e, u, ρ̂) of the fixed point, known to exist, from a start with u > 0.
 
-    A start with u = 0 stands for none: then a few plain iterations make one.
+    u = 0 says that there is no start; a few plain iterations then make one.
     """
     if u == 0.0:
         e, u = xi2, 1.0
@@ -236,7 +133,20 @@ def fixed_point(lam, sigma2, e, u, alpha, rho, xi2, v, w, profile):  # pragma: n
         while averages(e, 0.0, alpha, rho, xi2, lam, sigma2, v, w, profile)[1] >= alpha:
             e *= 0.25
     start = e
-    e, u, found = _newton(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)
+    e, u, found = _newton(e, u, True, alpha, rho, xi2, lam, sigma2, v, w, profile)
     if not found:
         e, u = _bracketed(start, alpha, rho, xi2, lam, sigma2, v, w, profile)
     return e, u, averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)[1]
+
+
+@njit(nogil=True, cache=True)
+def fixed_point_if_any(e, u, alpha, rho, xi2, lam, v, w, variances):  # pragma: no cover
+    """Return (e, u) of the fixed point, from a start nearby if u > 0; u = 0 where there is none."""
+    if u > 0.0:
+        near_e, near_u, found = _newton(e, u, False, alpha, rho, xi2, lam, 1.0, v, w, variances)
+        if found:
+            return near_e, near_u
+    if not exists(alpha, lam, v, w, variances):
+        return e, 0.0
+    e, u, _ = fixed_point(0.0, 0.0, alpha, rho, xi2, lam, 1.0, v, w, variances)
+    return e, u

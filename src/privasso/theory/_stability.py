@@ -1,4 +1,4 @@
-"""Where the estimator ceases to exist."""
+"""The noise level, or λ, at which the estimator ceases to exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privasso.theory._state_evolution import check
 
 
 def critical_lambda_ratio(
-    model: Model, design: NoiseDesign, *, n_features: SupportsIndex | None = None
+    model: Model, noise: NoiseDesign, *, n_features: SupportsIndex | None = None
 ) -> float:
     """λ_crit/σ_η: below this ratio the private LASSO has no minimiser.
 
@@ -24,14 +24,14 @@ def critical_lambda_ratio(
 
         E_v[2Q(t)] = α,    E_v[A ((1+t²) 2Q(t) − 2tφ(t))/(α²v)] = e,
 
-    two equations for e and λ. They depend on λ/σ_η, α, the scale law and the shape of the
-    design alone. The same line is λ_crit = min_u ‖Fᵀu − η‖_∞ of `critical_lambda`, averaged.
+    two equations for e and λ. They depend on λ/σ_η, α, the scale law and the shape of the noise
+    alone. For given data and noise, `critical_lambda` computes λ_crit = min_u ‖Fᵀu − η‖_∞ exactly.
 
     Parameters
     ----------
     model : Model
         Only its alpha and scales matter.
-    design : NoiseDesign
+    noise : NoiseDesign
         Only its shape matters, not its level.
     n_features : int, optional
         Use the N quantiles of the law as scales, instead of the limit of many columns.
@@ -46,26 +46,26 @@ def critical_lambda_ratio(
     --------
     >>> import privasso as pv
     >>> model = pv.Model(alpha=0.5, scales=pv.LogNormal(0.0, 0.5))
-    >>> round(pv.critical_lambda_ratio(model, pv.Isotropic(1.0)), 4)
+    >>> round(pv.theory.critical_lambda_ratio(model, pv.Isotropic(1.0)), 4)
     1.1644
-    >>> round(pv.critical_lambda_ratio(model, pv.Gram(1.0)), 4)
+    >>> round(pv.theory.critical_lambda_ratio(model, pv.Gram(1.0)), 4)
     0.5996
     """
-    check(model, design)
-    design = design.with_sigma(1.0)
+    check(model, noise)
+    noise = noise.with_sigma(1.0)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    nodes = columns(model.scales, design, count)
+    nodes = columns(model.scales, noise, count)
     if nodes is not None:
         return nodes.critical_ratio(model.alpha)
-    tail = lower_tail(model.scales, design)
+    tail = lower_tail(model.scales, noise)
     if model.alpha >= 1.0:
         return 0.0
     if tail is Tail.INFINITE:
         return math.inf
-    ratio = quadrature(model.scales, design, 0, tail).critical_ratio(model.alpha)
+    ratio = quadrature(model.scales, noise, 0, tail).critical_ratio(model.alpha)
     for level in range(1, REFINEMENTS + 1):
         before = ratio
-        ratio = quadrature(model.scales, design, level, tail).critical_ratio(model.alpha)
+        ratio = quadrature(model.scales, noise, level, tail).critical_ratio(model.alpha)
         if abs(ratio - before) <= TOLERANCE * ratio:
             return ratio
     warnings.warn(
@@ -80,14 +80,14 @@ def critical_lambda_ratio(
 def critical_noise(
     model: Model,
     lam: float,
-    design: NoiseDesign,
+    noise: NoiseDesign,
     *,
     n_features: SupportsIndex | None = None,
 ) -> float:
     """Return the noise level σ_η at which the private LASSO ceases to exist, for a given λ.
 
-    It is λ divided by `critical_lambda_ratio`: inf for α ≥ 1, and 0 where any noise at all is
-    too much in the limit of many columns.
+    It is λ divided by `critical_lambda_ratio`: inf for α ≥ 1, and 0 where every level is too
+    much in the limit of many columns.
 
     Examples
     --------
@@ -102,5 +102,5 @@ def critical_noise(
     'UNSTABLE'
     """
     lam = positive_float("lam", lam)
-    ratio = critical_lambda_ratio(model, design, n_features=n_features)
+    ratio = critical_lambda_ratio(model, noise, n_features=n_features)
     return lam / ratio if ratio > 0.0 else math.inf

@@ -1,4 +1,4 @@
-"""State evolution at one point: the door to the closed form."""
+"""State evolution at one point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
-from privasso.theory._points import Points, solve_grid
+from privasso.theory._points import GridPoints, solve_grid
 
 STATUS = {
     STABLE: FixedPointStatus.STABLE,
@@ -47,9 +47,10 @@ def state_evolution(
         The objective perturbation, with its level.
     n_features : int, optional
         Predict for N columns whose scales are the N quantiles of the law, instead of for the
-        limit of many columns. It matters when small columns decide (status INFINITE_ERROR);
-        the prediction is then a mean over the noise that single data sets may be far from.
-        Under an `Empirical` law without n_features, the prediction is for exactly its columns.
+        limit of many columns. This matters where the limit has an infinite error: a few small
+        columns then carry most of it. The prediction is a mean over the noise, and single data
+        sets may be far from it. Under an `Empirical` law without n_features, the prediction is
+        for exactly its columns.
 
     Returns
     -------
@@ -75,10 +76,12 @@ def state_evolution(
     lam = positive_float("lam", lam)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     points = solve_grid(model, np.array([lam]), np.array([noise.sigma]), noise, count)
-    return fixed_point(points, 0, model, lam, noise)
+    return point_at(points, 0, model, lam, noise)
 
 
-def fixed_point(points: Points, k: int, model: Model, lam: float, noise: NoiseDesign) -> FixedPoint:
+def point_at(
+    points: GridPoints, k: int, model: Model, lam: float, noise: NoiseDesign
+) -> FixedPoint:
     """Point k of a grid."""
     return FixedPoint(
         status=STATUS[int(points.status[k])],
@@ -94,7 +97,7 @@ def fixed_point(points: Points, k: int, model: Model, lam: float, noise: NoiseDe
 
 
 def check(model: Any, noise: Any) -> None:
-    """Refuse what is not a model and a noise design."""
+    """Raise an error unless these are a model and a noise design."""
     if not isinstance(model, Model):
         raise ValueError(f"model must be a Model, not an object of type {type(model).__name__}")
     if not isinstance(noise, NoiseDesign):

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 def tradeoff(
     model: Model,
     lam: float,
-    design: NoiseDesign,
+    noise: NoiseDesign,
     sigmas: ArrayLike,
     *,
     n_features: SupportsIndex | None = None,
 ) -> pl.DataFrame:
-    """Predict error and privacy at each noise level: what the noise costs and what it buys.
+    """Predict error and OnAveKL at several noise levels.
 
-    More noise first lowers the OnAveKL at the price of a larger E. Towards the critical level
-    both grow: there is a level beyond which noise helps neither.
+    More noise at first lowers the OnAveKL and mostly raises E. Towards the critical level both
+    grow, so beyond some level more noise is worse in both.
 
     Parameters
     ----------
     model : Model
     lam : float
         Regularisation λ > 0.
-    design : NoiseDesign
+    noise : NoiseDesign
         Only its shape matters; the levels are `sigmas`.
     sigmas : array_like, shape (K,)
         Noise levels, zero or more.
@@ -47,8 +47,9 @@ def tradeoff(
     Returns
     -------
     polars.DataFrame
-        One row a level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
-        onavekl, onavekl_paper``. Numbers that do not exist are null, infinite ones inf.
+        One row per level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
+        onavekl, onavekl_paper``. Null stands for a number that does not
+        exist, inf for an infinite one.
 
     Examples
     --------
@@ -59,52 +60,70 @@ def tradeoff(
 (0.2, 'stable', 0.7439, 3.371), (0.4, 'unstable', inf, None)]
     """
     lam = positive_float("lam", lam)
-    return _table(model, np.array([lam]), design, sigmas, n_features)
+    return _table(model, np.array([lam]), noise, sigmas, n_features)
 
 
 def phase_diagram(
     model: Model,
-    design: NoiseDesign,
     lams: ArrayLike,
+    noise: NoiseDesign,
     sigmas: ArrayLike,
     *,
     n_features: SupportsIndex | None = None,
 ) -> pl.DataFrame:
-    """Predict every pair of regularisation and noise level; same columns as `tradeoff`.
+    """Predict error and OnAveKL at every pair of λ and noise level.
 
-    The edge of stability is the straight line λ = `critical_lambda_ratio` · σ.
+    The table has the columns of `tradeoff`. The edge of stability is the straight line
+    λ = `critical_lambda_ratio` · σ.
+
+    Parameters
+    ----------
+    model : Model
+    lams : array_like, shape (J,)
+        Values of λ > 0.
+    noise : NoiseDesign
+        Only its shape matters; the levels are `sigmas`.
+    sigmas : array_like, shape (K,)
+        Noise levels, zero or more.
+    n_features : int, optional
+        As in `state_evolution`.
+
+    Returns
+    -------
+    polars.DataFrame
+        J·K rows, one block of K levels per λ.
 
     Examples
     --------
     >>> import privasso as pv
-    >>> table = pv.phase_diagram(pv.Model(), pv.Gram(1.0), [0.1, 0.2], [0.1, 0.2])
+    >>> table = pv.phase_diagram(pv.Model(), [0.1, 0.2], pv.Gram(1.0), [0.1, 0.2])
     >>> table.select("lam", "sigma", "status").rows()
     [(0.1, 0.1, 'stable'), (0.1, 0.2, 'unstable'), (0.2, 0.1, 'stable'), (0.2, 0.2, 'stable')]
     """
     lams = real_array("lams", lams, ndim=1)
     if np.min(lams) <= 0.0:
         raise ValueError("lams must be positive")
-    return _table(model, lams, design, sigmas, n_features)
+    return _table(model, lams, noise, sigmas, n_features)
 
 
 def _table(
     model: Model,
     lams: NDArray[np.float64],
-    design: NoiseDesign,
+    noise: NoiseDesign,
     sigmas: ArrayLike,
     n_features: SupportsIndex | None,
 ) -> pl.DataFrame:
     import polars as pl  # only tables need it, and it takes a while to import
 
-    check(model, design)
+    check(model, noise)
     levels = real_array("sigmas", sigmas, ndim=1)
     for level in levels:
-        design.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
+        noise.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     lam, sigma = (grid.ravel() for grid in np.meshgrid(lams, levels, indexing="ij"))
     # Along a row of equal λ from little noise to much, each point is a good start for the next.
     order = np.lexsort((sigma, lam))
-    points = solve_grid(model, lam[order], sigma[order], design, count)
+    points = solve_grid(model, lam[order], sigma[order], noise, count)
     back = np.argsort(order)
     status = points.status[back]
     E, V, rho_hat, paper = (

@@ -1,4 +1,4 @@
-"""Label-DP before there are data: how sensitive the most exposed row will be.
+"""The largest row norm, which sets the label sensitivity, predicted without data.
 
 A row f of the model has f_i ~ N(0, v_i/N), so its squared Mahalanobis norm is a weighted sum of
 independent χ²₁ variables,
@@ -27,10 +27,10 @@ FloatArray = NDArray[np.float64]
 _LARGEST_TAIL = 0.2
 
 
-def largest_row(
+def largest_row_norm(
     ratios: FloatArray, w: FloatArray, n_features: int | None, alpha: float
 ) -> tuple[float, FloatArray]:
-    """max_μ Σ_i f_μi²/σ_i² and its derivatives in log(v/σ²).
+    """max_k Σ_i f_ki²/σ_i² over the rows f_k, and its derivatives in log(v/σ²).
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def largest_row(
 
     >>> import numpy as np
     >>> from scipy.stats import chi2
-    >>> found, _ = largest_row(np.ones(1), np.ones(1), 1000, 0.5)
+    >>> found, _ = largest_row_norm(np.ones(1), np.ones(1), 1000, 0.5)
     >>> round(found, 4), round(float(chi2.ppf(0.5 ** (1 / 500), 1000)) / 1000, 4)
     (1.1391, 1.1391)
     """

@@ -1,32 +1,37 @@
-"""From a question to its answer: search, accurate prediction, and the exact level."""
+"""A request for a design, and its answer: search, accurate prediction, and the exact level."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import Columns, search_columns
+from privasso.design._columns import SearchColumns, search_columns
 from privasso.design._evaluate import Evaluator
-from privasso.design._family import Family, family_for
+from privasso.design._family import Family, free_family
 from privasso.design._infeasible import explain
-from privasso.design._label import label_sensitivity
-from privasso.design._mismatch import mismatched_state_evolution
+from privasso.design._program import ERROR, LEAKAGE, SENSITIVITY, NonlinearProgram
 from privasso.design._result import Constraint, InfeasibleError
 from privasso.design._search import improve, search
-from privasso.design._task import ERROR, LEAKAGE, SENSITIVITY, Task
 from privasso.model import Model
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
-from privasso.theory import FixedPoint, FixedPointStatus, state_evolution
+from privasso.theory import (
+    FixedPoint,
+    FixedPointStatus,
+    label_sensitivity,
+    mismatched_state_evolution,
+    state_evolution,
+)
 
 FloatArray = NDArray[np.float64]
 
 #: The level is adjusted until the accurate prediction meets the target to this.
 _EXACT = 1e-6
 _ADJUSTMENTS = 8
-#: Excess over the target, in the logarithm, that is not let pass.
+#: Largest excess over the target, in the logarithm, that is accepted.
 _MISSED = 1e-4
 #: Slope of the constraint in log σ² below which λ is adjusted instead.
 _STEEP = 0.1
@@ -38,50 +43,62 @@ _GOALS = {
 }
 
 
+class Answer(NamedTuple):
+    """Parameters, the program that they solve, the noise, and its prediction in each model."""
+
+    parameters: FloatArray
+    program: NonlinearProgram
+    noise: NoiseDesign
+    points: tuple[FixedPoint, ...]
+
+
 @dataclass(frozen=True)
-class Question:
-    """Models, a constraint, and what is given: λ and γ (or None), N (or None), the error of v."""
+class DesignRequest:
+    """What `optimal_design` was asked for.
+
+    λ, γ and the number of columns are None where they are not given.
+    """
 
     models: tuple[Model, ...]
     constraint: Constraint
     lam: float | None = None
     gamma: float | None = None
     n_features: int | None = None
-    tau: float = 0.0
+    scale_error: float = 0.0
 
-    def answer(self, name: str) -> tuple[FloatArray, Task, NoiseDesign, tuple[FixedPoint, ...]]:
-        """Return the parameters, the task they solve, the design, and its predictions."""
-        task, found = self._best_power()
+    def answer(self, name: str) -> Answer:
+        """Return the best noise of the family of that name."""
+        program, found = self._best_power()
         family = Family.powers()
         if name == "free":
-            family = family_for("free", self._columns(self.models[0]))
-            task = self._task(family)
+            family = free_family(self._columns(self.models[0]))
+            program = self._program(family)
             start = self.blank(family.size)
             start[:3] = found
-            found = improve(task, start)
+            found = improve(program, start)
             if found is None:
                 found = start
         sigma = math.exp(found[1] / 2.0)
-        noise = family.design(sigma, found[2:])
+        noise = family.noise(sigma, found[2:])
         if self.gamma in _NAMED:
             noise = _NAMED[self.gamma].with_sigma(sigma)
-        found, noise, points = self._exactly(found, noise, task)
-        return found, task, noise, points
+        found, noise, points = self._exactly(found, noise, program)
+        return Answer(found, program, noise, points)
 
-    def _best_power(self) -> tuple[Task, FloatArray]:
-        """The power law that answers best, or the one with the exponent given."""
+    def _best_power(self) -> tuple[NonlinearProgram, FloatArray]:
+        """The best power law, or the best with the exponent that was given."""
         if self.gamma is not None:
             self._check_limit(PowerLaw(1.0, self.gamma))
-        task = self._task(Family.powers())
-        found = search(task, self.blank(1))
+        program = self._program(Family.powers())
+        found = search(program, self.blank(1))
         if found is None:
-            raise explain(self, task)
-        return task, found
+            raise explain(self, program)
+        return program, found
 
-    def _columns(self, model: Model) -> Columns:
-        return search_columns(model.scales, self.n_features, self.tau)
+    def _columns(self, model: Model) -> SearchColumns:
+        return search_columns(model.scales, self.n_features, self.scale_error)
 
-    def _task(self, family: Family) -> Task:
+    def _program(self, family: Family) -> NonlinearProgram:
         objective, constraint = _GOALS[self.constraint.kind]
         evaluators = tuple(
             Evaluator(model, self._columns(model), family, self.n_features) for model in self.models
@@ -91,7 +108,7 @@ class Question:
         references = np.zeros(len(evaluators))
         if len(evaluators) > 1:
             references = np.array([self._reference(model) for model in self.models])
-        return Task(evaluators, objective, constraint, self.limit, free, references)
+        return NonlinearProgram(evaluators, objective, constraint, self.limit, free, references)
 
     @property
     def limit(self) -> float:
@@ -109,9 +126,9 @@ class Question:
         return x
 
     def _reference(self, model: Model) -> float:
-        """Log of the best that one model could have by itself, with any power law."""
-        task, found = replace(self, models=(model,), gamma=None)._best_power()
-        return task.merit(found)[1]
+        """Log of the best value that one model could have by itself, with any power law."""
+        program, found = replace(self, models=(model,), gamma=None)._best_power()
+        return program.merit(found)[1]
 
     def _check_limit(self, unit: NoiseDesign) -> None:
         """Refuse a shape whose predictions are infinite in the limit of many columns."""
@@ -131,12 +148,14 @@ class Question:
     def _predict(self, found: FloatArray, noise: NoiseDesign) -> tuple[FixedPoint, ...]:
         lam = math.exp(found[0]) if self.lam is None else self.lam
         return tuple(
-            mismatched_state_evolution(model, lam, noise, self.tau, n_features=self.n_features)
+            mismatched_state_evolution(
+                model, lam, noise, self.scale_error, n_features=self.n_features
+            )
             for model in self.models
         )
 
     def _exactly(
-        self, found: FloatArray, noise: NoiseDesign, task: Task
+        self, found: FloatArray, noise: NoiseDesign, program: NonlinearProgram
     ) -> tuple[FloatArray, NoiseDesign, tuple[FixedPoint, ...]]:
         """Adjust the level, or λ, until the accurate prediction meets the constraint."""
         if self.constraint.kind == "label_dp":
@@ -147,10 +166,10 @@ class Question:
             noise = noise.with_sigma(level)
             return found, noise, self._stable(self._predict(found, noise))
         points = self._predict(found, noise)
-        if max(value.log for value in task.excesses(found)) < -1e-4:
+        if max(value.log for value in program.excesses(found)) < -1e-4:
             return found, noise, points  # the constraint is slack
-        by_lam, by_level = max(task.excesses(found), key=lambda value: value.log).gradient[:2]
-        # Where the leakage is least in σ, only λ moves it.
+        by_lam, by_level = max(program.excesses(found), key=lambda value: value.log).gradient[:2]
+        # Near the σ of least leakage, σ hardly changes it and λ does.
         through_lam = self.lam is None and abs(by_level) < _STEEP
         for _ in range(_ADJUSTMENTS):
             miss = self._miss(points) + 0.5 * _EXACT
@@ -167,7 +186,7 @@ class Question:
         if self._miss(points) > _MISSED:
             raise InfeasibleError(
                 f"the nearest design misses the target by {math.expm1(self._miss(points)):.2%}; "
-                "ask for a little less"
+                "choose a less strict target"
             )
         return found, noise, self._stable(points)
 
@@ -181,7 +200,7 @@ class Question:
     def _stable(self, points: tuple[FixedPoint, ...]) -> tuple[FixedPoint, ...]:
         if any(fp.status is not FixedPointStatus.STABLE for fp in points):
             raise InfeasibleError(
-                "the best design found lies on the edge of stability; ask for a little less, "
+                "the best design found lies on the edge of stability; choose a less strict target "
                 "or pass n_features"
             )
         return points

@@ -1,4 +1,4 @@
-"""One search as numbers: what to minimise, under which constraint, over which parameters."""
+"""The optimisation behind a design: objective, constraint, free parameters, bounds and starts."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._evaluate import FAR, Evaluator, Value
+from privasso.design._evaluate import FAR, Evaluator, LogValue
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 ERROR, LEAKAGE, SENSITIVITY = "error", "leakage", "sensitivity"
-#: Weight of the curved part of a profile in the objective: it only settles directions that do not
-#: matter, such as the noise on columns that are never active.
+#: Weight of a penalty on the curved part of a profile. It decides only what hardly matters
+#: otherwise, such as the noise on columns that are never active.
 _RIDGE = 1e-4
-#: Where to look for λ first, below the largest (in the logarithm).
+#: Values of log λ, relative to the largest, from which the search may start.
 _GRID = np.linspace(-0.5, -5.5, 9)
 #: The largest λ considered leaves every coefficient at zero, by so many deviations.
 _DEVIATIONS = 5.0
 #: Variance of the noisiest columns against the mean variance, roughly.
 _HEADROOM = 4.0
-#: Where the noise must vanish with v, the least power of v by which it does.
+#: Least exponent of v where the noise must vanish with v.
 LEAST_EXPONENT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class NonlinearProgram:
     """Minimise one logarithm while another stays below `limit`, in every model at once.
 
-    With several models the largest excess over `references` counts: the best that each model
-    could have by itself, so that the difference is the logarithm of a relative regret.
+    With several models the largest difference to `references` counts. These are the best values
+    that each model could have by itself, so the difference is the logarithm of a relative regret.
     """
 
     evaluators: tuple[Evaluator, ...]
@@ -45,27 +45,27 @@ class Task:
 
     @property
     def leak(self) -> bool:
-        """Whether the leakage is needed at all; it is most of the work."""
+        """Whether the leakage is needed; it takes most of the time."""
         return LEAKAGE in (self.objective, self.constraint)
 
-    def objectives(self, x: FloatArray) -> list[Value]:
-        """Values to be minimised, one a model."""
+    def objectives(self, x: FloatArray) -> list[LogValue]:
+        """Values to be minimised, one per model."""
         values = [self._value(self.objective, one, x) for one in self.evaluators]
         if x.size == 3 and len(values) == 1:
             return values
         penalty, slope = _RIDGE * float(x[3:] @ x[3:]), np.zeros_like(x)
         slope[3:] = 2.0 * _RIDGE * x[3:]
         return [
-            Value(value.log + penalty - reference, value.gradient + slope)
+            LogValue(value.log + penalty - reference, value.gradient + slope)
             for value, reference in zip(values, self.references, strict=True)
         ]
 
-    def excesses(self, x: FloatArray) -> list[Value]:
-        """By how much the constraint is missed in each model; none is above zero when it holds."""
+    def excesses(self, x: FloatArray) -> list[LogValue]:
+        """Excess over the limit in each model; zero or less where the constraint holds."""
         if self.constraint is None:
             return []
         values = [self._value(self.constraint, one, x) for one in self.evaluators]
-        return [Value(value.log - self.limit, value.gradient) for value in values]
+        return [LogValue(value.log - self.limit, value.gradient) for value in values]
 
     @property
     def must_vanish(self) -> bool:
@@ -77,22 +77,22 @@ class Task:
         excess = max((value.log for value in self.excesses(x)), default=0.0)
         return max(excess, 0.0), max(value.log for value in self.objectives(x))
 
-    def _value(self, what: str, one: Evaluator, x: FloatArray) -> Value:
+    def _value(self, what: str, one: Evaluator, x: FloatArray) -> LogValue:
         if what == SENSITIVITY:
             return one.sensitivity(x)
         one.at(x, leak=self.leak)
         return one.error if what == ERROR else one.leakage
 
 
-def largest_log_lambda(task: Task, x: FloatArray) -> float:
+def largest_log_lambda(program: NonlinearProgram, x: FloatArray) -> float:
     """Log of a λ at which no coefficient is active in any model, for the shape in x.
 
     Noise is small against λ in any useful design, unless a label budget dictates its level.
     """
     noise = 0.0
-    if task.constraint == SENSITIVITY:
-        noise = _HEADROOM * math.exp(_budget_level(task, x))
-    return max(_largest_log_lambda(one, noise) for one in task.evaluators)
+    if program.constraint == SENSITIVITY:
+        noise = _HEADROOM * math.exp(_budget_level(program, x))
+    return max(_largest_log_lambda(one, noise) for one in program.evaluators)
 
 
 def _largest_log_lambda(evaluator: Evaluator, noise: float) -> float:
@@ -102,11 +102,11 @@ def _largest_log_lambda(evaluator: Evaluator, noise: float) -> float:
     return math.log(_DEVIATIONS * math.sqrt(top * (null_error(evaluator) + top) + noise))
 
 
-def _budget_level(task: Task, x: FloatArray) -> float:
+def _budget_level(program: NonlinearProgram, x: FloatArray) -> float:
     """Log σ² at which the sensitivity, which is proportional to 1/σ², meets its limit."""
     x = x.copy()
     x[1] = 0.0
-    return max(value.log for value in task.excesses(x))
+    return max(value.log for value in program.excesses(x))
 
 
 def null_error(evaluator: Evaluator) -> float:
@@ -115,45 +115,48 @@ def null_error(evaluator: Evaluator) -> float:
     return model.rho * float(columns.w @ columns.v) + model.sigma_xi**2
 
 
-def bounds(task: Task, x: FloatArray) -> list[tuple[float, float]]:
-    """Where the search may go from x: far beyond anything useful, short of overflow."""
-    top = largest_log_lambda(task, x)
-    size = task.free.size
+def bounds(program: NonlinearProgram, x: FloatArray) -> list[tuple[float, float]]:
+    """Bounds of the search from x: far beyond anything useful, but short of overflow."""
+    top = largest_log_lambda(program, x)
+    size = program.free.size
     limits = [(top - 14.0, top + 2.0), (2.0 * top - 60.0, 2.0 * top + 12.0), (-6.0, 12.0)]
-    if task.must_vanish and size == 3:
+    if program.must_vanish and size == 3:
         limits[2] = (LEAST_EXPONENT, 12.0)
     return limits + [(-30.0, 30.0)] * (size - 3)
 
 
-def starts(task: Task, x: FloatArray, exponents: tuple[float, ...]) -> Iterator[FloatArray]:
+def starts(
+    program: NonlinearProgram, x: FloatArray, exponents: tuple[float, ...]
+) -> Iterator[FloatArray]:
     """For each exponent γ the best point of a coarse grid in λ and σ."""
-    for gamma in exponents if task.free[2] else (float(x[2]),):
+    for gamma in exponents if program.free[2] else (float(x[2]),):
         best, least = None, (math.inf, math.inf)
         point = x.copy()
         point[2] = gamma
-        grid = largest_log_lambda(task, point) + _GRID if task.free[0] else x[:1]
+        grid = largest_log_lambda(program, point) + _GRID if program.free[0] else x[:1]
         for log_lam in grid.tolist():
             point = point.copy()
             point[0] = log_lam
-            for level in _levels(task, point):
+            for level in _levels(program, point):
                 point = point.copy()
                 point[1] = level
-                excess, value = merit = task.merit(point)
-                if task.constraint == LEAKAGE:
-                    # A factor in κ never costs as large a factor in E: close is better than met.
+                excess, value = merit = program.merit(point)
+                if program.constraint == LEAKAGE:
+                    # Lowering the leakage by a factor raises E by a smaller factor, so a start may
+                    # exceed the limit a little.
                     merit = (0.0, excess + value)
                 if merit < least:
                     best, least = point, merit
                 if value >= FAR:
-                    break  # the noise is too strong for this λ, and only grows from here on
+                    break  # the noise is too strong for this λ, and the next levels are higher
         if best is not None:
             yield best
 
 
-def _levels(task: Task, point: FloatArray) -> list[float]:
+def _levels(program: NonlinearProgram, point: FloatArray) -> list[float]:
     """Levels log σ² to try, from little noise to much."""
-    if not task.free[1]:
+    if not program.free[1]:
         return [float(point[1])]
-    if task.constraint == SENSITIVITY:
-        return [_budget_level(task, point)]
+    if program.constraint == SENSITIVITY:
+        return [_budget_level(program, point)]
     return (2.0 * (point[0] + np.linspace(-4.5, 0.5, 7))).tolist()

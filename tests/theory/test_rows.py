@@ -7,14 +7,13 @@ import pytest
 from scipy.stats import chi2
 
 import privasso as pv
-from privasso.design import label_sensitivity
-from privasso.design._rows import largest_row
+from privasso.theory import label_sensitivity, largest_row_norm
 
 
 @pytest.mark.parametrize(("N", "alpha"), [(1000, 0.5), (50, 2.0), (10, 100.0)])
 def test_equal_columns_are_chi_square(N, alpha):
     M = round(alpha * N)
-    found, _ = largest_row(np.ones(1), np.ones(1), N, alpha)
+    found, _ = largest_row_norm(np.ones(1), np.ones(1), N, alpha)
     assert found == pytest.approx(chi2.ppf(0.5 ** (1 / M), N) / N, rel=5e-4)
 
 
@@ -25,7 +24,7 @@ def test_equal_columns_are_chi_square(N, alpha):
 def test_median_of_the_maximum_by_simulation(N, alpha, spread, rel):
     rng = np.random.default_rng(0)
     ratios = np.exp(spread * rng.standard_normal(N))
-    found, _ = largest_row(ratios, np.full(N, 1 / N), N, alpha)
+    found, _ = largest_row_norm(ratios, np.full(N, 1 / N), N, alpha)
     M = round(alpha * N)
     largest = [np.max(rng.standard_normal((M, N)) ** 2 @ ratios) / N for _ in range(200)]
     assert found == pytest.approx(np.median(largest), rel=rel)
@@ -36,13 +35,13 @@ def test_derivatives():
     rng = np.random.default_rng(1)
     ratios, w = np.exp(rng.standard_normal(30)), rng.dirichlet(np.ones(30))
     for n in (None, 500):
-        value, by = largest_row(ratios, w, n, 0.7)
+        value, by = largest_row_norm(ratios, w, n, 0.7)
         assert np.sum(by) == pytest.approx(value, rel=1e-9)  # it is homogeneous of degree 1
         h = 1e-5
         for i in (0, 11, 29):
             step = np.ones(30)
             step[i] = np.exp(h)
-            up, down = (largest_row(r, w, n, 0.7)[0] for r in (ratios * step, ratios / step))
+            up, down = (largest_row_norm(r, w, n, 0.7)[0] for r in (ratios * step, ratios / step))
             assert (up - down) / (2 * h) == pytest.approx(by[i], rel=1e-5)
 
 

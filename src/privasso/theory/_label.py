@@ -1,4 +1,4 @@
-"""The label sensitivity of a design in a model, accurately."""
+"""The label sensitivity of noise in a model."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from typing import SupportsIndex
 import numpy as np
 
 from privasso._validation import integer
-from privasso.design._rows import largest_row
 from privasso.model import Model
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical
-from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, quadrature
-from privasso.theory._nodes import _tail_exponent as tail_exponent
+from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, quadrature, tail_exponent
+from privasso.theory._rows import largest_row_norm
 from privasso.theory._state_evolution import check
 
 
 def label_sensitivity(
     model: Model, noise: NoiseDesign, *, n_features: SupportsIndex | None = None
 ) -> float:
-    """μ = max_μ ‖S^(−½) f_μ‖ of the release for labels in an interval of width 1, before any data.
+    """Predict μ = max_k (Σ_i f_ki²/σ_i²)^½ over the rows f_k, for labels in an interval of width 1.
 
     In the limit of many columns every row has μ² = E[v/σ_η²(v)]. With n_features the columns are
     the quantiles of the law, and the answer is the median of the maximum over M = αN rows (see
     `docs/design.md`). Multiply by the width of the label bounds, and compare with `LabelDP.mu`.
-    A fit computes the maximum from its own rows; this is what to expect of it.
+    A fit computes the maximum from its own rows; this predicts it without data.
 
     Returns
     -------
     float
-        inf where small columns get too little noise: then no level of it protects the labels in
-        the limit of many columns.
+        inf where small columns get too little noise: no level of this noise then protects the
+        labels in the limit of many columns.
 
     Examples
     --------
     >>> import privasso as pv
-    >>> from privasso.design import label_sensitivity
+    >>> from privasso.theory import label_sensitivity
     >>> round(label_sensitivity(pv.Model(), pv.PowerLaw(1.0, 0.5)), 6)  # E[√v] = 1/2
     0.5
     >>> round(label_sensitivity(pv.Model(), pv.PowerLaw(1.0, 0.5), n_features=1000), 4)
@@ -69,5 +68,5 @@ def label_sensitivity(
     counted = nodes.w * ratios > 0.0 if count is not None else nodes.profile > 0.0
     if not np.isfinite(ratios[counted]).all():
         return math.inf
-    squared, _ = largest_row(ratios[counted], nodes.w[counted], count, model.alpha)
+    squared, _ = largest_row_norm(ratios[counted], nodes.w[counted], count, model.alpha)
     return math.sqrt(squared) / noise.sigma

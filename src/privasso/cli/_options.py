@@ -1,0 +1,90 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privasso.cli._parsing import NOISE_HELP, SCALES_HELP, scale_law
+
+if TYPE_CHECKING:
+    from privasso.model import Model
+    from privasso.privacy import LabelDP
+
+Alpha = Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")]
+Rho = Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")]
+SigmaXi = Annotated[
+    float, typer.Option("--sigma-xi", help="Standard deviation of the label noise.")
+]
+Scales = Annotated[str, typer.Option("--scales", help=SCALES_HELP)]
+NFeatures = Annotated[
+    int | None,
+    typer.Option("--n-features", help="Number of columns.  [default: the limit of many]"),
+]
+Noise = Annotated[str, typer.Option("--noise", help=NOISE_HELP)]
+LabelDpFlag = Annotated[
+    bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
+]
+Epsilon = Annotated[
+    float | None, typer.Option("--epsilon", help="ε of the guarantee of --label-dp.")
+]
+Delta = Annotated[
+    float | None,
+    typer.Option("--delta", help="δ of the guarantee of --label-dp, far below 1/rows."),
+]
+YBounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--y-bounds",
+        metavar="LOW HIGH",
+        help="Smallest and largest label under --label-dp, chosen before seeing any.",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
+]
+
+
+def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
+    """Return the model that the options describe.
+
+    Examples
+    --------
+    >>> model_of(0.5, 0.1, 0.1, "lognormal:0,1")
+    Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=LogNormal(mu=0.0, sigma=1.0))
+    """
+    from privasso.model import Model
+
+    return Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
+
+
+def label_budget(
+    label_dp: bool,
+    epsilon: float | None,
+    delta: float | None,
+    y_bounds: tuple[float, float] | None,
+) -> LabelDP | None:
+    """Return the budget that the options describe, or None without --label-dp.
+
+    Examples
+    --------
+    >>> label_budget(True, 1.0, 1e-6, (0.0, 10.0))
+    LabelDP(epsilon=1.0, delta=1e-06, y_bounds=(0.0, 10.0))
+    """
+    from privasso.privacy import LabelDP
+
+    if not label_dp:
+        if (epsilon, delta, y_bounds) != (None, None, None):
+            raise ValueError("--epsilon, --delta and --y-bounds need --label-dp; add it")
+        return None
+    if epsilon is None or delta is None or y_bounds is None:
+        raise ValueError("--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH")
+    return LabelDP(epsilon, delta, y_bounds)
+
+
+def check_figure_path(path: Path | None) -> None:
+    """Refuse a file for --plot whose ending is not one of a figure."""
+    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"--plot needs a file ending in .png, .pdf or .svg, not {path}")
