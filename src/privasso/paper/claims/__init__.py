@@ -1,0 +1,15 @@
+"""The claims of the paper, each with the test that decides on it from the tables of a run."""
+
+from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding
+from privasso.paper.claims._claims import CLAIMS, Decided, count_verdicts, decide, markdown
+
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "ClaimVerdict",
+    "Decided",
+    "Finding",
+    "count_verdicts",
+    "decide",
+    "markdown",
+]
