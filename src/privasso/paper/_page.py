@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import privasso as pv
 from privasso.page import Page
-from privasso.paper.claims import ClaimVerdict, Decided, count_verdicts
+from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts
 from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, PaperFigure, Settings
 
 TITLE = "Stabilizing private LASSO: the paper, reproduced"
@@ -37,6 +37,7 @@ def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
     out.paragraph(count_verdicts(claims))
     out.paragraph(scope(settings), kind="warning" if settings.name != "full" else "note")
     out.heading("Claims")
+    out.paragraph(NOTATION)
     out.table(
         ["", "claim", "section", "verdict", "measured"],
         [

@@ -13,6 +13,13 @@ CLAIMS: tuple[Claim, ...] = tuple(
     sorted((*ERROR_CLAIMS, *THEORY_CLAIMS, *PRIVACY_CLAIMS), key=lambda claim: claim.key)
 )
 
+#: The symbols that the claims and their tests use.
+NOTATION = (
+    "v1: uniform scales of the columns; v2: log-normal scales. E: error of prediction on a new "
+    "record; ρ̂: share of nonzero coefficients; α: rows per column; λ: regularisation; σ_η: level "
+    "of the privacy noise; N: columns. Algorithm 1: the AMP of the paper, exactly as printed there."
+)
+
 Decided = list[tuple[Claim, Finding]]
 
 
@@ -37,7 +44,7 @@ def count_verdicts(claims: Decided) -> str:
 
 def markdown(claims: Decided, header: str) -> str:
     """Return a Markdown page: a table of the verdicts, then each test and its numbers."""
-    lines = ["# What the paper claims, and what was measured", "", header, ""]
+    lines = ["# What the paper claims, and what was measured", "", header, "", NOTATION, ""]
     lines += ["| | Claim | Section | Verdict |", "|---|---|---|---|"]
     lines += [
         f"| {claim.key} | {claim.statement} | {claim.section} | **{finding.verdict.value}** |"

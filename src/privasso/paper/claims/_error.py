@@ -38,10 +38,10 @@ def stability_under_noise(tables: Tables) -> Finding:
     failed = sum(np.isfinite(gram) for _, gram in values.values())
     return Finding(
         verdict_of(float(np.mean(larger))) if larger else ClaimVerdict.CONTRADICTED,
-        f"in {sum(larger)} of {len(larger)} cases in which Algorithm 1 fails under isotropic noise "
-        "it bears more Gram-based noise. Noise level of failure, isotropic → Gram-based: "
-        f"{levels}. Under Gram-based noise it fails within the grid in {failed} of {len(values)} "
-        "cases.",
+        f"In {sum(larger)} of {len(larger)} cases in which Algorithm 1 fails under isotropic noise "
+        "it converges up to a higher level of Gram-based noise. Noise level of failure, isotropic "
+        f"→ Gram-based: {levels}. Under Gram-based noise it fails within the grid in {failed} of "
+        f"{len(values)} cases.",
         {name: [_finite(a), _finite(b)] for name, (a, b) in values.items()},
     )
 
@@ -69,8 +69,8 @@ def gradual_error(tables: Tables) -> Finding:
         result = verdict_of(wins / (wins + losses))
     return Finding(
         result,
-        f"at {total} pairs of (law, λ, σ_η) where all data sets have a minimiser under both "
-        f"designs, Gram-based noise has the smaller E {wins} times, isotropic {losses} times, "
+        f"At {total} triples (law, λ, σ_η) all data sets have a minimiser under both designs. "
+        f"There Gram-based noise has the smaller E {wins} times, isotropic noise {losses} times, "
         f"and {ties} times the difference is within {REAL:g} standard errors. State evolution "
         f"predicts that E under Gram-based noise is up to {above:.1%} larger at low noise levels "
         "and smaller at high ones. Predicted noise level at which E has doubled, isotropic → "
@@ -117,7 +117,7 @@ def smaller_lambda(tables: Tables) -> Finding:
         result = ClaimVerdict.PARTLY if any(helps) else ClaimVerdict.CONTRADICTED
     return Finding(
         result,
-        f"smallest λ, isotropic → Gram-based: {'; '.join(parts)}.",
+        f"Smallest λ, isotropic → Gram-based: {'; '.join(parts)}.",
         {name: _finite(gain) for name, gain in gains.items()},
     )
 

@@ -41,7 +41,7 @@ def leakage_curve(tables: Tables) -> Finding:
             met.append(exponents[-1] < -0.5 and rises[-1] > 1.1)
     return Finding(
         verdict_of(float(np.mean(met))),
-        f"both conditions hold for {sum(met)} of {len(met)} curves. At low noise levels leakage is "
+        f"Both conditions hold for {sum(met)} of {len(met)} curves. At low noise levels leakage is "
         f"proportional to a power of σ_η, with exponents from {min(exponents):.2f} to "
         f"{max(exponents):.2f}; near the critical level it is at least {min(rises):.3g} times its "
         "minimum.",
@@ -141,7 +141,7 @@ def effective_isotropy(tables: Tables) -> Finding:
         result = ClaimVerdict.PARTLY if any(better) else ClaimVerdict.CONTRADICTED
     return Finding(
         result,
-        f"ratio of the axes of the effective noise, isotropic → Gram-based: {'; '.join(parts)}.",
+        f"Ratio of the axes of the effective noise, isotropic → Gram-based: {'; '.join(parts)}.",
         {"axis_ratios_gram": axes},
     )
 

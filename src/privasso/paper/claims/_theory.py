@@ -49,8 +49,8 @@ def convergence(tables: Tables) -> Finding:
     settles = max(abs(low - fixed), abs(high - fixed)) <= 0.01 * fixed
     return Finding(
         result,
-        f"where state evolution predicts ρ̂ < α, {if_share:.1%} of {stable_runs} runs converge, "
-        f"and {failed_with_minimiser} of the others do not, although a minimiser exists. Where no "
+        f"Where state evolution predicts ρ̂ < α, {if_share:.1%} of {stable_runs} runs converge; "
+        f"{failed_with_minimiser} runs fail there although a minimiser exists. Where no "
         f"fixed point is predicted, {only_if_share:.1%} of {unstable_runs} runs fail. At the point "
         f"outside the figures (α = {PROBE['alpha']:g}, ρ = {PROBE['rho']:g}, equal scales) a "
         f"minimiser exists on {probe['exists']} of {probe['samples']} data sets, with ρ̂/α = "
@@ -158,7 +158,7 @@ def finite_limit(tables: Tables) -> Finding:
         result = ClaimVerdict.CONFIRMED
     return Finding(
         result,
-        f"isotropic noise on v1, λ = {points['lam'][0]:g}: the limit of E is "
+        f"Isotropic noise on v1, λ = {points['lam'][0]:g}: the limit of E is "
         f"{'infinite' if infinite else 'finite'}, and over the range of N the prediction grows by "
         f"a factor of {largest:.3g}. Measured E: {'; '.join(parts) or 'none'}.",
         {"growth_predicted": largest, "rises_measured": rises, "limit_infinite": infinite},
@@ -222,8 +222,8 @@ THEORY_CLAIMS = (
         "IV-A, decoupling",
         "v1 with isotropic noise. Contradicted if the limit is infinite, the finite-N prediction "
         f"more than doubles over the range of N, and the measured E grows by more than {AGREE:g} "
-        "standard errors at one of the noise levels; partly if the first two hold but the measured "
-        "E does not grow so; confirmed otherwise.",
+        "standard errors at one of the noise levels; partly if only the last condition fails; "
+        "confirmed otherwise.",
         ("tail_points", "tail_theory"),
         finite_limit,
     ),

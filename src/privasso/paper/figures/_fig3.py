@@ -95,9 +95,9 @@ def _caption(tables: Tables) -> str:
         "these three. "
         "Noise level from which Algorithm 1 converges on fewer than half of the data sets, "
         f"isotropic and Gram-based: {'; '.join(failures)}. Of {runs} runs, {lost['unbounded']} "
-        f"failed because the problem has no minimiser. A minimiser exists, but {lost['flicker']} "
-        "runs did not settle, since coefficients kept switching between zero and nonzero, and "
-        f"{lost['diverged']} runs blew up (bars)."
+        "failed because the problem has no minimiser. Although a minimiser exists, "
+        f"{lost['flicker']} runs did not settle, since coefficients kept switching between zero "
+        f"and nonzero, and {lost['diverged']} runs blew up (bars)."
     )
 
 

@@ -89,8 +89,9 @@ def _caption(tables: Tables) -> str:
     lams = ", ".join(f"{lam:g}" for lam in LAMS)
     return (
         "Along each curve the noise level σ_η grows, from the upper left. The dot marks the least "
-        "leakage; more noise than there raises both error and leakage. Gram-based noise compared "
-        f"with isotropic noise, for λ = {lams}: {'; '.join(sentences)}. "
+        "leakage; more noise than there raises both error and leakage. Power 1 is noise of "
+        "variance ∝ v. Gram-based noise compared with isotropic noise, for λ = "
+        f"{lams}: {'; '.join(sentences)}. "
         + (
             "Under isotropic noise on v1 E has no finite limit for many columns, so the curves are "
             f"those of {finite} columns. "
