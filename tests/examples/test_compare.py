@@ -1,4 +1,4 @@
-"""The comparison is fair: every method has the guarantee it claims, and the rule is the same."""
+"""Every method has the guarantee it claims, and λ is chosen by the rule of the library."""
 
 import numpy as np
 import polars as pl
@@ -8,9 +8,8 @@ from sklearn.linear_model import Lasso
 import privasso as pv
 from privasso.estimator import Postprocess
 from privasso.estimator._choose import _cautious_risk
-from privasso.examples import METHODS, Split, simulated_splits, study, summary
-from privasso.examples._candidates import DESIGNS, candidate, prepared
-from privasso.examples._study import _root
+from privasso.examples import METHODS, Split, compare_methods, simulated_splits, summarise
+from privasso.examples._methods import NOISES, perturb, prepare
 
 PRIVACY = pv.LabelDP(3.0, 1e-6, (-4.0, 4.0))
 
@@ -23,12 +22,12 @@ def small():
 
 
 def test_label_noise_has_the_same_sensitivity():
-    data = prepared(small(), standardise=False, root=_root)
-    one = candidate(data, "label noise", PRIVACY, 0, np.random.default_rng(0))
+    data = prepare(small(), standardise=False)
+    one = perturb(data, "label noise", PRIVACY, 0, np.random.default_rng(0))
     assert PRIVACY.width / np.sqrt(one.s2) == pytest.approx(PRIVACY.mu)
     # and its effect on b has the covariance that the rule assumes
     draws = [
-        candidate(data, "label noise", PRIVACY, 0, np.random.default_rng(k)).b for k in range(3000)
+        perturb(data, "label noise", PRIVACY, 0, np.random.default_rng(k)).b for k in range(3000)
     ]
     spread = np.cov(np.array(draws).T) / one.s2
     np.testing.assert_allclose(spread / np.sqrt(np.outer(np.diag(data.gram), np.diag(data.gram))),
@@ -36,13 +35,13 @@ def test_label_noise_has_the_same_sensitivity():
                                np.diag(data.gram))), atol=0.1)  # fmt: skip
 
 
-@pytest.mark.parametrize("method", DESIGNS)
+@pytest.mark.parametrize("method", NOISES)
 def test_the_rule_is_that_of_the_library(method):
     split = small()
-    data = prepared(split, standardise=False, root=_root)
-    one = candidate(data, method, PRIVACY, 0, np.random.default_rng(1))
+    data = prepare(split, standardise=False)
+    one = perturb(data, method, PRIVACY, 0, np.random.default_rng(1))
     rng = np.random.default_rng(1)
-    release = pv.release_labels(split.X, split.y, PRIVACY, DESIGNS[method], rng=rng)
+    release = pv.release_labels(split.X, split.y, PRIVACY, NOISES[method], rng=rng)
     assert np.array_equal(release.b, one.b)
     post = Postprocess(release, data.rows)
     for lam in np.abs(one.b).max() * np.array([0.9, 0.3, 0.03]):
@@ -53,11 +52,11 @@ def test_the_rule_is_that_of_the_library(method):
 
 
 def test_stein_s_estimate_for_label_noise():
-    data = prepared(small(), standardise=False, root=_root)
+    data = prepare(small(), standardise=False)
     clean = data.labels
     deviations, stated = [], []
     for k in range(400):
-        one = candidate(data, "label noise", PRIVACY, 0, np.random.default_rng(k))
+        one = perturb(data, "label noise", PRIVACY, 0, np.random.default_rng(k))
         x = pv.solve_problem(pv.Problem(data.root, one.b, 40.0)).x
         risk, error = one.risk(data, x)
         variance = 2.0 * data.label_variance * np.count_nonzero(x)
@@ -71,7 +70,7 @@ def test_stein_s_estimate_for_label_noise():
 
 def test_without_privacy_it_is_the_lasso():
     split = small()
-    table = study([split], [1.0], delta=1e-6, methods=["no privacy"], rng=0)
+    table = compare_methods([split], [1.0], delta=1e-6, methods=["no privacy"], rng=0)
     largest = np.abs((split.X - split.X.mean(0)).T @ np.clip(split.y, -4, 4)).max()
     scores = [
         Lasso(alpha=largest * f / 200, tol=1e-10, max_iter=100_000)
@@ -84,12 +83,14 @@ def test_without_privacy_it_is_the_lasso():
 
 
 def test_table_and_summary():
-    table = study(simulated_splits(500, 8, rng=0), [1.0, 10.0], delta=1e-6, draws=3, rng=0)
+    table = compare_methods(
+        simulated_splits(500, 8, rng=0), [1.0, 10.0], delta=1e-6, draws=3, rng=0
+    )
     assert set(table["method"]) == set(METHODS)
     private = table.filter(~pl.col("method").str.starts_with("no privacy"))
     assert private.group_by("method", "epsilon", "rule").len()["len"].unique().to_list() == [3]
     wide = private.pivot("rule", index=["method", "epsilon", "draw"], values="r2")
     assert (wide["oracle"] >= wide["auto"] - 1e-12).all()
     one = table.filter((pl.col("method") == "Gram") & (pl.col("rule") == "auto"))
-    found = summary(one).filter(pl.col("epsilon") == 1.0)["r2"].item()
+    found = summarise(one).filter(pl.col("epsilon") == 1.0)["r2"].item()
     assert found == one.filter(pl.col("epsilon") == 1.0)["r2"].median()
