@@ -88,7 +88,7 @@ class Experiment(ABC):
         return Model(self.alpha, self.rho, self.sigma_xi, law_from_name("law", law))
 
     def units(self) -> list[Unit]:
-        """Return one unit per case and data set; the data sets of a case are neighbours."""
+        """Return one unit per case and data set, case after case."""
         shared: Parameters = {
             "schema": self.schema,
             "alpha": self.alpha,
