@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -47,7 +47,7 @@ class Experiment(ABC):
     sigma_xi: float = 0.1
 
     @abstractmethod
-    def checked(self) -> dict[str, object]:
+    def checked(self) -> Mapping[str, object]:
         """Return the checked values of the fields that this experiment adds to the base."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Experiment(ABC):
         )
         self._set(self.checked())
 
-    def _set(self, values: dict[str, object]) -> None:
+    def _set(self, values: Mapping[str, object]) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)  # the class is frozen
 
