@@ -54,7 +54,7 @@ def test_demo(tmp_path, capsys, monkeypatch):
         auto = table.filter(rule="auto", method="isotropic").sort("epsilon")["r2"].to_list()
         assert any(
             line.split("│")[1].strip() == "isotropic"
-            and [cell.strip() for cell in line.split("│")[2:-1]] == [f"{r2:.2f}" for r2 in auto]
+            and [cell.strip() for cell in line.split("│")[2:-1]] == [f"{r2:z.2f}" for r2 in auto]
             for line in printed.splitlines()
             if line.startswith("│")
         )

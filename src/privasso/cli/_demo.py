@@ -156,7 +156,7 @@ def _print(table: pl.DataFrame, title: str, console: Any) -> None:
         found = dict(zip(of["epsilon"].to_list(), of["r2"].to_list(), strict=True))
         one = len(found) == 1  # methods without privacy are fitted once
         values = [next(iter(found.values())) if one else found[e] for e in epsilons]
-        shown.add_row(method, *(f"{value:.2f}" for value in values))
+        shown.add_row(method, *(f"{value:z.2f}" for value in values))
     console.print()
     console.print(shown)
 
