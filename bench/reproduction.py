@@ -1,4 +1,4 @@
-"""Grid points of `privasso.experiments` against Algorithm 1 written down in NumPy."""
+"""Grid points of `privasso.paper.experiments` against a transcription of Algorithm 1 in NumPy."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import numpy as np
 import polars as pl
 
-from privasso.experiments import Points, speed
+from privasso.paper.experiments import GridExperiment, speed
 
-TITLE = "Grid points a second at M = 500, N = 1000 (`experiments`)"
+TITLE = "Grid points per second at M = 500, N = 1000 (`paper.experiments`)"
 NOTE = (
-    "Experiment: `run` on all cores, start of the processes included, a point being the paper's "
-    "Algorithm 1, the certified solver and the prediction for the realised columns. Batch: "
+    "Experiment: `run` on all cores, including the start of the processes; each point takes the "
+    "paper's Algorithm 1, the certified solver and the prediction for the realised columns. Batch: "
     "Algorithm 1 alone, all points of a data set at once, on all cores. NumPy: Algorithm 1 alone, "
-    "one point at a time, F∘F formed once, same rule to stop, BLAS with its own threads or one, "
-    "whichever is faster. Two designs, three λ, sixteen σ_η. Target: 5 times."
+    "one point at a time, F∘F computed once, the same stopping rule, with the default number of "
+    "BLAS threads or one, whichever is faster. Two designs, three λ, sixteen σ_η. Target: 5 times."
 )
 
 
@@ -23,7 +23,7 @@ def run() -> pl.DataFrame:
     sigmas = tuple(np.geomspace(0.01, 0.5, 16).round(6).tolist())
     rows = []
     for law in ("uniform", "lognormal"):
-        found = speed(Points((law,), sigmas=sigmas, samples=16), jobs=os.cpu_count() or 1)
+        found = speed(GridExperiment((law,), sigmas=sigmas, samples=16), jobs=os.cpu_count() or 1)
         rows.append(
             {
                 "law": law,

@@ -1,4 +1,4 @@
-"""`privasso reproduce`: the page is written, and bad input ends in one sentence."""
+"""`privasso reproduce` writes the page; bad input ends with one sentence."""
 
 import json
 
@@ -13,7 +13,7 @@ def test_one_figure(tmp_path, capsys):
     captured = capsys.readouterr()
     assert "partly" in captured.out
     assert str(out / "index.html") in captured.out
-    assert "Drawing fig1" in captured.err  # a line a stage, as there is no terminal
+    assert "Drawing fig1" in captured.err  # one line per stage, as there is no terminal
     assert (out / "figures" / "fig1.pdf").exists()
 
 
@@ -55,6 +55,6 @@ def test_stopping_from_the_keyboard(tmp_path, capsys, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privasso.reproduction.reproduce", stop)
+    monkeypatch.setattr("privasso.paper.reproduce", stop)
     assert main(["reproduce", "fig1", "--out", str(tmp_path)]) == 130
-    assert "again to go on" in capsys.readouterr().err
+    assert "run the same command again to continue" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 import privasso as pv
-from privasso.experiments._transcription import Transcription
+from privasso.paper.experiments._transcription import Transcription
 from privasso.solvers._amp_paper_many import amp_paper_many, paper_starts
 
 N = 120

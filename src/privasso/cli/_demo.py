@@ -1,27 +1,43 @@
-"""`privasso demo`: a private fit from beginning to end, and what the same guarantee can buy."""
+"""`privasso demo`: a private fit from data to report, and a comparison of methods."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: Of the fit. With 442 people a much smaller ε leaves nothing but the intercept.
+#: Guarantee of the fit. With 442 people and a much smaller ε, all coefficients are zero.
 FIT_EPSILON, FIT_DELTA = 10.0, 1e-4
-STUDIES = {
-    "diabetes-10": "Diabetes data in their own units: 331 people, 10 columns, δ = 1e-4",
-    "diabetes-64": "The same with squares and products: 331 people, 64 columns, δ = 1e-4",
-    "simulated": "Simulated: 20000 rows, 200 columns of very different scales, δ = 1e-6",
-}
-EPSILONS = {
-    "diabetes-10": (1.0, 3.0, 10.0, 30.0),
-    "diabetes-64": (1.0, 3.0, 10.0, 30.0),
-    "simulated": (0.1, 0.3, 1.0, 3.0),
-}
+
+
+class Comparison(NamedTuple):
+    """A data set on which the methods are compared, and the guarantees."""
+
+    title: str
+    epsilons: tuple[float, ...]
+    delta: float
+    degree: int | None
+    """Of the columns of the diabetes data; None for simulated data."""
+
+
+COMPARISONS = {
+    "diabetes-10": Comparison(
+        "Diabetes data in their own units: 331 people, 10 columns, δ = 1e-4",
+        (1.0, 3.0, 10.0, 30.0), 1e-4, degree=1,
+    ),
+    "diabetes-64": Comparison(
+        "The same with squares and products: 331 people, 64 columns, δ = 1e-4",
+        (1.0, 3.0, 10.0, 30.0), 1e-4, degree=2,
+    ),
+    "simulated": Comparison(
+        "Simulated: 20000 rows, 200 columns of very different scales, δ = 1e-6",
+        (0.1, 0.3, 1.0, 3.0), 1e-6, degree=None,
+    ),
+}  # fmt: skip
 
 
 def demo(
@@ -31,7 +47,7 @@ def demo(
     ] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the comparison.")] = 0,
 ) -> None:
-    """Fit the diabetes data under label privacy, then compare ways to spend the same guarantee.
+    """Fit the diabetes data under label privacy, then compare methods with the same guarantee.
 
     Example: `privasso demo --out demo --draws 50`
     """
@@ -49,20 +65,20 @@ def demo(
         "statistics alone",
         style="bold",
     )
-    for name, title in STUDIES.items():
+    for name, comparison in COMPARISONS.items():
         table = _compare(name, draws, seed, console)
-        _print(table, title, console)
-        _write(table, f"{title}; {draws} draws", out / f"{name}.png")
+        _print(table, comparison.title, console)
+        _write(table, f"{comparison.title}; {draws} draws", out / f"{name}.png")
     console.print(
-        "\nLabel noise: every label gets its own noise at the same (ε, δ), then an ordinary LASSO. "
-        "Standardised: columns divided by their norms first, which is free, for under label "
-        "privacy they are public."
+        "\nLabel noise: noise on every label with the same (ε, δ), then an ordinary LASSO. "
+        "Standardised: the columns are first divided by their norms. This costs no privacy, "
+        "because under label privacy the columns are public."
     )
-    console.print(f"Pictures and tables: {', '.join(STUDIES)} (.png, .csv) in {out}")
+    console.print(f"Pictures and tables: {', '.join(COMPARISONS)} (.png, .csv) in {out}")
 
 
 def _fit(out: Path, console: Any) -> None:
-    """Go the way of `privasso fit` on a file of public data."""
+    """Do what `privasso fit` does, on a file of public data."""
     import polars as pl
 
     from privasso.cli._fit_run import run
@@ -74,7 +90,7 @@ def _fit(out: Path, console: Any) -> None:
     data = out / "diabetes-data.csv"
     pl.DataFrame({**columns, "progression": progression}).write_csv(data)
     release = out / "diabetes-release.json"
-    release.unlink(missing_ok=True)  # an earlier demo's, of public data
+    release.unlink(missing_ok=True)  # from an earlier demo; the data are public
     settings = FitSettings(
         data=data,
         target="progression",
@@ -91,32 +107,39 @@ def _fit(out: Path, console: Any) -> None:
 
 
 def _compare(name: str, draws: int, seed: int, console: Any) -> pl.DataFrame:
+    """Compare the methods on one data set."""
     import numpy as np
     from rich.progress import Progress
 
-    from privasso.examples import METHODS, diabetes_splits, simulated_splits, study, summary
+    from privasso.examples import (
+        METHODS,
+        compare_methods,
+        diabetes_splits,
+        simulated_splits,
+        summarise,
+    )
 
-    epsilons = EPSILONS[name]
+    _, epsilons, delta, degree = COMPARISONS[name]
     rng = np.random.default_rng([seed, *name.encode()])
-    diabetes = name != "simulated"
-    if diabetes:
-        splits = diabetes_splits(draws, 1 if name == "diabetes-10" else 2, rng=rng)
-    else:
-        splits = simulated_splits(rng=rng)
+    if degree is None:
+        splits, draws_per_split = simulated_splits(rng=rng), draws
+    else:  # the data are small: a new split for every draw
+        splits, draws_per_split = diabetes_splits(draws, degree, rng=rng), 1
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=draws * len(epsilons) * len(METHODS))
-        table = study(
+        table = compare_methods(
             splits,
             epsilons,
-            delta=FIT_DELTA if diabetes else 1e-6,
-            draws=1 if diabetes else draws,
+            delta=delta,
+            draws=draws_per_split,
             rng=rng,
             progress=lambda done: bar.advance(task, done),
         )
-    return summary(table)
+    return summarise(table)
 
 
 def _print(table: pl.DataFrame, title: str, console: Any) -> None:
+    """Print the median R² by method and ε."""
     import polars as pl
     from rich.table import Table
 
@@ -131,17 +154,18 @@ def _print(table: pl.DataFrame, title: str, console: Any) -> None:
     for method in METHODS:
         of = part.filter(pl.col("method") == method)
         found = dict(zip(of["epsilon"].to_list(), of["r2"].to_list(), strict=True))
-        alike = len(found) == 1  # without privacy there is no ε
-        values = [next(iter(found.values())) if alike else found[e] for e in epsilons]
-        shown.add_row(method, *(f"{value:.2f}" for value in values))
+        one = len(found) == 1  # methods without privacy are fitted once
+        values = [next(iter(found.values())) if one else found[e] for e in epsilons]
+        shown.add_row(method, *(f"{value:z.2f}" for value in values))
     console.print()
     console.print(shown)
 
 
 def _write(table: pl.DataFrame, title: str, picture: Path) -> None:
+    """Write the table as a picture and as CSV."""
     from privasso._files import write_whole
-    from privasso.examples import study_figure
+    from privasso.examples import comparison_figure
     from privasso.figures import save
 
-    save(study_figure(table, title), picture)
+    save(comparison_figure(table, title), picture)
     write_whole(picture.with_suffix(".csv"), table.write_csv(float_precision=4))

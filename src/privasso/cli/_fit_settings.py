@@ -119,7 +119,7 @@ class FitSettings:
 
     def named_noise(self) -> NoiseDesign | str:
         """The noise design, or "auto"; under --label-dp the budget decides its level."""
-        from privasso.noise import design_from_name
+        from privasso.noise import noise_from_name
 
         if self.saved is not None:
             if self.noise is not None:
@@ -133,7 +133,7 @@ class FitSettings:
                 "--noise optimal needs a model of the data, which a file does not tell; find the "
                 "design with `privasso design … --out design.json` and pass it as --design"
             )
-        return design_from_name("--noise", self.noise, 1.0)
+        return noise_from_name("--noise", self.noise, 1.0)
 
     @cached_property
     def saved(self) -> SavedDesign | None:

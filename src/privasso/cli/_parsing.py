@@ -46,9 +46,9 @@ def noise_design(text: str, sigma: float) -> NoiseDesign:
     >>> noise_design("power:1.5", sigma=0.1)
     PowerLaw(sigma=0.1, gamma=1.5)
     """
-    from privasso.noise import design_from_name
+    from privasso.noise import noise_from_name
 
-    return design_from_name("--noise", text, sigma)
+    return noise_from_name("--noise", text, sigma)
 
 
 def _delimiter(path: str) -> str | None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from privasso.reproduction import Reproduction
+    from privasso.paper import Reproduction
 
-#: What a shell expects of a program stopped from the keyboard.
+#: Exit code of a program that was stopped from the keyboard.
 EXIT_INTERRUPTED = 130
-#: Columns of a terminal from which the numbers fit beside the claims.
+#: Width of a terminal, in characters, from which the table shows the numbers too.
 WIDE = 140
 COLOURS = {"confirmed": "green", "partly": "yellow", "contradicted": "red"}
 
@@ -25,17 +25,17 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[FIGURE]...",
-            help="fig1 … fig5, map, kkt, leakage, tail; all when none is named.",
+            help="Some of fig1 … fig5, map, kkt, leakage, tail; all when none is named.",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller data and fewer of them: a minute and a half.")
+        bool, typer.Option("--quick", help="Smaller and fewer data sets: about a minute.")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", help="Folder for page, tables and figures.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the page, tables and figures.")
+    ] = Path("reproduction"),
     samples: Annotated[
-        int | None, typer.Option("--samples", help="Data sets a point [default: 100, quick 12].")
+        int | None, typer.Option("--samples", help="Data sets per point [default: 100, quick 12].")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Processes [default: the number of cores].")
@@ -47,27 +47,23 @@ def reproduce(
 ) -> None:
     """Compute the paper's figures and claims again; write a page, tables and figures.
 
-    A run that is broken off goes on where it stopped when it is started again.
+    After an interruption the same command continues where it stopped.
 
     Example: `privasso reproduce --quick --out reproduction`
     """
     from privasso._validation import integer
-    from privasso.reproduction import STUDIES, Settings
-    from privasso.reproduction import reproduce as run
+    from privasso.paper import Settings
+    from privasso.paper import reproduce as run
 
-    names = figures or []
-    for name in names:  # before anything is computed or written
-        if name not in STUDIES:
-            raise ValueError(f"there is no figure {name!r}; choose from {', '.join(STUDIES)}")
     make = Settings.quick if quick else Settings.full
-    chosen = {} if samples is None else {"samples": integer("--samples", samples, minimum=2)}
-    settings = make(seed=integer("--seed", seed, minimum=0), **chosen)
+    given = {} if samples is None else {"samples": integer("--samples", samples, minimum=2)}
+    settings = make(seed=integer("--seed", seed, minimum=0), **given)
     workers = os.cpu_count() or 1 if jobs is None else integer("--jobs", jobs, minimum=1)
     try:
         with _Progress(quiet=as_json) as progress:
-            found = run(out, names, settings=settings, jobs=workers, progress=progress)
+            found = run(out, figures or [], settings=settings, jobs=workers, progress=progress)
     except KeyboardInterrupt:
-        print("stopped; give the same command again to go on", file=sys.stderr)
+        print("stopped; run the same command again to continue", file=sys.stderr)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         claims = [claim.record(finding) for claim, finding in found.claims]
@@ -77,7 +73,7 @@ def reproduce(
 
 
 class _Progress:
-    """A bar with the time that is left; a line a stage where there is no terminal."""
+    """A bar with the remaining time; without a terminal, one line per stage."""
 
     def __init__(self, *, quiet: bool) -> None:
         from rich.console import Console
@@ -108,13 +104,14 @@ class _Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=description)
             return
-        stage = description.partition(":")[0]  # a line a stage, not one a data set
+        stage = description.partition(":")[0]  # one line per stage, not per data set
         if not self._quiet and stage not in self._seen:
             self._console.print(f"{stage} ({done} of {total})", soft_wrap=True)
         self._seen.add(stage)
 
 
 def _print(found: Reproduction) -> None:
+    """Print the claims with their verdicts, the speed, and where the files are."""
     from rich.console import Console
     from rich.table import Table
 
@@ -132,10 +129,12 @@ def _print(found: Reproduction) -> None:
     speed = found.manifest["speed"]
     if speed:
         console.print(
-            "Points a second: {algorithm_1_points_per_second:.0f} for Algorithm 1 alone, "
-            "{algorithm_1_ratio:.1f} times a plain transcription in NumPy; "
-            "{points_per_second:.0f} with certified solver and predictions.".format(**speed),
+            "Grid points per second: {algorithm_1_points_per_second:.0f} for Algorithm 1 alone, "
+            "{algorithm_1_ratio:.1f} times as many as a plain transcription in NumPy; "
+            "{points_per_second:.0f} with the certified solver and predictions.".format(**speed),
             soft_wrap=True,
         )
-    console.print(f"Tests and numbers: {found.folder / 'claims.md'}", soft_wrap=True)
+    console.print(
+        f"Claims with their tests and numbers: {found.folder / 'claims.md'}", soft_wrap=True
+    )
     console.print(f"Page: {found.page}", soft_wrap=True)

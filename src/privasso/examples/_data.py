@@ -1,4 +1,4 @@
-"""The data of the examples, split into rows to fit and rows to test on."""
+"""The data of the examples, split into rows for fitting and rows for testing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from privasso._validation import generator
 from privasso.scales import LogNormal
 
-#: The label of the diabetes data is a score of disease progression; these bounds are round
-#: numbers that contain any such score, not the extremes of the data.
+#: Bounds of the labels, which are scores of disease progression: round numbers that contain any
+#: such score, not the extremes of the data.
 DIABETES_BOUNDS = (0.0, 350.0)
 _TEST_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to fit on, rows to test on, and the bounds of the labels."""
+    """Rows for fitting, rows for testing, and the bounds of the labels."""
 
     X: np.ndarray = field(repr=False)
     y: np.ndarray = field(repr=False)
@@ -32,9 +32,10 @@ class Split:
 def diabetes_columns(degree: int = 2) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Columns and labels of scikit-learn's diabetes data in their own units.
 
-    With degree 1 the ten measurements. With degree 2 also their squares and products about their
-    means, without which a product repeats its factors. The square of `sex`, which takes two
-    values, says nothing that `sex` does not, and is left out.
+    With degree 1 these are the ten measurements. With degree 2 they also include the squares and
+    products of the measurements minus their means; without this, a product would be nearly
+    collinear with its factors. The square of `sex` is left out: `sex` takes two values, so its
+    square is a linear function of it.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def diabetes_columns(degree: int = 2) -> tuple[dict[str, np.ndarray], np.ndarray
 def diabetes_splits(
     count: int, degree: int = 2, *, rng: int | np.random.Generator | None = None
 ) -> Iterator[Split]:
-    """Yield random splits of the diabetes data, a quarter of it for the test.
+    """Yield random splits of the diabetes data, with a quarter of the rows for testing.
 
     Examples
     --------
@@ -85,10 +86,10 @@ def diabetes_splits(
 def simulated_splits(
     n_rows: int = 20_000, n_features: int = 200, rng: int | np.random.Generator | None = None
 ) -> Iterator[Split]:
-    """Yield one large simulated split: scales over orders of magnitude, one coefficient in ten.
+    """Yield one large simulated split with scales over orders of magnitude.
 
-    The covariates explain about 70 % of the variance. The bounds are four standard deviations
-    of the labels under the model.
+    One coefficient in ten is nonzero. The covariates explain about 70 % of the variance of the
+    labels. The bounds are at plus and minus four standard deviations of the labels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""R² against ε for every method."""
+"""The figure of a comparison: R² against ε for every method."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LOOKS = {
 FLAT = {"no privacy": "-", "no privacy, standardised": ":"}
 TITLES = {
     "auto": "λ from the noisy statistics alone",
-    "oracle": "λ tuned on the test rows (nobody can)",
+    "oracle": "λ tuned on the test rows (impossible in practice)",
 }
 
 
-def study_figure(table: pl.DataFrame, title: str) -> Any:
-    """Medians over the draws with quartiles; `table` comes from `summary`."""
+def comparison_figure(table: pl.DataFrame, title: str) -> Any:
+    """Draw medians over the draws with quartiles; `table` comes from `summarise`."""
     import polars as pl
 
     fig = figure(10.0, 4.6)
@@ -37,7 +37,7 @@ def study_figure(table: pl.DataFrame, title: str) -> Any:
             of = part.filter(pl.col("method") == method).sort("epsilon")
             if of.height == 0:
                 continue
-            shift = 1.0 + 0.025 * (number - 3)  # so that bars do not hide one another
+            shift = 1.0 + 0.025 * (number - 3)  # so that error bars do not overlap
             axes.errorbar(
                 of["epsilon"] * shift,
                 of["r2"],

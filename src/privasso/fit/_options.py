@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from privasso._validation import positive_float
 from privasso.model import Model
-from privasso.noise import NoiseDesign, design_from_name
+from privasso.noise import NoiseDesign, noise_from_name
 from privasso.operators import Covariates
 from privasso.privacy import Privacy, Scales
 
@@ -102,7 +102,7 @@ class FitOptions:
                 )
             return None
         if isinstance(name, str) and name.partition(":")[0] in _NOISE_WORDS:
-            return design_from_name("noise", name, 1.0)
+            return noise_from_name("noise", name, 1.0)
         raise ValueError(
             "noise must be a noise design or one of 'auto', 'optimal', 'isotropic', 'gram', "
             f"'power:GAMMA', not {name!r}"

@@ -10,7 +10,7 @@ from privasso.noise._documents import (
     noise_to_dict,
 )
 from privasso.noise._factored import Factored
-from privasso.noise._names import design_from_name
+from privasso.noise._names import noise_from_name
 from privasso.noise._power import Gram, Isotropic, PowerLaw
 from privasso.noise._tabulated import Tabulated
 
@@ -25,7 +25,7 @@ __all__ = [
     "Tabulated",
     "covariance_from_dict",
     "covariance_to_dict",
-    "design_from_name",
     "noise_from_dict",
+    "noise_from_name",
     "noise_to_dict",
 ]

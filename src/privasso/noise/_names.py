@@ -6,7 +6,7 @@ from privasso.noise._design import NoiseDesign
 from privasso.noise._power import Gram, Isotropic, PowerLaw
 
 
-def design_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
+def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
     """Return the design that a word such as ``gram`` or ``power:1.5`` stands for.
 
     Parameters
@@ -20,7 +20,7 @@ def design_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
 
     Examples
     --------
-    >>> design_from_name("noise", "power:1.5", sigma=0.1)
+    >>> noise_from_name("noise", "power:1.5", sigma=0.1)
     PowerLaw(sigma=0.1, gamma=1.5)
     """
     word, _, rest = text.partition(":")

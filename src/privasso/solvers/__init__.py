@@ -1,6 +1,7 @@
 """Solvers of the perturbed LASSO: one algorithm a file, one `Solution` for all."""
 
 from privasso.solvers._amp import AmpState
+from privasso.solvers._amp_paper_many import amp_paper_many, paper_starts
 from privasso.solvers._many import Solutions, solve_many
 from privasso.solvers._solution import (
     NotConvergedError,
@@ -21,6 +22,8 @@ __all__ = [
     "Status",
     "Step",
     "UnboundedError",
+    "amp_paper_many",
+    "paper_starts",
     "solve",
     "solve_many",
     "solve_problem",

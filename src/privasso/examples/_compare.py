@@ -1,0 +1,164 @@
+"""Compare methods with the same guarantee by how well they predict new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privasso._blas import one_thread
+from privasso._validation import generator
+from privasso.examples._data import Split
+from privasso.examples._methods import (
+    METHODS,
+    STANDARDISED,
+    Perturbed,
+    Prepared,
+    is_private,
+    perturb,
+    prepare,
+)
+from privasso.privacy import LabelDP
+from privasso.solvers import Status, solve_many
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: The grid of λ: this many values, from the largest |b_i| down to this fraction of it.
+_POINTS, _SPAN = 18, 1e-3
+#: Largest squared distance of a label from the middle of its bounds, over its assumed variance.
+_EXPLAINABLE = 9.0
+
+
+def compare_methods(
+    splits: Iterable[Split],
+    epsilons: Iterable[float],
+    *,
+    delta: float,
+    draws: int = 1,
+    methods: Iterable[str] = METHODS,
+    rng: int | np.random.Generator | None = None,
+    progress: Callable[[int], object] = lambda done: None,
+) -> pl.DataFrame:
+    """Fit each method at each ε and test it on new rows; one row of the table per fit and rule.
+
+    λ is chosen on the same grid by two rules. ``"auto"`` is the rule of ``lam="auto"``, which uses
+    nothing but the noisy statistics. ``"oracle"`` takes the λ that predicts the test rows best. It
+    cannot be used in practice, and shows what perfect tuning would give.
+
+    Parameters
+    ----------
+    splits : iterable of Split
+        Every method is fitted `draws` times on each.
+    epsilons : iterable of float
+        Values of ε; methods without privacy are fitted only once.
+    delta : float
+        δ.
+    draws : int
+        Draws of the noise for each split.
+    methods : iterable of str
+        Some of `METHODS`.
+    rng : None, int or numpy.random.Generator
+        Source of all noise.
+    progress : callable
+        Called with the number of fits since the last call.
+
+    Examples
+    --------
+    >>> from privasso.examples import simulated_splits
+    >>> table = compare_methods(simulated_splits(2000, 20, rng=0), [1.0], delta=1e-6, rng=0)
+    >>> table.columns
+    ['method', 'epsilon', 'draw', 'rule', 'r2', 'nonzero']
+    """
+    import polars as pl
+
+    rng = generator(rng)
+    wanted, budgets = list(methods), list(epsilons)
+    rows: list[dict[str, Any]] = []
+    count = 0
+    for split in splits:
+        for standardise in (False, True):
+            chosen = [method for method in wanted if (method in STANDARDISED) == standardise]
+            if not chosen:
+                continue
+            data = prepare(split, standardise=standardise)
+            fits = [
+                perturb(data, method, LabelDP(epsilon, delta, split.y_bounds), count + k, rng)
+                for epsilon in budgets
+                for k in range(draws)
+                for method in chosen
+                if is_private(method) or (epsilon, k) == (budgets[0], 0)
+            ]
+            with one_thread():
+                rows += _tested(data, fits)
+            progress(len(fits))
+        count += draws
+    return pl.DataFrame(rows)
+
+
+def summarise(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the median and quartiles of R² over the draws.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> draws = {"method": "Gram", "epsilon": 1.0, "rule": "auto", "nonzero": 3}
+    >>> one = pl.DataFrame([{**draws, "r2": r2} for r2 in (0.1, 0.2, 0.6)])
+    >>> summarise(one)["r2"].item()
+    0.2
+    """
+    import polars as pl
+
+    return table.group_by("method", "epsilon", "rule", maintain_order=True).agg(
+        pl.col("r2").median(),
+        pl.col("r2").quantile(0.25).alias("lower"),
+        pl.col("r2").quantile(0.75).alias("upper"),
+        pl.col("nonzero").median(),
+    )
+
+
+def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
+    """Solve every fit at decreasing λ until its noise exceeds all that the labels can explain."""
+    explainable = _EXPLAINABLE * data.label_variance * data.rows.shape[0]
+    largest = [float(np.abs(fit.b).max()) for fit in fits]
+    found: list[list[tuple[float, float, int]]] = [[] for _ in fits]  # risk, R², non-zeros
+    going = list(range(len(fits)))
+    for part in np.geomspace(1.0, _SPAN, _POINTS):
+        if not going:
+            break
+        lams = np.array([largest[k] * part for k in going])
+        B = np.stack([fits[k].b for k in going], axis=1)
+        many = solve_many(data.root, np.zeros(data.root.shape[0]), lams, -B, throw=False)
+        going = [
+            k
+            for k, x, status in zip(going, many.x.T, many.status, strict=True)
+            if status is Status.CONVERGED and _add(data, fits[k], x, found[k], explainable)
+        ]
+    return [
+        {"method": fit.method, "epsilon": fit.epsilon, "draw": fit.draw, "rule": rule,
+         "r2": best[1], "nonzero": best[2]}
+        for fit, points in zip(fits, found, strict=True)
+        for rule, best in (("auto", min(points)), ("oracle", max(points, key=lambda p: p[1])))
+    ]  # fmt: skip
+
+
+def _add(
+    data: Prepared,
+    fit: Perturbed,
+    x: np.ndarray,
+    found: list[tuple[float, float, int]],
+    explainable: float,
+) -> bool:
+    """Add risk, R² and non-zeros of a solution; return whether a smaller λ is worth trying."""
+    try:
+        risk, error = fit.risk(data, x)
+    except np.linalg.LinAlgError:
+        return False
+    predicted = fit.mean_label + (data.X_test - data.rows.mean) @ x
+    found.append((risk, _r2(data.split.y_test, predicted), int(np.count_nonzero(x))))
+    return error <= explainable
+
+
+def _r2(y: np.ndarray, predicted: np.ndarray) -> float:
+    return 1.0 - float(np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))

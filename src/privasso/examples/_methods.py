@@ -1,0 +1,135 @@
+"""The methods that are compared: noise in the objective, noise on every label, no noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privasso.examples._data import Split
+from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
+from privasso.operators import Covariates
+from privasso.privacy import LabelDP, release_labels
+
+#: Standard errors added to the estimate of the error, as in `choose_lambda`.
+_CAUTION = 2.0
+
+#: Methods with noise in the objective, by the design of the noise.
+NOISES: dict[str, NoiseDesign] = {
+    "isotropic": Isotropic(1.0),
+    "power 1/2": PowerLaw(1.0, 0.5),
+    "power 1": PowerLaw(1.0, 1.0),
+    "Gram": Gram(1.0),
+}
+LABEL_NOISE, NO_PRIVACY = "label noise", "no privacy"
+#: Methods that first divide the columns by their norms, and the method that follows. Under label
+#: privacy the columns are public, so this costs no privacy.
+STANDARDISED = {
+    "isotropic, standardised": "isotropic",
+    "label noise, standardised": LABEL_NOISE,
+    "no privacy, standardised": NO_PRIVACY,
+}
+METHODS = (*NOISES, LABEL_NOISE, NO_PRIVACY, *STANDARDISED)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The centred columns of a split and what is computed from them once, for all methods."""
+
+    split: Split
+    rows: Covariates
+    gram: np.ndarray = field(repr=False)
+    """FᵀF of the centred columns F."""
+    root: np.ndarray = field(repr=False)
+    """R with RᵀR = FᵀF."""
+    labels: np.ndarray = field(repr=False)
+    """Labels clipped to their bounds, minus the middle of the bounds."""
+    X_test: np.ndarray = field(repr=False)
+
+    @property
+    def label_variance(self) -> float:
+        """Assumed variance of the labels: their bounds are six standard deviations apart."""
+        low, high = self.split.y_bounds
+        return ((high - low) / 6.0) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Perturbed:
+    """b = Fᵀy with the noise of one method, drawn once.
+
+    The noise of b is independent with variances `D`, or if `D` is None it has covariance
+    ``s2`` · FᵀF.
+    """
+
+    method: str
+    epsilon: float
+    draw: int
+    b: np.ndarray = field(repr=False)
+    mean_label: float = 0.0
+    D: np.ndarray | None = field(default=None, repr=False)
+    s2: float = 0.0
+
+    def risk(self, data: Prepared, x: np.ndarray) -> tuple[float, float]:
+        """Return Stein's estimate of the error plus two standard errors, and one standard error.
+
+        This is the rule of `choose_lambda`. For label noise the same formulae hold with the
+        covariance s²FᵀF: the trace is tr(s²FᵀF J) = s²|S|, and the mean squared deviation is
+        4 (s²‖Fx‖² + s⁴|S|).
+        """
+        S = np.flatnonzero(x)
+        if S.size == 0:
+            return 0.0, 0.0
+        gram = data.gram[np.ix_(S, S)]
+        fitted = float(x[S] @ gram @ x[S])
+        sure = fitted - 2.0 * float(self.b[S] @ x[S]) + 2.0 * data.label_variance * S.size
+        if self.D is None:
+            trace, spread = self.s2 * S.size, self.s2 * fitted + self.s2**2 * S.size
+        else:
+            norms = np.sqrt(np.diag(gram))
+            inverse = np.linalg.inv(np.linalg.cholesky(gram / norms / norms[:, None]))
+            J = (inverse.T @ inverse) / norms / norms[:, None]
+            D = self.D[S]
+            trace, spread = float(D @ np.diag(J)), float(D @ x[S] ** 2 + D @ J**2 @ D)
+        error = 2.0 * math.sqrt(spread)
+        return sure + 2.0 * trace + _CAUTION * error, error
+
+
+def prepare(split: Split, *, standardise: bool) -> Prepared:
+    """Centre the columns; with `standardise`, divide them by their norms first."""
+    X, X_test = split.X, split.X_test
+    if standardise:
+        norms = np.sqrt(Covariates(X, centre=True).squares)
+        X, X_test = X / norms, X_test / norms
+    rows = Covariates(X, centre=True)
+    low, high = split.y_bounds
+    labels = np.clip(split.y, low, high) - 0.5 * (low + high)
+    return Prepared(split, rows, rows.gram, _root(rows), labels, X_test)
+
+
+def _root(rows: Covariates) -> np.ndarray:
+    """R with RᵀR = FᵀF, from eigenvalues, so that collinear columns are allowed."""
+    norms = np.sqrt(rows.squares)
+    values, vectors = np.linalg.eigh(rows.gram / norms / norms[:, None])
+    return (np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) * norms
+
+
+def is_private(method: str) -> bool:
+    """Whether a method has a guarantee at all."""
+    return STANDARDISED.get(method, method) != NO_PRIVACY
+
+
+def perturb(
+    data: Prepared, method: str, privacy: LabelDP, draw: int, rng: np.random.Generator
+) -> Perturbed:
+    """Draw the noise of a method once."""
+    base = STANDARDISED.get(method, method)
+    if base in NOISES:
+        release = release_labels(data.rows, data.split.y, privacy, NOISES[base], rng=rng)
+        D = release.sigma**2
+        return Perturbed(method, privacy.epsilon, draw, release.b, release.mean_label, D=D)
+    # A change of one label shifts its noisy copy by at most the width, so that μ = width/s.
+    s = privacy.width / privacy.mu if base == LABEL_NOISE else 0.0
+    noisy = data.labels + s * rng.standard_normal(data.rows.shape[0])
+    mean = privacy.centre + float(noisy.mean())
+    return Perturbed(method, privacy.epsilon, draw, data.rows.rmatvec(noisy), mean, s2=s**2)

@@ -1,0 +1,85 @@
+"""The page that shows the whole reproduction."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import privasso as pv
+from privasso.page import Page
+from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts
+from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, PaperFigure, Settings
+
+TITLE = "Stabilizing private LASSO: the paper, reproduced"
+CLASSES = {
+    ClaimVerdict.CONFIRMED.value: "good",
+    ClaimVerdict.PARTLY.value: "middling",
+    ClaimVerdict.CONTRADICTED.value: "bad",
+}
+
+
+class Drawn(NamedTuple):
+    """A figure with its picture (PNG) and its caption."""
+
+    figure: PaperFigure
+    picture: bytes
+    caption: str
+
+
+def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
+    """Return the page: claims first, then each figure with its caption."""
+    out = Page(TITLE)
+    out.paragraph(
+        "Every figure and claim of Tanzawa and Sakata, “Stabilizing Private LASSO under "
+        "Heterogeneous Covariates via Anisotropic Objective Perturbation” (arXiv 2605.01492), "
+        "computed again and tested.",
+        kind="lead",
+    )
+    out.paragraph(count_verdicts(claims))
+    out.paragraph(scope(settings), kind="warning" if settings.name != "full" else "note")
+    out.heading("Claims")
+    out.paragraph(NOTATION)
+    out.table(
+        ["", "claim", "section", "verdict", "measured"],
+        [
+            [claim.key, claim.statement, claim.section, finding.verdict.value, finding.measured]
+            for claim, finding in claims
+        ],
+        classes=CLASSES,
+    )
+    for figure, picture, caption in drawn:
+        out.heading(figure.title)
+        out.image(picture, caption, description=figure.title)
+    out.heading("The tests")
+    out.paragraph("The verdicts are computed from the tables by these rules.")
+    out.table(["", "test"], [[claim.key, claim.test] for claim, _ in claims])
+    out.heading("How to repeat this")
+    out.code(command(settings, [figure.name for figure, _, _ in drawn]))
+    out.paragraph(
+        "Tables (CSV and Parquet), figures (PDF and PNG), claims.json and manifest.json are in the "
+        "same folder as this page. The same seed gives the same tables, byte for byte, for any "
+        "number of jobs. After an interruption the same command continues where it stopped."
+    )
+    return out
+
+
+def scope(settings: Settings) -> str:
+    """Say what was computed, and what was made smaller than in the paper."""
+    text = (
+        f"privasso {pv.__version__}, α = {ALPHA:g}, ρ = {RHO:g}, σ_ξ = {SIGMA_XI:g}, N = "
+        f"{settings.n_features} columns, {settings.samples} data sets per point, seed "
+        f"{settings.seed}."
+    )
+    if settings.name != "full":
+        text = (
+            f"A {settings.name} run: smaller data, fewer data sets and coarser grids than the full "
+            "one (N = 1000, 100 data sets per point). Its verdicts are provisional. " + text
+        )
+    return text
+
+
+def command(settings: Settings, figures: list[str]) -> str:
+    """Return the command line that repeats a run."""
+    words = ["privasso", "reproduce"]
+    words += figures if len(figures) < len(FIGURES) else []
+    words += ["--quick"] if settings.name == "quick" else []
+    return " ".join([*words, f"--samples {settings.samples}", f"--seed {settings.seed}"])

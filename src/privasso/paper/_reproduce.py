@@ -1,0 +1,149 @@
+"""Reproduce the paper: simulate, tabulate, draw, decide on the claims, write the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privasso._validation import integer
+from privasso.paper._output import Output
+from privasso.paper.claims import Decided, decide
+from privasso.paper.experiments import Experiment, GridExperiment, run, speed
+from privasso.paper.figures import FIGURES, LAMS, PaperFigure, Settings
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """The results of a run; its files are in `folder`.
+
+    Attributes
+    ----------
+    folder : Path
+        Contains index.html, claims.md, claims.json, manifest.json, tables and figures.
+    claims : list of (Claim, Finding)
+        Each claim of the paper with the verdict on it.
+    tables : dict of str to polars.DataFrame
+        The data behind the figures.
+    manifest : dict
+        Versions, settings, files and timings.
+    """
+
+    folder: Path
+    claims: Decided
+    tables: dict[str, pl.DataFrame]
+    manifest: dict[str, Any]
+
+    @property
+    def page(self) -> Path:
+        """The page to open."""
+        return self.folder / "index.html"
+
+
+def chosen(names: Sequence[str]) -> list[PaperFigure]:
+    """Return the named figures in the order of the paper; all of them when none is named.
+
+    Examples
+    --------
+    >>> [figure.name for figure in chosen(["map", "fig3"])]
+    ['fig3', 'map']
+    """
+    for name in names:
+        if name not in FIGURES:
+            raise ValueError(f"there is no figure {name!r}; choose from {', '.join(FIGURES)}")
+    return [figure for name, figure in FIGURES.items() if not names or name in names]
+
+
+def reproduce(
+    folder: Path | str,
+    figures: Sequence[str] = (),
+    *,
+    settings: Settings | None = None,
+    jobs: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Reproduction:
+    """Compute the paper's figures and claims again, and write them to a folder.
+
+    Simulations are stored in ``folder/.store``: after an interruption the same call continues
+    where it stopped. The tables depend on the settings alone. They are identical to the byte for
+    any number of jobs and after any interruption.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Created if it does not exist.
+    figures : sequence of str
+        Some of fig1 … fig5, map, kkt, leakage, tail; all when empty.
+    settings : Settings, optional
+        How much to compute; ``Settings.full()`` when not given.
+    jobs : int
+        Number of processes for the simulations.
+    progress : callable, optional
+        Called as ``progress(done, total, description)`` after each step.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from privasso.paper import Settings, reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = reproduce(folder, ["fig1"], settings=Settings.tiny())
+    ...     claim, finding = found.claims[-2]
+    ...     claim.key, finding.verdict.value, found.page.exists()
+    ('l', 'partly', True)
+    """
+    settings = settings or Settings.full()
+    wanted = chosen(figures)
+    names = [figure.name for figure in wanted]
+    jobs = integer("jobs", jobs, minimum=1)
+    report = progress or (lambda done, total, description: None)
+    output = Output(Path(folder))
+
+    begin = time.perf_counter()
+    experiments: dict[str, Experiment] = {}
+    for figure in wanted:
+        experiments |= figure.experiments(settings)
+    results: dict[str, pl.DataFrame] = {}
+    if experiments:
+        results = run(experiments, store=output.folder / ".store", jobs=jobs, progress=report)
+    seconds = {"simulation": time.perf_counter() - begin}
+
+    tables: dict[str, pl.DataFrame] = {}
+    drawn = []
+    for number, figure in enumerate(wanted):
+        report(number, len(wanted), f"Drawing {figure.name}")
+        start = time.perf_counter()
+        own = figure.tables(settings, results)
+        tables |= own
+        drawn.append(output.figure(figure, own))
+        seconds[figure.name] = time.perf_counter() - start
+    report(len(wanted), len(wanted), "Writing the page")
+
+    claims = decide(tables)
+    output.findings(settings, drawn, claims)
+    rates = _speed(settings, jobs) if "fig3" in names else {}  # it times the grid points of fig3
+    seconds["total"] = time.perf_counter() - begin
+    manifest = output.manifest(settings, names, seconds, rates)
+    return Reproduction(output.folder, claims, tables, manifest)
+
+
+def _speed(settings: Settings, jobs: int) -> dict[str, float]:
+    """Grid points per second of the simulations, and of a plain transcription of Algorithm 1."""
+    found = speed(
+        GridExperiment(
+            lams=LAMS, sigmas=settings.sigmas, n_features=settings.n_features, samples=4 * jobs,
+            seed=settings.seed,
+        ),
+        jobs=jobs,
+    )  # fmt: skip
+    return {
+        "points_per_second": found.experiment,
+        "algorithm_1_points_per_second": found.batch,
+        "plain_points_per_second": found.transcription,
+        "ratio": found.ratio,
+        "algorithm_1_ratio": found.batch_ratio,
+    }

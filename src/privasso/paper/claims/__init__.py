@@ -1,0 +1,23 @@
+"""The claims of the paper, each with the test that decides on it from the tables of a run."""
+
+from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding
+from privasso.paper.claims._claims import (
+    CLAIMS,
+    NOTATION,
+    Decided,
+    count_verdicts,
+    decide,
+    markdown,
+)
+
+__all__ = [
+    "CLAIMS",
+    "NOTATION",
+    "Claim",
+    "ClaimVerdict",
+    "Decided",
+    "Finding",
+    "count_verdicts",
+    "decide",
+    "markdown",
+]

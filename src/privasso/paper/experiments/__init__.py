@@ -1,0 +1,25 @@
+"""Simulations on grids of data sets, in runs that can be stopped, resumed and repeated.
+
+Each of the four experiments is an `Experiment`: it says which cases there are, what is computed on
+one data set, and how the results of a case become rows of a table. `run` does the rest.
+"""
+
+from privasso.paper.experiments._critical import CriticalExperiment
+from privasso.paper.experiments._experiment import Experiment
+from privasso.paper.experiments._grid import GridExperiment
+from privasso.paper.experiments._kkt import KktExperiment
+from privasso.paper.experiments._leakage import LeakageExperiment
+from privasso.paper.experiments._run import UnitError, run
+from privasso.paper.experiments._speed import Speed, speed
+
+__all__ = [
+    "CriticalExperiment",
+    "Experiment",
+    "GridExperiment",
+    "KktExperiment",
+    "LeakageExperiment",
+    "Speed",
+    "UnitError",
+    "run",
+    "speed",
+]

@@ -1,0 +1,131 @@
+"""Grid points per second, compared with a plain transcription of Algorithm 1."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from privasso._blas import one_thread
+from privasso.paper.experiments._data import DataSet
+from privasso.paper.experiments._grid import GridExperiment, GridPoints
+from privasso.paper.experiments._run import run
+from privasso.paper.experiments._store import Parameters
+from privasso.paper.experiments._transcription import Transcription
+from privasso.paper.experiments._workers import serial
+from privasso.solvers import amp_paper_many
+
+#: Grid points on which the transcription is timed with one thread and with many.
+_TRIAL = 4
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Grid points per second of an experiment and of the transcription, on one machine.
+
+    Attributes
+    ----------
+    experiment : float
+        Points per second of `run`, which includes the certified solver, the literal Algorithm 1,
+        the predictions, the start of the processes, and the tables.
+    batch : float
+        Points per second of Algorithm 1 alone as the experiment runs it: all points of a data set
+        at once, on as many threads as there are jobs.
+    transcription : float
+        Points per second of Algorithm 1 alone in plain NumPy, one point after the other, with the
+        default number of BLAS threads or with one, whichever is faster.
+    """
+
+    experiment: float
+    batch: float
+    transcription: float
+
+    @property
+    def ratio(self) -> float:
+        """Speed of the whole experiment over that of the transcription, which computes less."""
+        return self.experiment / self.transcription
+
+    @property
+    def batch_ratio(self) -> float:
+        """Speed of Algorithm 1 in a batch over that of the transcription."""
+        return self.batch / self.transcription
+
+
+def speed(experiment: GridExperiment, *, jobs: int = 1) -> Speed:
+    """Time an experiment in a temporary store, and the transcription on some of its data sets.
+
+    Parameters
+    ----------
+    experiment : GridExperiment
+        All its data sets are computed; the transcription runs on the first one of each law.
+    jobs : int
+        Processes of `run`. BLAS uses all cores, so for a fair comparison `jobs` should be their
+        number.
+
+    Examples
+    --------
+    >>> from privasso.paper.experiments import GridExperiment, speed
+    >>> grid = GridExperiment(
+    ...     ("lognormal",), ("gram",), (0.5,), (0.05, 0.1), n_features=100, samples=2
+    ... )
+    >>> found = speed(grid)
+    >>> found.experiment > 0 and found.transcription > 0
+    True
+    """
+    n_points = len(experiment.designs) * len(experiment.lams) * len(experiment.sigmas)
+    units = [unit.parameters for unit in experiment.units()]
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        run({"speed": experiment}, store=Path(folder), jobs=jobs)
+        whole = n_points * len(units) / (time.perf_counter() - begin)
+
+    batch = _batch_rate([unit for unit in units if unit["index"] < max(jobs, 2)], n_points, jobs)
+    firsts = [unit for unit in units if unit["index"] == 0]
+    many, one = (_seconds(firsts[:1], alone, limit=_TRIAL) for alone in (False, True))
+    plain = n_points * len(firsts) / _seconds(firsts, alone=one < many)
+    return Speed(whole, batch, plain)
+
+
+def _batch_rate(units: list[Parameters], n_points: int, jobs: int) -> float:
+    """Points per second of the batched Algorithm 1, after one run that loads it."""
+    with serial(), ThreadPoolExecutor(jobs) as pool:
+        prepared = []
+        for parameters in units:
+            data = DataSet.draw(parameters)
+            points = GridPoints.of(parameters, data)
+            prepared.append((data.sample.F, data.sample.y, points.lam, points.etas, points.starts))
+        amp_paper_many(*prepared[0])
+        begin = time.perf_counter()
+        list(pool.map(lambda problem: amp_paper_many(*problem), prepared))
+        return n_points * len(units) / (time.perf_counter() - begin)
+
+
+def _seconds(units: list[Parameters], alone: bool, limit: int | None = None) -> float:
+    """Time of the transcription on some data sets, without the time to draw them."""
+    total = 0.0
+    with one_thread() if alone else nullcontext():
+        for parameters in units:
+            for task in _tasks(parameters, limit):
+                begin = time.perf_counter()
+                task()
+                total += time.perf_counter() - begin
+    return total
+
+
+def _tasks(parameters: Parameters, limit: int | None) -> Iterator[Callable[[], object]]:
+    """Yield what the transcription does on one data set: prepare, then one run per point."""
+    data = DataSet.draw(parameters)
+    points = GridPoints.of(parameters, data)
+    F, y = data.sample.F, data.sample.y
+    yield partial(Transcription, F, y)
+    transcription = Transcription(F, y)
+    for k, lam in enumerate(points.lam.tolist()[:limit]):
+        eta, x, s = (np.ascontiguousarray(part[:, k]) for part in (points.etas, *points.starts))
+        yield partial(transcription.run, lam, eta, x, s)

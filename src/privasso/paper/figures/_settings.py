@@ -1,0 +1,134 @@
+"""The constants of the paper, and how much a reproduction computes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from privasso._validation import integer
+
+ALPHA, RHO, SIGMA_XI = 0.5, 0.1, 0.1
+#: The paper does not print the λ of its figures; these cover the range it describes.
+LAMS = (0.1, 0.2, 0.5)
+#: The noise level of the paper's Fig. 4.
+PATH_SIGMA = 0.1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Grids, sizes and sample counts of a reproduction: `full`, `quick` or `tiny`.
+
+    Attributes
+    ----------
+    name : str
+        "full", "quick" or "tiny".
+    seed : int
+        Seed of all draws.
+    n_features, samples : int
+        Columns N of the data of Figs. 3 and 4, and data sets per point.
+    sigmas : tuple of float
+        Noise levels of Fig. 3.
+    path : tuple of float
+        Regularisations λ of Fig. 4.
+    curve : int
+        Points of a predicted curve.
+    critical_features, kkt_features, leakage_features, tail_features : int or tuple of int
+        Columns of the data of the other figures.
+    critical_samples, kkt_samples, leakage_samples, tail_samples : int
+        Data sets per point of the other figures.
+
+    Examples
+    --------
+    >>> Settings.full().n_features, Settings.full().samples
+    (1000, 100)
+    """
+
+    name: str
+    seed: int
+    n_features: int
+    samples: int
+    sigmas: tuple[float, ...]
+    path: tuple[float, ...]
+    curve: int
+    critical_features: int
+    critical_samples: int
+    kkt_features: tuple[int, ...]
+    kkt_samples: int
+    leakage_features: tuple[int, ...]
+    leakage_samples: int
+    tail_features: tuple[int, ...]
+    tail_samples: int
+
+    @classmethod
+    def full(cls, *, seed: int = 0, samples: int = 100) -> Settings:
+        """N = 1000 as in the paper, 100 data sets per point."""
+        samples = integer("samples", samples, minimum=2)
+        return cls(
+            name="full",
+            seed=integer("seed", seed, minimum=0),
+            n_features=1000,
+            samples=samples,
+            sigmas=(0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.17, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0),
+            path=(0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.12, 0.14, 0.17, 0.2, 0.25, 0.3, 0.5, 1.0),
+            curve=160,
+            critical_features=300,
+            critical_samples=samples,
+            kkt_features=(250, 500, 1000, 2000),
+            kkt_samples=max(2, samples // 5),
+            leakage_features=(200, 400),
+            leakage_samples=5 * samples,
+            tail_features=(125, 250, 500, 1000, 2000),
+            tail_samples=samples,
+        )
+
+    @classmethod
+    def quick(cls, *, seed: int = 0, samples: int = 12) -> Settings:
+        """Smaller data, fewer data sets and coarser grids: about a minute."""
+        samples = integer("samples", samples, minimum=2)
+        return cls(
+            name="quick",
+            seed=integer("seed", seed, minimum=0),
+            n_features=400,
+            samples=samples,
+            sigmas=(0.01, 0.03, 0.06, 0.1, 0.17, 0.3, 0.55, 1.0),
+            path=(0.04, 0.06, 0.08, 0.1, 0.14, 0.2, 0.3, 0.5, 1.0),
+            curve=160,
+            critical_features=150,
+            critical_samples=samples,
+            kkt_features=(125, 250, 500, 1000),
+            kkt_samples=max(2, samples // 2),
+            leakage_features=(100, 200),
+            leakage_samples=8 * samples,
+            tail_features=(125, 250, 500, 1000),
+            tail_samples=samples,
+        )
+
+    @classmethod
+    def tiny(cls, *, seed: int = 0, samples: int = 3) -> Settings:
+        """The smallest run that computes everything, for tests; its verdicts mean nothing."""
+        return cls(
+            name="tiny",
+            seed=integer("seed", seed, minimum=0),
+            n_features=60,
+            samples=integer("samples", samples, minimum=2),
+            sigmas=(0.03, 0.1, 0.4),
+            path=(0.06, 0.2, 0.7),
+            curve=20,
+            critical_features=40,
+            critical_samples=2,
+            kkt_features=(40, 80),
+            kkt_samples=2,
+            leakage_features=(40,),
+            leakage_samples=2,
+            tail_features=(40, 80),
+            tail_samples=2,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the settings and the constants of the paper for a JSON file."""
+        constants = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI, "lams": LAMS}
+        named = asdict(self) | constants | {"path_sigma": PATH_SIGMA}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in named.items()
+        }

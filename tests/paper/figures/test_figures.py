@@ -1,0 +1,61 @@
+"""What the figures compute themselves, against simulation and a recursion that is written out."""
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.paper.figures import PROBE
+from privasso.paper.figures._fig1 import axis_ratio, covariances, covariates
+from privasso.paper.figures._fig2 import SIGMA, channel
+from privasso.paper.figures._fig4 import recursion
+
+
+@pytest.mark.parametrize("design", [pv.Isotropic(SIGMA), pv.Gram(SIGMA)])
+def test_mass_beyond_the_threshold_by_simulation(design):
+    row = channel({pv.Isotropic: "isotropic", pv.Gram: "gram"}[type(design)])
+    rng = np.random.default_rng(0)
+    v = pv.LogNormal().draw(1_000_000, rng) ** 2
+    v[0] = row["v"]
+    deviation = np.sqrt(design.variances(v)[0])
+    z, eta = rng.standard_normal((2, 1_000_000))
+    before = np.sqrt(row["E"] / (0.5 * row["v"])) * z - deviation * eta * row["Sigma"]
+    share = np.mean(np.abs(before) > row["threshold"])
+    assert share == pytest.approx(row["beyond"], rel=0.03, abs=1e-5)
+
+
+@pytest.mark.parametrize("design", [pv.Isotropic(1.0), pv.Gram(1.0)])
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_effective_covariance_by_simulation(design, correlation):
+    F = covariates(correlation)
+    gram = F.T @ F
+    draws = np.linalg.solve(gram, design.draw(np.diagonal(gram), rng=0, size=200_000))
+    computed = covariances(F, design)["effective"]
+    np.testing.assert_allclose(np.cov(draws), computed, atol=0.02 * computed.max())
+    assert axis_ratio(np.cov(draws)) == pytest.approx(axis_ratio(computed), rel=0.02)
+
+
+def test_state_evolution_cycles_where_the_estimator_exists():
+    """The recursion written out for equal scales, with an integral in place of the closed form."""
+    alpha, rho, lam, sigma, xi = 0.166, 0.27, PROBE["lam"], PROBE["sigma"], 0.1
+    z = np.linspace(-9.0, 9.0, 20_001)
+    weights = np.exp(-0.5 * z**2)
+    weights /= weights.sum()
+    E, V, seen = rho + xi**2, 0.0, []
+    for _ in range(60):
+        width = (1.0 + V) / alpha
+        noise = np.sqrt(E / alpha + (width * sigma) ** 2)
+        error = active = 0.0
+        # A coefficient given the sum of signal and noise: E[x | sum] and what is left of it.
+        for share, signal in ((1.0 - rho, 0.0), (rho, 1.0)):
+            total = np.sqrt(signal + noise**2)
+            m = total * z
+            x = np.sign(m) * np.maximum(np.abs(m) - lam * width, 0.0)
+            mean = m * signal / total**2
+            left = signal * noise**2 / total**2
+            error += share * (weights @ (x - mean) ** 2 + left)
+            active += share * (weights @ (x != 0.0))
+        E, V = error + xi**2, width * active
+        seen.append((E, V))
+    table = recursion().tail(2)
+    np.testing.assert_allclose(sorted(v for _, v in seen[-2:]), sorted(table["V"]), rtol=0.02)
+    assert abs(seen[-1][1] - seen[-2][1]) > 1.0
