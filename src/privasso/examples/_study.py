@@ -22,7 +22,7 @@ from privasso.examples._candidates import (
 from privasso.examples._data import Split
 from privasso.mechanism import LabelDP
 from privasso.operators import Covariates
-from privasso.solvers import Status, solve_many
+from privasso.solvers import Status, solve_problems
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,7 +143,7 @@ def _tested(data: Fitted, candidates: list[Candidate]) -> list[dict[str, Any]]:
             break
         lams = np.array([largest[k] * part for k in going])
         B = np.stack([candidates[k].b for k in going], axis=1)
-        many = solve_many(data.root, np.zeros(data.root.shape[0]), lams, -B, throw=False)
+        many = solve_problems(data.root, B, lams, throw=False)
         going = [
             k
             for k, x, status in zip(going, many.x.T, many.status, strict=True)
