@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from privasso._validation import real_array
 from privasso.operators import as_operator
@@ -114,6 +113,8 @@ def linear_programme(problem: Problem) -> Programme:
     ProgrammeError
         When the programme cannot be solved.
     """
+    from scipy.optimize import linprog  # takes long to import, and few solves need it
+
     F = problem.op.toarray()
     m, n = F.shape
     # Each constraint is divided by the norm of its column, because the tolerances of the solver

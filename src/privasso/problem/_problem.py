@@ -85,7 +85,7 @@ class Problem:
         return other
 
     def correlation(self, x: np.ndarray) -> np.ndarray:
-        """C = b − FᵀFx, minus the gradient of the smooth part (one pass)."""
+        """Return c = b − FᵀFx, minus the gradient of the smooth part (one pass)."""
         return self.b - self.op.update(x, np.zeros(self.shape[0]), 0.0, 1.0)[0]
 
     def objective(self, x: np.ndarray) -> float:

@@ -1,9 +1,10 @@
 """Solvers of the perturbed LASSO: one file per algorithm, one `Solution` for all."""
 
+from typing import TYPE_CHECKING
+
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
 from privasso.solvers._amp_paper import AmpPaper
-from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
 from privasso.solvers._auto import Auto
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._iteration import AmpState
@@ -17,6 +18,9 @@ from privasso.solvers._solution import (
     UnboundedError,
 )
 from privasso.solvers._solve import solve, solve_problem
+
+if TYPE_CHECKING:
+    from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
 
 __all__ = [
     "Algorithm",
@@ -42,3 +46,12 @@ __all__ = [
     "solve_problem",
     "solve_problems",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import the batched Algorithm 1, which only the reproduction of the paper needs, on demand."""
+    if name in ("PaperRuns", "amp_paper_many", "paper_starts"):
+        from privasso.solvers import _amp_paper_many
+
+        return getattr(_amp_paper_many, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

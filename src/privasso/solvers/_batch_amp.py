@@ -22,8 +22,8 @@ SETTLED_TURNOVER = 0.002
 #: iteration takes far less time than the factorisation that a wrong support would need.
 SETTLED_CHANGE = 2e-4
 _MAX_ITER = 50
-#: V = s_θ beyond which a problem is left to a single solve: it is unbounded, or λ is nearly so
-#: small that it would be.
+#: V = s_θ beyond which a problem is left to a single solve: it is unbounded, or λ is close to
+#: critical.
 _LOST_V = 20.0
 #: After this many iterations, columns of F whose |u|/λ is below this for every right-hand side are
 #: left out.
