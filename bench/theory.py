@@ -10,6 +10,7 @@ import polars as pl
 
 import privasso as pv
 from bench.timing import best_times
+from privasso.solvers import Amp
 
 TITLE = "Predictions"
 NOTE = (
@@ -50,7 +51,7 @@ def run() -> pl.DataFrame:
             {
                 "points": points,
                 "solve": solve,
-                "amp": lambda solve=solve: solve(method="amp", polish=False, tol=1e-6),
+                "amp": lambda solve=solve: solve(method=Amp(polish=False), tol=1e-6),
                 "grid": lambda m=model, d=design, g=sigmas: pv.tradeoff(m, LAM, d, g),
             },
             repeat=9,

@@ -167,7 +167,7 @@ def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch):
     def gives_up(*args, **kwargs):
         raise RuntimeError("the linear programme failed")
 
-    for road in ("solve_problem", "solve_many"):
+    for road in ("solve_problem", "solve_problems"):
         monkeypatch.setattr(f"privasso.fit._postprocess.{road}", gives_up)
     est = pv.PrivateLasso(1.0, STRONG)
     with pytest.raises(RuntimeError, match=r"budget of this fit is spent.*programme failed\.$"):

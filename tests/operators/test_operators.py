@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from privasso._threads import SERIAL_BELOW, chunks
-from privasso.operators import ColumnMajor, RowMajor, Sparse, as_operator
+from privasso.operators import Centred, ColumnMajor, Metered, RowMajor, Sparse, as_operator
 
 # One size below the threshold for threads and two above it, with rows that do not divide by four.
 SHAPES = [(1, 1), (1, 7), (9, 1), (7, 5), (30, 61), (403, 1021), (1021, 403)]
@@ -31,7 +31,13 @@ STORAGES = {
     "coo": lambda F, _: sp.coo_array(F),
     "csc float32": lambda F, _: sp.csc_array(F.astype(np.float32)),
     "memmap": memory_mapped,
+    "metered": lambda F, _: Metered(as_operator(F)),
 }
+
+
+def centred(F):
+    mean = F.mean(axis=0)
+    return Centred(sp.csr_array(F), mean, ((F - mean) ** 2).sum(axis=0))
 
 
 def dense(block: Any) -> np.ndarray:
@@ -49,7 +55,14 @@ def F(request):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_products(F, storage, tmp_path):
-    op = as_operator(STORAGES[storage](F, tmp_path))
+    check_products(as_operator(STORAGES[storage](F, tmp_path)), F)
+
+
+def test_products_of_a_centred_matrix(F):
+    check_products(centred(F), F - F.mean(axis=0))
+
+
+def check_products(op, F):
     rng = np.random.default_rng(6)
     m, n = F.shape
     x, g, h, y = (rng.standard_normal(k) for k in (n, m, m, m))
@@ -107,7 +120,7 @@ def test_no_copy_where_the_layout_fits(tmp_path):
 
 def test_a_fused_iteration_is_one_pass():
     F = np.random.default_rng(0).standard_normal((40, 30))
-    row, column = as_operator(F), as_operator(np.asfortranarray(F))
+    row, column = Metered(as_operator(F)), Metered(as_operator(np.asfortranarray(F)))
     x = np.zeros(30)
     x[:6] = 1.0
     row.update(x, np.zeros(40), 0.5, 0.5)
@@ -121,3 +134,40 @@ def test_chunks_cover_everything_once(n):
     for size in (1, SERIAL_BELOW * 10):
         covered = [i for lo, hi in chunks(n, size) for i in range(lo, hi)]
         assert covered == list(range(n))
+
+
+PRODUCTS = {
+    "matvec": lambda op, x, g: op.matvec(x),
+    "rmatvec": lambda op, x, g: op.rmatvec(g),
+    "pair_rmatvec": lambda op, x, g: op.pair_rmatvec(g, g),
+    "squares_and_rmatvec": lambda op, x, g: op.squares_and_rmatvec(g),
+    "update": lambda op, x, g: op.update(x, g.copy(), 1.0, 1.0),
+    "update and columns": lambda op, x, g: op.update(x, g.copy(), 1.0, 1.0, np.arange(3)),
+    "columns": lambda op, x, g: op.columns(np.arange(3)),
+    "single": lambda op, x, g: op.single(),
+    "gram": lambda op, x, g: op.gram(),
+    "toarray": lambda op, x, g: op.toarray(),
+    "matmat": lambda op, x, g: op.matmat(x[:, None]),
+    "rmatmat": lambda op, x, g: op.rmatmat(g[:, None]),
+    "elsewhere": lambda op, x, g: op.count(1.0),
+}
+#: What differs from one pass, for x with 6 of 30 entries and 3 of 30 columns taken.
+COSTS = {
+    "C": {"columns": 0.8},
+    "Fortran": {"matvec": 0.2, "update": 1.2, "update and columns": 1.3, "columns": 0.1},
+    "csr": {"update": 2.0, "update and columns": 2.1, "columns": 0.1},
+    "centred": {"update": 2.0, "update and columns": 2.1, "columns": 0.1},
+}
+
+
+@pytest.mark.parametrize("storage", COSTS)
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_meter_counts_what_is_read(storage, product, tmp_path):
+    F = np.random.default_rng(0).standard_normal((40, 30))
+    op = Metered(
+        centred(F) if storage == "centred" else as_operator(STORAGES[storage](F, tmp_path))
+    )
+    x = np.zeros(30)
+    x[:6] = 1.0
+    PRODUCTS[product](op, x, np.ones(40))
+    assert op.passes == pytest.approx(COSTS[storage].get(product, 1.0))

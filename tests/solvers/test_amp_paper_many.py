@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike
 
 import privasso as pv
 from privasso.paper.experiments._transcription import Transcription
-from privasso.solvers._amp_paper_many import amp_paper_many, paper_starts
+from privasso.problem import LabelledProblem
+from privasso.solvers import AmpPaper, amp_paper_many, paper_starts
 
 N = 120
 
@@ -17,20 +18,12 @@ def problems(n_rhs, law=None, sigma: ArrayLike = 0.05, seed=0, alpha=0.6):
     return s.F, s.y, np.geomspace(0.2, 1.0, n_rhs), etas, paper_starts(N, range(n_rhs))
 
 
-class Enough(Exception):  # noqa: N818
-    """Ends a run of AMP."""
-
-
 def single_iterates(F, y, lam, eta, seed, count):
-    seen = []
-
-    def record(state):
-        seen.append(state.x.copy())
-        if len(seen) == count:
-            raise Enough
-
-    with pytest.raises(Enough):
-        pv.solve(F, y, lam, eta, method="amp-paper", rng=seed, callback=record, throw=False)
+    problem, paper = LabelledProblem(F, y, lam, eta), AmpPaper(rng=seed)
+    state, seen = paper.init(problem), []
+    for _ in range(count):
+        state = paper.step(problem, state)
+        seen.append(state.x)
     return seen
 
 

@@ -1,17 +1,16 @@
-"""AMP carried on alone on the working set: the same answer, and a fallback when it fails."""
+"""AMP on the columns copied out: the same answer, and a Gram matrix if that fails."""
 
 import numpy as np
 import pytest
 
 import privasso as pv
 from oracles import check_solution
-from privasso.solvers import _block, _driver, _solve
+from privasso.solvers import _amp, _amp_on_columns
 
 
 @pytest.fixture
 def small_counts_as_large(monkeypatch):
-    monkeypatch.setattr(_driver, "LARGE_SET", 10)
-    monkeypatch.setattr(_solve, "LARGE_SET", 10)
+    monkeypatch.setattr(_amp, "LARGE_SET", 10)
 
 
 def problem(seed, law):
@@ -28,25 +27,25 @@ def test_certified_and_the_same(seed, law, small_counts_as_large):
     np.testing.assert_allclose(sol.x, pv.solve(F, y, lam, eta, method="cd").x, atol=1e-7)
 
 
-def test_columns_that_object_join(small_counts_as_large, monkeypatch):
+def test_violating_columns_join(small_counts_as_large, monkeypatch):
     """A working set that misses half of the support still ends in the minimiser."""
     F, y, lam, eta = problem(0, pv.Uniform())
-    everything = _driver.candidate_columns
+    everything = _amp.candidate_columns
     monkeypatch.setattr(
-        _driver, "candidate_columns", lambda problem, state: everything(problem, state)[::2]
+        _amp, "candidate_columns", lambda problem, state: everything(problem, state)[::2]
     )
     rounds = []
-    original = _block.iterate
+    original = _amp_on_columns.iterate
     monkeypatch.setattr(
-        _block, "iterate", lambda *args, **kw: rounds.append(1) or original(*args, **kw)
+        _amp_on_columns, "iterate", lambda *args, **kw: rounds.append(1) or original(*args, **kw)
     )
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)
     assert len(rounds) > 1
 
 
-def test_flicker_falls_back_to_the_gram_matrix(small_counts_as_large, monkeypatch):
-    monkeypatch.setattr(_block, "_MAX_ITER", 2)
+def test_without_a_fixed_point_the_gram_matrix_is_used(small_counts_as_large, monkeypatch):
+    monkeypatch.setattr(_amp_on_columns, "_MAX_ITER", 2)
     F, y, lam, eta = problem(1, pv.Uniform())
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)

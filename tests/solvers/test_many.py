@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import privasso as pv
 from oracles import check_ray, kkt
+from privasso.solvers import solve_problems
 
 
 def batch(law, n_rhs=12, n=300, sigma=0.05, seed=0):
@@ -65,6 +67,49 @@ def test_correlated_columns():
     many = pv.solve_many(F, y, 5.0, etas)
     for k in range(3):
         assert kkt(F, y, 5.0, etas[:, k], many.x[:, k]) <= 1e-8
+
+
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
+def test_right_hand_sides_take_the_place_of_labels(storage):
+    F, y, etas = batch(pv.LogNormal(), n_rhs=5)
+    F = storage(F)
+    etas[:, 3] *= 40
+    B = (F.T @ y)[:, None] - etas
+    lams = np.geomspace(0.1, 0.4, 5)
+    many = solve_problems(F, np.asfortranarray(B), lams, throw=False)
+    labelled = pv.solve_many(F, y, lams, etas, throw=False)
+    assert (many.status == labelled.status).all()
+    assert many.status[3] is pv.Status.UNBOUNDED
+    np.testing.assert_allclose(many.x, labelled.x, atol=1e-8)
+    for k in (0, 1, 2, 4):
+        assert kkt(F, y, lams[k], etas[:, k], many.x[:, k]) <= 2e-8
+        single = pv.solvers.solve_problem(pv.problem.Problem(F, B[:, k], lams[k]), method="cd")
+        np.testing.assert_allclose(many.x[:, k], single.x, atol=1e-7)
+    with pytest.raises(pv.UnboundedError, match="1 of 5 problems failed; problem 3"):
+        solve_problems(F, B, lams)
+
+
+def test_one_right_hand_side_serves_every_lambda():
+    F, y, _ = batch(pv.Uniform())
+    lams = np.geomspace(0.02, 3.0, 9)
+    path = solve_problems(F, (F.T @ y)[:, None], lams)
+    np.testing.assert_allclose(path.x, pv.solve_many(F, y, lams).x, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("B", "lam", "message"),
+    [
+        (np.ones(4), 0.1, "B must have shape"),
+        (np.ones((5, 3)), 0.1, "B must have shape"),
+        (np.full((4, 3), np.nan), 0.1, "B contains NaN"),
+        (np.ones((4, 3)), [0.1, 0.2], "lam has 2 entries for 3 problems"),
+        (np.ones((4, 3)), 0.0, "lam must be a positive number"),
+        (np.ones((4, 1)), [], "lam"),
+    ],
+)
+def test_bad_right_hand_sides(B, lam, message):
+    with pytest.raises(ValueError, match=message):
+        solve_problems(np.ones((6, 4)), B, lam)
 
 
 @pytest.mark.parametrize(

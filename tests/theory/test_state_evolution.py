@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import privasso as pv
+from privasso.solvers import Amp
 from privasso.theory import FixedPointStatus
 from privasso.theory._root import fixed_point
 
@@ -252,10 +253,6 @@ def test_custom_design_shares_the_rule_of_its_tail():
         assert pytest.approx(own.E, rel=1e-9) == twin.E
 
 
-class Enough(Exception):  # noqa: N818
-    """Ends a run of AMP."""
-
-
 def test_amp_follows_the_trajectory():
     model = pv.Model(scales=L(0.0, 0.5))
     design, lam = pv.PowerLaw(0.1, 1.0), 0.2
@@ -265,21 +262,17 @@ def test_amp_follows_the_trajectory():
     for _ in range(12):
         s = model.sample(600, rng)
         seen = []
-
-        def record(state, s=s, seen=seen):
+        problem = pv.problem.Problem.from_labels(s.F, s.y, lam, design.draw(s.v, rng))
+        state = Amp().init(problem)
+        for _ in range(6):
+            state = Amp().step(problem, state)
             E = np.mean(s.v * (state.x - s.x0) ** 2) + model.sigma_xi**2
             seen.append((E, state.s_theta, state.n_active / len(s.x0)))
-            if len(seen) == 6:
-                raise Enough
-
-        eta = design.draw(s.v, rng)
-        with pytest.raises(Enough):
-            pv.solve(s.F, s.y, lam, eta, method="amp", polish=False, callback=record)
         runs.append(seen)
     runs = np.array(runs)
     assert runs.shape == (12, 6, 3)
     error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
-    # The first callback follows the second threshold: row 2 of the trajectory.
+    # `init` ends with the first threshold and a step with the next: row 2 of the trajectory.
     assert np.all(np.abs(runs.mean(axis=0) - fp.trajectory[2:8]) < 4 * error)
 
 

@@ -20,7 +20,7 @@ from privasso.examples._methods import (
     prepare,
 )
 from privasso.privacy import LabelDP
-from privasso.solvers import Status, solve_many
+from privasso.solvers import Status, solve_problems
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,7 +129,7 @@ def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
             break
         lams = np.array([largest[k] * part for k in going])
         B = np.stack([fits[k].b for k in going], axis=1)
-        many = solve_many(data.root, np.zeros(data.root.shape[0]), lams, -B, throw=False)
+        many = solve_problems(data.root, B, lams, throw=False)
         going = [
             k
             for k, x, status in zip(going, many.x.T, many.status, strict=True)

@@ -15,8 +15,8 @@ from privasso.solvers import (
     Solution,
     Status,
     UnboundedError,
-    solve_many,
     solve_problem,
+    solve_problems,
 )
 
 
@@ -126,10 +126,7 @@ class Postprocess:
         if self.op is None:
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
         if self.reduced or (self.op.dense and self.method == "auto"):
-            # With labels of zero, the noise vector −b makes the linear term b.
-            etas = np.repeat(-self.b[:, None], lams.size, axis=1)
-            nothing = np.zeros(self.op.shape[0])
-            many = solve_many(self.op, nothing, lams, etas, tol=self.tol, throw=False)
+            many = solve_problems(self.op, self.b[:, None], lams, tol=self.tol, throw=False)
             return many.x, many.status
         problem = Problem(self.op, self.b, float(lams[0]), squares=self.squares)
         found = [

@@ -1,9 +1,10 @@
-"""Storages of the covariate matrix F: one interface, one class per memory layout."""
+"""The covariate matrix F: one interface, and one class per way to store it in memory."""
 
 from privasso.operators._centred import Centred
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
-from privasso.operators._operator import Block, Operator, as_operator
+from privasso.operators._metered import Metered
+from privasso.operators._operator import Block, Operator, as_operator, finite_squares
 from privasso.operators._reduce import square_root
 from privasso.operators._sparse import Sparse
 
@@ -12,9 +13,11 @@ __all__ = [
     "Centred",
     "ColumnMajor",
     "Covariates",
+    "Metered",
     "Operator",
     "RowMajor",
     "Sparse",
     "as_operator",
+    "finite_squares",
     "square_root",
 ]

@@ -1,4 +1,4 @@
-"""A sparse matrix with its column means subtracted, never formed."""
+"""A sparse matrix minus its column means, which stays sparse in memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from privasso.operators._operator import Operator, as_operator
 
 
 class Centred(Operator):
-    """F − 1 meanᵀ for sparse F: every product is that of F and a correction of rank one.
+    """F − 1·meanᵀ for sparse F: each product is one with F minus a product with the means.
 
-    The correction loses digits where a mean is large against the spread of its column, which
-    is rare in sparse columns; a solve that suffers from it says that it did not converge.
+    The subtraction loses digits in a column whose mean is much larger than its spread. That is
+    rare in sparse columns, and where it matters the solve ends in another status than CONVERGED.
+
+    Parameters
+    ----------
+    F : sparse matrix, shape (M, N)
+        The matrix before centring.
+    mean : ndarray, shape (N,)
+        What is subtracted from each column.
+    squares : ndarray, shape (N,)
+        Squared norms of the centred columns.
 
     Examples
     --------
@@ -32,11 +41,9 @@ class Centred(Operator):
         self._mean, self._squared_norms = mean, squares
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._base.matvec(x) - self._mean @ x
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._base.rmatvec(g) - self._mean * g.sum()
 
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,26 +54,21 @@ class Centred(Operator):
         return self._squared_norms.copy(), self.rmatvec(y)
 
     def columns(self, take: np.ndarray) -> np.ndarray:
-        self.passes += take.size / self.shape[1]
         block = self._base.columns(take).toarray()
         block -= self._mean[take]
         return np.asfortranarray(block)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._base.matmat(X) - self._mean @ X
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._base.rmatmat(G) - np.outer(self._mean, G.sum(axis=0))
 
     def single(self) -> np.ndarray:
         return self.toarray().astype(np.float32)
 
     def gram(self) -> np.ndarray:
-        self.passes += 1
         return self._base.gram() - self.shape[0] * np.outer(self._mean, self._mean)
 
     def toarray(self) -> np.ndarray:
-        self.passes += 1
         return self._base.toarray() - self._mean

@@ -1,4 +1,4 @@
-"""The covariates as the mechanism reads them: centred if asked, row block by row block."""
+"""The covariates as a release reads them: row block by row block, centred on request."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from privasso._blas import one_thread
 from privasso._threads import n_threads, run
 from privasso._validation import real_array
 from privasso.noise import Covariance, Diagonal
-from privasso.operators._operator import Operator, as_operator
+from privasso.operators._centred import Centred
+from privasso.operators._operator import Operator, as_operator, finite_squares
 
-#: Entries of F held as a temporary at any time; half a megabyte stays in cache.
+#: Entries of F in one block of rows: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
-#: and for products of two matrices, which want larger blocks.
+#: The same for products of two matrices, which are faster on larger blocks.
 _GRAM_CHUNK = 1 << 20
-#: A centred column this small against its own mean is rounding, not data.
+#: A centred column whose entries are this small relative to its mean holds nothing but rounding.
 _CONSTANT = 1e-12
 _EPS = np.finfo(np.float64).eps
 
 
 class Covariates:
-    """Rows f_μ of F, or f_μ − mean with an intercept, without a copy of F.
+    """The rows f_μ of F, or f_μ − mean if centred, without a copy of F.
 
     Parameters
     ----------
@@ -61,12 +62,7 @@ class Covariates:
         self.shape: tuple[int, int] = self._F.shape
         self.centred = centre
         self.mean = self._mean() if centre else np.zeros(self.shape[1])
-        self.squares = self._squares()
-        if not np.isfinite(self.squares).all():
-            raise ValueError(
-                "F contains NaN or infinity (or a column whose squared norm overflows); "
-                "remove or impute those entries"
-            )
+        self.squares = finite_squares(self._squares())
         rounding = self.shape[0] * (_CONSTANT * self.mean) ** 2
         self.live = self.squares > rounding
 
@@ -112,7 +108,7 @@ class Covariates:
         return float(np.max(rows) * slack + total * (slack - 1.0))
 
     def rmatvec(self, r: np.ndarray) -> np.ndarray:
-        """Fᵀr with the (centred) rows; zero for columns that carry no data."""
+        """Fᵀr, F centred if asked for; zero for columns that carry no data."""
         if sp.issparse(self._F):
             out = self._F.T @ r - self.mean * np.sum(r)
         else:
@@ -123,7 +119,7 @@ class Covariates:
 
     @cached_property
     def gram(self) -> np.ndarray:
-        """FᵀF of the live columns, centred, from row blocks of a few megabytes."""
+        """FᵀF of the live columns, F centred if asked for."""
         if sp.issparse(self._F):
             return self.operator().gram()
         m = self.shape[0]
@@ -142,7 +138,7 @@ class Covariates:
         return np.sum(parts, axis=0)
 
     def normal_products(self, x: np.ndarray) -> np.ndarray:
-        """FᵀFx over the live columns, centred, for the coefficients x of the live columns."""
+        """FᵀFX over the live columns, for X of shape (number of live columns, K)."""
         if sp.issparse(self._F):
             op = self.operator()
             return op.rmatmat(op.matmat(x))
@@ -154,9 +150,7 @@ class Covariates:
         return out[self.live]
 
     def operator(self) -> Operator:
-        """The live columns, centred, for the solvers: F itself, or one copy of dense F."""
-        from privasso.operators._centred import Centred
-
+        """The live columns as an operator for the solvers; a centred dense F is copied once."""
         everything = bool(self.live.all())
         if not self.centred:
             return as_operator(self._F if everything else self._F[:, self.live])
@@ -186,10 +180,10 @@ class Covariates:
         m, n = self.shape
         if sp.issparse(self._F):
             return np.asarray(self._F.sum(axis=0)).ravel() / m
-        # Relative to the first row, so that a constant column has exactly its value as mean.
+        # Relative to the first row, so that the mean of a constant column is exactly its value.
         first = self._F[0].astype(np.float64)
         total, step = np.zeros(n), max(1, _CHUNK // n)
-        with np.errstate(invalid="ignore", over="ignore"):  # refused below, once squared
+        with np.errstate(invalid="ignore", over="ignore"):  # `finite_squares` refuses them
             for start in range(0, m, step):
                 total += np.sum(self._F[start : start + step] - first, axis=0)
             return first + total / m
@@ -206,6 +200,6 @@ class Covariates:
             return stored + absent * self.mean**2
 
     def _row_sums(self, values: np.ndarray) -> np.ndarray:
-        """Sum over the stored entries of each row of one value an entry."""
+        """Sum of the values of each row, given one value per stored entry of F."""
         matrix = sp.csr_array((values, self._F.indices, self._F.indptr), shape=self.shape)
         return matrix @ np.ones(self.shape[1])

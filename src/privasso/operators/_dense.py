@@ -16,35 +16,30 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 class _Dense(Operator):
-    """What the two layouts share: the array itself and the products BLAS does best."""
+    """The array, and the products that both layouts leave to BLAS."""
 
     def __init__(self, F: np.ndarray) -> None:
         super().__init__((F.shape[0], F.shape[1]))
         self._F = F
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return product(self._F, X)
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return product(self._F.T, G)
 
     def single(self) -> np.ndarray:
-        self.passes += 1
         return self._F.astype(np.float32, copy=False)
 
     def gram(self) -> np.ndarray:
-        self.passes += 1
         return gram_matrix(self._F.astype(np.float64, copy=False))
 
     def toarray(self) -> np.ndarray:
-        self.passes += 1
         return np.asarray(self._F, dtype=np.float64)
 
 
 class RowMajor(_Dense):
-    """C order. A row block is read once and used for both products while it is in cache."""
+    """C order: four rows are read once and used for both products while they are in cache."""
 
     def _over_rows(self, kernel: Callable[..., None], *args: object) -> None:
         m, n = self.shape
@@ -61,13 +56,11 @@ class RowMajor(_Dense):
                 for (lo, hi), part in zip(pieces, acc, strict=True)
             ]
         )
-        self.passes += 1
         return acc[0] if len(pieces) == 1 else acc.sum(axis=0)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(self.shape[0])
         self._over_rows(kernels.rows_product, x, out)
-        self.passes += 1
         return out
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
@@ -100,28 +93,30 @@ class RowMajor(_Dense):
                 for (lo, hi), part in zip(pieces, acc, strict=True)
             ]
         )
-        self.passes += 1
         return acc.sum(axis=0), (None if take is None else taken)
 
     def columns(self, take: np.ndarray) -> np.ndarray:
-        m, n = self.shape
-        taken = np.empty((m, take.size))
+        taken = np.empty((self.shape[0], take.size))
         self._over_rows(kernels.rows_take, take, taken)
-        # A cache line holds eight elements: a scattered column costs as much as all of them.
-        self.passes += min(1.0, 8 * take.size / n)
         return taken
+
+    def columns_cost(self, n_taken: int) -> float:
+        # A cache line holds eight numbers: to read one of a row is to read its seven neighbours.
+        return min(1.0, 8 * n_taken / self.shape[1])
+
+    def update_cost(self, x: np.ndarray, take: np.ndarray | None) -> float:
+        return 1.0
 
 
 class ColumnMajor(_Dense):
-    """Fortran order. ``F @ x`` reads only the columns in the support of x."""
+    """Fortran order: ``F @ x`` reads only the columns in the support of x."""
 
     def _over_columns(self, kernel: Callable[..., None], *args: object) -> None:
         m, n = self.shape
         run([partial(kernel, self._F, lo, hi, *args) for lo, hi in chunks(n, m * n, align=1)])
-        self.passes += 1
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        m, n = self.shape
+        m = self.shape[0]
         out = np.empty(m)
         support = np.flatnonzero(x)
         run(
@@ -130,8 +125,10 @@ class ColumnMajor(_Dense):
                 for lo, hi in chunks(m, m * support.size)
             ]
         )
-        self.passes += support.size / n
         return out
+
+    def matvec_cost(self, x: np.ndarray) -> float:
+        return np.count_nonzero(x) / self.shape[1]
 
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = np.empty((2, self.shape[1]))
@@ -149,5 +146,4 @@ class ColumnMajor(_Dense):
         return out
 
     def columns(self, take: np.ndarray) -> np.ndarray:
-        self.passes += take.size / self.shape[1]
         return np.asfortranarray(self._F[:, take], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The interface through which every algorithm touches the covariate matrix F."""
+"""The interface through which every algorithm reads the covariate matrix F."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ import scipy.sparse as sp
 
 from privasso._validation import real_array
 
-#: Columns of F, cut out: a dense array or a sparse matrix, M rows.
+#: Columns copied out of F: a dense array or a sparse matrix with M rows.
 Block = Any
 
 
 class Operator(ABC):
     """F, seen through the few products that the algorithms need.
 
-    Every method that reads the matrix adds what it read to `passes`, in units of one
-    reading of the whole of F. That number, not flops, is what a solve costs on a machine
-    with fast arithmetic and slow memory.
+    An operator holds the matrix and nothing else; no method changes it. To count how much of F a
+    computation reads, wrap the operator in `Metered`. The ``..._cost`` methods tell it how much a
+    product reads in this storage, in units of all of F.
     """
 
-    shape: tuple[int, int]
     dense = True
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
-        self.passes = 0.0
 
     @abstractmethod
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """``F @ x``."""
+
+    @abstractmethod
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        """``F.T @ g``."""
 
     @abstractmethod
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -41,9 +43,9 @@ class Operator(ABC):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared column norms and ``F.T @ y`` in one reading of F."""
 
-    @abstractmethod
-    def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        """``F.T @ g``."""
+    def column_squares(self) -> np.ndarray:
+        """Squared norms of the columns, diag(F.T @ F)."""
+        return self.squares_and_rmatvec(np.zeros(self.shape[0]))[0]
 
     def update(
         self,
@@ -55,8 +57,8 @@ class Operator(ABC):
     ) -> tuple[np.ndarray, Block | None]:
         """In place ``g <- beta*g + gamma*F@x``; returns ``F.T @ g`` and the columns `take`.
 
-        This is one iteration of approximate message passing (and of conjugate gradients). Two
-        products, unless the storage can do both in one reading.
+        This is one iteration of approximate message passing (and of conjugate gradients). It takes
+        two products, unless the storage can do both in one reading.
         """
         g *= beta
         g += gamma * self.matvec(x)
@@ -65,10 +67,6 @@ class Operator(ABC):
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:
         """``F[:, take]`` in float64."""
-
-    def column_squares(self) -> np.ndarray:
-        """Squared norms of the columns, diag(F.T @ F)."""
-        return self.squares_and_rmatvec(np.zeros(self.shape[0]))[0]
 
     @abstractmethod
     def matmat(self, X: np.ndarray) -> np.ndarray:
@@ -92,14 +90,33 @@ class Operator(ABC):
     def toarray(self) -> np.ndarray:
         """F as a dense float64 array (for the linear programme, which needs all of it)."""
 
+    def matvec_cost(self, x: np.ndarray) -> float:
+        """Part of F that ``matvec(x)`` reads."""
+        return 1.0
+
+    def columns_cost(self, n_taken: int) -> float:
+        """Part of F that ``columns`` reads to copy that many columns."""
+        return n_taken / self.shape[1]
+
+    def update_cost(self, x: np.ndarray, take: np.ndarray | None) -> float:
+        """Part of F that ``update`` reads."""
+        return self.matvec_cost(x) + 1.0 + (0.0 if take is None else self.columns_cost(take.size))
+
+    def count(self, cost: float) -> None:  # noqa: B027  (most operators count nothing)
+        """Take note of a reading of F that no method of the operator did.
+
+        Algorithms call it when they read columns that were copied out earlier. Only `Metered`
+        keeps the number.
+        """
+
 
 def as_operator(F: Any) -> Operator:
     """Wrap F in the storage that fits it, without a copy where the layout allows.
 
     Dense float64 or float32 in C or Fortran order (memory maps included) and
     ``scipy.sparse`` CSR or CSC are used as they are; any other real matrix is copied once.
-    Looking for NaN would be a pass of its own, so it is left to the first pass that is needed
-    anyway: squared column norms are finite only if F is (see `Problem`).
+    NaN and infinity are not looked for here, because that would read all of F once more; whoever
+    computes the squared column norms passes them to `finite_squares`.
 
     Examples
     --------
@@ -121,3 +138,21 @@ def as_operator(F: Any) -> Operator:
     if array.flags.f_contiguous:
         return ColumnMajor(array)
     return RowMajor(np.ascontiguousarray(array))
+
+
+def finite_squares(squares: np.ndarray) -> np.ndarray:
+    """Return squared column norms of F; refuse an F that they show to hold NaN or infinity.
+
+    >>> import numpy as np
+    >>> finite_squares(np.array([1.0, np.nan]))
+    Traceback (most recent call last):
+    ...
+    ValueError: F contains NaN or infinity (or a column whose squared norm overflows); remove or \
+impute those entries
+    """
+    if not np.isfinite(squares).all():
+        raise ValueError(
+            "F contains NaN or infinity (or a column whose squared norm overflows); "
+            "remove or impute those entries"
+        )
+    return squares

@@ -33,11 +33,9 @@ class Sparse(Operator):
         self._FT = F.T
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._F @ x
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._FT @ g
 
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -49,21 +47,16 @@ class Sparse(Operator):
         return np.asarray(squares).ravel(), self.rmatvec(y)
 
     def columns(self, take: np.ndarray) -> Any:
-        self.passes += take.size / self.shape[1]
         return sp.csc_array(self._F[:, take], dtype=np.float64)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._F @ X
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        self.passes += 1
         return self._FT @ G
 
     def single(self) -> Any:
-        self.passes += 1
         return sp.csc_array(self._F, dtype=np.float32)
 
     def toarray(self) -> np.ndarray:
-        self.passes += 1
         return self._F.toarray().astype(np.float64)

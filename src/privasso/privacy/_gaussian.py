@@ -16,7 +16,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from privasso._validation import nonnegative_float, positive_float
@@ -154,4 +153,6 @@ def _bracket(excess: Callable[[float], float], low: float, step: float) -> tuple
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq  # slow to import
+
     return float(brentq(excess, low, high, xtol=1e-300, rtol=1e-14, maxiter=500))  # pyright: ignore[reportArgumentType]

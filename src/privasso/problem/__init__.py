@@ -1,6 +1,7 @@
-"""The perturbed LASSO as a problem (F, b, λ), its certificates, and whether it has a solution."""
+"""The perturbed LASSO (F, b, λ): proofs of optimality, and whether a minimiser exists."""
 
 from privasso.problem._boundedness import (
+    Programme,
     ProgrammeError,
     critical_lambda,
     is_ray,
@@ -9,16 +10,26 @@ from privasso.problem._boundedness import (
     slope,
     zero_column_ray,
 )
-from privasso.problem._certificate import LP_LIMIT, NO_CERTIFICATE, Certificate, certify, dual_gap
-from privasso.problem._problem import Problem, violations
+from privasso.problem._certificate import (
+    LP_LIMIT,
+    NO_CERTIFICATE,
+    Certificate,
+    certify,
+    certify_point,
+    dual_gap,
+)
+from privasso.problem._problem import LabelledProblem, Problem, violations
 
 __all__ = [
     "LP_LIMIT",
     "NO_CERTIFICATE",
     "Certificate",
+    "LabelledProblem",
     "Problem",
+    "Programme",
     "ProgrammeError",
     "certify",
+    "certify_point",
     "critical_lambda",
     "dual_gap",
     "is_ray",

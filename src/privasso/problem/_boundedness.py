@@ -1,26 +1,26 @@
-"""Does a minimiser exist? Rays that prove it does not, and the critical λ.
+"""Whether a minimiser exists: rays that prove it does not, and the critical λ.
 
-The objective falls without bound exactly when a ray d exists with Fd = 0 and
-λ‖d‖₁ < bᵀd. By duality none exists when λ is at least
+The objective falls without bound exactly when there is a ray, a direction d with Fd = 0 and
+λ‖d‖₁ < bᵀd. By duality there is none when λ is at least
 
     λ_crit = min_w ‖b − Fᵀw‖_∞ = max { bᵀd : Fd = 0, ‖d‖₁ ≤ 1 }.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from privasso._validation import real_array
 from privasso.operators import as_operator
 from privasso.problem._problem import Problem
 from privasso.problem._projection import project
 
-#: A ray's image must vanish to this accuracy, relative to Σ|d_i|‖F_i‖.
+#: Largest ‖Fd‖ of a ray d, relative to Σ|d_i|‖F_i‖.
 NULL_TOLERANCE = 1e-9
-#: and its slope must be negative by this much, relative to λ‖d‖₁.
+#: The slope along a ray must be at least this far below zero, relative to λ‖d‖₁.
 SLOPE_TOLERANCE = 1e-7
 
 
@@ -47,7 +47,7 @@ def is_ray(problem: Problem, d: np.ndarray) -> bool:
 
 
 def zero_column_ray(problem: Problem) -> np.ndarray | None:
-    """Return a unit ray along a zero column with |b_i| > λ, the cheapest evidence there is."""
+    """Return a unit ray along a zero column with |b_i| > λ, if there is one; reads nothing of F."""
     free = np.flatnonzero((problem.squares == 0) & (np.abs(problem.b) > problem.lam))
     if free.size == 0:
         return None
@@ -58,11 +58,11 @@ def zero_column_ray(problem: Problem) -> np.ndarray | None:
 
 
 def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
-    """Project x on the null space of F and return it if that proves the problem unbounded.
+    """Project x on the null space of F and return the result if it is a ray, otherwise None.
 
-    Iterates of a descent method on an unbounded problem run away along a ray, so their
-    projection is one long before they are far out. Only a direction whose slope turns
-    negative early is pursued to full accuracy.
+    On an unbounded problem the iterates of a descent method move away along a ray, and their
+    projection soon is a ray itself. The projection is computed to full accuracy only if its slope
+    is negative after a few iterations of conjugate gradients.
     """
     scale = np.abs(x).max(initial=0.0)
     if scale == 0.0:
@@ -80,11 +80,22 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
 
 
 class ProgrammeError(RuntimeError):
-    """The linear programme could not be solved, as may happen with scales far apart."""
+    """The linear programme could not be solved, as can happen with very different scales."""
 
 
-class Programme(NamedTuple):
-    """Solution of the linear programme: its value, the dual point w, the direction d."""
+@dataclass(frozen=True, eq=False)
+class Programme:
+    """Solution of the linear programme.
+
+    Attributes
+    ----------
+    critical : float
+        λ_crit.
+    w : ndarray, shape (M,)
+        The point that attains the minimum.
+    d : ndarray, shape (N,)
+        The direction, ‖d‖₁ = 1, that attains the maximum.
+    """
 
     critical: float
     w: np.ndarray
@@ -92,18 +103,25 @@ class Programme(NamedTuple):
 
 
 def linear_programme(problem: Problem) -> Programme:
-    """λ_crit, the w that attains the minimum and the d (‖d‖₁ = 1) that attains the maximum.
+    """Minimise t subject to −t ≤ (b − Fᵀw)_i ≤ t; its value is λ_crit.
 
-    min t subject to −t ≤ (b − Fᵀw)_i ≤ t; the multipliers of the two sides are the positive
-    and negative parts of d. Dense and cubic in size: seconds at 500 × 1000, minutes beyond.
+    The multipliers of the two sides are the positive and negative parts of d. F is made dense, and
+    the time grows with the cube of the size: seconds at 500 × 1000, minutes beyond.
+
+    Raises
+    ------
+    ProgrammeError
+        When the programme cannot be solved.
     """
+    from scipy.optimize import linprog  # takes long to import, and few solves need it
+
     F = problem.op.toarray()
     m, n = F.shape
-    # Scaling a constraint changes nothing but its units; without it, scales far from 1 meet the
-    # absolute tolerances of the programme.
+    # Each constraint is divided by the norm of its column, because the tolerances of the solver
+    # are absolute and columns may be much larger or smaller than 1.
     unit = 1.0 / problem.norms
     bound = max(float(np.abs(problem.b).max()), np.finfo(float).tiny)
-    rows = np.concatenate([F * unit, -F * unit], axis=1).T  # ±Fᵀw, constraint by constraint
+    rows = np.concatenate([F * unit, -F * unit], axis=1).T  # one row per constraint on ±Fᵀw
     A = np.hstack([-rows, -np.concatenate([unit, unit])[:, None]])
     side = problem.b / bound * unit
     result = linprog(
@@ -128,9 +146,9 @@ def linear_programme(problem: Problem) -> Programme:
 def critical_lambda(F: Any, eta: Any) -> float:
     """Smallest λ for which ½‖y−Fx‖² + λ‖x‖₁ + ηᵀx has a minimiser, whatever y is.
 
-    λ_crit = min_u ‖Fᵀu − η‖_∞, a linear programme. Below it the objective is unbounded; at
-    full column rank it is zero. It is proportional to η: to make a given λ admissible, shrink
-    the noise by λ/λ_crit.
+    λ_crit = min_u ‖Fᵀu − η‖_∞, a linear programme. Below it the objective is unbounded. It is zero
+    if F has full column rank, and proportional to η: multiplying the noise by λ/λ_crit makes a
+    given λ large enough.
 
     Examples
     --------

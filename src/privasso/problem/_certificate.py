@@ -1,16 +1,16 @@
-"""Proof of optimality: KKT residual and a duality gap that stays valid with a linear term.
+"""Proof of optimality: the KKT residual, and a duality gap that is valid with a linear term.
 
 The dual of min ½‖Fx‖² − bᵀx + λ‖x‖₁ is max −½‖w‖² subject to ‖b − Fᵀw‖_∞ ≤ λ. At the
-optimum w = Fx. Away from it Fx is slightly infeasible, and the usual remedy, shrinking the
-residual towards zero, is wrong here: with b outside the row space of F, zero need not be
-feasible and nor need any multiple of the residual. Instead w moves along a direction that
-leads into the feasible set:
+optimum w = Fx. Close to it, Fx violates the constraints slightly. For the plain LASSO one then
+shrinks the residual towards zero. That is wrong here: with b outside the row space of F, neither
+zero nor any multiple of the residual need satisfy the constraints. Instead w moves along a
+direction that leads into the feasible set:
 
-- *along the path*: δ = F_S (F_SᵀF_S)⁻¹ sgn(x_S) is how Fx changes as λ decreases, so a
-  vanishing step makes every constraint of the support strict;
-- otherwise towards an *anchor* w₀ that is strictly feasible: the least-squares fit of b by
-  Fᵀw (each constraint in units of its column), or failing that the solution of the linear
-  programme.
+- *along the path*: δ = F_S (F_SᵀF_S)⁻¹ sgn(x_S) is how Fx changes as λ decreases, so a very small
+  step makes every constraint of the support S strict;
+- otherwise towards an *anchor* w₀ that satisfies every constraint strictly: the least-squares fit
+  of b by Fᵀw (each constraint in units of its column) or, if that fails, the solution of the
+  linear programme.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from privasso.problem._projection import project
 
 _EPS = np.finfo(np.float64).eps
 
-#: Largest M·N² for which an anchor may come from the linear programme (about a second).
+#: Largest M·N² for which the linear programme is solved (it takes about a second).
 LP_LIMIT = 2e8
 
 
@@ -39,11 +39,11 @@ class Certificate:
     kkt : float
         Largest violation of an optimality condition, divided by λ.
     kkt_beyond_rounding : float
-        The same, counting only violations that rounding cannot explain: with columns huge
-        against λ, one unit in the last place of x already moves FᵀFx by more than λ·tol.
+        The same, without violations that rounding explains. If a column is very large compared
+        with λ, a change of x in its last digit moves FᵀFx by more than λ·tol.
     gap : float
-        Objective at x minus a lower bound of the minimum, never negative; infinite where no
-        feasible dual point was found.
+        Objective at x minus a lower bound of the minimum, never negative; infinite if no feasible
+        dual point was found.
     """
 
     kkt: float
@@ -51,11 +51,11 @@ class Certificate:
     gap: float
 
     def proves(self, tol: float) -> bool:
-        """Whether x is optimal to `tol`, or to rounding where that is coarser."""
+        """Whether x is optimal to `tol`, or to rounding if that is coarser."""
         return self.kkt_beyond_rounding <= tol
 
 
-#: What is known where there is no candidate for a minimiser.
+#: What is known about a point that was not checked, or that is no candidate for a minimiser.
 NO_CERTIFICATE = Certificate(kkt=np.inf, kkt_beyond_rounding=np.inf, gap=np.inf)
 
 
@@ -68,9 +68,10 @@ def certify(
     *,
     anchors: bool = True,
 ) -> Certificate:
-    """Certify x, given w = Fx, c = b − Fᵀw and, where known, the path direction (δ, Fᵀδ).
+    """Certify x, given w = Fx, c = b − Fᵀw and, if known, the path direction (δ, Fᵀδ).
 
-    Without `anchors` only what costs no pass is tried, and the gap may come back infinite.
+    Without `anchors` only directions are tried that need no further pass over F, and the gap may
+    be infinite.
     """
     lam = problem.lam
     violation = violations(c, x, lam)
@@ -80,6 +81,18 @@ def certify(
         kkt_beyond_rounding=float(violation[resolved].max(initial=0.0) / lam),
         gap=dual_gap(problem, x, w, c, path, anchors=anchors),
     )
+
+
+def certify_point(problem: Problem, x: np.ndarray) -> Certificate:
+    """Certify x, of which nothing else is known; costs at least one pass.
+
+    >>> import numpy as np
+    >>> certify_point(Problem(np.eye(2), b=[3.0, 0.5], lam=1.0), np.array([2.0, 0.0]))
+    Certificate(kkt=0.0, kkt_beyond_rounding=0.0, gap=0.0)
+    """
+    w = np.zeros(problem.shape[0])
+    fitted, _ = problem.op.update(x, w, 0.0, 1.0)
+    return certify(problem, x, w, problem.b - fitted)
 
 
 def rounding_floor(b: np.ndarray, norms: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -98,8 +111,8 @@ def dual_gap(
 ) -> float:
     """Return P(x) − D(w + tδ) for the smallest step t along a direction into the feasible set.
 
-    Written as Σ(λ|x_i| − c_i x_i) + t wᵀδ + ½t²‖δ‖², in which nothing cancels: every term
-    vanishes at the optimum.
+    Computed as Σ(λ|x_i| − c_i x_i) + t wᵀδ + ½t²‖δ‖². Every term vanishes at the optimum, so that
+    no digits are lost in a difference of large numbers.
     """
     base = float(np.sum(problem.lam * np.abs(x) - c * x))
     for delta, q in _directions(problem, w, c, path, anchors):
@@ -116,7 +129,7 @@ def _directions(
     path: tuple[np.ndarray, np.ndarray] | None,
     anchors: bool,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Directions δ with q = Fᵀδ to try, cheapest first; the expensive ones are made on demand."""
+    """Yield directions δ with q = Fᵀδ, cheapest first; each is computed when it is asked for."""
     if np.abs(c).max() <= problem.lam:
         yield np.zeros_like(w), np.zeros_like(c)
     if path is not None:
@@ -129,7 +142,7 @@ def _directions(
 
 
 def step_to_feasible(c: np.ndarray, q: np.ndarray, lam: float) -> float | None:
-    """Smallest t ≥ 0 with ‖c − t q‖_∞ ≤ λ, or None when the line misses the box.
+    """Smallest t ≥ 0 with ‖c − t q‖_∞ ≤ λ, or None if there is no such t.
 
     >>> import numpy as np
     >>> step_to_feasible(np.array([1.5, 0.5]), np.array([2.0, -1.0]), lam=1.0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from privasso._validation import positive_float, real_array
-from privasso.operators import Operator, as_operator
+from privasso.operators import Operator, as_operator, finite_squares
 
 
 class Problem:
@@ -18,9 +19,9 @@ class Problem:
 
         ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx.
 
-    Labels y and noise η enter only through b: whoever holds a `Problem` holds neither. When F
-    is public, b is what a private mechanism releases, and everything computed from a
-    `Problem` is post-processing of it.
+    Labels y and noise η enter only through b, and a `Problem` holds neither of them. When F is
+    public and b is the output of a private mechanism, everything computed from a `Problem` is
+    post-processing of that output.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Problem:
     lam : float
         Regularisation λ > 0.
     squares : ndarray, optional
-        Squared column norms of F, where the caller has them; otherwise one pass computes them.
+        Squared column norms of F, if the caller has them; otherwise one pass computes them.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class Problem:
         self.op: Operator = as_operator(F)
         self.b: np.ndarray = real_array("b", b, ndim=1, shape=(self.op.shape[1],))
         self.lam: float = positive_float("lam", lam)
-        self.squares: np.ndarray = checked_squares(
+        self.squares: np.ndarray = finite_squares(
             self.op.column_squares() if squares is None else squares
         )
 
@@ -60,15 +61,8 @@ class Problem:
         >>> Problem.from_labels(np.eye(2), [1.0, 2.0], lam=0.1, eta=[0.5, 0.0]).b
         array([0.5, 2. ])
         """
-        lam = positive_float("lam", lam)
-        op = as_operator(F)
-        m, n = op.shape
-        y = real_array("y", y, shape=(m,))
-        if eta is not None:
-            eta = real_array("eta", eta, shape=(n,))
-        squares, b = op.squares_and_rmatvec(y)
-        checked_squares(squares)
-        return cls(op, b if eta is None else b - eta, lam, squares=squares)
+        labelled = LabelledProblem(F, y, lam, eta)
+        return Problem(labelled.op, labelled.b, labelled.lam, squares=labelled.squares)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,11 +75,17 @@ class Problem:
         return np.sqrt(np.where(self.squares > 0, self.squares, 1.0))
 
     def with_lam(self, lam: float) -> Problem:
-        """Return the same problem at another λ; the path is post-processing of (F, b)."""
+        """Return the same problem at another λ, without reading F again."""
         return Problem(self.op, self.b, lam, squares=self.squares)
 
+    def with_operator(self, op: Operator) -> Self:
+        """Return the same problem with F behind another operator, such as a `Metered` one."""
+        other = copy(self)
+        other.op = op
+        return other
+
     def correlation(self, x: np.ndarray) -> np.ndarray:
-        """C = b − FᵀFx, minus the gradient of the smooth part (one pass)."""
+        """Return c = b − FᵀFx, minus the gradient of the smooth part (one pass)."""
         return self.b - self.op.update(x, np.zeros(self.shape[0]), 0.0, 1.0)[0]
 
     def objective(self, x: np.ndarray) -> float:
@@ -103,24 +103,42 @@ class Problem:
         return float(violations(self.correlation(x), x, self.lam).max() / self.lam)
 
     def __repr__(self) -> str:
-        return f"Problem(shape={self.shape}, lam={self.lam!r})"
+        return f"{type(self).__name__}(shape={self.shape}, lam={self.lam!r})"
+
+
+class LabelledProblem(Problem):
+    """A `Problem` that also holds the labels y and the noise η of which b = Fᵀy − η is made.
+
+    Only the literal Algorithm 1 of the paper needs them: its fixed point depends on y and η
+    separately. Everything else works on b, and a private release must not hold this object.
+
+    Parameters
+    ----------
+    F, y, lam, eta : as in `solve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = LabelledProblem(np.eye(2), [1.0, 2.0], lam=0.1, eta=[0.5, 0.0])
+    >>> problem.b, problem.y
+    (array([0.5, 2. ]), array([1., 2.]))
+    """
+
+    def __init__(self, F: Any, y: Any, lam: float, eta: Any = None) -> None:
+        lam = positive_float("lam", lam)
+        op = as_operator(F)
+        m, n = op.shape
+        self.y: np.ndarray = real_array("y", y, shape=(m,))
+        self.eta: np.ndarray = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
+        squares, b = op.squares_and_rmatvec(self.y)
+        super().__init__(op, b - self.eta, lam, squares=finite_squares(squares))
 
 
 def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
-    """Violation of each optimality condition, given the correlation c.
+    """Violation of each optimality condition at x, given c = b − FᵀFx.
 
     >>> import numpy as np
     >>> violations(np.array([1.0, -1.5, 0.2]), np.array([2.0, 0.0, 0.0]), 1.0)
     array([0. , 0.5, 0. ])
     """
     return np.where(x != 0, np.abs(c - lam * np.sign(x)), np.maximum(np.abs(c) - lam, 0.0))
-
-
-def checked_squares(squares: np.ndarray) -> np.ndarray:
-    """Refuse an F whose squared column norms show that it is not finite."""
-    if not np.isfinite(squares).all():
-        raise ValueError(
-            "F contains NaN or infinity (or a column whose squared norm overflows); "
-            "remove or impute those entries"
-        )
-    return squares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,22 +10,28 @@ import numpy as np
 from privasso.problem._problem import Problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
-    """The parts of d = residual + (FD⁻¹)ᵀw, with residual close to the null space of FD⁻¹."""
+    """The two parts of d = residual + (FD⁻¹)ᵀw, the residual close to the null space of FD⁻¹.
+
+    `leak` is ‖FD⁻¹ residual‖ relative to its value before the first iteration.
+    """
 
     residual: np.ndarray
     w: np.ndarray
-    leak: float  # ‖FD⁻¹ residual‖ relative to where it started
+    leak: float
 
 
-def project(problem: Problem, d: np.ndarray, *, tol: float = 1e-13, max_iter: int = 200):
-    """Yield ever better projections of d on the null space of FD⁻¹, D the column norms.
+def project(
+    problem: Problem, d: np.ndarray, *, tol: float = 1e-13, max_iter: int = 200
+) -> Iterator[Projection]:
+    """Yield better and better projections of d on the null space of FD⁻¹, D the column norms.
 
-    CGLS on min_w ‖d − (FD⁻¹)ᵀw‖; one fused pass an iteration: the product Fᵀs of each new
-    gradient s = FD⁻¹r comes from the pass that forms s, and Fᵀp of the search direction
-    follows by linearity. Scaling by D makes the rate of convergence independent of the scales
-    of the columns.
+    Conjugate gradients (CGLS) on min_w ‖d − (FD⁻¹)ᵀw‖, one pass over F per iteration: the pass that
+    forms a gradient s = FD⁻¹r also yields Fᵀs, and Fᵀp of the search direction p follows by
+    linearity. Dividing by D makes the rate of convergence independent of the scales of the columns.
+
+    The arrays of a `Projection` are updated in place by the next iteration.
     """
     op, inverse_norms = problem.op, 1.0 / problem.norms
     m = problem.shape[0]

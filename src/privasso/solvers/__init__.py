@@ -1,8 +1,14 @@
-"""Solvers of the perturbed LASSO: one algorithm a file, one `Solution` for all."""
+"""Solvers of the perturbed LASSO: one file per algorithm, one `Solution` for all."""
 
-from privasso.solvers._amp import AmpState
-from privasso.solvers._amp_paper_many import amp_paper_many, paper_starts
-from privasso.solvers._many import Solutions, solve_many
+from typing import TYPE_CHECKING
+
+from privasso.solvers._algorithm import Algorithm, Outcome, register
+from privasso.solvers._amp import Amp
+from privasso.solvers._amp_paper import AmpPaper
+from privasso.solvers._auto import Auto
+from privasso.solvers._coordinate_descent import CoordinateDescent
+from privasso.solvers._iteration import AmpState
+from privasso.solvers._many import Solutions, solve_many, solve_problems
 from privasso.solvers._solution import (
     NotConvergedError,
     Solution,
@@ -13,9 +19,19 @@ from privasso.solvers._solution import (
 )
 from privasso.solvers._solve import solve, solve_problem
 
+if TYPE_CHECKING:
+    from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
+
 __all__ = [
+    "Algorithm",
+    "Amp",
+    "AmpPaper",
     "AmpState",
+    "Auto",
+    "CoordinateDescent",
     "NotConvergedError",
+    "Outcome",
+    "PaperRuns",
     "Solution",
     "Solutions",
     "SolveError",
@@ -24,7 +40,18 @@ __all__ = [
     "UnboundedError",
     "amp_paper_many",
     "paper_starts",
+    "register",
     "solve",
     "solve_many",
     "solve_problem",
+    "solve_problems",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import the batched Algorithm 1, which only the reproduction of the paper needs, on demand."""
+    if name in ("PaperRuns", "amp_paper_many", "paper_starts"):
+        from privasso.solvers import _amp_paper_many
+
+        return getattr(_amp_paper_many, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Approximate message passing in its self-consistent form.
+"""Approximate message passing (AMP) in a form whose fixed point is the minimiser.
 
 For F = F̃ diag(s) with independent entries, write V for s_θ. One iteration on (F, b, λ):
 
@@ -17,103 +17,137 @@ g = y is this one started from g = 0, with g shifted by y.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from privasso._validation import integer
 from privasso.operators import Block
-from privasso.problem import Problem
+from privasso.problem import Problem, certify_point
+from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
+from privasso.solvers._amp_on_columns import amp_on_columns
+from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
+from privasso.solvers._solution import Status
+from privasso.solvers._working_set import grow_working_set
+
+#: Number of columns from which AMP goes on alone on the columns copied out: the time for their
+#: Gram matrix grows with the square of this number.
+LARGE_SET = 1200
 
 
-@dataclass
-class AmpState:
-    """The iterate.
-
-    Attributes
-    ----------
-    x : ndarray
-        The estimate: the thresholded field, with its exact zeros.
-    g : ndarray
-        The Onsager-corrected residual.
-    s_theta : float
-        V of state evolution.
-    u : ndarray
-        The field that was thresholded.
-    mixed : ndarray
-        What the next iteration starts from: x, or its mixture with the old value under damping.
-    change, turnover : float
-        Relative size of the undamped step, and the part of the support that it changed.
-    block : optional
-        Columns of F that the pass cut out.
-    """
-
-    x: np.ndarray
-    g: np.ndarray
-    s_theta: float
-    u: np.ndarray
-    mixed: np.ndarray
-    change: float = np.inf
-    turnover: float = 1.0
-    block: Block | None = None
-
-    @property
-    def n_active(self) -> int:
-        """Number of coefficients away from zero."""
-        return int(np.count_nonzero(self.x))
-
-
-def soft(u: np.ndarray, lam: float) -> np.ndarray:
-    """Soft threshold, sgn(u)·max(|u| − λ, 0).
-
-    >>> import numpy as np
-    >>> soft(np.array([-2.0, 0.5, 3.0]), 1.0)
-    array([-1.,  0.,  2.])
-    """
-    return u - np.clip(u, -lam, lam)
-
-
-def movement(problem: Problem, old: np.ndarray, new: np.ndarray) -> tuple[float, float]:
-    """Relative size of a step in units of Fx, and the part of the support that it changed."""
-    size = float(np.linalg.norm(new * problem.norms))
-    change = float(np.linalg.norm((new - old) * problem.norms)) / size if size > 0 else 0.0
-    flipped = np.count_nonzero((new != 0) != (old != 0))
-    return change, flipped / max(1, np.count_nonzero(new))
-
-
-class Amp:
-    """The step of AMP; the driver owns the loop.
+@register
+@dataclass(frozen=True)
+class Amp(Algorithm):
+    """Approximate message passing, finished by an exact solve on the columns that matter.
 
     Parameters
     ----------
     damping : float
-        Weight in [0, 1) on the *old* value of x and V. The reported change is that of the
-        undamped step, so damping cannot fake convergence.
+        Weight in [0, 1) on the *old* value of x and V. `AmpState.change` is that of the undamped
+        step, so that damping does not make the iteration look converged.
+    polish : bool
+        Stop as soon as the support hardly changes and solve exactly on the columns that may be in
+        it, which takes far fewer passes over F. False iterates to the fixed point, for the study
+        of the algorithm.
+    max_iter : int
+        Limit of AMP iterations.
+
+    Examples
+    --------
+    A run to the fixed point:
+
+    >>> import privasso as pv
+    >>> s = pv.Model(alpha=0.5).sample(n_features=400, rng=0)
+    >>> pv.solve(s.F, s.y, 0.2, method=Amp(polish=False)).status.name
+    'CONVERGED'
+
+    The iterates one by one, for a study of the algorithm:
+
+    >>> problem = pv.problem.Problem.from_labels(s.F, s.y, 0.2)
+    >>> state = Amp().init(problem)
+    >>> for _ in range(5):
+    ...     state = Amp().step(problem, state)
+    >>> state.change < 0.2
+    True
     """
 
-    name = "amp"
+    name: ClassVar[str] = "amp"
+    advice: ClassVar[Mapping[Status, str]] = {
+        Status.DIVERGED: (
+            "AMP is made for independent columns; the columns of this F are probably correlated, "
+            "or have large means. Use method='cd' or 'auto'."
+        ),
+        Status.MAX_ITER: (
+            "A coefficient at the threshold keeps going to zero and back, or lambda is close to "
+            "critical: use method='cd' or 'auto', or Amp(polish=True)."
+        ),
+    }
 
-    def __init__(self, damping: float = 0.0) -> None:
-        self.damping = damping
+    damping: float = 0.0
+    polish: bool = True
+    max_iter: int = 1000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "damping", checked_damping(self.damping))
+        object.__setattr__(self, "max_iter", integer("max_iter", self.max_iter, minimum=1))
+
+    def minimise(self, problem: Problem, tol: float) -> Outcome:
+        """Iterate until the support hardly changes, then solve exactly on the columns near it."""
+        run = iterate(
+            self,
+            problem,
+            tol=tol,
+            max_iter=self.max_iter,
+            hand_over=candidate_columns if self.polish else None,
+        )
+        x, steps = run.state.x, run.steps
+        if run.ray is not None:
+            return Outcome.unbounded(problem, run.ray, steps)
+        if run.end is End.DIVERGED:
+            return Outcome(x, Status.DIVERGED, steps)
+        if not self.polish:
+            certificate = certify_point(problem, x)
+            status = Status.CONVERGED if certificate.proves(tol) else Status.MAX_ITER
+            return Outcome(x, status, steps, certificate)
+        outcome = self._polished(problem, run.state, run.candidates, tol)
+        return replace(outcome, steps=steps + outcome.steps)
+
+    def _polished(
+        self, problem: Problem, state: AmpState, candidates: np.ndarray | None, tol: float
+    ) -> Outcome:
+        if candidates is None:
+            return grow_working_set(problem, state.x, np.flatnonzero(state.x), tol=tol)
+        if isinstance(state.block, np.ndarray) and candidates.size >= LARGE_SET:
+            outcome = amp_on_columns(Amp(), problem, state, candidates, state.block, tol)
+            if outcome is not None:
+                return outcome
+        return grow_working_set(problem, state.x, candidates, tol=tol, block=state.block)
 
     def init(self, problem: Problem) -> AmpState:
-        """Zero start; the first field is b itself, so it costs no pass."""
+        """The state after the first threshold, of b itself, for which F need not be read."""
         m, n = problem.shape
         zero = np.zeros(n)
         start = AmpState(zero, np.zeros(m), 0.0, problem.b, zero)
-        return self._threshold(problem, start, problem.b)
+        return self._threshold(problem, start, start.g, problem.b)
 
     def step(self, problem: Problem, state: AmpState, take: np.ndarray | None = None) -> AmpState:
-        """One iteration, one pass over F; columns `take` are cut out on the way."""
+        """One iteration in one pass over F, which also copies out the columns `take`."""
         inverse = 1.0 / (1.0 + state.s_theta)
-        q, block = problem.op.update(
-            state.mixed, state.g, state.s_theta * inverse, -inverse, take=take
-        )
+        g = state.g.copy()
+        q, block = problem.op.update(state.mixed, g, state.s_theta * inverse, -inverse, take=take)
         u = q + problem.b + state.mixed * problem.squares * inverse
-        new = self._threshold(problem, state, u)
-        new.block = block
-        return new
+        return self._threshold(problem, state, g, u, block)
 
-    def _threshold(self, problem: Problem, state: AmpState, u: np.ndarray) -> AmpState:
+    def _threshold(
+        self,
+        problem: Problem,
+        state: AmpState,
+        g: np.ndarray,
+        u: np.ndarray,
+        block: Block | None = None,
+    ) -> AmpState:
         m = problem.shape[0]
         squares = np.where(problem.squares > 0, problem.squares, np.inf)
         x = soft(u, problem.lam) * ((1.0 + state.s_theta) / squares)
@@ -123,4 +157,21 @@ class Amp:
         if self.damping:
             mixed = self.damping * state.mixed + (1.0 - self.damping) * x
             s_theta = self.damping * state.s_theta + (1.0 - self.damping) * s_theta
-        return AmpState(x, state.g, s_theta, u, mixed, change, turnover)
+        return AmpState(x, g, s_theta, u, mixed, change, turnover, block)
+
+
+def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
+    """Columns that may be in the support of the minimiser: the active ones and those close to it.
+
+    The more the field still moves, the more columns count as close. A large set goes to
+    `amp_on_columns`, where a column too many costs little and a column too few costs much.
+    """
+    field = np.abs(state.u) / problem.lam
+    index = np.flatnonzero((field > 1.0 - min(0.5, max(0.05, 2.0 * state.change))) | (state.x != 0))
+    if index.size >= LARGE_SET:
+        margin = min(0.5, max(0.15, 4.0 * state.change))
+        index = np.flatnonzero((field > 1.0 - margin) | (state.x != 0))
+    most = 2 * problem.shape[0]  # the support has at most M columns, so more are a waste of time
+    if index.size > most:
+        index = np.sort(index[np.argpartition(np.abs(state.u[index]), -most)[-most:]])
+    return index

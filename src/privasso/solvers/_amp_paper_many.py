@@ -1,13 +1,14 @@
 """Algorithm 1 of Tanzawa & Sakata (2026), to the letter, on many right-hand sides at once.
 
-The iteration of `_amp_paper`, a column of X for each pair (λ, η) on one F, so that its three
+The iteration of `_amp_paper` with one column of X per pair (λ, η) on one F, so that its three
 products are products of matrices. A column leaves the batch when it has converged or blown up.
-The last ones, which take by far the most iterations, are followed one by one (`_amp_paper_tail`).
+The last columns, which take by far the most iterations, run one by one in a compiled loop
+(`_amp_paper_kernels`).
 
-A run starts from random numbers, and its first iterations need few digits: they are in single
-precision, at half the cost. A run that has settled there, or goes round in circles, goes on in
-double precision, in which alone it can converge. One that blows up, or is still moving after the
-last iteration, has been seen to do so.
+A run starts from random numbers, so its first iterations need few digits. They are in single
+precision, which takes half the time. A run that converges or cycles in single precision goes on in
+double precision, and counts as converged or cycling only if it does so there too. A run that blows
+up in single precision, or still moves at the last iteration, is not repeated.
 """
 
 from __future__ import annotations
@@ -16,36 +17,43 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from privasso._blas import product
 from privasso._validation import generator
-from privasso.solvers._amp_paper_tail import BLOWN_UP, CONVERGED, CYCLING, LIMIT, follow
+from privasso.solvers._amp_paper_kernels import (
+    BLOWN_UP,
+    CONVERGED,
+    CYCLING,
+    LIMIT,
+    follow,
+    threshold,
+)
+from privasso.solvers._solution import ComparesFields
 
-#: s_θ of a fixed point with k < M active columns is k/(M − k) < M. Beyond a thousand times that,
-#: and a million, the run has left for good.
+#: A run has blown up if s_θ exceeds this number and 1000 M. At a fixed point with k < M active
+#: columns s_θ is k/(M − k) < M.
 _LOST = 1e6
-#: The batch ends with so few columns, or after so many iterations.
+#: The batch ends when no more than _FEW columns are left, or after _BATCHED iterations.
 _FEW, _BATCHED = 32, 64
 
 
 @dataclass(frozen=True)
 class _Precision:
-    """Numbers of a kind; what counts as settled in them, and as the same up to rounding."""
+    """A floating type, and the relative differences that count as converged and as rounding."""
 
     kind: type
     tol: float
     same: float
 
 
-#: A run that has not ended, beside the ways to end.
+#: Marks a run that has not ended yet.
 _OPEN = -1
 _SINGLE = _Precision(np.float32, 1e-5, 1e-6)
 _SAME_IN_DOUBLE = 1e-12
 
 
-@dataclass(frozen=True)
-class PaperRuns:
+@dataclass(frozen=True, eq=False)
+class PaperRuns(ComparesFields):
     """How the K runs of Algorithm 1 ended.
 
     Attributes
@@ -55,12 +63,13 @@ class PaperRuns:
     s : ndarray, shape (N, K)
         The last variances s.
     converged : ndarray of bool, shape (K,)
-        The relative change of x came below the tolerance.
+        The relative change of x came below the tolerance: x is a fixed point of Algorithm 1, which
+        is not the minimiser.
     blown_up : ndarray of bool, shape (K,)
-        s_θ ran away or overflowed. A run that neither converged nor blew up flickers: it stayed
-        bounded without settling.
+        s_θ became huge or overflowed.
     cycling : ndarray of bool, shape (K,)
-        The flicker is an exact cycle; the other flickering runs moved until the last iteration.
+        The run repeats an exact cycle. A run that neither converged nor blew up nor cycles still
+        moved at the last iteration.
     n_iter : ndarray of int, shape (K,)
         Iterations taken.
     """
@@ -76,7 +85,7 @@ class PaperRuns:
 def paper_starts(n: int, rngs: Iterable[object]) -> tuple[np.ndarray, np.ndarray]:
     """Draw the paper's start, x ~ N(0, 1) and s ~ U[0, 1], for each of several runs.
 
-    Column k of both comes from the k-th of `rngs`, in the order in which `solve` draws.
+    Column k of both comes from the k-th of `rngs`, drawn in the same order as in `AmpPaper`.
 
     >>> x, s = paper_starts(3, rngs=[0, 1])
     >>> x.shape, bool(x[0, 1] == np.random.default_rng(1).standard_normal())
@@ -101,7 +110,7 @@ def amp_paper_many(
     """Run Algorithm 1 on ½‖y − Fx‖² + λ_k‖x‖₁ + η_kᵀx for k = 1…K.
 
     A run has converged when ‖x⁺ − x‖ ≤ tol·‖x⁺‖, coefficients weighted with the norms of their
-    columns (the size of a step in units of Fx, as in `solve`).
+    columns, as in `AmpPaper`.
 
     Parameters
     ----------
@@ -114,7 +123,7 @@ def amp_paper_many(
     tol : float
         Relative change at which a run counts as converged.
     max_iter : int
-        Iterations after which a run that still moves is given up.
+        Limit of iterations per run.
     single : bool
         Whether to begin in single precision.
 
@@ -146,9 +155,12 @@ def amp_paper_many(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _State:
-    """Where the runs are: x, s (N, K), g (M, K) and the iterations behind them."""
+    """All runs: x and s of shape (N, K), g of shape (M, K), and the iterations taken so far.
+
+    Its arrays are updated in place.
+    """
 
     x: np.ndarray
     s: np.ndarray
@@ -166,7 +178,7 @@ def _advance(
     max_iter: int,
     precision: _Precision,
 ) -> None:
-    """Take all open runs to their ends in one precision."""
+    """Continue all runs that have not ended, in one precision, until each has."""
     m, kind = F.shape[0], precision.kind
     lost = max(_LOST, 1e3 * m)
     rhs = np.flatnonzero(ends == _OPEN)
@@ -207,27 +219,3 @@ def _advance(
             int(behind[j]) + 1, max_iter, precision.tol, precision.same, lost,
         )  # fmt: skip
         state.x[:, k], state.s[:, k], state.g[:, k] = X[j], S[j], G[j]
-
-
-@njit(nogil=True, cache=True)
-def threshold(Q, eta, squares, s_theta, lam, X, S, moved, size, response):  # pragma: no cover
-    """Turn X and S into the next iterates, given Q = FᵀG.
-
-    For each right-hand side, `moved` and `size` become the squared lengths of the step and of x in
-    units of Fx, `response` the sum of ‖F_i‖² s_i.
-    """
-    n, n_rhs = Q.shape
-    for i in range(n):
-        q = squares[i]
-        for k in range(n_rhs):
-            scale = 1.0 + s_theta[k]
-            u = Q[i, k] + X[i, k] * q / scale - eta[i, k]
-            new_x, new_s = 0.0, 0.0
-            if q > 0.0 and abs(u) > lam[k]:
-                new_s = scale / q
-                new_x = (u - lam[k] if u > 0.0 else u + lam[k]) * new_s
-            moved[k] += q * (new_x - X[i, k]) ** 2
-            size[k] += q * new_x * new_x
-            response[k] += q * new_s
-            X[i, k] = new_x
-            S[i, k] = new_s

@@ -1,8 +1,8 @@
 """AMP for many right-hand sides at once: matrix–matrix products, in single precision.
 
-The same iteration as `_amp`, a column of X for each right-hand side. It only has to find
-supports, which the exact solve that follows then completes, so single precision is enough and
-twice as fast. A column leaves the batch once its support has settled.
+The same iteration as `_amp`, with one column of X per right-hand side. It only has to find
+supports for the exact solves that follow. Single precision is enough for that, and twice as fast.
+A column leaves the batch once its support hardly changes.
 """
 
 from __future__ import annotations
@@ -16,22 +16,36 @@ from privasso._blas import product
 from privasso._threads import chunks, run
 from privasso.operators import Operator
 
-#: A column leaves once an iteration changes less than this part of its support and moves its
-#: coefficients by less than this, relatively: one more iteration costs a column far less than
-#: the factorisation that a wrong support would.
+#: A column leaves once an iteration changes less than this part of its support
 SETTLED_TURNOVER = 0.002
+#: and moves its coefficients by less than this, relative to their size. Both are small, because an
+#: iteration takes far less time than the factorisation that a wrong support would need.
 SETTLED_CHANGE = 2e-4
 _MAX_ITER = 50
-#: V = s_θ beyond which a problem is left to the single solve: close to critical, or unbounded.
+#: V = s_θ beyond which a problem is left to a single solve: it is unbounded, or λ is close to
+#: critical.
 _LOST_V = 20.0
-#: After this many iterations, columns of F that are nowhere near any threshold are set aside.
+#: After this many iterations, columns of F whose |u|/λ is below this for every right-hand side are
+#: left out.
 _SCREEN_AFTER = 3
 _SCREEN_BELOW = 0.5
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class BatchStart:
-    """For each right-hand side: an approximate x, the field u/λ, and whether AMP held on to it."""
+    """Where batched AMP ended.
+
+    Attributes
+    ----------
+    x : ndarray, shape (N, K)
+        Approximate minimisers.
+    field : ndarray, shape (N, K)
+        The field u divided by λ.
+    promising : ndarray of bool, shape (K,)
+        Whether V stayed small, so that the support is worth an exact solve.
+    n_iter : ndarray of int, shape (K,)
+        Iterations taken.
+    """
 
     x: np.ndarray
     field: np.ndarray
@@ -43,9 +57,9 @@ class BatchStart:
 def threshold(U, B, X, squares, s, lam, lo, hi, counts, sizes, strongest):  # pragma: no cover
     """Rows lo..hi of one thresholding step: U becomes the field, X the new iterate.
 
-    For each right-hand side, `counts` holds the coefficients away from zero and those that changed
-    sides, `sizes` the squared lengths of x and of its step in units of Fx; `strongest` keeps the
-    largest |u|/λ of each row.
+    For each right-hand side, `counts` becomes the number of coefficients that are not zero and of
+    those that became or ceased to be zero, `sizes` the squared lengths of x and of its step, with
+    coefficients weighted by column norms; `strongest` becomes the largest |u|/λ of each row.
     """
     n_rhs = U.shape[1]
     for i in range(lo, hi):
@@ -74,7 +88,7 @@ def threshold(U, B, X, squares, s, lam, lo, hi, counts, sizes, strongest):  # pr
 
 
 def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray) -> BatchStart:
-    """Run AMP on every column of B until its support settles or the iterations run out."""
+    """Run AMP on every column of B until its support hardly changes, or to the iteration limit."""
     m, n = op.shape
     n_rhs = B.shape[1]
     x, field = np.zeros((n, n_rhs), np.float32), np.zeros((n, n_rhs), np.float32)

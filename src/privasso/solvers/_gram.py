@@ -3,9 +3,9 @@
     minimise ½zᵀHz − bᵀz + Σ w_i|z_i|,
 
 H the Gram matrix of the columns at unit norm, z and the weights w in the same units, so
-that nothing here depends on the scales of the columns. Two or three factorisations suffice
-when few coordinates are in doubt (`_quick`); where that is not enough, the proximal-point
-iteration of `_proximal` takes over.
+that nothing here depends on the scales of the columns. If the support is nearly known, two or
+three factorisations are enough (`_newton`); if not, the proximal-point iteration of `_proximal`
+follows.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.solvers._proximal import FIRST_SIGMA, proximal_points
-from privasso.solvers._quick import (
+from privasso.solvers._newton import (
     cholesky_solve,
     copy_submatrix,
+    descent_and_newton,
     largest_violation,
-    quick_rounds,
 )
+from privasso.solvers._proximal import FIRST_SIGMA, proximal_points
 
-_QUICK_ROUNDS = 4
+_ROUNDS = 4
 _SINGLE, _DOUBLE = np.empty(0, np.float32), np.empty(0)
 #: Proximal points without a halving of the violation before giving up.
 _PATIENCE = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
     """H on an active set as LLᵀ, L lower triangular, in single or double precision."""
 
@@ -42,21 +42,21 @@ class Factor:
 
 
 def submatrix(H: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """H[index][:, index], several times faster than fancy indexing."""
+    """H[index][:, index], several times faster than with NumPy's indexing."""
     out = np.empty((index.size, index.size))
     copy_submatrix(H, index, out)
     return out
 
 
 def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
-    """Factorise H on the active set; None where it is singular."""
+    """Factorise H on the active set; None if it is singular."""
     try:
         return Factor(active, np.linalg.cholesky(submatrix(H, active)))
     except np.linalg.LinAlgError:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GramResult:
     """Outcome of `Subproblem.minimise`.
 
@@ -65,16 +65,16 @@ class GramResult:
     z : ndarray
         The minimiser, or the best iterate.
     factor : Factor or None
-        The factor of H on the support of z, where one was made.
-    escaped : bool
-        Whether a direction of endless descent was found and proved.
+        The factor of H on the support of z, if one was computed.
+    ray : ndarray or None
+        What `find_ray` returned, if it proved the whole problem unbounded.
     sigma : float
-        Where the proximal-point iteration ended, a hint for the next start.
+        The last σ of the proximal-point iteration, with which the next one may start.
     """
 
     z: np.ndarray
     factor: Factor | None = None
-    escaped: bool = False
+    ray: np.ndarray | None = None
     sigma: float = FIRST_SIGMA
 
 
@@ -87,8 +87,9 @@ class Subproblem:
         See the module.
     rank : int
         Largest rank H can have; an active set larger than that is not factorised.
-    prove : callable
-        Given a direction along which the objective seems to fall for ever, says whether it does.
+    find_ray : callable, optional
+        Given a direction along which the objective seems to fall for ever, returns a ray of the
+        whole problem, or None. Without it no ray is looked for.
     """
 
     def __init__(
@@ -97,17 +98,17 @@ class Subproblem:
         b: np.ndarray,
         weights: np.ndarray,
         rank: int,
-        prove: Callable[[np.ndarray], bool],
+        find_ray: Callable[[np.ndarray], np.ndarray | None] | None = None,
     ) -> None:
         self.H, self.b, self.weights = H, b, weights
-        self._rank, self._prove = rank, prove
+        self._rank, self._find_ray = rank, find_ray
 
     def minimise(self, z: np.ndarray, tol: float, *, sigma: float = FIRST_SIGMA) -> GramResult:
         """Minimise from z until no violation exceeds tol times its weight, or rounding."""
         z = z.copy()
         for like in (_SINGLE, _DOUBLE):
-            solved, active, L = quick_rounds(
-                self.H, self.b, self.weights, z, self._rank, _QUICK_ROUNDS, tol, like
+            solved, active, L = descent_and_newton(
+                self.H, self.b, self.weights, z, self._rank, _ROUNDS, tol, like
             )
             if solved:
                 return GramResult(z, Factor(active, L) if active.size else None)
@@ -124,8 +125,10 @@ class Subproblem:
                 break
             falls = float(self.b @ step) > float(self.weights @ np.abs(step))
             flat = float(step @ (self.H @ step)) < 1e-2 * float(step @ step)
-            if falls and flat and self._prove(step):
-                return GramResult(z, escaped=True)
+            if falls and flat and self._find_ray is not None:
+                ray = self._find_ray(step)
+                if ray is not None:
+                    return GramResult(z, ray=ray)
         return GramResult(best, factor, sigma=last_sigma)
 
     def _exact_on_support(self, z: np.ndarray) -> tuple[np.ndarray, Factor | None]:

@@ -1,23 +1,23 @@
-"""Proximal-point iteration with semismooth Newton steps: the LASSO where it is hardest.
+"""Proximal-point iteration with semismooth Newton steps, for problems that are hard to solve.
 
-Near interpolation (as many active columns as rows), on strongly correlated columns, or with
-penalties that span many orders of magnitude, coordinate descent crawls. The proximal-point
+Coordinate descent is very slow near interpolation (as many active columns as rows), on strongly
+correlated columns, or with penalties that span many orders of magnitude. The proximal-point
 iteration
 
     z⁺ = argmin ½zᵀHz − bᵀz + Σ w_i|z_i| + ‖z − z_k‖²/(2σ)
 
-makes each subproblem well conditioned, and its dual is smooth: with u standing for the point
-Fu of the range of F, minimise
+has well conditioned subproblems with a smooth dual: with u standing for the point Fu of the range
+of F, minimise
 
     ψ(u) = ½uᵀHu + ‖soft(z_k + σ(b − Hu), σw)‖²/(2σ),
 
-whose generalised Hessian I + σF_JF_Jᵀ lives on the active set J alone. Newton's method on ψ
+whose generalised Hessian I + σF_JF_Jᵀ involves only the active set J. Newton's method on ψ
 ends after a few steps, and z⁺ is the thresholded vector. As σ grows the outer iteration
 converges superlinearly (Li, Sun & Toh 2018).
 
-If the objective is unbounded below, the steps z⁺ − z_k tend to a multiple of the
-smallest vector by which the optimality conditions must fail, and that vector is a ray: the
-same iteration that finds a minimiser finds the proof that there is none.
+If the objective is unbounded below, the steps z⁺ − z_k tend to a multiple of the smallest vector
+by which the optimality conditions must be violated, and that vector is a ray. So the iteration
+finds either a minimiser or the proof that there is none.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def proximal_points(
     sigma: float = FIRST_SIGMA,
     max_outer: int = 60,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield z_{k+1}, the step z_{k+1} − z_k and σ, for as long as the caller wants more."""
+    """Yield z_{k+1}, the step z_{k+1} − z_k and σ, at most `max_outer` times."""
     for outer in range(max_outer):
         new, solved = _proximal_point(H, b, weights, z, sigma, 0.1 if outer < 4 else 0.01)
-        if not solved:  # too ambitious a step from here: come back with a smaller one
+        if not solved:  # σ was too large for a start this far away
             sigma = max(sigma / _GROWTH**2, FIRST_SIGMA / _GROWTH**4)
             continue
         yield new, new - z, sigma
@@ -58,7 +58,7 @@ def _proximal_point(
     sigma: float,
     accuracy: float,
 ) -> tuple[np.ndarray, bool]:
-    """Semismooth Newton on ψ from u = centre: the proximal point, and whether it is one."""
+    """Semismooth Newton on ψ from u = centre: the last point, and whether it is accurate."""
 
     def primal(Hu: np.ndarray) -> np.ndarray:
         field = centre + sigma * (b - Hu)
@@ -99,7 +99,7 @@ def _psi(
 
 
 def _armijo(psi_at: Callable[[float], float], psi: float, slope: float) -> float:
-    """Halve the step until ψ decreases enough; a full step is the rule."""
+    """Halve the step until ψ decreases enough, which a full step mostly does."""
     t = 1.0
     while t > 1e-6 and psi_at(t) > psi + 1e-4 * t * slope + 1e-14 * abs(psi):
         t *= 0.5

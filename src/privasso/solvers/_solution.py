@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,48 +16,88 @@ class Status(Enum):
     """x is the minimiser; `Solution.kkt` and `Solution.gap` prove it."""
     UNBOUNDED = "unbounded"
     """No minimiser exists; `Solution.ray` proves it."""
+    FIXED_POINT = "fixed_point"
+    """x is a fixed point of the algorithm, but not the minimiser; `Solution.kkt` says how far off.
+
+    This is how the literal Algorithm 1 of the paper (``"amp-paper"``) ends. It is what that
+    algorithm is meant to find, so `solve` does not raise an error.
+    """
     MAX_ITER = "max_iter"
-    """The iteration limit came first; `Solution.kkt` says how far x is."""
+    """The algorithm stopped before x met the tolerance; `Solution.kkt` says how far off it is."""
     DIVERGED = "diverged"
-    """The algorithm diverged although the problem may be fine."""
+    """The iterates grew without bound, but nothing proves that the problem has no minimiser."""
 
 
 class Step(NamedTuple):
-    """One line of `Solution.history`."""
+    """One entry of `Solution.history`."""
 
     phase: str
     """``"amp"`` or ``"working set"``."""
     n_active: int
-    """Coefficients away from zero."""
+    """Number of coefficients that are not zero."""
     change: float
     """AMP: relative size of the undamped step. Working set: KKT violation divided by λ."""
     s_theta: float
     """AMP: the variance parameter, V of state evolution. Working set: columns in the set / M."""
 
 
-@dataclass(frozen=True)
-class Solution:
+class ComparesFields:
+    """Equality of dataclasses with arrays: two are equal if all their fields are.
+
+    Arrays are equal if all their entries are, exactly; NaN equals NaN. As with arrays, there is no
+    hash.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [entry.name for entry in fields(self)]  # type: ignore[arg-type]
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.shape == b.shape and bool(np.all((a == b) | ((a != a) & (b != b))))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
+    return bool(a == b or (a != a and b != b))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(ComparesFields):
     """The answer to one perturbed LASSO.
+
+    Two solutions are equal (``==``) if all their attributes are, to the last digit.
 
     Attributes
     ----------
     x : ndarray, shape (N,)
-        The minimiser when `status` is CONVERGED; otherwise the last iterate.
+        CONVERGED: the minimiser. FIXED_POINT: the fixed point. MAX_ITER and DIVERGED: the last
+        iterate. UNBOUNDED: NaN in every entry, as there is no minimiser.
     status : Status
         How the solve ended.
     n_iter : int
         Iterations of the algorithm (AMP iterations plus rounds of the working set).
     n_passes : float
-        How often F was read, counting a part of its columns as that part of a pass.
+        How often F was read; a part of its columns counts as that part of a pass.
     kkt : float
-        Largest violation of an optimality condition, divided by λ.
+        Largest violation of an optimality condition at x, divided by λ; ``inf`` for UNBOUNDED and
+        DIVERGED.
     kkt_beyond_rounding : float
-        The same without violations that one rounding of x explains (see `Certificate`); this
-        is what is compared with ``tol``.
+        The same without violations that one rounding of x explains (see `Certificate`). This
+        number is compared with ``tol``.
     gap : float
-        Duality gap in units of the objective, ``inf`` where no dual point is known.
+        Duality gap in units of the objective; ``inf`` if no feasible point of the dual is known.
     method : str
-        The algorithm that produced x: ``"amp"``, ``"amp-paper"`` or ``"cd"``.
+        The algorithm that found x or the ray: ``"amp"``, ``"amp-paper"`` or ``"cd"``. With
+        ``method="auto"`` it is ``"auto"`` if no algorithm had to run, because a zero column
+        already shows that the problem is unbounded.
     history : tuple of Step
         One entry for each iteration.
     ray : ndarray or None
@@ -80,7 +120,7 @@ class Solution:
 
 
 class SolveError(RuntimeError):
-    """A solve did not end in a certified minimiser. `solution` holds what was found."""
+    """A solve failed. `solution` holds what was found."""
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(solution.message)
@@ -92,12 +132,12 @@ class UnboundedError(SolveError):
 
 
 class NotConvergedError(SolveError):
-    """The algorithm stopped before it could certify a minimiser."""
+    """The algorithm stopped before it found a minimiser that it can prove to be one."""
 
 
 def raise_on_failure(solution: Solution) -> Solution:
-    """Return a converged solution; raise the error that fits any other."""
-    if solution.status is Status.CONVERGED:
+    """Return a solution that is what its algorithm looks for; raise the error that fits others."""
+    if solution.status in (Status.CONVERGED, Status.FIXED_POINT):
         return solution
     if solution.status is Status.UNBOUNDED:
         raise UnboundedError(solution)

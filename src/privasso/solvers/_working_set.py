@@ -1,8 +1,7 @@
-"""Solve on a few columns, check all of them in one pass, add those that object, repeat."""
+"""Working sets: solve on a few columns, check all columns in one pass, add violators, repeat."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -10,18 +9,19 @@ import scipy.sparse as sp
 
 from privasso._blas import gram_matrix, threads_for
 from privasso.operators import Block, RowMajor
-from privasso.problem import NO_CERTIFICATE, Certificate, Problem, certify, ray_from, violations
+from privasso.problem import Problem, certify, ray_from, violations
+from privasso.solvers._algorithm import Outcome
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
-from privasso.solvers._solution import Step
+from privasso.solvers._solution import Status, Step
 
 _MAX_ROUNDS = 100
 
 
 class WorkingSet:
-    """Columns of F that are cut out, with the Gram matrix of their directions.
+    """Columns copied out of F, with the Gram matrix of these columns at unit norm.
 
-    Coefficients on the set are z = x·‖F_i‖, so that every column counts as having unit norm.
+    The coefficients on the set are z_i = x_i·‖F_i‖, those of columns of unit norm.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -31,11 +31,10 @@ class WorkingSet:
         self.gram = np.empty((0, 0))
         self.norms = np.empty(0)
         self.z = np.empty(0)
-        self.ray: np.ndarray | None = None
         self._sigma = FIRST_SIGMA
 
     def add(self, index: np.ndarray, x: np.ndarray, block: Block | None = None) -> None:
-        """Add columns with their coefficients; `block` holds them where a pass cut them out."""
+        """Add columns and their coefficients; `block` holds the columns if copied out before."""
         if index.size == 0:
             return
         if block is None:
@@ -45,7 +44,7 @@ class WorkingSet:
         self.norms = self._problem.norms[self.index]
         self.z = np.concatenate([self.z, x * self._problem.norms[index]])
         self._blocks.append(block)
-        self._problem.op.passes += index.size / self._problem.shape[1]
+        self._problem.op.count(index.size / self._problem.shape[1])
 
     def _extend_gram(self, index: np.ndarray, block: Block) -> None:
         norms = self._problem.norms[index]
@@ -80,22 +79,21 @@ class WorkingSet:
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
     def minimise(self, tol: float) -> GramResult:
-        """Solve the problem on these columns exactly, starting from where it stands."""
+        """Solve the problem on these columns exactly, starting from the present coefficients."""
         b = self._problem.b[self.index] / self.norms
         weights = self._problem.lam / self.norms
         rank = min(self._problem.shape)
         with threads_for(float(self.index.size) ** 3 / 3):
-            result = Subproblem(self.gram, b, weights, rank, self._prove).minimise(
+            result = Subproblem(self.gram, b, weights, rank, self._ray_from).minimise(
                 self.z, tol, sigma=self._sigma
             )
         self.z = result.z
         self._sigma = max(FIRST_SIGMA, result.sigma / 125.0)
         return result
 
-    def _prove(self, direction: np.ndarray) -> bool:
-        """Whether a direction on the set leads to a ray of the whole problem, kept in `ray`."""
-        self.ray = ray_from(self._problem, self.scatter(direction))
-        return self.ray is not None
+    def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
+        """The ray of the whole problem to which a direction on the set leads, if it does."""
+        return ray_from(self._problem, self.scatter(direction))
 
     def matvec(self, z: np.ndarray) -> np.ndarray:
         """F_S x for x = z / norms."""
@@ -106,11 +104,11 @@ class WorkingSet:
             stop = start + block.shape[1]
             w += _times(block, x[start:stop])
             start = stop
-        self._problem.op.passes += self.index.size / self._problem.shape[1]
+        self._problem.op.count(self.index.size / self._problem.shape[1])
         return w
 
     def path_direction(self, factor: Factor | None) -> np.ndarray:
-        """λ·F_A(F_AᵀF_A)⁻¹ sgn(x_A), A the support: how Fx moves as λ shrinks."""
+        """λ·F_A(F_AᵀF_A)⁻¹ sgn(x_A), A the support: how Fx changes as λ decreases."""
         active = np.flatnonzero(self.z)
         d = np.zeros_like(self.z)
         if 0 < active.size <= min(self._problem.shape):
@@ -129,7 +127,7 @@ class WorkingSet:
 
 
 def _times(block: Block, x: np.ndarray) -> np.ndarray:
-    """Block @ x on our own threads where the layout has a kernel for it."""
+    """``block @ x``, with our own kernel and threads if the block is dense in C order."""
     if isinstance(block, np.ndarray) and block.flags.c_contiguous:
         return RowMajor(block).matvec(np.ascontiguousarray(x))
     return block @ x
@@ -139,18 +137,7 @@ def _dense(product: Block) -> np.ndarray:
     return product.toarray() if hasattr(product, "toarray") else product
 
 
-@dataclass
-class Finish:
-    """Where the working set ended: a certificate, a ray, or neither."""
-
-    x: np.ndarray
-    certificate: Certificate
-    converged: bool
-    ray: np.ndarray | None = None
-    steps: list[Step] = field(default_factory=list)
-
-
-def finish(
+def grow_working_set(
     problem: Problem,
     x: np.ndarray,
     index: np.ndarray,
@@ -158,11 +145,12 @@ def finish(
     tol: float,
     block: Block | None = None,
     max_rounds: int = _MAX_ROUNDS,
-) -> Finish:
+) -> Outcome:
     """Minimise over all columns, starting from x and the working set `index`.
 
-    Each round costs one pass over F: it checks the optimality of every column and, with a
-    second right-hand side in the same pass, yields the dual point of the certificate.
+    `block` holds the columns `index` if they were copied out of F before. Each round takes one pass
+    over F, which checks the optimality condition of every column and, with a second right-hand
+    side, yields the dual point of the certificate.
     """
     m = problem.shape[0]
     working = WorkingSet(problem)
@@ -171,9 +159,9 @@ def finish(
     best, stalled = np.inf, 0
     while True:
         result = working.minimise(0.1 * tol)
+        if result.ray is not None:
+            return Outcome.unbounded(problem, result.ray, steps)
         x = working.scatter(working.z)
-        if result.escaped:
-            return Finish(x, NO_CERTIFICATE, False, working.ray, steps)
         w, delta = working.matvec(working.z), working.path_direction(result.factor)
         fitted, q = problem.op.pair_rmatvec(w, delta)
         c = problem.b - fitted
@@ -184,17 +172,17 @@ def finish(
         if certificate.proves(tol):
             if not np.isfinite(certificate.gap):
                 certificate = certify(problem, x, w, c, (delta, q))
-            return Finish(x, certificate, True, None, steps)
+            return Outcome(x, Status.CONVERGED, steps, certificate)
         stalled = 0 if certificate.kkt < 0.5 * best else stalled + 1
         best = min(best, certificate.kkt)
         violation[working.index] = 0.0
         outside = np.flatnonzero(violation > 0.1 * tol * problem.lam)
         if len(steps) >= max_rounds or (outside.size == 0 and stalled > 3):
-            return Finish(x, certificate, False, None, steps)
-        # A coordinate step on column i gains (violation / norm)²/2: the steepest come first. The
-        # set at most doubles a round, so that a poor start does not swallow all of F; beyond
-        # twice the largest support there can be it is cut back, which costs nothing but rounds,
-        # the objective being lower each time.
+            return Outcome(x, Status.MAX_ITER, steps, certificate)
+        # A coordinate step on column i lowers the objective by (violation / norm)²/2: the columns
+        # that gain most come first. The set at most doubles per round, so that a poor start does
+        # not make it all of F. Beyond twice the largest possible support it is reduced to the
+        # present support. That may take more rounds, but each lowers the objective.
         room = max(64, min(working.index.size, m))
         if working.index.size + min(outside.size, room) > 2 * m + 64:
             working.keep_support()

@@ -8,6 +8,7 @@ import privasso as pv
 from privasso.paper.experiments import GridExperiment, run
 from privasso.paper.experiments._data import DataSet
 from privasso.paper.experiments._transcription import Transcription
+from privasso.solvers import AmpPaper
 
 IDENTITY = ["law", "design", "lam", "sigma", "n_features", "samples", "seed", "version"]
 SOLVER = ["exists", "unbounded", "unsolved", "E", "E_se", "rho_hat", "rho_hat_se"]
@@ -143,7 +144,7 @@ def test_another_grid_sees_the_same_data(table, tmp_path):
 def test_transcription_is_algorithm_1_as_solve_runs_it():
     d = DataSet.draw(GRID.units()[-1].parameters)
     F, y, eta = d.sample.F, d.sample.y, 0.1 * d.direction("gram")
-    single = pv.solve(F, y, 0.5, eta, method="amp-paper", rng=3, throw=False)
+    single = pv.solve(F, y, 0.5, eta, method=AmpPaper(rng=3), throw=False)
     rng = np.random.default_rng(3)
     x, s = rng.standard_normal(100), rng.uniform(size=100)
     plain, converged, _ = Transcription(F, y).run(0.5, eta, x, s)

@@ -1,9 +1,9 @@
-"""Coordinate descent finished by Newton steps, compiled as one piece.
+"""Coordinate descent followed by Newton steps, compiled.
 
-On a working set whose support is nearly known this is all that is needed: coordinate descent
-flips the few coordinates that are wrong, and with the signs right one Cholesky factorisation
-lands on the exact answer. Everything runs without the GIL, so a batch of problems can be
-solved on as many threads as there are cores.
+If the support is nearly known this is enough: coordinate descent corrects the few coordinates that
+are wrong, and once all signs are right a Newton step with one Cholesky factorisation gives the
+exact answer. Everything runs without the GIL, so that a batch of problems can be solved on as many
+threads as there are cores.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ STEPS = 4
 def descend(H, z, r, weights, n_epochs, tol):  # pragma: no cover
     """Cyclic coordinate descent in place; r = b − Hz is kept up to date.
 
-    Stops when no step exceeds tol times its weight, or when an epoch left the support as it
-    was, the moment a Newton step becomes the better move.
+    Stops when no step exceeds tol times its weight, or when an epoch leaves the support as it
+    was, because a Newton step then gains more.
     """
     n = z.size
     for epoch in range(n_epochs):
@@ -97,10 +97,10 @@ def cholesky_solve(L, rhs):  # pragma: no cover
 
 @njit(nogil=True, cache=True)
 def line_search(z, p, decrease, weights):  # pragma: no cover
-    """Exact minimum along a Newton step z + t p, whose curvature equals its decrease.
+    """Exact minimum along z + t p for a Newton step p, whose curvature equals its decrease.
 
     The slope is t·decrease − decrease, plus a jump of 2w_i|p_i| where coordinate i changes
-    sign. Returns the step and the coordinate that it sets to zero, or −1.
+    sign. Returns t and the coordinate that becomes zero there, or −1.
     """
     crossing = np.flatnonzero(p * z < 0.0)
     t_cross = -z[crossing] / p[crossing]
@@ -137,12 +137,12 @@ def largest_violation(b, weights, z, r):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
-def quick_rounds(H, b, weights, z, rank, n_rounds, tol, like):  # pragma: no cover
+def descent_and_newton(H, b, weights, z, rank, n_rounds, tol, like):  # pragma: no cover
     """Alternate descent and Newton steps on z, in place.
 
-    The factorisation has the precision of the array `like`. A factor in single precision costs
-    half; the steps are computed from residuals in double, so a second and a third step with the
-    same factor make up for it unless H is badly conditioned.
+    The factorisation has the precision of the array `like`. A factor in single precision takes
+    half the time. The steps are computed from residuals in double precision, so that a second and
+    a third step with the same factor remove its error unless H is badly conditioned.
 
     Returns whether z is optimal to tol, the support of the last Newton step and the lower
     triangular factor of H on it.
@@ -162,7 +162,7 @@ def quick_rounds(H, b, weights, z, rank, n_rounds, tol, like):  # pragma: no cov
         copy_submatrix(H, active, A)
         try:
             L = np.linalg.cholesky(A)
-        except Exception:  # numba knows no other; it is LinAlgError
+        except Exception:  # LinAlgError, which numba cannot name
             return False, active, L
         for _ in range(STEPS):
             descent = r[active] - weights[active] * np.sign(z[active])
@@ -178,5 +178,5 @@ def quick_rounds(H, b, weights, z, rank, n_rounds, tol, like):  # pragma: no cov
             if largest_violation(b, weights, z, r) <= tol:
                 return True, active, L
             if hit >= 0 or t != 1.0:
-                break  # the signs are not final: another support is due
+                break  # the support has changed, and the factor no longer fits
     return largest_violation(b, weights, z, r) <= tol, active, L

@@ -1,15 +1,16 @@
-"""Algorithm 1 of the paper on one right-hand side, for the runs that take long.
+"""Compiled parts of Algorithm 1 of the paper: a threshold for a batch, and a loop for one run.
 
-The iteration of `_amp_paper`, compiled, without work that changes nothing:
+`follow` runs the iteration of `_amp_paper` on one right-hand side, without needless work:
 
-- only coefficients away from zero enter Fx and (F∘F)s, and a column is read once an iteration:
+- only coefficients that are not zero enter Fx and (F∘F)s, and a column is read once per iteration:
   as soon as its u_i is known, so are the new x_i and s_i, which enter the next Fx and (F∘F)s while
   the column is in cache;
 - with x_i = 0 the field is u_i = F_iᵀg − η_i, so |u_i − u_i'| ≤ ‖F_i‖‖g − g'‖: while g is close to
-  where it was when all of u was computed, most columns cannot have crossed the threshold and are
-  passed over;
-- a run that comes back to a state (x, s, g) that it was in before, to rounding, is in a cycle and
-  never converges. Support flicker mostly ends in one, of two to some ten iterations.
+  its value when all of u was computed, most columns cannot have crossed the threshold and are
+  not read;
+- a run that comes back to an earlier state (x, s, g), up to rounding, is in a cycle and never
+  converges. If the support keeps changing, it mostly does so in a cycle of two to about ten
+  iterations.
 """
 
 from __future__ import annotations
@@ -20,16 +21,40 @@ from numba import njit
 _FAST = {"reassoc", "contract", "nsz"}
 
 LIMIT, CONVERGED, BLOWN_UP, CYCLING = 0, 1, 2, 3
-#: How far g may go, in units of its last step, before all of u is computed again.
+#: How far g may move, in units of its last step, before all of u is computed again.
 _REACH = 4.0
+
+
+@njit(nogil=True, cache=True)
+def threshold(Q, eta, squares, s_theta, lam, X, S, moved, size, response):  # pragma: no cover
+    """Turn X and S into the next iterates, given Q = FᵀG.
+
+    For each right-hand side, `moved` and `size` become the squared lengths of the step and of x,
+    with coefficients weighted by column norms, and `response` the sum of ‖F_i‖² s_i.
+    """
+    n, n_rhs = Q.shape
+    for i in range(n):
+        q = squares[i]
+        for k in range(n_rhs):
+            scale = 1.0 + s_theta[k]
+            u = Q[i, k] + X[i, k] * q / scale - eta[i, k]
+            new_x, new_s = 0.0, 0.0
+            if q > 0.0 and abs(u) > lam[k]:
+                new_s = scale / q
+                new_x = (u - lam[k] if u > 0.0 else u + lam[k]) * new_s
+            moved[k] += q * (new_x - X[i, k]) ** 2
+            size[k] += q * new_x * new_x
+            response[k] += q * new_s
+            X[i, k] = new_x
+            S[i, k] = new_s
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, same, lost):  # pragma: no cover
-    """Iterate from `first` on, x, s and g in place; returns (how it ended, iterations).
+    """Iterate from iteration `first` on, changing x, s and g in place; returns (end, iterations).
 
-    In the precision of F. Two states are the same if they differ by no more than `same`,
-    relatively, which should be well above rounding.
+    The arithmetic has the precision of F. Two states count as the same if they differ by no more
+    than `same`, relatively, which should be well above rounding.
     """
     n, m = FT.shape
     number = FT.dtype.type  # sums over rows stay in the precision of F, or they would be slow
@@ -70,7 +95,7 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, same, lost):
                 new_s = scale / q
                 new_x = (u - lam if u > 0.0 else u + lam) * new_s
                 _add(f, number(new_x), number(new_s), fitted, corrected)
-            # The bound on u holds from zero to zero: a coefficient that was away from it stays.
+            # The bound on u holds only while x_i = 0: columns with other coefficients stay in.
             if everything and (x[i] != 0.0 or abs(u) + np.sqrt(q) * reach >= lam):
                 rows[kept] = i
                 kept += 1
@@ -90,7 +115,7 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, same, lost):
             if _near(x, mark_x, same) and _near(s, mark_s, same) and _near(g, mark_g, same):
                 return CYCLING, iteration
             due = 0
-        # A size of x that was there p iterations ago: is the state the same p iterations on?
+        # If x had the same size p iterations ago, compare the states p iterations from now.
         sizes[iteration] = size
         if due <= iteration:
             for k in range(iteration - 1, first - 1, -1):

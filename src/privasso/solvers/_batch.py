@@ -1,0 +1,144 @@
+"""K problems on one F: batched AMP, then exact solves on a Gram matrix that all of them share."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from privasso._blas import one_thread
+from privasso._threads import n_threads, run
+from privasso.operators import Operator
+from privasso.problem import Problem, certify
+from privasso.solvers._batch_amp import batch_amp
+from privasso.solvers._gram import Subproblem, submatrix
+from privasso.solvers._solution import Solution, Status
+from privasso.solvers._solve import solve_problem
+
+#: Most columns for which the Gram matrix of all of F is formed and shared.
+GRAM_COLUMNS = 4096
+#: Columns with a field |u|/λ above this after batched AMP form the first working set.
+_CANDIDATE = 0.96
+_MAX_ROUNDS = 4
+
+
+class Batch:
+    """One batched run; row k of every array belongs to problem k.
+
+    `run` fills the arrays. A problem that the batch does not solve is left to a single solve.
+    """
+
+    def __init__(
+        self, op: Operator, squares: np.ndarray, B: np.ndarray, lams: np.ndarray, tol: float
+    ) -> None:
+        self.op, self.squares, self.lams, self.tol = op, squares, lams, tol
+        self.B = np.ascontiguousarray(B).T
+        n_rhs, n = self.B.shape
+        self.norms = np.sqrt(np.where(squares > 0, squares, 1.0))
+        self.x = np.full((n_rhs, n), np.nan)
+        self.path = np.zeros((n_rhs, n))
+        self.evidence = np.full((n_rhs, 3), np.inf)  # kkt, kkt beyond rounding, gap
+        self.status = np.full(n_rhs, Status.MAX_ITER, dtype=object)
+        self.n_iter = np.zeros(n_rhs, dtype=np.int64)
+        self.rays: dict[int, np.ndarray] = {}
+        self.messages: dict[int, str] = {}
+
+    def run(self) -> None:
+        """Solve all problems."""
+        n_rhs, n = self.B.shape
+        todo = np.arange(n_rhs)
+        if n <= GRAM_COLUMNS and n_rhs > 1:
+            todo = self._shared_gram(todo)
+        for k in todo.tolist():
+            self._record(k, solve_problem(self._problem(k), tol=self.tol, throw=False))
+
+    def _problem(self, k: int) -> Problem:
+        return Problem(self.op, self.B[k], float(self.lams[k]), squares=self.squares)
+
+    def _record(self, k: int, solution: Solution) -> None:
+        self.x[k] = solution.x
+        self.evidence[k] = solution.kkt, solution.kkt_beyond_rounding, solution.gap
+        self.status[k] = solution.status
+        self.n_iter[k] += solution.n_iter
+        if solution.ray is not None:
+            self.rays[k] = solution.ray
+        if solution.status is not Status.CONVERGED:
+            self.messages[k] = solution.message
+
+    def _shared_gram(self, todo: np.ndarray) -> np.ndarray:
+        """Batched AMP, then exact solves on the Gram matrix; returns the problems still open."""
+        start = batch_amp(self.op, self.squares, self.B.T, self.lams)
+        self.n_iter += start.n_iter
+        gram = self.op.gram()
+        gram /= self.norms
+        gram /= self.norms[:, None]
+        open_ = todo[start.promising]
+        candidates = {
+            k: np.flatnonzero(np.abs(start.field[:, k]) > _CANDIDATE) for k in open_.tolist()
+        }
+        self.x[open_] = start.x[:, open_].T
+        for _ in range(_MAX_ROUNDS):
+            if open_.size == 0:
+                break
+            self._solve_columns(gram, candidates, open_)
+            violators = self._verify(open_)
+            open_ = np.array(sorted(violators), dtype=np.int64)
+            for k, extra in violators.items():
+                candidates[k] = np.union1d(candidates[k], extra)
+        return np.flatnonzero(self.status != Status.CONVERGED)
+
+    def _solve_columns(
+        self, gram: np.ndarray, candidates: dict[int, np.ndarray], columns: np.ndarray
+    ) -> None:
+        """Solve each problem on its working set; of n threads, each takes every n-th problem."""
+        parts = n_threads()
+
+        def work(part: int) -> None:
+            for k in columns[part::parts].tolist():
+                self._solve_column(gram, candidates[k], k)
+
+        with one_thread():
+            run([partial(work, part) for part in range(parts)])
+
+    def _solve_column(self, gram: np.ndarray, index: np.ndarray, k: int) -> None:
+        norms = self.norms[index]
+        weights = self.lams[k] / norms
+        problem = Subproblem(
+            submatrix(gram, index),
+            self.B[k, index] / norms,
+            weights,
+            rank=min(self.op.shape),  # without `find_ray`: unbounded problems get a single solve
+        )
+        result = problem.minimise(self.x[k, index] * norms, 0.1 * self.tol)
+        self.x[k] = 0.0
+        self.x[k, index] = result.z / norms
+        self.path[k] = 0.0
+        factor = result.factor
+        if factor is not None:
+            at = index[factor.active]
+            d = factor.solve(np.sign(result.z[factor.active]) * weights[factor.active])
+            self.path[k, at] = d / self.norms[at]
+
+    def _verify(self, columns: np.ndarray) -> dict[int, np.ndarray]:
+        """Certify with two matrix products; returns a new working set for each failure."""
+        both = np.vstack([self.x[columns], self.path[columns]])
+        W = np.ascontiguousarray(self.op.matmat(both.T).T)
+        fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
+        violators: dict[int, np.ndarray] = {}
+        for j, k in enumerate(columns.tolist()):
+            problem = self._problem(k)
+            x, c = self.x[k], self.B[k] - fitted[j]
+            path = W[columns.size + j], fitted[columns.size + j]
+            certificate = certify(problem, x, W[j], c, path, anchors=False)
+            self.n_iter[k] += 1
+            if certificate.proves(self.tol) and np.isfinite(certificate.gap):
+                self.evidence[k] = (
+                    certificate.kkt,
+                    certificate.kkt_beyond_rounding,
+                    certificate.gap,
+                )
+                self.status[k] = Status.CONVERGED
+            else:
+                excess = np.abs(c) > problem.lam * (1 + 0.1 * self.tol)
+                violators[k] = np.flatnonzero(excess | (x != 0))
+        return violators

@@ -1,0 +1,183 @@
+"""The loop that both forms of AMP share: they write the step, the loop decides when to stop.
+
+It tells apart three things that are all called "AMP fails":
+
+- the problem has no minimiser: V = s_θ grows without bound and the iterates move away along a
+  ray, which their projection on the null space of F shows;
+- a coefficient close to the threshold is set to zero and back for ever, although the minimiser
+  exists: the loop hands over to an exact solve on the columns in question;
+- the columns are correlated, for which AMP is not made: the iterates grow although the problem has
+  a minimiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from privasso.operators import Block
+from privasso.problem import Problem, ray_from
+from privasso.solvers._solution import Step
+
+#: Hand over once an iteration changes less than this part of the support
+SETTLED_TURNOVER = 0.1
+#: and moves the coefficients by less than this, relative to their size.
+SETTLED_CHANGE = 0.2
+#: Hand over after this many iterations in any case: what still moves then is a coefficient that
+#: goes to zero and back.
+PATIENCE = 30
+#: The V at which the loop first looks for a ray; it looks again at every doubling. As
+#: V = ρ̂/(α − ρ̂) at a fixed point, V = 3 means that ρ̂ is three quarters of the largest it can be.
+SUSPICIOUS_V = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class AmpState:
+    """Everything that one iteration passes on to the next.
+
+    Attributes
+    ----------
+    x : ndarray, shape (N,)
+        The estimate, with exact zeros.
+    g : ndarray, shape (M,)
+        The residual with its Onsager correction.
+    s_theta : float
+        V of state evolution.
+    u : ndarray, shape (N,)
+        The field, of which x is the thresholded value.
+    mixed : ndarray, shape (N,)
+        Where the next iteration starts: x, or with damping a mixture of x and the old value.
+    change : float
+        Relative size of the undamped step.
+    turnover : float
+        The part of the support that the step changed.
+    block : optional
+        Columns of F that were copied out during the iteration.
+    """
+
+    x: np.ndarray
+    g: np.ndarray
+    s_theta: float
+    u: np.ndarray
+    mixed: np.ndarray
+    change: float = np.inf
+    turnover: float = 1.0
+    block: Block | None = None
+
+    @property
+    def n_active(self) -> int:
+        """Number of coefficients that are not zero."""
+        return int(np.count_nonzero(self.x))
+
+
+S = TypeVar("S", bound=AmpState)
+
+
+class Stepper(Protocol[S]):
+    """What the loop needs from a form of AMP."""
+
+    def init(self, problem: Problem) -> S:
+        """The state before the first iteration."""
+        ...
+
+    def step(self, problem: Problem, state: S, take: np.ndarray | None = None) -> S:
+        """The state after one more iteration, with the columns `take` copied out of F."""
+        ...
+
+
+class End(Enum):
+    """Why the loop ended."""
+
+    FIXED_POINT = "fixed point"
+    HAND_OVER = "hand over"
+    UNBOUNDED = "unbounded"
+    DIVERGED = "diverged"
+    MAX_ITER = "max_iter"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished loop: the last state, why it ended, and the columns or the ray that it found."""
+
+    state: AmpState
+    end: End
+    steps: list[Step]
+    candidates: np.ndarray | None = None
+    ray: np.ndarray | None = None
+
+
+def iterate(
+    stepper: Stepper[S],
+    problem: Problem,
+    *,
+    tol: float,
+    max_iter: int,
+    start: S | None = None,
+    hand_over: Callable[[Problem, S], np.ndarray] | None = None,
+) -> Run:
+    """Iterate to a fixed point, a hand-over, a ray, divergence or the limit.
+
+    `hand_over` chooses the columns for an exact solve once the support hardly changes; they are
+    copied out of F in one last iteration. Without it the loop goes on to its fixed point.
+    """
+    m, n = problem.shape
+    state = stepper.init(problem) if start is None else start
+    steps: list[Step] = []
+    next_look = SUSPICIOUS_V
+    smallest, growing = np.inf, 0
+    previous_v = 0.0
+    for iteration in range(1, max_iter + 1):
+        settled = state.turnover <= SETTLED_TURNOVER and state.change <= SETTLED_CHANGE
+        # While V is large and still grows, the iterates may be moving along a ray.
+        rising = m < n and state.s_theta > max(SUSPICIOUS_V, 1.01 * previous_v)
+        previous_v = state.s_theta
+        candidates = None
+        if hand_over is not None and not rising and (settled or iteration > PATIENCE):
+            candidates = hand_over(problem, state)
+        state = stepper.step(problem, state, candidates)
+        steps.append(Step("amp", state.n_active, state.change, state.s_theta))
+        if not np.isfinite(state.change) or not np.isfinite(state.s_theta):
+            return Run(state, End.DIVERGED, steps)
+        if candidates is not None:
+            return Run(state, End.HAND_OVER, steps, candidates)
+        if state.change <= 0.1 * tol:  # the KKT violation is of the size of the step, or larger
+            return Run(state, End.FIXED_POINT, steps)
+        if m < n and state.s_theta >= next_look:
+            next_look = 2 * state.s_theta
+            ray = ray_from(problem, state.x)
+            if ray is not None:
+                return Run(state, End.UNBOUNDED, steps, ray=ray)
+        # Where AMP works, each step is √(ρ̂/α) times the one before. It has failed after five large
+        # steps in a row none of which is smaller than the smallest so far.
+        growing = 0 if state.change < 0.98 * smallest else growing + 1
+        smallest = min(smallest, state.change)
+        if growing >= 5 and state.change > SETTLED_CHANGE:
+            return Run(state, End.DIVERGED, steps)
+    return Run(state, End.MAX_ITER, steps)
+
+
+def soft(u: np.ndarray, lam: float) -> np.ndarray:
+    """Soft threshold, sgn(u)·max(|u| − λ, 0).
+
+    >>> import numpy as np
+    >>> soft(np.array([-2.0, 0.5, 3.0]), 1.0)
+    array([-1.,  0.,  2.])
+    """
+    return u - np.clip(u, -lam, lam)
+
+
+def movement(problem: Problem, old: np.ndarray, new: np.ndarray) -> tuple[float, float]:
+    """Relative size of a step, weighted with the column norms, and the changed part of the support.
+
+    >>> import numpy as np
+    >>> movement(Problem(np.eye(2), np.ones(2), 1.0), np.array([4.0, 1.0]), np.array([4.0, 0.0]))
+    (0.25, 1.0)
+    """
+    size = float(np.linalg.norm(new * problem.norms))
+    change = float(np.linalg.norm((new - old) * problem.norms)) / size if size > 0 else 0.0
+    flipped = int(np.count_nonzero((new != 0) != (old != 0)))
+    return change, flipped / max(1, int(np.count_nonzero(new)))
