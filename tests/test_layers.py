@@ -125,7 +125,7 @@ def test_every_kind_of_import_is_seen(tmp_path):
         "scales/__init__.py": "import privasso.noise",
         "noise/_design.py": "def late():\n    from privasso.scales._law import ScaleLaw",
         "model/_model.py": "import privasso as pv\nfrom ..scales import _law",
-        "page/_page.py": "if TYPE_CHECKING:\n    from privasso.figures import figure",
+        "page/_page.py": "if TYPE_CHECKING:\n    from privasso.report import fit_page",
         "tables/_open.py": "from privasso import scales",
         "theory/_nodes.py": "from privasso.theory._points import Points\nfrom . import _grid",
         "cli/_app.py": "from privasso import Model\nfrom privasso.paper import reproduce",
@@ -139,7 +139,7 @@ def test_every_kind_of_import_is_seen(tmp_path):
     }
     assert upward_imports(tmp_path) == {
         "model/_model.py: privasso",
-        "page/_page.py: figures",
+        "page/_page.py: report",
         "scales/__init__.py: noise",
         "tables/_open.py: scales",
     }
