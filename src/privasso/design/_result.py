@@ -73,7 +73,7 @@ class OptimalDesign:
     null_error: float
     n_features: int | None
     _again: Callable[[float], OptimalDesign] = field(repr=False)
-    """The same question for a power law of given exponent."""
+    """Answers the same request with a power law of given exponent."""
 
     @property
     def point(self) -> FixedPoint:
