@@ -97,7 +97,7 @@ def test_a_missing_field_and_what_is_no_object(kept, tmp_path):
 
 
 def test_an_average_case_release_is_never_kept(kept, tmp_path):
-    terms = Terms(fit_intercept=True, seeded=False)
+    terms = Terms(fit_intercept=True, seeded=False, n_rows=80)
     guarantee = pv.OnAverage(1.0).guarantee(terms)
     with pytest.raises(ValueError, match="may not be kept"):
         replace(kept, guarantee=guarantee)

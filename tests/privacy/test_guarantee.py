@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
+from privasso.privacy import Terms
 
 PRIVACY = pv.LabelDP(0.75, 1e-7, (-2.0, 6.0))
 
@@ -62,6 +63,49 @@ def test_label_dp_in_words():
     assert "label sum" not in seeded
 
 
+def statement(epsilon=1.0, delta=1e-6, bounds=(0.0, 1.0), n_rows=1000, seeded=False):
+    terms = Terms(fit_intercept=True, seeded=seeded, n_rows=n_rows)
+    return pv.LabelDP(epsilon, delta, bounds).guarantee(terms)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, None),
+        ({"epsilon": 20.0}, None),
+        ({"epsilon": 20.1}, "above 20"),
+        ({"delta": 0.00099}, None),
+        ({"delta": 0.001}, "one over the number of rows (1000)"),
+        ({"seeded": True}, "fixed random state"),
+    ],
+)
+def test_for_release_is_formal_sane_and_from_the_operating_system(options, reason):
+    guarantee = statement(**options)
+    assert guarantee.for_release == (reason is None)
+    assert guarantee.to_dict()["for_release"] == guarantee.for_release
+    if reason is None:
+        assert guarantee.warning is None
+    else:
+        assert reason in str(guarantee.warning)
+
+
+@pytest.mark.parametrize("name", ["average", "average, model", "none"])
+def test_what_is_not_formal_is_never_for_release_and_never_called_private(name):
+    guarantee = EVERY[name]()
+    assert not guarantee.for_release
+    assert guarantee.loss is None
+    assert "no formal guarantee for any one person" in str(guarantee.warning)
+    assert not re.search("guaranteed|is private|privately", str(guarantee))
+    with pytest.raises(ValueError, match="cannot be stated for groups"):
+        guarantee.group(2)
+
+
+def test_losses_are_not_rounded_down_and_bounds_not_at_all():
+    text = str(statement(1.00000049, 1.00000049e-6, (0.1 + 0.2, 1234567.25)))
+    assert "ε = 1.00001 and δ = 1.00001e-06" in text
+    assert "[0.30000000000000004, 1234567.25]" in text
+
+
 def test_average_case_in_words():
     assert "leak" in str(EVERY["average"]())
     assert "prior knowledge" in str(EVERY["average, array"]())
@@ -102,6 +146,18 @@ CORRUPT = {
         "needs the parameter 'sigma'",
     ),
     "for_release": (lambda d: d | {"for_release": 1}, "true or false"),
+    "for_release, false": (lambda d: d | {"for_release": False}, "for_release is not what follows"),
+    "seeded": (lambda d: d | {"seeded": True}, "for_release is not what follows"),
+    "too large a mu": (lambda d: d | {"parameters": d["parameters"] | {"mu": 0.2}}, "mu > 0"),
+    "no mu": (
+        lambda d: d | {"parameters": {k: x for k, x in d["parameters"].items() if k != "mu"}},
+        "needs the parameter 'mu'",
+    ),
+    "half a row": (lambda d: d | {"parameters": d["parameters"] | {"n_rows": 0.5}}, "n_rows"),
+    "the shape of old files": (
+        lambda d: {k: x for k, x in d.items() if k != "seeded"},
+        "lacks the field 'seeded'",
+    ),
 }
 
 

@@ -22,6 +22,10 @@ every_design = pytest.mark.parametrize("design", DESIGNS, ids=repr)
 both_intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
 
 
+class Bolder(pv.LabelDP):
+    """A subclass, which could override what the claim rests on."""
+
+
 def covariates(seed=0, m=40, n=7):
     rng = np.random.default_rng(seed)
     F = rng.standard_normal((m, n)) * np.logspace(-3, 3, n) + np.linspace(-2, 2, n)
@@ -250,7 +254,8 @@ def test_the_operator_of_the_covariates_is_the_centred_matrix(storage):
         ({"F": np.array([[np.nan, 1.0]])}, "F contains NaN"),
         ({"y": np.zeros(3)}, "one label for each of the 40 rows"),
         ({"y": np.full(40, np.nan)}, "one column of finite numbers"),
-        ({"privacy": 1.0}, "privacy must be LabelDP"),
+        ({"privacy": 1.0}, "privacy must say what to protect"),
+        ({"privacy": Bolder(1.0, 1e-5, BOUNDS)}, "must be exactly LabelDP or OnAverage"),
         ({"noise": "gram"}, "noise must be a noise design"),
         ({"scales": "rows"}, "scales must be 'data'"),
         ({"scales": -np.ones(7)}, "scales must be zero or more"),

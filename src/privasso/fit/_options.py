@@ -8,7 +8,7 @@ from privasso._validation import positive_float
 from privasso.model import Model
 from privasso.noise import NoiseDesign, noise_from_name
 from privasso.operators import Covariates
-from privasso.privacy import Privacy, Scales
+from privasso.privacy import Privacy, Scales, check_kind
 
 #: Algorithms that work from a release alone.
 METHODS = ("auto", "amp", "cd")
@@ -58,12 +58,7 @@ class FitOptions:
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not isinstance(self.privacy, Privacy):
-            raise ValueError(
-                "privacy must say what to protect: LabelDP(epsilon, delta, y_bounds) for a formal "
-                "guarantee of the labels, or OnAverage(sigma) for an average-case one; "
-                f"got {type(self.privacy).__name__}"
-            )
+        check_kind(self.privacy)
         if self.lam is not None:
             fixed_lambda(self.lam, self.privacy)
         if not isinstance(self.noise, NoiseDesign):

@@ -104,6 +104,7 @@ def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:
     terms = Terms(
         fit_intercept=rows.centred,
         seeded=seeded,
+        n_rows=rows.shape[0],
         scales=options.scales,
         noise=noise,
         model=options.model,

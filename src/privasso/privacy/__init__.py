@@ -1,5 +1,6 @@
 """Kinds of privacy, each a value that answers for itself, and the mechanism that adds noise."""
 
+from privasso.privacy._composition import compose, compose_losses
 from privasso.privacy._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -7,26 +8,36 @@ from privasso.privacy._gaussian import (
     sensitivity_for,
 )
 from privasso.privacy._guarantee import Claim, Guarantee
-from privasso.privacy._kind import Calibration, Privacy, Scales, Terms
+from privasso.privacy._kind import Calibration, Privacy, Scales, Terms, check_kind
 from privasso.privacy._label_dp import LabelDP
+from privasso.privacy._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.privacy._mechanism import calibrate, release_labels
+from privasso.privacy._numbers import rounded_down, rounded_up
 from privasso.privacy._on_average import OnAverage
 from privasso.privacy._release import Release
 
 __all__ = [
+    "ApproximateLoss",
     "Calibration",
     "Claim",
+    "GaussianLoss",
     "Guarantee",
     "LabelDP",
+    "Loss",
     "OnAverage",
     "Privacy",
     "Release",
     "Scales",
     "Terms",
     "calibrate",
+    "check_kind",
+    "compose",
+    "compose_losses",
     "gaussian_delta",
     "gaussian_epsilon",
     "log_gaussian_delta",
     "release_labels",
+    "rounded_down",
+    "rounded_up",
     "sensitivity_for",
 ]

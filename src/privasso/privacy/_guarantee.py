@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privasso._documents import DocumentError, Fields
-from privasso._validation import real_float
+from privasso._validation import integer, real_float
+from privasso.privacy._loss import Loss
+from privasso.privacy._numbers import rounded_up
 
 if TYPE_CHECKING:
     from privasso.privacy._kind import Privacy
 
-NOT_FOR_RELEASE = (
-    "NOT FOR RELEASE: the noise came from a fixed random state, and anyone who knows the state "
-    "can remove it. Fit again without a seed before publishing."
+_SEEDED = (
+    "the noise came from a fixed random state, and anyone who knows the state can remove it (fit "
+    "again without a seed before publishing)"
 )
+#: The largest ε of a guarantee that is fit for release.
+LARGEST_EPSILON = 20.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,13 @@ class Claim:
         Raises ValueError for parameters that make no sense.
     privacy : callable or None
         Rebuilds the privacy value from the parameters, where a release of the kind may be kept.
+    loss : callable or None
+        The privacy loss that the parameters bound; None for kinds that bound nothing. A kind with
+        a loss is formal, and has the parameters epsilon, delta and n_rows.
+    group : callable or None
+        The guarantee for groups of k, where it can be stated.
+    context : tuple of str
+        Parameters that must be equal in guarantees that are composed.
     """
 
     kind: str
@@ -42,6 +53,9 @@ class Claim:
     sentence: Callable[[Guarantee], str]
     check: Callable[[Guarantee], None] = lambda guarantee: None
     privacy: Callable[[Guarantee], Privacy] | None = None
+    loss: Callable[[Guarantee], Loss] | None = None
+    group: Callable[[Guarantee, int], Guarantee] | None = None
+    context: tuple[str, ...] = ()
 
 
 #: The kinds that exist; each file of a kind adds its own.
@@ -54,16 +68,26 @@ def register(claim: Claim) -> Claim:
     return claim
 
 
+def check_budget(guarantee: Guarantee) -> None:
+    """Refuse ε, δ and a number of rows that make no sense."""
+    where = f"a {guarantee.kind} guarantee"
+    if guarantee["epsilon"] <= 0.0 or not 0.0 < guarantee["delta"] < 1.0:
+        raise ValueError(f"{where} needs epsilon > 0 and 0 < delta < 1")
+    if guarantee["n_rows"] < 1.0 or not guarantee["n_rows"].is_integer():
+        raise ValueError(f"{where} needs a whole number of rows, n_rows")
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """What is claimed about a release, under which assumptions, about which objects.
 
-    ``str`` gives plain sentences. Only formal kinds carry an ε.
+    ``str`` gives plain sentences. Only formal kinds carry an ε and a privacy loss; `compose` says
+    what several guarantees mean together, and `group` what one means for groups.
 
     Attributes
     ----------
     kind : str
-        ``"label-dp"``, ``"average-case"`` or ``"none"``.
+        ``"label-dp"``, ``"composed"``, ``"average-case"`` or ``"none"``.
     parameters : tuple of (str, float)
         The numbers of the statement, sorted by name; ``guarantee["delta"]`` looks one up.
     adjacency : str
@@ -72,16 +96,17 @@ class Guarantee:
         Sentences without which the statement is false.
     released : tuple of str
         What the statement covers.
-    for_release : bool
-        False when the noise came from a fixed random state.
+    seeded : bool
+        Whether the noise came from a fixed random state.
 
     Examples
     --------
     >>> from privasso import Guarantee
-    >>> nothing = Guarantee("none", (), "", (), ("coefficients",), for_release=True)
+    >>> nothing = Guarantee("none", (), "", (), ("coefficients",), seeded=False)
     >>> print(nothing)
     No privacy: the model was fitted without noise.
     Released: coefficients.
+    NOT FOR RELEASE: there is no formal guarantee for any one person.
     >>> Guarantee.from_dict(nothing.to_dict()) == nothing
     True
     """
@@ -91,7 +116,7 @@ class Guarantee:
     adjacency: str
     assumptions: tuple[str, ...]
     released: tuple[str, ...]
-    for_release: bool
+    seeded: bool
 
     def __post_init__(self) -> None:
         if self.kind not in CLAIMS:
@@ -117,9 +142,66 @@ class Guarantee:
         return CLAIMS[self.kind].sentence(self)
 
     @property
+    def loss(self) -> Loss | None:
+        """The privacy loss that the guarantee bounds; None where it bounds nothing."""
+        loss = CLAIMS[self.kind].loss
+        return None if loss is None else loss(self)
+
+    @property
+    def formal(self) -> bool:
+        """Whether a loss is bounded for every person, whatever the data are."""
+        return CLAIMS[self.kind].loss is not None
+
+    @property
+    def reservations(self) -> tuple[str, ...]:
+        """Reasons why nothing of this fit should be published on the strength of the statement."""
+        if not self.formal:
+            seed = (_SEEDED,) if self.seeded else ()
+            return ("there is no formal guarantee for any one person", *seed)
+        found = [_SEEDED] if self.seeded else []
+        epsilon, delta, n_rows = self["epsilon"], self["delta"], self["n_rows"]
+        if epsilon > LARGEST_EPSILON:
+            found.append(
+                f"ε = {rounded_up(epsilon)} is above {LARGEST_EPSILON:g}, which protects next to "
+                "nothing"
+            )
+        if delta * n_rows >= 1.0:
+            found.append(
+                f"δ = {rounded_up(delta)} is not below one over the number of rows ({n_rows:.0f}), "
+                "and so large a δ allows a label to be published as it is"
+            )
+        return tuple(found)
+
+    @property
+    def for_release(self) -> bool:
+        """Whether the statement is formal, its numbers mean something, and nobody knows the noise.
+
+        The noise must come from the operating system, ε must be at most 20, and δ below one over
+        the number of rows.
+        """
+        return not self.reservations
+
+    @property
     def warning(self) -> str | None:
         """Why the release must not be published, or None."""
-        return None if self.for_release else NOT_FOR_RELEASE
+        return f"NOT FOR RELEASE: {'; '.join(self.reservations)}." if self.reservations else None
+
+    def group(self, k: int) -> Guarantee:
+        """Return what holds for groups of k, such as a person who contributed k labels; same δ.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> from privasso.privacy import Terms
+        >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+        >>> one = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms)
+        >>> round(one.group(2)["epsilon"], 3), one.group(2).adjacency
+        (2.123, 'up to 2 entries')
+        """
+        group = CLAIMS[self.kind].group
+        if group is None:
+            raise ValueError(f"a guarantee of kind {self.kind!r} cannot be stated for groups")
+        return group(self, integer("k", k, minimum=1))
 
     @property
     def privacy(self) -> Privacy | None:
@@ -144,6 +226,7 @@ class Guarantee:
             "adjacency": self.adjacency,
             "assumptions": list(self.assumptions),
             "released": list(self.released),
+            "seeded": self.seeded,
             "for_release": self.for_release,
         }
 
@@ -161,11 +244,13 @@ class Guarantee:
                 adjacency=fields.text("adjacency"),
                 assumptions=tuple(fields.texts("assumptions")),
                 released=tuple(fields.texts("released")),
-                for_release=fields.flag("for_release"),
+                seeded=fields.flag("seeded"),
             )
         except DocumentError:
             raise
         except ValueError as error:
             raise DocumentError(str(error)) from None
+        if fields.flag("for_release") != guarantee.for_release:
+            raise DocumentError("for_release is not what follows from the rest of the guarantee")
         fields.end()
         return guarantee

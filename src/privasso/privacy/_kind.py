@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,6 +61,8 @@ class Terms:
         Whether the label sum is released too.
     seeded : bool
         Whether the noise comes from a fixed random state.
+    n_rows : int
+        Number of labels.
     scales : None, "data", array_like or ScaleLaw
         Where the noise design finds the scales of the columns.
     noise : NoiseDesign or None
@@ -73,6 +75,7 @@ class Terms:
 
     fit_intercept: bool
     seeded: bool
+    n_rows: int
     scales: Scales = None
     noise: NoiseDesign | None = None
     model: Model | None = None
@@ -87,10 +90,13 @@ class Terms:
 class Privacy(ABC):
     """What is protected and how much: a value that answers for all that depends on it.
 
-    A new kind is a frozen dataclass in a file of its own that writes the methods below and
-    registers the `Claim` of its guarantee.
+    A new kind is a frozen dataclass in a file of its own that writes the methods below, registers
+    the `Claim` of its guarantee and itself. A subclass of a kind is not one: it could change the
+    noise and keep the claim.
     """
 
+    #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
+    formal: ClassVar[bool]
     #: Whether covariates are public, so that what describes single columns may be shown.
     public_covariates: ClassVar[bool]
     #: Whether the guarantee covers the release itself, so that it may be kept and solved again.
@@ -155,3 +161,36 @@ class Privacy(ABC):
                 "only the coefficients at one λ chosen beforehand may be published; "
                 "use LabelDP, or state_evolution to choose λ"
             )
+
+
+_Kind = TypeVar("_Kind", bound=type[Privacy])
+#: The kinds whose guarantees have been proved.
+_KINDS: set[type[Privacy]] = set()
+
+
+def register_kind(kind: _Kind) -> _Kind:
+    """Add a kind of privacy; a decorator."""
+    _KINDS.add(kind)
+    return kind
+
+
+def check_kind(privacy: object) -> None:
+    """Refuse what is no kind of privacy, and subclasses, which could claim what does not hold.
+
+    >>> import privasso as pv
+    >>> class Bolder(pv.LabelDP): ...
+    >>> check_kind(Bolder(1.0, 1e-6, (0, 1)))
+    Traceback (most recent call last):
+    ...
+    ValueError: privacy must be exactly LabelDP or OnAverage, not Bolder, a kind of its own
+    """
+    if type(privacy) in _KINDS:
+        return
+    name = type(privacy).__name__
+    if isinstance(privacy, Privacy):
+        known = " or ".join(sorted(kind.__name__ for kind in _KINDS))
+        raise ValueError(f"privacy must be exactly {known}, not {name}, a kind of its own")
+    raise ValueError(
+        "privacy must say what to protect: LabelDP(epsilon, delta, y_bounds) for a formal "
+        f"guarantee of the labels, or OnAverage(sigma) for noise without one; got {name}"
+    )

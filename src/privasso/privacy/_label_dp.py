@@ -12,21 +12,27 @@ from privasso._validation import positive_float, real_float
 from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
+from privasso.privacy._composition import ALONE
 from privasso.privacy._exact_release import exact_release
-from privasso.privacy._gaussian import sensitivity_for
-from privasso.privacy._guarantee import Claim, Guarantee, register
-from privasso.privacy._kind import Calibration, Privacy, Terms
+from privasso.privacy._gaussian import log_gaussian_delta, sensitivity_for
+from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
+from privasso.privacy._kind import Calibration, Privacy, Terms, register_kind
+from privasso.privacy._loss import GaussianLoss
+from privasso.privacy._numbers import exact, rounded_up
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
+_ONE_ENTRY = "one entry"
+_ONE_LABEL = "each person contributes one label"
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
 _ORDINARY = 200
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
 
 
+@register_kind
 @dataclass(frozen=True)
 class LabelDP(Privacy):
     """(ε, δ)-differential privacy of the labels, given public covariates F.
@@ -62,6 +68,7 @@ class LabelDP(Privacy):
     y_bounds: tuple[float, float]
     neighbours: str = NEIGHBOURS
 
+    formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = True
     covers_release: ClassVar[bool] = True
     compared_at: ClassVar[str] = "guarantee"
@@ -175,7 +182,7 @@ class LabelDP(Privacy):
         >>> import privasso as pv
         >>> from privasso.privacy import Terms
         >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1))
-        >>> privacy.guarantee(Terms(fit_intercept=True, seeded=False))["epsilon"]
+        >>> privacy.guarantee(Terms(fit_intercept=True, seeded=False, n_rows=100))["epsilon"]
         1.0
         """
         low, high = self.y_bounds
@@ -185,16 +192,18 @@ class LabelDP(Privacy):
             parameters=(
                 ("delta", self.delta),
                 ("epsilon", self.epsilon),
+                ("mu", self.mu),
+                ("n_rows", terms.n_rows),
                 ("y_high", high),
                 ("y_low", low),
             ),
-            adjacency="one entry",
+            adjacency=_ONE_ENTRY,
             assumptions=(
                 "the covariates are public, and neither their choice nor the settings of the fit "
                 "depend on the labels",
                 "the label bounds were fixed before the labels were seen",
-                "each person contributes one label, and the same labels are not used in another "
-                "release, whose loss would add to this one",
+                _ONE_LABEL,
+                ALONE,
                 terms.entropy,
             ),
             released=(
@@ -203,7 +212,7 @@ class LabelDP(Privacy):
                 "everything computed from these and the covariates, such as coefficients at any "
                 "lambda",
             ),
-            for_release=not terms.seeded,
+            seeded=terms.seeded,
         )
 
     def composition(self, mu: float | None) -> str:
@@ -245,19 +254,22 @@ def _why_infinite(rows: Covariates, shape: Covariance) -> str:
 
 def _sentence(guarantee: Guarantee) -> str:
     return (
-        f"Label differential privacy with ε = {guarantee['epsilon']:g} and "
-        f"δ = {guarantee['delta']:g}: for any two label vectors that differ in "
+        f"Label differential privacy with ε = {rounded_up(guarantee['epsilon'])} and "
+        f"δ = {rounded_up(guarantee['delta'])}: for any two label vectors that differ in "
         f"{guarantee.adjacency}, every outcome that has probability p under one has at least "
         f"(p − δ)·e^(−ε) under the other. Labels are clipped to "
-        f"[{guarantee['y_low']:g}, {guarantee['y_high']:g}]. The covariates are not protected."
+        f"[{exact(guarantee['y_low'])}, {exact(guarantee['y_high'])}]. "
+        f"The covariates are not protected."
     )
 
 
 def _check(guarantee: Guarantee) -> None:
-    if guarantee["epsilon"] <= 0.0 or not 0.0 < guarantee["delta"] < 1.0:
-        raise ValueError("a label-dp guarantee needs epsilon > 0 and 0 < delta < 1")
+    check_budget(guarantee)
     if not guarantee["y_low"] < guarantee["y_high"]:
         raise ValueError("a label-dp guarantee needs y_low < y_high")
+    mu, epsilon = guarantee["mu"], guarantee["epsilon"]
+    if mu <= 0.0 or log_gaussian_delta(epsilon, mu) > math.log(guarantee["delta"]):
+        raise ValueError("a label-dp guarantee needs mu > 0 that is small enough for its ε and δ")
 
 
 def _privacy(guarantee: Guarantee) -> LabelDP:
@@ -265,6 +277,41 @@ def _privacy(guarantee: Guarantee) -> LabelDP:
     return LabelDP(guarantee["epsilon"], guarantee["delta"], bounds)
 
 
+def _loss(guarantee: Guarantee) -> GaussianLoss:
+    return GaussianLoss(guarantee["mu"])
+
+
+def _group(guarantee: Guarantee, k: int) -> Guarantee:
+    """State the guarantee for label vectors that differ in up to k entries."""
+    if k == 1:
+        return guarantee
+    if guarantee.adjacency != _ONE_ENTRY:
+        raise ValueError("the guarantee is for groups already; group the one for single labels")
+    loss = _loss(guarantee).group(k)
+    numbers = {
+        **dict(guarantee.parameters),
+        "mu": loss.mu,
+        "epsilon": loss.epsilon(guarantee["delta"]),
+    }
+    many = f"each person contributes at most {k} labels"
+    return replace(
+        guarantee,
+        parameters=tuple(numbers.items()),
+        adjacency=f"up to {k} entries",
+        assumptions=tuple(many if s == _ONE_LABEL else s for s in guarantee.assumptions),
+    )
+
+
 _CLAIM = register(
-    Claim("label-dp", ("delta", "epsilon", "y_high", "y_low"), (), _sentence, _check, _privacy)
+    Claim(
+        "label-dp",
+        ("delta", "epsilon", "mu", "n_rows", "y_high", "y_low"),
+        (),
+        _sentence,
+        _check,
+        _privacy,
+        _loss,
+        _group,
+        context=("y_low", "y_high"),
+    )
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from privasso._validation import generator, real_array
 from privasso.noise import Diagonal, NoiseDesign
 from privasso.operators import Covariates
-from privasso.privacy._kind import Calibration, Privacy, Scales
+from privasso.privacy._kind import Calibration, Privacy, Scales, check_kind
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import generator_bits, operating_system_bits
 from privasso.scales import ScaleLaw
@@ -31,11 +32,7 @@ def calibrate(
     >>> bool(np.isclose(sigma[1] / sigma[0], 10.0))
     True
     """
-    if not isinstance(privacy, Privacy):
-        raise ValueError(
-            "privacy must be LabelDP(epsilon, delta, y_bounds) or OnAverage(sigma), "
-            f"not an object of type {type(privacy).__name__}"
-        )
+    check_kind(privacy)
     if not isinstance(noise, NoiseDesign):
         raise ValueError(
             "noise must be a noise design, such as PowerLaw(1.0, gamma=0.5), "
@@ -55,6 +52,7 @@ def release_labels(
     fit_intercept: bool = True,
     scales: Scales = None,
     rng: int | np.random.Generator | None = None,
+    before_noise: Callable[[np.ndarray], None] | None = None,
 ) -> Release:
     """Run the mechanism once: draw the noise and return what may be used from here on.
 
@@ -77,6 +75,8 @@ def release_labels(
         all the same variance.
     rng : None, int or numpy.random.Generator
         Source of the noise; None takes entropy from the operating system.
+    before_noise : callable, optional
+        Called with the checked labels before any noise is drawn. None is drawn if it raises.
 
     Examples
     --------
@@ -91,11 +91,14 @@ def release_labels(
     rows = F if isinstance(F, Covariates) else Covariates(F, centre=fit_intercept)
     if rows.centred != fit_intercept:
         raise ValueError("F is prepared with centring that contradicts fit_intercept")
+    check_kind(privacy)
     if isinstance(noise, Calibration):
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
     labels = _finite_labels(y, rows.shape[0])
+    if before_noise is not None:
+        before_noise(labels)
     bits = operating_system_bits if rng is None else generator_bits(generator(rng))
     return privacy.release(rows, labels, calibration, bits)
 

@@ -1,4 +1,4 @@
-"""Privacy on average: noise of a given level, and no worst-case claim."""
+"""Noise of a given level, without a guarantee for any one person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Claim, Guarantee, register
-from privasso.privacy._kind import Calibration, Privacy, Scales, Terms
+from privasso.privacy._kind import Calibration, Privacy, Scales, Terms, register_kind
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.scales import ScaleLaw
@@ -22,13 +22,14 @@ from privasso.scales import ScaleLaw
 _DEVIATION = 2.0**44
 
 
+@register_kind
 @dataclass(frozen=True)
 class OnAverage(Privacy):
-    """Objective perturbation of level σ; what it protects holds on average under a model.
+    """Objective perturbation of level σ, which guarantees nothing to any one person.
 
     The noise vector η has variances σ_η²(v_i) that follow the noise design and average to σ².
-    Nothing is promised to any one person; see `state_evolution` for what an average record
-    gives away.
+    What an average record gives away under a model is computed by `state_evolution`. A fit of
+    this kind is never marked for release.
 
     Parameters
     ----------
@@ -44,6 +45,7 @@ class OnAverage(Privacy):
 
     sigma: float
 
+    formal: ClassVar[bool] = False
     public_covariates: ClassVar[bool] = False
     covers_release: ClassVar[bool] = False
     compared_at: ClassVar[str] = "mean variance"
@@ -121,13 +123,13 @@ class OnAverage(Privacy):
         --------
         >>> import privasso as pv
         >>> from privasso.privacy import Terms
-        >>> terms = Terms(fit_intercept=False, seeded=False)
+        >>> terms = Terms(fit_intercept=False, seeded=False, n_rows=100)
         >>> pv.OnAverage(0.0).guarantee(terms).kind, pv.OnAverage(0.1).guarantee(terms).kind
         ('none', 'average-case')
         """
         what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
         if self.sigma == 0.0:
-            return Guarantee(_NOTHING.kind, (), "", (), (what,), for_release=not terms.seeded)
+            return Guarantee(_NOTHING.kind, (), "", (), (what,), seeded=terms.seeded)
         parameters, about_model = self._under_the_model(terms)
         return Guarantee(
             kind=_AVERAGE.kind,
@@ -140,7 +142,7 @@ class OnAverage(Privacy):
                 terms.entropy,
             ),
             released=(what,),
-            for_release=not terms.seeded,
+            seeded=terms.seeded,
         )
 
     def _under_the_model(self, terms: Terms) -> tuple[list[tuple[str, float]], list[str]]:
@@ -188,7 +190,7 @@ def _scales_sentence(scales: Scales) -> str:
 def _sentence(guarantee: Guarantee) -> str:
     numbers = dict(guarantee.parameters)
     text = (
-        "Average-case privacy only: the objective was perturbed by noise of root mean "
+        "No formal guarantee: the objective was perturbed by noise of root mean "
         f"variance {numbers['sigma']:g}. This bounds nothing for any one person and is not "
         "differential privacy."
     )
