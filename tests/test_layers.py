@@ -25,6 +25,7 @@ LAYERS = [
     "theory",
     "design",
     "privacy",
+    "ledger",
     "fit",
     "artefact",
     "figures tables",

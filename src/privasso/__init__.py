@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         design,
         estimator,
         fit,
+        ledger,
         model,
         noise,
         operators,
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from privasso.artefact import load, load_release, save, save_release
     from privasso.design import InfeasibleError, misspecification_table, optimal_design
     from privasso.estimator import PrivateLasso
-    from privasso.fit import KeptRelease, ReleasedModel
+    from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
+    from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
     from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Tabulated
     from privasso.privacy import Guarantee, LabelDP, OnAverage
@@ -56,7 +58,8 @@ _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design"),
     "estimator": ("PrivateLasso",),
-    "fit": ("KeptRelease", "ReleasedModel"),
+    "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
+    "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
     "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Tabulated"),
     "privacy": ("Guarantee", "LabelDP", "OnAverage"),
@@ -83,6 +86,7 @@ _SUBMODULES = (*_HOMES, "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BudgetError",
     "Constant",
     "Empirical",
     "Gram",
@@ -91,12 +95,14 @@ __all__ = [
     "Isotropic",
     "KeptRelease",
     "LabelDP",
+    "Ledger",
     "LogNormal",
     "Model",
     "NoiseDesign",
     "NotConvergedError",
     "OnAverage",
     "PowerLaw",
+    "PrivacyWarning",
     "PrivateLasso",
     "ReleasedModel",
     "ScaleLaw",
@@ -112,6 +118,7 @@ __all__ = [
     "design",
     "estimator",
     "fit",
+    "ledger",
     "load",
     "load_release",
     "log_density",

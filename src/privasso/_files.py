@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -11,8 +12,9 @@ from pathlib import Path
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file so that a reader finds the old content or the new, never a part.
 
-    The content goes to another name in the same folder, is flushed to the disk, and renamed.
-    Text is written as UTF-8.
+    The content goes to another name in the same folder, is flushed to the disk, and renamed; the
+    folder is flushed too, so that the new content survives a power failure from then on. Text is
+    written as UTF-8.
 
     Examples
     --------
@@ -37,10 +39,24 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
             os.fsync(file.fileno())
         Path(name).chmod(0o666 & ~_umask())
         os.replace(name, target)
+        _flush_folder(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows opens no folders
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:  # some network file systems cannot
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -13,6 +13,9 @@ from privasso.operators import Covariates
 from privasso.privacy import release_labels
 from privasso.tables import open_table
 
+# Outside of the tests each command is a process of its own, which fits once.
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+
 DP = ["--target", "y", "--label-dp", "--epsilon", "3", "--delta", "1e-6", "--y-bounds", "-4", "4"]
 
 

@@ -7,6 +7,9 @@ import pytest
 import privasso as pv
 from privasso.cli import main
 
+# Outside of the tests each command is a process of its own, which fits once.
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+
 DP = "--label-dp --epsilon 3 --delta 1e-6 --y-bounds -4 4"
 
 

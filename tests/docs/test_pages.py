@@ -20,6 +20,9 @@ from sklearn.datasets import load_diabetes
 import privasso as pv
 from privasso.cli import main
 
+# Outside of the tests each command is a process of its own, which fits once.
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
 PAGES += sorted((ROOT / "docs").glob("*.md"))

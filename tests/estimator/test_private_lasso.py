@@ -31,6 +31,7 @@ def wide(seed=0):
     return s.F, np.clip(s.y, -3, 3)
 
 
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("privacy", [WEAK, pv.OnAverage(0.0)], ids=["label-dp", "no noise"])
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
@@ -74,6 +75,7 @@ def test_on_average_is_the_papers_estimator():
             call()
 
 
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 def test_noise_names():
     X, y = data()
 
@@ -187,6 +189,7 @@ def test_an_unbounded_average_case_fit_keeps_nothing():
     assert not hasattr(est, "release_")
 
 
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 def test_entropy_and_seeds():
     X, y = data()
     fits = [pv.PrivateLasso(1.0, STRONG).fit(X, y) for _ in range(2)]

@@ -25,6 +25,7 @@ def deliberate(estimator):
     }
 
 
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")  # the checks fit many times
 @parametrize_with_checks(
     [
         pv.PrivateLasso(lam=0.1, privacy=LABEL_DP, random_state=0),

@@ -16,7 +16,9 @@ from privasso.fit import (
     Released,
     ReleasedModel,
     plan_fit,
+    warn,
 )
+from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.privacy import Guarantee, Privacy, Scales
@@ -63,6 +65,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     random_state : None, int, numpy Generator or RandomState
         None draws the noise from the operating system's entropy. Anything else is for
         experiments and marks the guarantee "not for release".
+    ledger : Ledger, optional
+        A budget that several fits share: each fit is entered before its noise is drawn, and one
+        that would exceed it is refused. Only with `LabelDP`. Without one, a second fit of the same
+        labels in a process warns. `refit` and `path` cost nothing and are not entered.
 
     Attributes
     ----------
@@ -115,6 +121,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         model: Model | None = None,
         tol: float = 1e-8,
         random_state: Any = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -125,6 +132,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.model = model
         self.tol = tol
         self.random_state = random_state
+        self.ledger = ledger
 
     def fit(self, X: Any, y: Any) -> PrivateLasso:
         """Release noisy products of X and y, then solve from the release alone.
@@ -152,6 +160,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             method=self.method,
             model=self.model,
             tol=self.tol,
+            ledger=self.ledger,
         )
         rng = _generator(self.random_state)
         for name in _FITTED:
@@ -159,6 +168,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
 
         X, y = self._validated(X, y)
         plan = plan_fit(X, options, seeded=rng is not None)
+        if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
+            warn(plan.guarantee.warning)
         released = plan.release(y, rng=rng, feature_names=self._feature_names())
         del y  # from here on there is only the release
         self.guarantee_, self.noise_ = plan.guarantee, plan.noise

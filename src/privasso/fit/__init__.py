@@ -7,6 +7,7 @@ from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._postprocess import CoefficientPath, Postprocess
 from privasso.fit._released import AfterReleaseError, Released
+from privasso.fit._uses import PrivacyWarning, warn
 
 __all__ = [
     "METHODS",
@@ -16,8 +17,10 @@ __all__ = [
     "KeptRelease",
     "Plan",
     "Postprocess",
+    "PrivacyWarning",
     "Released",
     "ReleasedModel",
     "choose_lambda",
     "plan_fit",
+    "warn",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privasso._validation import positive_float
+from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import NoiseDesign, noise_from_name
 from privasso.operators import Covariates
@@ -39,6 +40,8 @@ class FitOptions:
         The model that average-case numbers and ``noise="optimal"`` refer to.
     tol : float
         Largest violation of an optimality condition, relative to λ.
+    ledger : Ledger or None
+        The budget to charge before noise is drawn; only with a formal kind of privacy.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class FitOptions:
     method: str = "auto"
     model: Model | None = None
     tol: float = 1e-8
+    ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
@@ -68,6 +72,20 @@ class FitOptions:
         positive_float("tol", self.tol)
         if self.model is not None and not isinstance(self.model, Model):
             raise ValueError("model must be a Model or None")
+        if self.ledger is not None:
+            self._check_ledger()
+
+    def _check_ledger(self) -> None:
+        if not isinstance(self.ledger, Ledger):
+            raise ValueError(
+                "ledger must be a Ledger, such as Ledger(epsilon, delta) or Ledger.open(path), "
+                f"not an object of type {type(self.ledger).__name__}"
+            )
+        if not self.privacy.formal:
+            raise ValueError(
+                f"{type(self.privacy).__name__} bounds no privacy loss that could be charged to a "
+                "ledger; use LabelDP, or leave the ledger out"
+            )
 
     @property
     def fixed_lam(self) -> float | None:

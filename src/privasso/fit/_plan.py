@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from privasso._version import __version__
 from privasso.fit._options import FitOptions
 from privasso.fit._released import Released
+from privasso.fit._uses import note_use
 from privasso.noise import NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, Guarantee, Terms, calibrate, release_labels
@@ -62,13 +63,27 @@ class Plan:
     ) -> Released:
         """Read the labels, draw the noise once, and return what left the mechanism.
 
-        The budget is spent from here on, and no later step sees the labels.
+        The ledger, if there is one, is charged before the noise is drawn. The budget is spent from
+        here on, and no later step sees the labels.
         """
         if (rng is not None) != self.seeded:
             raise ValueError("the guarantee was stated for another source of noise")
         options, rows = self.options, self.rows
+
+        def account(labels: np.ndarray) -> None:
+            if options.ledger is None:
+                note_use(labels, self.guarantee)
+            else:
+                options.ledger.charge(self.guarantee, self._what(target))
+
         made = release_labels(
-            rows, y, options.privacy, self.calibration, fit_intercept=rows.centred, rng=rng
+            rows,
+            y,
+            options.privacy,
+            self.calibration,
+            fit_intercept=rows.centred,
+            rng=rng,
+            before_noise=account,
         )
         return Released(
             release=made,
@@ -83,6 +98,13 @@ class Plan:
             method=options.method,
             tol=options.tol,
         )
+
+    def _what(self, target: str | None) -> str:
+        """Say what is fitted, for a ledger."""
+        of = "" if target is None else f" of {target!r}"
+        m, n = self.rows.shape
+        seed = ", fixed seed" if self.seeded else ""
+        return f"fit{of} on {m} rows and {n} columns{seed}, privasso {__version__}"
 
 
 def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:

@@ -1,6 +1,11 @@
 """Kinds of privacy, each a value that answers for itself, and the mechanism that adds noise."""
 
-from privasso.privacy._composition import compose, compose_losses
+from privasso.privacy._composition import (
+    check_same_neighbours,
+    compose,
+    compose_losses,
+    formal_loss,
+)
 from privasso.privacy._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -31,8 +36,10 @@ __all__ = [
     "Terms",
     "calibrate",
     "check_kind",
+    "check_same_neighbours",
     "compose",
     "compose_losses",
+    "formal_loss",
     "gaussian_delta",
     "gaussian_epsilon",
     "log_gaussian_delta",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 #: Cells of the grid of losses over the reach of all parts together.
-_CELLS = 50_000
+_CELLS = 10_000
 #: Added to δ: more than the rounding errors of the convolutions.
 _ROUNDING = 1e-12
 

@@ -1,0 +1,96 @@
+"""Warnings about labels that are released more than once without a ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import warnings
+from types import FrameType
+
+import numpy as np
+
+from privasso.privacy import Guarantee, Loss, compose_losses, rounded_up
+
+#: Packages of scikit-learn that fit an estimator many times on parts of the same labels.
+_REPEATERS = {
+    "sklearn.model_selection": "cross-validation or a search",
+    "sklearn.feature_selection": "feature selection",
+    "sklearn.ensemble": "an ensemble",
+}
+#: With 5 folds, 4 candidates and a refit there are 21 fits, and a label enters 4·4 + 1 of them.
+_FITS, _ENTERS = 21, 17
+
+#: Modules whose lines a warning does not point to.
+_INNER = ("privasso.", "sklearn.", "joblib.")
+
+_FREE = (
+    "lam='auto', refit and path give models at any λ from one release at no further cost; a Ledger "
+    "keeps count of several fits"
+)
+
+#: Labels are recognised by a hash under a key that only this process knows, so that nothing that
+#: outlives it tells whether a guess at the labels is right.
+_KEY = os.urandom(32)
+_USES: dict[bytes, tuple[int, Loss]] = {}
+
+
+class PrivacyWarning(UserWarning):
+    """What is being done is allowed, but costs or protects other than it may seem."""
+
+
+def note_use(labels: np.ndarray, guarantee: Guarantee) -> None:
+    """Count a release of these labels in this process, and warn if it is not the first.
+
+    Inside scikit-learn's model selection, feature selection and ensembles, which fit parts of the
+    labels many times, every release warns.
+    """
+    loss = guarantee.loss
+    if loss is None:
+        return
+    data = np.ascontiguousarray(labels, dtype=np.float64)
+    digest = hashlib.blake2b(data.tobytes(), key=_KEY, digest_size=16).digest()
+    count, total = 1, loss
+    if digest in _USES:
+        before, spent = _USES[digest]
+        count, total = before + 1, compose_losses([spent, loss])
+    _USES[digest] = count, total
+    delta = guarantee["delta"]
+    at = f"at δ = {rounded_up(delta)}, not ε = {rounded_up(guarantee['epsilon'])}"
+    repeater = _repeater()
+    if repeater is not None:
+        cost = rounded_up(compose_losses([loss] * _ENTERS).epsilon(delta), 4)
+        warn(
+            f"this fit is one of several in {repeater}, and each of them costs: {_FITS} fits for 4 "
+            f"candidates in 5 folds and a refit, of which each label enters {_ENTERS}, are "
+            f"together ε = {cost} {at}; and scores come from the labels without noise. {_FREE}"
+        )
+    elif count > 1:
+        cost = rounded_up(total.epsilon(delta), 4)
+        warn(
+            f"the same labels have been released {count} times in this process, which together is "
+            f"ε = {cost} {at}. {_FREE}"
+        )
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the caller outside of privasso and scikit-learn."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _module(frame).startswith(_INNER):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, PrivacyWarning, stacklevel=level)
+
+
+def _repeater() -> str | None:
+    """What in scikit-learn is fitting again and again, if anything is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        for package, name in _REPEATERS.items():
+            if _module(frame).startswith(package):
+                return name
+        frame = frame.f_back
+    return None
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))

@@ -1,0 +1,102 @@
+"""Where a book lives: in memory, or in a file that several processes share."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from privasso._documents import DocumentError, json_text, read_json
+from privasso._files import write_whole
+from privasso.ledger._book import Book
+from privasso.ledger._lock import locked
+
+#: Bytes beyond which a file is refused unread.
+MAX_BYTES = 256 * 1024 * 1024
+
+
+class Store(Protocol):
+    """A place for a book."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if there is one."""
+        ...
+
+    def read(self) -> Book:
+        """Return the book as it is now."""
+        ...
+
+    def update(self, change: Callable[[Book], Book]) -> None:
+        """Replace the book; nobody else changes it meanwhile."""
+        ...
+
+
+class Memory:
+    """A book in the memory of one process."""
+
+    path = None
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def read(self) -> Book:
+        """Return the book; a copy in another process would count on its own and is refused."""
+        if os.getpid() != self._process:
+            raise ValueError(
+                "a ledger in memory belongs to the process that made it; use "
+                "Ledger.create(path, epsilon, delta), a file that processes share"
+            )
+        return self._book
+
+    def update(self, change: Callable[[Book], Book]) -> None:
+        """Replace the book."""
+        with self._lock:
+            self._book = change(self.read())
+
+
+class File:
+    """A book in a file, which is replaced whole under a lock and flushed to the disk."""
+
+    def __init__(self, path: Path) -> None:
+        # Charging replaces the file, which would cut a link to it.
+        self.path = path.resolve()
+        self._seen: tuple[int, str] | None = None
+
+    def read(self) -> Book:
+        """Return the book; one that does not continue what was seen before is refused."""
+        if self.path.stat().st_nlink > 1:
+            raise DocumentError(
+                "the ledger is a file with several names (hard links), of which charging would "
+                "change only one; keep one name"
+            )
+        book = Book.from_document(read_json(self.path, most_bytes=MAX_BYTES))
+        chain = book.hashes()
+        if self._seen is not None:
+            count, mark = self._seen
+            if len(chain) <= count or chain[count] != mark:
+                raise DocumentError(
+                    "the ledger was replaced by another or by an older copy while it was in use"
+                )
+        self._seen = len(chain) - 1, chain[-1]
+        return book
+
+    def create(self, book: Book) -> None:
+        """Write a new file; one that exists is not overwritten."""
+        with locked(self.path):
+            if self.path.exists():
+                raise ValueError(f"{self.path} exists already, and a ledger is not overwritten")
+            write_whole(self.path, json_text(book.to_document()))
+        self.read()
+
+    def update(self, change: Callable[[Book], Book]) -> None:
+        """Replace the book; when this returns, the new one is on the disk."""
+        with locked(self.path):
+            book = change(self.read())
+            write_whole(self.path, json_text(book.to_document()))
+            chain = book.hashes()
+            self._seen = len(chain) - 1, chain[-1]

@@ -1,0 +1,101 @@
+"""Warnings about labels that are released more than once without a ledger."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import BaggingRegressor
+from sklearn.feature_selection import RFE
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import privasso as pv
+from privasso.fit import _uses
+from privasso.privacy import gaussian_epsilon
+
+PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+
+
+def data(seed=0, m=60):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((m, 3)), rng.random(m)
+
+
+def test_a_second_fit_of_the_same_labels_warns_with_the_total():
+    X, y = data()
+    est = pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
+    est.refit(X, 20.0)
+    est.path(X, [10.0, 20.0])
+    pv.PrivateLasso(10.0, PRIVACY).fit(*data(seed=1))  # other labels
+    with pytest.warns(pv.PrivacyWarning, match="released 2 times in this process") as caught:
+        est.fit(X[:, :2], y.tolist())
+    (warning,) = caught
+    assert warning.filename == __file__
+    text = str(warning.message)
+    for part in ("not ε = 1.", "refit", "path", "Ledger"):
+        assert part in text
+    total = gaussian_epsilon(1e-6, np.sqrt(2) * PRIVACY.mu)
+    (said,) = re.findall(r"together is ε = ([\d.]+)", text)
+    assert total <= float(said) < total + 1e-3
+    with pytest.warns(pv.PrivacyWarning, match="released 3 times"):
+        pv.PrivateLasso(10.0, PRIVACY, random_state=0).fit(X, y)
+
+
+def test_no_warning_with_a_ledger_or_without_a_formal_claim():
+    X, y = data()
+    ledger = pv.Ledger(9.0, 1e-6)
+    for _ in range(2):
+        pv.PrivateLasso(10.0, PRIVACY, ledger=ledger).fit(X, y)
+        pv.PrivateLasso(10.0, pv.OnAverage(1.0)).fit(X, y)
+
+
+SELECTIONS = {
+    "cross-validation or a search": [
+        lambda est, X, y: GridSearchCV(est, {"lam": [1.0, 2.0]}, cv=2).fit(X, y),
+        lambda est, X, y: cross_val_score(make_pipeline(est), X, y, cv=2),
+    ],
+    "feature selection": [lambda est, X, y: RFE(est, n_features_to_select=2).fit(X, y)],
+    "an ensemble": [lambda est, X, y: BaggingRegressor(est, n_estimators=2).fit(X, y)],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "select"), [(name, f) for name, several in SELECTIONS.items() for f in several]
+)
+def test_model_selection_warns_from_the_first_fit_on(name, select):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        select(pv.PrivateLasso(10.0, PRIVACY), *data())
+    found = [str(one.message) for one in caught if one.category is pv.PrivacyWarning]
+    assert len(found) >= 2
+    assert len(set(found)) == 1  # so that Python shows it once
+    (text,) = set(found)
+    assert f"several in {name}" in text
+    # 5 folds, 4 candidates and a refit: each label enters 17 of 21 fits.
+    total = gaussian_epsilon(1e-6, np.sqrt(17) * PRIVACY.mu)
+    (said,) = re.findall(r"together ε = ([\d.]+)", text)
+    assert total <= float(said) < 4.755
+    for part in ("21 fits", "enters 17", "without noise", "refit", "path", "Ledger"):
+        assert part in text
+    assert {one.filename for one in caught if one.category is pv.PrivacyWarning} == {__file__}
+
+
+def test_numbers_that_protect_nothing_warn():
+    X, y = data()
+    for privacy, reason in [
+        (pv.LabelDP(21.0, 1e-6, (0.0, 1.0)), "ε = 21 is above 20"),
+        (pv.LabelDP(1.0, 0.02, (0.0, 1.0)), "one over the number of rows"),
+    ]:
+        with pytest.warns(pv.PrivacyWarning, match=reason):
+            est = pv.PrivateLasso(10.0, privacy).fit(X, y)
+        assert not est.guarantee_.for_release
+        X, y = data(seed=1)
+
+
+def test_nothing_that_is_kept_tells_labels():
+    X, y = data()
+    pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
+    ((digest, (count, _)),) = _uses._USES.items()
+    assert (len(digest), count) == (16, 1)
+    assert len(_uses._KEY) == 32

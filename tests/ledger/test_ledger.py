@@ -1,0 +1,421 @@
+"""A budget that several fits share: charged before noise, composed tightly, never exceeded."""
+
+import copy
+import json
+import math
+import multiprocessing
+import os
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import privasso as pv
+from privasso._documents import DocumentError
+from privasso.fit import _plan as inside
+from privasso.ledger import _lock
+from privasso.ledger._book import Book, Entry
+from privasso.privacy import Terms, compose, gaussian_epsilon, sensitivity_for
+
+DELTA = 1e-6
+PRIVACY = pv.LabelDP(1.0, DELTA, (0.0, 1.0))
+
+
+def statement(epsilon=1.0, delta=DELTA, bounds=(0.0, 1.0), seeded=False):
+    terms = Terms(fit_intercept=True, seeded=seeded, n_rows=1000)
+    return pv.LabelDP(epsilon, delta, bounds).guarantee(terms)
+
+
+def data(m=200):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((m, 3)), rng.random(m)
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request, tmp_path):
+    if request.param == "memory":
+        return pv.Ledger(2.0, DELTA)
+    return pv.Ledger.create(tmp_path / "budget.json", 2.0, DELTA, data="a study")
+
+
+def test_the_total_is_composed_and_the_budget_is_kept(ledger):
+    assert ledger.spent() == 0.0
+    assert ledger.remaining == 2.0
+    parts = []
+    for epsilon in (0.5, 0.25, 1.0):
+        parts.append(statement(epsilon))
+        ledger.charge(parts[-1], f"fit at {epsilon}")
+    assert ledger.spent() == compose(parts)["epsilon"]
+    assert ledger.spent(1e-9) > ledger.spent()
+    assert [entry.what for entry in ledger.entries] == ["fit at 0.5", "fit at 0.25", "fit at 1.0"]
+    assert [entry.guarantee for entry in ledger.entries] == parts
+    left = ledger.remaining
+    assert left > 2.0 - ledger.spent()
+    before = ledger.entries
+    with pytest.raises(pv.BudgetError, match="nothing was drawn") as caught:
+        ledger.charge(statement(left * 1.001))
+    assert ledger.entries == before
+    assert str(caught.value).count("\n") == 0
+    # What the message says would fit does fit.
+    named = float(str(caught.value).split("ε up to ")[1].split(";")[0])
+    assert 0.999 * left < named <= left
+    assert ledger.after(statement(named)).spent() <= 2.0
+    assert ledger.entries == before
+    ledger.charge(statement(named))
+    assert ledger.spent() <= 2.0
+    with pytest.raises(pv.BudgetError):
+        ledger.charge(statement(0.1))
+
+
+def test_the_whole_budget_can_be_spent_at_once(ledger):
+    ledger.charge(statement(2.0))
+    assert ledger.remaining == pytest.approx(0.0, abs=1e-2)
+    with pytest.raises(pv.BudgetError):
+        ledger.charge(statement(0.1))
+
+
+def test_nothing_left():
+    full = Book(2.0, DELTA, "", "0", (Entry("", "", statement(2.0)),))
+    assert full.left() < 1e-2
+    over = Book(2.0, DELTA, "", "0", (Entry("", "", statement(2.001)),))
+    assert over.left() == 0.0
+    with pytest.raises(pv.BudgetError, match="and nothing is left; nothing was drawn"):
+        over.charged(Entry("", "", statement(0.01)))
+
+
+@given(st.floats(0.01, 30.0), st.floats(-30.0, -3.0), st.floats(0.01, 0.99), st.floats(-30.0, -3.0))
+def test_what_is_left_fits(epsilon, log_delta, share, log_other):
+    delta, other = math.exp(log_delta), math.exp(log_other)
+    book = Book(epsilon, delta, "", "0")
+    mu = share * sensitivity_for(epsilon, delta)
+    first = gaussian_epsilon(delta, mu)
+    if first > 0.0:
+        book = book.charged(Entry("", "", statement(first, delta)))
+    left = book.left(other)
+    if left > 0.0:
+        book = book.charged(Entry("", "", statement(left, other)))
+        assert book.spent() <= epsilon * (1 + 1e-6)
+
+
+def test_losses_of_other_kinds(ledger):
+    numbers = {"delta": 1e-7, "epsilon": 0.5, "n_rows": 1000, "y_low": 0.0, "y_high": 1.0}
+    other = pv.Guarantee("composed", tuple(numbers.items()), "one entry", (), ("counts",), False)
+    ledger.charge(other, "counts by another program")
+    ledger.charge(statement())
+    assert 1.0 < ledger.spent() < 1.5
+    left = ledger.remaining
+    assert 1.0 < left < 1.5
+    ledger.charge(statement(0.99 * left))
+    assert 1.9 < ledger.spent() <= 2.0
+    assert "composed ε = 0.5" in str(ledger)
+
+
+def test_what_cannot_be_charged(ledger):
+    ledger.charge(statement(0.5))
+    for guarantee, message in [
+        (statement(0.1, bounds=(0.0, 2.0)), "different bounds"),
+        (statement(0.1).group(2), "up to 2 entries"),
+        (pv.OnAverage(1.0).guarantee(Terms(True, False, 5)), "bounds no loss"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ledger.charge(guarantee)
+    assert len(ledger.entries) == 1
+
+
+def test_in_words(ledger):
+    assert "Spent: nothing. One further fit at δ = 1e-06 may have ε up to 2." in str(ledger)
+    ledger.charge(statement(1.0), "the first")
+    text = str(ledger)
+    assert "Budget" in text
+    assert "label-dp ε = 1, δ = 1e-06, μ = 0.2368: the first" in text
+    assert "1 release together" in text
+    if ledger.path is not None:
+        assert "for a study" in text
+        assert str(ledger.path) in repr(ledger)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, DELTA), "epsilon must be positive"),
+        ((1.0, 0.0), "delta must be positive"),
+        ((1.0, 1.0), "probability below 1"),
+        ((1.0, DELTA, 3), "data must be a text"),
+    ],
+)
+def test_bad_budgets(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pv.Ledger(*arguments)
+
+
+# With the estimator
+
+
+def test_a_fit_is_charged_before_noise_is_drawn(ledger, monkeypatch):
+    X, y = data()
+    real, counts = inside.release_labels, []
+
+    def watched(*args, before_noise, **options):
+        def account(labels):
+            before_noise(labels)
+            counts.append(len(ledger.entries))
+
+        return real(*args, before_noise=account, **options)
+
+    monkeypatch.setattr(inside, "release_labels", watched)
+    est = pv.PrivateLasso(10.0, PRIVACY, ledger=ledger).fit(X, y)
+    assert counts == [1]
+    est.refit(X, 20.0)
+    est.path(X, [10.0, 20.0])
+    assert len(ledger.entries) == 1
+    (entry,) = ledger.entries
+    assert entry.guarantee == est.guarantee_
+    assert entry.what == f"fit on 200 rows and 3 columns, privasso {pv.__version__}"
+    pv.PrivateLasso(10.0, PRIVACY, random_state=0, ledger=ledger).fit(X, y)
+    assert "fixed seed" in ledger.entries[1].what
+
+
+def test_nothing_is_drawn_beyond_the_budget(ledger, monkeypatch):
+    X, y = data()
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("noise drawn"))
+    privacy = pv.LabelDP(2.1, DELTA, (0.0, 1.0))
+    with pytest.raises(pv.BudgetError, match="ε up to 2;"):
+        pv.PrivateLasso(10.0, privacy, ledger=ledger).fit(X, y)
+    assert ledger.entries == ()
+
+
+def test_labels_that_are_refused_cost_nothing(ledger):
+    X, y = data()
+    plan = inside.plan_fit(X, inside.FitOptions(PRIVACY, lam=1.0, ledger=ledger))
+    with pytest.raises(ValueError, match="finite numbers"):
+        plan.release(np.full_like(y, np.nan))
+    with pytest.raises(ValueError, match="one label for each"):
+        plan.release(y[:5])
+    assert ledger.entries == ()
+
+
+def test_settings_of_the_estimator(ledger):
+    X, y = data()
+    with pytest.raises(ValueError, match="OnAverage bounds no privacy loss"):
+        pv.PrivateLasso(1.0, pv.OnAverage(1.0), ledger=ledger).fit(X, y)
+    with pytest.raises(ValueError, match="ledger must be a Ledger"):
+        pv.PrivateLasso(1.0, PRIVACY, ledger="budget.json").fit(X, y)  # pyright: ignore[reportArgumentType]
+
+
+def test_copies_share_the_budget(ledger):
+    assert copy.copy(ledger) is ledger
+    assert copy.deepcopy([ledger])[0] is ledger
+    est = pv.PrivateLasso(10.0, pv.LabelDP(0.1, DELTA, (0.0, 1.0)), ledger=ledger)
+    assert clone(est).get_params()["ledger"] is ledger  # pyright: ignore[reportAttributeAccessIssue]
+    assert "Ledger(epsilon=2.0" in repr(est)
+    search = GridSearchCV(est, {"lam": [10.0, 20.0]}, cv=2).fit(*data())  # counted, so no warning
+    assert len(ledger.entries) == 5
+    assert search.best_estimator_.ledger is ledger
+
+
+def test_pickles(ledger):
+    if ledger.path is None:
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(ledger)
+        return
+    other = pickle.loads(pickle.dumps(ledger))
+    other.charge(statement(0.5))
+    assert len(ledger.entries) == 1
+
+
+def charge_in_child(ledger, answer):
+    try:
+        ledger.charge(statement(0.5))
+        answer.put("charged")
+    except ValueError as error:
+        answer.put(str(error))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_ledger_in_memory_is_of_no_use_in_a_fork():
+    context, ledger = multiprocessing.get_context("fork"), pv.Ledger(1.0, DELTA)
+    answer = context.Queue()
+    child = context.Process(target=charge_in_child, args=(ledger, answer))
+    child.start()
+    assert "belongs to the process that made it" in answer.get(timeout=60)
+    child.join()
+    assert ledger.entries == ()
+
+
+# Files
+
+
+def test_round_trip(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = pv.Ledger.create("budget.json", 2.0, DELTA, data="Größen")
+    first.charge(statement(0.5), "one")
+    second = pv.Ledger.open("budget.json")
+    assert (second.epsilon, second.delta, second.book.data) == (2.0, DELTA, "Größen")
+    second.charge(statement(0.25), "two")
+    assert first.entries == second.entries
+    assert [entry.what for entry in first.entries] == ["one", "two"]
+    monkeypatch.chdir("/")  # the path was taken when it was opened
+    first.charge(statement(0.25), "three")
+    assert {file.name for file in tmp_path.iterdir()} == {"budget.json", "budget.json.lock"}
+    document = json.loads((tmp_path / "budget.json").read_text())
+    assert set(document) == {
+        "format", "version", "identity", "data", "epsilon", "delta", "entries", "n_entries",
+        "last_hash",
+    }  # fmt: skip
+    assert set(document["entries"][0]) == {"time", "what", "guarantee", "hash"}
+    with pytest.raises(ValueError, match="is not overwritten"):
+        pv.Ledger.create(tmp_path / "budget.json", 9.0, DELTA)
+    with pytest.raises(FileNotFoundError):
+        pv.Ledger.open(tmp_path / "nowhere.json")
+
+
+def edited(**fields):
+    return lambda d: d | fields
+
+
+def in_entry(k, **fields):
+    def change(d):
+        d["entries"][k] |= fields
+        return d
+
+    return change
+
+
+def without_last(d):
+    return d | {"entries": d["entries"][:-1]}
+
+
+CORRUPT = {
+    "a list": (lambda d: [d], "no JSON object"),
+    "format": (edited(format="other"), "is not a ledger"),
+    "version": (edited(version=2), "has version 2"),
+    "unknown": (edited(more=1), "unknown field 'more'"),
+    "entries": (edited(entries={}), "entries must be a list"),
+    "no entry": (lambda d: d | {"entries": [1, *d["entries"][1:]]}, "must be an object"),
+    "larger budget": (edited(epsilon=9.0), "hashes do not fit"),
+    "bad budget": (edited(delta=2.0), "probability below 1"),
+    "another purpose": (edited(data="x"), "hashes do not fit"),
+    "time": (in_entry(1, time="yesterday"), r"hashes do not fit \(first noticed at entry 2\)"),
+    "what": (in_entry(0, what="less"), r"hashes do not fit \(first noticed at entry 1\)"),
+    "last removed": (without_last, "lists 2 entries but was written with 3"),
+    "last removed, counted": (lambda d: without_last(d) | {"n_entries": 2}, "hashes do not fit"),
+    "first removed": (
+        lambda d: d | {"entries": d["entries"][1:], "n_entries": 2},
+        r"first noticed at entry 1",
+    ),
+    "swapped": (lambda d: d | {"entries": d["entries"][::-1]}, "first noticed at entry 1"),
+    "last hash": (edited(last_hash="0"), "hashes do not fit"),
+    "field in entry": (in_entry(0, more=1), "an unknown field 'more'"),
+    "smaller loss": (
+        lambda d: in_entry(
+            2, guarantee=statement(0.01).to_dict()
+        )(d),
+        r"first noticed at entry 3",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CORRUPT)
+def test_changes_by_hand_are_noticed(name, tmp_path):
+    change, message = CORRUPT[name]
+    path = tmp_path / "budget.json"
+    ledger = pv.Ledger.create(path, 2.0, DELTA)
+    for k in range(3):
+        ledger.charge(statement(0.5 + k / 10), f"fit {k}")
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    for call in (lambda: pv.Ledger.open(path), lambda: ledger.charge(statement(0.1))):
+        with pytest.raises(DocumentError, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_truncation_anywhere_is_noticed(tmp_path):
+    path = tmp_path / "budget.json"
+    pv.Ledger.create(path, 2.0, DELTA).charge(statement())
+    whole = path.read_bytes().rstrip()
+    for end in range(0, len(whole), 61):
+        path.write_bytes(whole[:end])
+        with pytest.raises(DocumentError):
+            pv.Ledger.open(path)
+
+
+def test_an_older_copy_is_noticed_by_whoever_saw_the_newer(tmp_path):
+    path = tmp_path / "budget.json"
+    ledger = pv.Ledger.create(path, 2.0, DELTA)
+    ledger.charge(statement(0.5))
+    older = path.read_bytes()
+    ledger.charge(statement(0.5))
+    path.write_bytes(older)
+    with pytest.raises(DocumentError, match="by an older copy"):
+        ledger.charge(statement(0.5))
+    path.unlink()
+    pv.Ledger.create(path, 2.0, DELTA)
+    with pytest.raises(DocumentError, match="replaced by another"):
+        ledger.charge(statement(0.5))
+
+
+def test_links(tmp_path):
+    path = tmp_path / "budget.json"
+    ledger = pv.Ledger.create(path, 2.0, DELTA)
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    pv.Ledger.open(link).charge(statement(0.5))
+    assert link.is_symlink()
+    assert len(ledger.entries) == 1
+    os.link(path, tmp_path / "second.json")
+    with pytest.raises(DocumentError, match="several names"):
+        ledger.charge(statement(0.5))
+
+
+def test_a_lock_that_is_held_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(_lock, "PATIENCE", 0.1)
+    ledger = pv.Ledger.create(tmp_path / "budget.json", 2.0, DELTA)
+    with (
+        _lock.locked(tmp_path / "budget.json"),
+        pytest.raises(TimeoutError, match="nothing was charged"),
+    ):
+        ledger.charge(statement(0.5))
+    assert ledger.entries == ()
+
+
+def test_an_interrupted_write_charges_nothing(tmp_path, monkeypatch):
+    ledger = pv.Ledger.create(tmp_path / "budget.json", 2.0, DELTA)
+    X, y = data()
+
+    def interrupted(*args):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", interrupted)
+        patch.setattr(os, "urandom", lambda n: pytest.fail("noise drawn"))
+        with pytest.raises(OSError, match="disk full"):
+            pv.PrivateLasso(1.0, PRIVACY, ledger=ledger).fit(X, y)
+    assert ledger.entries == ()
+
+
+def test_threads(ledger):
+    """As many threads as like: exactly so many fits as the budget has room for."""
+    small, refused = statement(0.2), []
+    room = math.floor((sensitivity_for(2.0, DELTA) / small["mu"]) ** 2)
+
+    def work():
+        for _ in range(room // 4):
+            try:
+                ledger.charge(small)
+            except pv.BudgetError:
+                refused.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.entries) == room
+    assert len(refused) == 6 * (room // 4) - room
+    assert ledger.spent() <= 2.0

@@ -1,0 +1,135 @@
+"""A ledger in a file, charged by several processes at once, and by processes that are killed."""
+
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+import privasso as pv
+from privasso.privacy import Terms, sensitivity_for
+
+DELTA = 1e-6
+TERMS = Terms(fit_intercept=True, seeded=False, n_rows=50)
+WORKERS, EPSILON, BUDGET = 4, 0.3, 1.0
+
+CHARGE = f"""
+import sys, privasso as pv
+from privasso.privacy import Terms
+terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+small = pv.LabelDP({EPSILON}, {DELTA}, (0.0, 1.0)).guarantee(terms)
+ledger = pv.Ledger.open(sys.argv[1])
+input()
+charged = 0
+try:
+    while True:
+        ledger.charge(small)
+        charged += 1
+except pv.BudgetError:
+    print(charged)
+"""
+
+
+def test_processes_together_do_not_exceed_the_budget(tmp_path):
+    path = tmp_path / "budget.json"
+    ledger = pv.Ledger.create(path, BUDGET, DELTA)
+    command = [sys.executable, "-c", CHARGE, str(path)]
+    pipe = subprocess.PIPE
+    workers = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(WORKERS)
+    ]
+    answers = []
+    for worker in workers:  # they wait for a line, and so begin together
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    for worker in workers:
+        out, _ = worker.communicate(timeout=120)
+        assert worker.returncode == 0
+        answers.append(int(out))
+    room = (sensitivity_for(BUDGET, DELTA) / sensitivity_for(EPSILON, DELTA)) ** 2
+    assert len(ledger.entries) == sum(answers) == math.floor(room)
+    assert ledger.spent() <= BUDGET
+
+
+# A fit that kills itself at the step that is named; `drawn` and `model.json` are its traces.
+FIT = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np, privasso as pv
+from privasso.fit import FitOptions, Released, plan_fit
+from privasso.ledger import _store
+from privasso.privacy import _exact_release
+
+def attempt(step):
+    def wrap(place, name, what, only=lambda *a: True):
+        real = getattr(place, name)
+        def wrapped(*args, **options):
+            if step == f"before {what}" and only(*args):
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = real(*args, **options)
+            if step == f"after {what}" and only(*args):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+        setattr(place, name, wrapped)
+
+    real_noise = _exact_release.rounded_gaussian
+    def noise(*args):
+        Path("drawn").touch()
+        return real_noise(*args)
+    _exact_release.rounded_gaussian = noise
+
+    wrap(_store, "read_json", "reading")
+    wrap(_store.File, "update", "charging")
+    wrap(_store, "write_whole", "writing")
+    wrap(os, "fsync", "flushing")
+    wrap(os, "replace", "renaming", lambda _, target: target.name == "budget.json")
+    wrap(_exact_release, "rounded_gaussian", "drawing")
+    wrap(Released, "solve", "solving")
+    wrap(os, "replace", "publishing", lambda _, target: target.name == "model.json")
+
+    rng = np.random.default_rng(0)
+    X, y = rng.random((50, 3)), rng.random(50)
+    privacy = pv.LabelDP(0.5, 1e-6, (0.0, 1.0))
+    options = FitOptions(privacy, lam=1.0, ledger=pv.Ledger.open("budget.json"))
+    pv.save(plan_fit(X, options).release(y).solve(), "model.json")
+
+for folder in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        attempt(Path(folder).name)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (folder, status)
+"""
+STEPS = [
+    "before reading", "after reading", "before charging", "before writing", "before flushing",
+    "after flushing", "before renaming", "after renaming", "after writing", "after charging",
+    "before drawing", "after drawing", "before solving", "after solving", "before publishing",
+    "after publishing",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked and killed")
+def test_whatever_is_killed_nothing_is_spent_that_the_ledger_does_not_know(tmp_path):
+    folders = [tmp_path / step for step in STEPS]
+    for folder in folders:
+        folder.mkdir()
+        pv.Ledger.create(folder / "budget.json", 1.0, DELTA)
+    command = [sys.executable, "-c", FIT, *map(str, folders)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    seen = []
+    for folder in folders:
+        ledger = pv.Ledger.open(folder / "budget.json")
+        known = len(ledger.entries)
+        drawn, published = (folder / "drawn").exists(), (folder / "model.json").exists()
+        assert known >= drawn >= published, folder.name
+        seen.append((known, drawn, published))
+        # The ledger is whole and can be used; what was killed holds no lock.
+        ledger.charge(pv.LabelDP(0.5, DELTA, (0.0, 1.0)).guarantee(TERMS))
+        assert len(ledger.entries) == known + 1
+    assert seen == sorted(seen)  # the steps are in order
+    assert set(seen) == {(0, False, False), (1, False, False), (1, True, False), (1, True, True)}
