@@ -133,7 +133,7 @@ def test_in_words(ledger):
     text = str(ledger)
     assert "Budget" in text
     assert "label-dp ε = 1, δ = 1e-06, μ = 0.2368: the first" in text
-    assert "1 release together" in text
+    assert "by 1 release." in text
     if ledger.path is not None:
         assert "for a study" in text
         assert str(ledger.path) in repr(ledger)

@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from privasso.fit import FitOptions, plan_fit
-from privasso.report import Assumptions, fit_facts, fit_page
+from privasso.report import Assumptions, FitFacts, fit_facts, fit_page
 
 
 def facts(lam, names):
@@ -50,3 +50,22 @@ def test_many_columns_are_all_in_the_table():
     html = fit_page(found).html()
     for k in found.support:
         assert f"<td>{found.names[k]}</td>" in html
+
+
+@pytest.mark.parametrize(
+    ("privacy", "title"),
+    [
+        (pv.LabelDP(1.0, 1e-6, (0, 1)), "Private LASSO for y"),
+        (pv.OnAverage(1.0), "LASSO for y"),
+        (pv.OnAverage(0.0), "LASSO for y"),
+    ],
+)
+def test_only_what_is_formal_is_called_private_or_guaranteed(privacy, title):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    est = pv.PrivateLasso(1.0, privacy).fit(X, np.ones(60))
+    html = fit_page(FitFacts(est.released_model(), "y", 60, "privasso fit data.csv")).html()
+    assert f"<h1>{title}</h1>" in html
+    formal = isinstance(privacy, pv.LabelDP)
+    assert ("What is guaranteed" in html) == ("Private" in html) == formal
+    assert ("spends the budget" in html) == formal
+    assert ("NOT FOR RELEASE" in html) == (not formal)

@@ -1,7 +1,8 @@
 """The application: its commands, and what becomes of an error.
 
 A command file holds one function with Typer annotations; it imports what it computes with inside
-the function, so that ``--help`` stays quick. Add it to `COMMANDS`.
+the function, so that ``--help`` stays quick. Add it to `COMMANDS`; several commands under one name
+are an application of their own in `GROUPS`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import typer
 from privasso.cli._demo import demo
 from privasso.cli._design import design
 from privasso.cli._fit import fit
+from privasso.cli._ledger import ledger
 from privasso.cli._predict import predict
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
 COMMANDS = [demo, design, fit, predict, theory, reproduce]
+GROUPS = [ledger]
 
 EXIT_BAD_INPUT = 2
 
@@ -43,6 +46,8 @@ def build() -> typer.Typer:
 
     for command in COMMANDS:
         app.command()(command)
+    for group in GROUPS:
+        app.add_typer(group)
     return app
 
 

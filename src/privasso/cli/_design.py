@@ -173,6 +173,8 @@ def _print(best: OptimalDesign, budget: LabelDP | None) -> None:
 
 
 def _sentence(best: OptimalDesign, budget: LabelDP | None) -> str:
+    from privasso.privacy import exactly, rounded_up
+
     fp = best.point
     said = (
         f"Predicted: error {best.E:.4g} on a new record (label noise alone "
@@ -182,9 +184,9 @@ def _sentence(best: OptimalDesign, budget: LabelDP | None) -> str:
     )
     if budget is not None:
         said += (
-            f" The level meets ε = {budget.epsilon:g}, δ = {budget.delta:g} for labels in "
-            f"[{budget.y_bounds[0]:g}, {budget.y_bounds[1]:g}] on data of this model; a fit "
-            "computes the level again from its own rows."
+            f" The level meets ε = {rounded_up(budget.epsilon)}, δ = {rounded_up(budget.delta)} "
+            f"for labels in [{exactly(budget.y_bounds[0])}, {exactly(budget.y_bounds[1])}] on data "
+            "of this model; a fit computes the level again from its own rows."
         )
     equal = best.comparison["isotropic"]
     if not math.isfinite(equal.ratio):

@@ -67,6 +67,10 @@ def fit(
         Path | None,
         _option("--from-release", "Solve from a kept release: reads no labels, costs nothing."),
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        _option("--ledger", "Budget to charge first, from `privasso ledger create`."),
+    ] = None,
     seed: Annotated[
         int | None, _option("--seed", "Fixed noise for experiments: NOT FOR RELEASE.")
     ] = None,
@@ -85,7 +89,7 @@ def fit(
     ] = None,
     as_json: Annotated[bool, _option("--json", "Print JSON.")] = False,
 ) -> None:
-    """Fit a sparse linear model under privacy and write it as one JSON file.
+    """Fit a sparse linear model with privacy noise and write it as one JSON file.
 
     First see what the noise will do, without reading a label:
 
@@ -97,6 +101,12 @@ def fit(
     `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
     --y-bounds 60 200 --out model.json --report report.html --keep-release release.json`
 
+    Several fits of the same labels share the budget of a ledger, which each is entered in before
+    its noise is drawn:
+
+    `privasso ledger create budget.json --epsilon 3 --delta 1e-6`, then `privasso fit …
+    --ledger budget.json`
+
     Another λ from the same release costs nothing and needs no labels:
 
     `privasso fit patients.csv --from-release release.json --lam 5000 --out model2.json`
@@ -104,7 +114,7 @@ def fit(
     settings = FitSettings(
         data, target, features, exclude, label_dp, on_average, epsilon, delta, y_bounds, sigma,
         scales, noise, design, no_intercept, lam, lam_path, path_out, out, report, keep_release,
-        from_release, seed, dry_run, assume_rho, assume_r2, assume_label_sd,
+        from_release, ledger, seed, dry_run, assume_rho, assume_r2, assume_label_sd,
     )  # fmt: skip
     settings.check()
     if dry_run:

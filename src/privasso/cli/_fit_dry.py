@@ -12,6 +12,7 @@ from privasso.cli._fit_read import features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words
+from privasso.cli._ledger import remainder
 
 if TYPE_CHECKING:
     from privasso.fit import Plan
@@ -23,6 +24,7 @@ _QUANTILES = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper qua
 
 def dry_run(settings: FitSettings, as_json: bool) -> None:
     """Print noise, sensitivity, predictions and guarantee; the target is not even read."""
+    from privasso.ledger import summary
     from privasso.noise import noise_to_dict
     from privasso.report import column_noise, forecasts
     from privasso.tables import open_table
@@ -33,7 +35,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     names = features_of(settings, table, target)
     plan = plan_of(settings, table.matrix(names), names)
     rows, covariance = plan.rows, plan.calibration.covariance
-    columns = column_noise(rows, covariance)
+    columns, ledger = column_noise(rows, covariance), plan.options.ledger
     # With prior scales the noise does not follow the columns at hand, which a prediction assumes.
     own_scales = plan.options.scales is None
     predicted = forecasts(rows, privacy, plan.noise, suppose, lam) if own_scales else ()
@@ -51,6 +53,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         },
         "predictions": [_prediction(one) for one in predicted],
         "guarantee": plan.guarantee.to_dict(),
+        "ledger": None if ledger is None else remainder(ledger, plan.guarantee),
     }  # fmt: skip
     if as_json:
         print(json.dumps(record, ensure_ascii=False))
@@ -61,6 +64,8 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     _print(record, plan, columns)
     _print_predictions(predicted, suppose, plan)
     print(f"\nA fit would state:\n{plan.guarantee}")
+    if ledger is not None:
+        print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
 
 
 def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privasso.cli._ledger import opened
+
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
     from privasso.fit import FitOptions, Plan
@@ -43,6 +45,7 @@ def options_of(settings: FitSettings, names: list[str]) -> FitOptions:
         noise=settings.named_noise(),
         scales=_prior_scales(settings, names),
         fit_intercept=not settings.no_intercept,
+        ledger=None if settings.ledger is None else opened(settings.ledger),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,13 +31,15 @@ class FitResult:
 
     facts: FitFacts
     files: dict[str, Path]
+    ledger: str | None = None
+    """What was spent and what is left, in words."""
 
 
 def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
     """Fit, or solve again from a kept release, and write the files."""
     settings.check()
     outputs = Outputs()
-    read = (settings.data, settings.from_release, settings.design)
+    read = (settings.data, settings.from_release, settings.design, settings.ledger)
     inputs = tuple(path for path in read if path is not None)
     for option, path in {
         "--path-out": settings.path_out,
@@ -73,6 +75,7 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso._validation import generator
     from privasso.artefact import release_text
+    from privasso.ledger import summary
     from privasso.tables import open_table
 
     if settings.keep_release is not None and settings.keep_release.exists():
@@ -97,13 +100,15 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     try:
         if settings.keep_release is not None and released.kept is not None:
             outputs.write({"--keep-release": release_text(released.kept)})
-        return _finish(settings, outputs, released, quiet)
+        result = _finish(settings, outputs, released, quiet)
     except (ValueError, RuntimeError, OSError) as error:
         raise released.failure(error, keep_somewhere(settings, released.kept)) from error
     except BaseException as error:
         kept = keep_somewhere(settings, released.kept)
         error.add_note(released.privacy.after_failure(kept))
         raise
+    ledger = plan.options.ledger
+    return result if ledger is None else replace(result, ledger=summary(ledger.book))
 
 
 def _reopened(settings: FitSettings) -> Released:

@@ -31,6 +31,7 @@ _DECIDED = {
     "design": "--design",
     "no_intercept": "--no-intercept",
     "keep_release": "--keep-release",
+    "ledger": "--ledger",
     "seed": "--seed",
     "dry_run": "--dry-run",
 }
@@ -69,6 +70,7 @@ class FitSettings:
     report: Path | None = None
     keep_release: Path | None = None
     from_release: Path | None = None
+    ledger: Path | None = None
     seed: int | None = None
     dry_run: bool = False
     assume_rho: float = 0.1
@@ -90,7 +92,10 @@ class FitSettings:
                         "settled it; leave it out"
                     )
             return
-        self._check_release_use(self.privacy())
+        privacy = self.privacy()
+        self._check_release_use(privacy)
+        if self.ledger is not None and not privacy.formal:
+            raise ValueError("--ledger needs --label-dp: --on-average bounds no loss to charge")
         self.named_noise()
         generator(self.seed)
 

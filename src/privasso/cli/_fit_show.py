@@ -39,6 +39,8 @@ def show(result: FitResult, as_json: bool) -> None:
     width = max(len(_WHAT[option]) for option in result.files)
     for option, path in result.files.items():
         print(f"{_WHAT[option]:<{width}}  {path}")
+    if result.ledger is not None:
+        print(f"\nLedger. {result.ledger}")
 
 
 def noise_words(noise: NoiseDesign | None) -> str:
@@ -78,5 +80,6 @@ def _record(result: FitResult) -> dict[str, Any]:
         "for_release": model.guarantee.for_release,
         "guarantee": model.guarantee.to_dict(),
         "statement": str(model.guarantee),
+        "ledger": result.ledger,
         "files": {option.lstrip("-"): str(path) for option, path in result.files.items()},
     }

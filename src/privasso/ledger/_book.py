@@ -205,13 +205,38 @@ class Book:
             if left > 0.0
             else "nothing is left"
         )
-        count = len(self.entries)
-        used = f"{count} release{'s' * (count != 1)}"
         return (
             f"a release with ε = {rounded_up(guarantee['epsilon'])} does not fit into the budget "
-            f"of ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)}: {used} have used "
-            f"ε = {rounded_up(self.spent(), _DIGITS)} of it, and {room}; nothing was drawn"
+            f"of ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)}: "
+            f"ε = {rounded_up(self.spent(), _DIGITS)} is spent by {_releases(self)}, and {room}; "
+            "nothing was drawn"
         )
+
+
+def summary(book: Book) -> str:
+    """Say what was spent and what is left.
+
+    >>> summary(Book(2.0, 1e-6, "", "0"))
+    'Spent: nothing. One further fit at δ = 1e-06 may have ε up to 2.'
+    """
+    spent = (
+        f"Spent: ε = {rounded_up(book.spent(), _DIGITS)} at δ = {rounded_up(book.delta)}, by "
+        f"{_releases(book)}."
+        if book.entries
+        else "Spent: nothing."
+    )
+    left = book.left()
+    if left == 0.0:
+        return f"{spent} Nothing is left."
+    return (
+        f"{spent} One further fit at δ = {rounded_up(book.delta)} may have ε up to "
+        f"{rounded_down(left, _DIGITS)}."
+    )
+
+
+def _releases(book: Book) -> str:
+    count = len(book.entries)
+    return "1 release" if count == 1 else f"{count} releases together"
 
 
 _CHANGED = "the ledger was changed by other means than charging it: its hashes do not fit"

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from privasso.ledger._book import Book, Entry
+from privasso.ledger._book import Book, Entry, summary
 from privasso.ledger._store import File, Memory, Store
-from privasso.privacy import Guarantee, rounded_down, rounded_up
+from privasso.privacy import Guarantee, rounded_up
 
 
 class Ledger:
@@ -45,8 +45,8 @@ class Ledger:
     Traceback (most recent call last):
     ...
     privasso.ledger._book.BudgetError: a release with ε = 1.5 does not fit into the budget of \
-ε = 2, δ = 1e-06: 2 releases have used ε = 1.455 of it, and at δ = 1e-06 a further one may have \
-ε up to 1.283; nothing was drawn
+ε = 2, δ = 1e-06: ε = 1.455 is spent by 2 releases together, and at δ = 1e-06 a further one may \
+have ε up to 1.283; nothing was drawn
     """
 
     _store: Store
@@ -165,28 +165,6 @@ class Ledger:
             lines.append(f"{k:>3}  {entry.time}  {entry.guarantee.kind} {shown}: {entry.what}")
         lines.append(summary(book))
         return "\n".join(lines)
-
-
-def summary(book: Book) -> str:
-    """Say what was spent and what is left.
-
-    >>> summary(Book(2.0, 1e-6, "", "0"))
-    'Spent: nothing. One further fit at δ = 1e-06 may have ε up to 2.'
-    """
-    count = len(book.entries)
-    spent = (
-        f"Spent: ε = {rounded_up(book.spent(), 4)} at δ = {rounded_up(book.delta)}, "
-        f"{count} release{'s' * (count != 1)} together."
-        if count
-        else "Spent: nothing."
-    )
-    left = book.left()
-    if left == 0.0:
-        return f"{spent} Nothing is left."
-    return (
-        f"{spent} One further fit at δ = {rounded_up(book.delta)} may have ε up to "
-        f"{rounded_down(left, 4)}."
-    )
 
 
 def _new(epsilon: float, delta: float, data: str) -> Book:

@@ -17,7 +17,7 @@ from privasso.privacy._kind import Calibration, Privacy, Scales, Terms, check_ki
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.privacy._mechanism import calibrate, release_labels
-from privasso.privacy._numbers import rounded_down, rounded_up
+from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._on_average import OnAverage
 from privasso.privacy._release import Release
 
@@ -39,6 +39,7 @@ __all__ = [
     "check_same_neighbours",
     "compose",
     "compose_losses",
+    "exactly",
     "formal_loss",
     "gaussian_delta",
     "gaussian_epsilon",

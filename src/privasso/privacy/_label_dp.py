@@ -18,7 +18,7 @@ from privasso.privacy._gaussian import log_gaussian_delta, sensitivity_for
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
 from privasso.privacy._kind import Calibration, Privacy, Terms, register_kind
 from privasso.privacy._loss import GaussianLoss
-from privasso.privacy._numbers import exact, rounded_up
+from privasso.privacy._numbers import exactly, rounded_up
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import Empirical
@@ -258,7 +258,7 @@ def _sentence(guarantee: Guarantee) -> str:
         f"δ = {rounded_up(guarantee['delta'])}: for any two label vectors that differ in "
         f"{guarantee.adjacency}, every outcome that has probability p under one has at least "
         f"(p − δ)·e^(−ε) under the other. Labels are clipped to "
-        f"[{exact(guarantee['y_low'])}, {exact(guarantee['y_high'])}]. "
+        f"[{exactly(guarantee['y_low'])}, {exactly(guarantee['y_high'])}]. "
         f"The covariates are not protected."
     )
 

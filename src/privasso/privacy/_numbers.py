@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 
-def exact(x: float) -> str:
+def exactly(x: float) -> str:
     """Return the shortest text that stands for exactly this number.
 
-    >>> exact(6.0), exact(0.1), exact(1234567.25)
+    >>> exactly(6.0), exactly(0.1), exactly(1234567.25)
     ('6', '0.1', '1234567.25')
     """
     short = f"{x:g}"

@@ -26,7 +26,8 @@ def fit_page(facts: FitFacts) -> Page:
     >>> "bounds nothing for any one person" in page.html()
     True
     """
-    page = Page(f"Private LASSO for {facts.target}")
+    guaranteed = facts.model.guarantee.for_release
+    page = Page(f"{'Private LASSO' if guaranteed else 'LASSO'} for {facts.target}")
     warning = facts.model.guarantee.warning
     if warning is not None:
         page.paragraph(warning, kind="warning")
@@ -56,7 +57,7 @@ def _lead(facts: FitFacts) -> str:
 
 def _guarantee(page: Page, facts: FitFacts) -> None:
     guarantee = facts.model.guarantee
-    page.heading("What is guaranteed")
+    page.heading("What is guaranteed" if guarantee.for_release else "What is stated")
     page.paragraph(guarantee.claim)
     page.subheading("What was released")
     page.items([text[0].upper() + text[1:] + "." for text in guarantee.released])
@@ -198,12 +199,12 @@ def _path(page: Page, facts: FitFacts) -> None:
 
 def _again(page: Page, facts: FitFacts) -> None:
     page.heading("To do it again")
-    page.paragraph(
-        "This command made the model. Running it again draws new noise and spends the budget "
-        "once more."
-        if "--from-release" not in facts.command
-        else "This command made the model from a kept release. It reads no labels and is free."
-    )
+    if "--from-release" in facts.command:
+        said = "This command made the model from a kept release. It reads no labels and is free."
+    else:
+        spends = " and spends the budget once more" if facts.model.guarantee.formal else ""
+        said = f"This command made the model. Running it again draws new noise{spends}."
+    page.paragraph(said)
     page.code(facts.command)
     if facts.resolve is not None:
         page.paragraph("Another λ from the same release, without labels and at no cost:")

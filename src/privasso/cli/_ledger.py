@@ -1,0 +1,86 @@
+"""`privasso ledger`: a privacy budget that several fits share, in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from privasso.ledger import Ledger
+    from privasso.privacy import Guarantee
+
+ledger = typer.Typer(name="ledger")
+
+
+@ledger.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Keep a privacy budget that several fits share."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@ledger.command()
+def create(
+    path: Annotated[Path, typer.Argument(help="File of the new ledger, JSON.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all fits together.")],
+    delta: Annotated[float, typer.Option("--delta", help="δ of all fits together.")],
+    data: Annotated[str, typer.Option("--data", help="What the budget is for, in words.")] = "",
+) -> None:
+    """Make a ledger with a budget; a file that exists is not overwritten.
+
+    Example: `privasso ledger create budget.json --epsilon 3 --delta 1e-6 --data "blood pressure"`
+    """
+    from privasso.ledger import Ledger
+
+    print(Ledger.create(path, epsilon, delta, data))
+
+
+@ledger.command()
+def show(
+    path: Annotated[Path, typer.Argument(help="File of the ledger.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what was charged to a ledger, what that is together, and what is left.
+
+    Example: `privasso ledger show budget.json`
+    """
+    found = opened(path)
+    print(json.dumps(_record(found), ensure_ascii=False) if as_json else found)
+
+
+def opened(path: Path) -> Ledger:
+    """Open the ledger of a file; whatever is wrong with it is told with its name."""
+    from privasso._documents import DocumentError
+    from privasso.ledger import Ledger
+
+    try:
+        return Ledger.open(path)
+    except DocumentError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def remainder(found: Ledger, guarantee: Guarantee) -> dict[str, Any]:
+    """Return what was spent and what would be left after one more fit; refuse one too many."""
+    book, after = found.book, found.after(guarantee)
+    return {
+        "spent": book.spent(),
+        "spent_after": after.spent(),
+        "left_after": after.left(),
+        "delta": book.delta,
+    }
+
+
+def _record(found: Ledger) -> dict[str, Any]:
+    book = found.book
+    return {
+        "data": book.data,
+        "epsilon": book.epsilon,
+        "delta": book.delta,
+        "spent": book.spent(),
+        "left": book.left(),
+        "entries": [entry.to_dict() for entry in book.entries],
+        "last_hash": book.hashes()[-1],
+    }
