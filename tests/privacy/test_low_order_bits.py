@@ -5,6 +5,7 @@ b = fl(c − fl(σz)) cannot take every value. An attacker who knows all labels 
 candidate: can this b come from these labels? If not, the candidate is ruled out with certainty.
 """
 
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -25,19 +26,20 @@ NOISE = pv.PowerLaw(1.0, 0.5)
 @cache
 def weights():
     """The 256 weights of NumPy's normal numbers, found from draws whose bits are known."""
-    found = np.zeros(256)
+    votes: list[Counter[float]] = [Counter() for _ in range(256)]
+    counts = np.zeros(256, dtype=int)
     bits, normal = np.random.PCG64(1), np.random.Generator(np.random.PCG64(1))
-    while np.any(found == 0.0):
+    while np.min(counts) < 40:
         bits.state = normal.bit_generator.state  # pyright: ignore[reportAttributeAccessIssue]
-        word = int(bits.random_raw())
-        z = normal.standard_normal()
+        word = int(bits.random_raw())  # the word that the next number is made from
+        z = abs(normal.standard_normal())
         k, strip = (word >> 9) & (2**52 - 1), word & 255
-        if k == 0 or found[strip]:
-            continue
-        for w in (abs(z) / k, np.nextafter(abs(z) / k, 0), np.nextafter(abs(z) / k, 1)):
-            if k * w == abs(z) and k > 2**50:  # large k pin the weight down
-                found[strip] = w
-    return found
+        if k:
+            near = {z / k, np.nextafter(z / k, 0.0), np.nextafter(z / k, 1.0)}
+            votes[strip].update(float(w) for w in near if k * w == z)
+            counts[strip] += 1
+    # A number that was rejected and drawn again votes for some other weight, but rarely.
+    return np.array([vote.most_common(1)[0][0] for vote in votes])
 
 
 def reachable(b, c, sigma):
