@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privasso.cli._options import (
+    NO_BOUND,
     Alpha,
     AsJson,
     Delta,
@@ -167,9 +168,7 @@ def _print(best: OptimalDesign, budget: LabelDP | None) -> None:
             "model is hardly worth fitting.",
             style="bold",
         )
-    console.print(
-        "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
-    )
+    console.print(NO_BOUND)
 
 
 def _sentence(best: OptimalDesign, budget: LabelDP | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privasso.cli._options import label_budget
+
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
     from privasso.privacy import Privacy
@@ -20,26 +22,17 @@ def privacy_from(settings: FitSettings) -> Privacy:
             "say what to protect: --label-dp for differential privacy of the labels, or "
             "--on-average for noise without a worst-case claim"
         )
-    return _label_dp(settings) if settings.label_dp else _on_average(settings)
-
-
-def _label_dp(settings: FitSettings) -> Privacy:
-    from privasso.privacy import LabelDP
-
-    _refuse(settings, _OF_ON_AVERAGE, "belongs to --on-average; the budget sets the noise here")
-    if settings.epsilon is None or settings.delta is None:
-        raise ValueError("--label-dp needs --epsilon and --delta")
-    if settings.y_bounds is None:
-        raise ValueError(
-            "--label-dp needs --y-bounds LOW HIGH, chosen before looking at the labels"
-        )
-    return LabelDP(settings.epsilon, settings.delta, settings.y_bounds)
+    if settings.label_dp:
+        _refuse(settings, _OF_ON_AVERAGE, "belongs to --on-average; the budget sets the noise here")
+    else:
+        _refuse(settings, _OF_LABEL_DP, "belongs to --label-dp; --on-average has no ε")
+    budget = label_budget(settings.label_dp, settings.epsilon, settings.delta, settings.y_bounds)
+    return budget or _on_average(settings)
 
 
 def _on_average(settings: FitSettings) -> Privacy:
     from privasso.privacy import OnAverage
 
-    _refuse(settings, _OF_LABEL_DP, "belongs to --label-dp; --on-average has no ε")
     if settings.sigma is not None:
         return OnAverage(settings.sigma)
     if settings.saved is None:

@@ -1,4 +1,4 @@
-"""What `privasso fit` was asked to do, checked before anything is read."""
+"""The options of `privasso fit`, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privasso.noise import NoiseDesign
     from privasso.privacy import Privacy
 
-#: Options that a kept release has decided already.
+#: Options that were decided when a kept release was made.
 _DECIDED = {
     "target": "--target",
     "features": "--features",
@@ -46,7 +46,7 @@ _OTHERS = {
 
 @dataclass(frozen=True)
 class FitSettings:
-    """The options of `privasso fit`, as given; None where they were not."""
+    """The options of `privasso fit`, as given; None for those that were not."""
 
     data: Path
     target: str | None = None
@@ -76,7 +76,7 @@ class FitSettings:
     assume_label_sd: float | None = None
 
     def check(self) -> None:
-        """Refuse options that contradict or lack one another."""
+        """Refuse options that contradict or need one another."""
         if self.out is None and not self.dry_run:
             raise ValueError("--out MODEL.json says where the model goes; it is missing")
         self.lams()
@@ -86,8 +86,8 @@ class FitSettings:
             for name, option in _DECIDED.items():
                 if getattr(self, name) not in (None, False):
                     raise ValueError(
-                        f"{option} cannot be given with --from-release, because the release has "
-                        "settled it; leave it out"
+                        f"{option} cannot be given with --from-release, because the release was "
+                        "made with a value of its own; leave it out"
                     )
             return
         self._check_release_use(self.privacy())
@@ -113,8 +113,8 @@ class FitSettings:
             if getattr(self, name) is not None:
                 option = {**_DECIDED, **_OTHERS}[name]
                 raise ValueError(
-                    f"{option} needs --label-dp: on average only the coefficients at one λ are "
-                    "published, and nothing else of the fit is kept"
+                    f"{option} needs --label-dp: under --on-average only the coefficients at one λ "
+                    "are published, and nothing else of the fit is kept"
                 )
 
     def named_noise(self) -> NoiseDesign | str:
@@ -130,14 +130,14 @@ class FitSettings:
         assert self.noise is not None
         if self.noise == "optimal":
             raise ValueError(
-                "--noise optimal needs a model of the data, which a file does not tell; find the "
+                "--noise optimal needs a model of the data, which is not in the file; find the "
                 "design with `privasso design … --out design.json` and pass it as --design"
             )
         return noise_from_name("--noise", self.noise, 1.0)
 
     @cached_property
     def saved(self) -> SavedDesign | None:
-        """What the file of --design holds; read once, so that all of a fit uses the same."""
+        """The content of the file of --design, read once, so that the whole fit uses the same."""
         from privasso._documents import DocumentError
         from privasso.design import load_design
 
@@ -149,7 +149,7 @@ class FitSettings:
             raise ValueError(f"--design {self.design}: {error}") from None
 
     def lam_value(self) -> float | None:
-        """λ, or None where it is to be chosen from the release."""
+        """λ, or None if it is to be chosen from the release."""
         if self.lam is None and self.saved is not None:
             return self.saved.lam
         if self.lam in (None, "auto"):

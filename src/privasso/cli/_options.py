@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from privasso.model import Model
     from privasso.privacy import LabelDP
 
+Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")]
 Rho = Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")]
 SigmaXi = Annotated[
@@ -45,6 +46,9 @@ YBounds = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
 ]
+
+#: Printed with every on-average KL divergence.
+NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
 
 
 def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
@@ -80,7 +84,10 @@ def label_budget(
             raise ValueError("--epsilon, --delta and --y-bounds need --label-dp; add it")
         return None
     if epsilon is None or delta is None or y_bounds is None:
-        raise ValueError("--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH")
+        raise ValueError(
+            "--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH; choose the bounds before "
+            "looking at the labels"
+        )
     return LabelDP(epsilon, delta, y_bounds)
 
 

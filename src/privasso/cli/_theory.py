@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privasso.cli._options import (
+    NO_BOUND,
     Alpha,
     AsJson,
     NFeatures,
@@ -121,7 +122,7 @@ def _print_table(fp: FixedPoint, edge: float) -> None:
     for row in rows:
         table.add_row(*row)
     Console(soft_wrap=True, highlight=False).print(table)
-    print("OnAveKL is an average under this model, not an ε: it bounds nothing for any one person.")
+    print(NO_BOUND)
 
 
 def _shown(value: float) -> str:

@@ -1,4 +1,4 @@
-"""A release kept with all it takes to solve from it again without the labels."""
+"""A release with everything needed to solve from it again without the labels."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from privasso.privacy import Guarantee, Privacy, Release
 if TYPE_CHECKING:
     from privasso.fit._released import Released
 
-#: Relative difference of squared column norms at which covariates are not those of a release.
+#: Covariates whose squared column norms differ by more than this, relatively, are refused.
 _SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class KeptRelease(Release):
-    """What left the mechanism, with its guarantee; coefficients at any λ follow from it.
+    """The result of the mechanism, with its guarantee, from which any λ can be solved.
 
-    It holds neither labels nor noise, and its guarantee covers it already, so keeping it costs
-    nothing. With the public covariates it gives the coefficients at any λ.
+    It holds neither labels nor noise, and its guarantee covers it, so keeping it costs nothing.
+    Together with the public covariates it gives the coefficients at any λ.
 
     Attributes
     ----------
     column_squares : ndarray of shape (N,)
         Squared norms of the (centred) columns, by which the covariates are recognised.
     guarantee : Guarantee
-        Of a kind that covers the release.
+        The privacy statement, which covers the release.
     noise : NoiseDesign or None
         The design at the level that was used; None if a file could not describe it.
     feature_names : tuple of str or None
-        Columns, in the order of b, if the fit knew names.
+        Names of the columns, in the order of b, if the fit knew them.
     target : str or None
         Name of the labels.
     software : str

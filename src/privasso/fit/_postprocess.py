@@ -1,4 +1,4 @@
-"""From a release to coefficients: functions of the covariates and b, never of labels."""
+"""From a release to coefficients, as functions of the covariates and b alone."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Postprocess:
         self.method, self.tol = method, tol
         b = release.b
         if release.centre != 0.0 and not rows.centred:
-            # The clip centre is public: put back what it took out of Fᵀy.
+            # The centre of the label bounds is public: add back what it took out of Fᵀy.
             b = b + release.centre * rows.rmatvec(np.ones(rows.shape[0]))
         self.b = b[rows.live]
         self.squares = rows.squares[rows.live]
@@ -86,7 +86,7 @@ class Postprocess:
         return self.reduced
 
     def solve(self, lam: float) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept at λ; raises with a λ that works where none exist."""
+        """Coefficients and intercept at λ; if no minimiser exists, the error names a larger λ."""
         lam = positive_float("lam", lam)
         if self.op is None:
             return self._complete(np.zeros(0))
@@ -104,7 +104,7 @@ class Postprocess:
         return self._complete(solution.x)
 
     def path(self, lams: np.ndarray) -> CoefficientPath:
-        """Coefficients at each λ; an entry without a minimiser is NaN and says so."""
+        """Coefficients at each λ; NaN, with a status, where no minimiser exists."""
         lams = real_array("lams", lams, ndim=1)
         if np.min(lams) <= 0.0:
             raise ValueError("lams must be positive")
@@ -141,7 +141,7 @@ class Postprocess:
     def _checked(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Solutions from the square root, and which of them are optimal for all rows of F.
 
-        The square root carries the rounding of the Gram matrix; one more pass over F tells.
+        The square root has the rounding errors of the Gram matrix, so one pass over F checks x.
         """
         x, statuses = self.solutions(lams)
         holds = np.array([status is Status.CONVERGED for status in statuses])
@@ -172,7 +172,7 @@ class Postprocess:
         bound = "above" if exact else "well above"
         return (
             f"there is no minimiser at lam = {lam:.6g}: the noise in the release exceeds it in a "
-            f"direction that the covariates do not see; lam must be {bound} {needed:.6g}"
+            f"direction that changes no prediction; lam must be {bound} {needed:.6g}"
         )
 
     def _complete(self, x: np.ndarray) -> tuple[np.ndarray, float]:

@@ -11,11 +11,11 @@ import numpy as np
 from privasso._validation import real_array
 from privasso.noise._design import FloatArray, NoiseDesign
 
-#: Most nodes a table may have; more is a corrupt or hostile file.
+#: Most nodes a table may have; a file with more is taken for corrupt or hostile.
 MAX_NODES = 10_000
 #: Nodes must be further apart than this, or slopes lose their digits.
 _CLOSEST = 1e-9
-#: Logarithms beyond this are no scales of any data.
+#: Larger logarithms are refused: no data have such scales.
 _LARGEST = 1e4
 
 
@@ -23,9 +23,9 @@ _LARGEST = 1e4
 class Tabulated(NoiseDesign):
     """log σ_η²(v) interpolated between nodes in log v, up to the factor that sigma fixes.
 
-    The curve through the nodes is the natural cubic spline, the smoothest there is, so that
-    averages over the scales converge fast; where a table jumps, it may swing beyond the values.
-    Beyond the ends the profile goes on as the power of v that it has there, so any column has a
+    The curve through the nodes is the natural cubic spline, which is smooth, so that averages over
+    the scales converge fast; where neighbouring values differ much, it may overshoot them. Beyond
+    the ends the profile continues as the power of v that it has there, so that every column has a
     sensible variance. A column with v = 0 gets the limit: no noise where that power is positive,
     and an error where it is negative.
 
@@ -72,7 +72,7 @@ class Tabulated(NoiseDesign):
         object.__setattr__(self, "log_profile_at", tuple(values.tolist()))
 
     def in_words(self) -> str:
-        """Say that it is a table."""
+        """Say that the variance follows a table."""
         return "variance a function of v given by a table"
 
     def log_profile(self, v: FloatArray) -> FloatArray:
