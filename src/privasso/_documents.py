@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from privasso._validation import real_float
 
 
 class DocumentError(ValueError):
@@ -196,15 +197,10 @@ class Fields:
 
 
 def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DocumentError(f"{name} must be a number")
     try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise DocumentError(f"{name} must be finite")
-    return number
+        return real_float(name, value)
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
 
 
 def _text(value: object, name: str) -> str:

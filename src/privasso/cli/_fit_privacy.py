@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privasso.cli._fit_settings import FitSettings, option_of
 from privasso.cli._options import label_budget
 
 if TYPE_CHECKING:
-    from privasso.cli._fit_settings import FitSettings
     from privasso.privacy import Privacy
-
-#: Options that belong to one kind of privacy, and why another kind refuses them.
-_OF_LABEL_DP = {"epsilon": "--epsilon", "delta": "--delta", "y_bounds": "--y-bounds"}
-_OF_ON_AVERAGE = {"sigma": "--sigma", "scales": "--scales"}
 
 
 def privacy_from(settings: FitSettings) -> Privacy:
@@ -23,9 +19,12 @@ def privacy_from(settings: FitSettings) -> Privacy:
             "--on-average for noise without a worst-case claim"
         )
     if settings.label_dp:
-        _refuse(settings, _OF_ON_AVERAGE, "belongs to --on-average; the budget sets the noise here")
+        refused, why = ("sigma", "scales"), "--on-average; the budget sets the noise here"
     else:
-        _refuse(settings, _OF_LABEL_DP, "belongs to --label-dp; --on-average has no ε")
+        refused, why = ("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"
+    for name in refused:
+        if getattr(settings, name) is not None:
+            raise ValueError(f"{option_of(name)} belongs to {why}")
     budget = label_budget(settings.label_dp, settings.epsilon, settings.delta, settings.y_bounds)
     return budget or _on_average(settings)
 
@@ -38,9 +37,3 @@ def _on_average(settings: FitSettings) -> Privacy:
     if settings.saved is None:
         raise ValueError("--on-average needs --sigma, the level of the noise, or --design")
     return OnAverage(settings.saved.noise.sigma)
-
-
-def _refuse(settings: FitSettings, options: dict[str, str], why: str) -> None:
-    for name, option in options.items():
-        if getattr(settings, name) is not None:
-            raise ValueError(f"{option} {why}")

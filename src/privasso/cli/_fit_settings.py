@@ -16,32 +16,11 @@ if TYPE_CHECKING:
     from privasso.privacy import Privacy
 
 #: Options that were decided when a kept release was made.
-_DECIDED = {
-    "target": "--target",
-    "features": "--features",
-    "exclude": "--exclude",
-    "label_dp": "--label-dp",
-    "on_average": "--on-average",
-    "epsilon": "--epsilon",
-    "delta": "--delta",
-    "y_bounds": "--y-bounds",
-    "sigma": "--sigma",
-    "scales": "--scales",
-    "noise": "--noise",
-    "design": "--design",
-    "no_intercept": "--no-intercept",
-    "keep_release": "--keep-release",
-    "seed": "--seed",
-    "dry_run": "--dry-run",
-}
-_OTHERS = {
-    "from_release": "--from-release",
-    "lam": "--lam",
-    "lam_path": "--lam-path",
-    "path_out": "--path-out",
-    "out": "--out",
-    "report": "--report",
-}
+_DECIDED = (
+    "target", "features", "exclude", "label_dp", "on_average", "epsilon", "delta", "y_bounds",
+    "sigma", "scales", "noise", "design", "no_intercept", "keep_release", "seed", "dry_run",
+)  # fmt: skip
+_OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report")
 
 
 @dataclass(frozen=True)
@@ -83,11 +62,11 @@ class FitSettings:
         if self.lam_path is not None and self.path_out is None and self.report is None:
             raise ValueError("--lam-path needs --path-out or --report to show the path in")
         if self.from_release is not None:
-            for name, option in _DECIDED.items():
+            for name in _DECIDED:
                 if getattr(self, name) not in (None, False):
                     raise ValueError(
-                        f"{option} cannot be given with --from-release, because the release was "
-                        "made with a value of its own; leave it out"
+                        f"{option_of(name)} cannot be given with --from-release, because the "
+                        "release was made with a value of its own; leave it out"
                     )
             return
         self._check_release_use(self.privacy())
@@ -111,10 +90,9 @@ class FitSettings:
             )
         for name in ("lam_path", "path_out", "keep_release"):
             if getattr(self, name) is not None:
-                option = {**_DECIDED, **_OTHERS}[name]
                 raise ValueError(
-                    f"{option} needs --label-dp: under --on-average only the coefficients at one λ "
-                    "are published, and nothing else of the fit is kept"
+                    f"{option_of(name)} needs --label-dp: under --on-average only the coefficients "
+                    "at one λ are published, and nothing else of the fit is kept"
                 )
 
     def named_noise(self) -> NoiseDesign | str:
@@ -171,8 +149,8 @@ class FitSettings:
     def command(self) -> str:
         """The command that does this again, one option per line."""
         lines = [shlex.join(["privasso", "fit", str(self.data)])]
-        for name, option in {**_DECIDED, **_OTHERS}.items():
-            value = getattr(self, name)
+        for name in _DECIDED + _OTHERS:
+            option, value = option_of(name), getattr(self, name)
             if value is True:
                 lines.append(option)
             elif isinstance(value, tuple):
@@ -189,6 +167,15 @@ class FitSettings:
             return None
         words = ["privasso", "fit", str(self.data), "--from-release", str(where)]
         return shlex.join([*words, "--lam", "LAMBDA", "--out", "another-model.json"])
+
+
+def option_of(name: str) -> str:
+    """Return the option of a field.
+
+    >>> option_of("y_bounds")
+    '--y-bounds'
+    """
+    return "--" + name.replace("_", "-")
 
 
 def _positive(option: str, text: str) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privasso.cli._parsing import NOISE_HELP, SCALES_HELP, scale_law
+from privasso.cli._parsing import SCALES_HELP, scale_law
 
 if TYPE_CHECKING:
     from privasso.model import Model
@@ -24,7 +24,6 @@ NFeatures = Annotated[
     int | None,
     typer.Option("--n-features", help="Number of columns.  [default: the limit of many]"),
 ]
-Noise = Annotated[str, typer.Option("--noise", help=NOISE_HELP)]
 LabelDpFlag = Annotated[
     bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
 ]

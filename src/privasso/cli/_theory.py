@@ -14,14 +14,12 @@ from privasso.cli._options import (
     Alpha,
     AsJson,
     NFeatures,
-    Noise,
     Rho,
     Scales,
     SigmaXi,
     check_figure_path,
     model_of,
 )
-from privasso.cli._parsing import noise_design
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint
@@ -37,7 +35,10 @@ MEANING = {
 def theory(
     lam: Annotated[float, typer.Option("--lam", help="Regularisation λ.")] = 0.2,
     sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
-    noise: Noise = "gram",
+    noise: Annotated[
+        str,
+        typer.Option("--noise", help="Shape of the noise: isotropic, gram or power:GAMMA."),
+    ] = "gram",
     alpha: Alpha = 0.5,
     rho: Rho = 0.1,
     sigma_xi: SigmaXi = 0.1,
@@ -53,11 +54,12 @@ def theory(
 
     Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
     """
+    from privasso.noise import noise_from_name
     from privasso.theory import critical_noise, state_evolution
 
     check_figure_path(plot)
     model = model_of(alpha, rho, sigma_xi, scales)
-    shape = noise_design(noise, sigma)
+    shape = noise_from_name("--noise", noise, sigma)
     fp = state_evolution(model, lam, shape, n_features=n_features)
     edge = critical_noise(model, lam, shape, n_features=n_features)
     if as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from privasso._blas import one_thread
 from privasso.fit._postprocess import Postprocess
@@ -98,17 +97,12 @@ def _cautious_risk(
         return 0.0, 0.0
     if support.size > min(_LARGEST_SUPPORT, post.op.shape[0]):
         return None
-    norms = np.sqrt(post.squares[support])
-    block = post.op.columns(support)
-    block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
-    try:
-        factor = cho_factor(block.T @ block)
-    except np.linalg.LinAlgError:
+    found = post.gram_and_inverse(support)
+    if found is None:
         return None
-    J = cho_solve(factor, np.eye(support.size)) / np.outer(norms, norms)
+    gram, J = found
     noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)[support])
     x = x[support]
-    fitted = block @ (x * norms)
-    sure = fitted @ fitted - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
+    sure = x @ gram @ x - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
     error = 2.0 * np.sqrt(noise.quadratic(x) + noise.trace_of_square(J))
     return float(sure + _CAUTION * error + 2.0 * label_variance * support.size), float(error)

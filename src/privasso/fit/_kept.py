@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privasso.fit._postprocess import check_shape
 from privasso.noise import NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release
@@ -98,12 +99,7 @@ class KeptRelease(Release):
 
     def check_covariates(self, rows: Covariates) -> None:
         """Refuse covariates that the release was not made from."""
-        expected = (self.n_rows, self.b.size)
-        if rows.shape != expected:
-            raise ValueError(
-                f"X has shape {rows.shape} but the release was made from {expected}; "
-                "pass the covariates of the fit"
-            )
+        check_shape(self, rows)
         off = np.abs(rows.squares - self.column_squares) > _SAME * self.column_squares
         if off.any():
             column = int(np.argmax(off))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from privasso._validation import positive_float, real_array
 from privasso.operators import Covariates, Operator, as_operator, square_root
 from privasso.privacy import Release
-from privasso.problem import LP_LIMIT, Problem, critical_lambda, violations
+from privasso.problem import LP_LIMIT, Problem, critical_lambda, rounding_floor, violations
 from privasso.solvers import (
     NotConvergedError,
     Solution,
@@ -42,6 +43,16 @@ class CoefficientPath:
     status: np.ndarray = field(repr=False)
 
 
+def check_shape(release: Release, rows: Covariates) -> None:
+    """Refuse covariates of another shape than those that the release was made from."""
+    expected = (release.n_rows, release.b.size)
+    if rows.shape != expected:
+        raise ValueError(
+            f"X has shape {rows.shape} but the release was made from {expected}; "
+            "pass the covariates of the fit"
+        )
+
+
 class Postprocess:
     """The solving half of a fit: a release and the covariates it was made from.
 
@@ -58,12 +69,7 @@ class Postprocess:
     def __init__(
         self, release: Release, rows: Covariates, *, method: str = "auto", tol: float = 1e-8
     ) -> None:
-        expected = (release.n_rows, release.b.size)
-        if rows.shape != expected:
-            raise ValueError(
-                f"X has shape {rows.shape} but the release was made from {expected}; "
-                "pass the covariates of the fit"
-            )
+        check_shape(release, rows)
         if rows.centred != release.fit_intercept:
             raise ValueError("the covariates must be centred exactly when the label sum is there")
         self.release, self.rows = release, rows
@@ -138,6 +144,19 @@ class Postprocess:
             np.array([s.status for s in found], dtype=object),
         )
 
+    def gram_and_inverse(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_SᵀF_S and its inverse for live columns S; None if they are collinear."""
+        assert self.op is not None
+        norms = np.sqrt(self.squares[support])
+        block = self.op.columns(support)
+        block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
+        correlations, scale = block.T @ block, np.outer(norms, norms)
+        try:
+            factor = cho_factor(correlations)
+        except np.linalg.LinAlgError:
+            return None
+        return correlations * scale, cho_solve(factor, np.eye(support.size)) / scale
+
     def _checked(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Solutions from the square root, and which of them are optimal for all rows of F.
 
@@ -149,7 +168,7 @@ class Postprocess:
         norms = np.sqrt(self.squares)
         for k in np.flatnonzero(holds):
             length = np.sqrt(max(float(x[:, k] @ fitted[:, k]), 0.0))
-            rounding = 16 * np.finfo(float).eps * (np.abs(self.b) + norms * length)
+            rounding = rounding_floor(self.b, norms, length)
             violation = violations(self.b - fitted[:, k], x[:, k], float(lams[k]))
             holds[k] = np.all(violation <= np.maximum(self.tol * lams[k], rounding))
         return x, statuses, holds

@@ -87,17 +87,11 @@ def coefficient_noise(post: Postprocess, coef: np.ndarray) -> np.ndarray:
     if support.size == 0 or post.op is None:
         return noise
     covariance = post.release.covariance.restricted(support)
-    norms = np.sqrt(post.rows.squares[support])
-    noise[support] = covariance.sigma / norms**2
+    noise[support] = covariance.sigma / post.rows.squares[support]
     if support.size <= _LARGEST_SUPPORT:
         position = np.cumsum(post.rows.live) - 1
-        block = post.op.columns(position[support])
-        block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
-        try:
-            with one_thread():
-                inverse = np.linalg.inv(np.linalg.cholesky(block.T @ block))
-                J = (inverse.T @ inverse) / np.outer(norms, norms)
-        except np.linalg.LinAlgError:
-            return noise
-        noise[support] = np.sqrt(covariance.propagated(J))
+        with one_thread():
+            found = post.gram_and_inverse(position[support])
+        if found is not None:
+            noise[support] = np.sqrt(covariance.propagated(found[1]))
     return noise
