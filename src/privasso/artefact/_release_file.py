@@ -59,6 +59,7 @@ def release_text(kept: KeptRelease) -> str:
         "label_sum": kept.label_sum,
         "sigma_sum": kept.sigma_sum,
         "mu": kept.mu,
+        "unit": kept.unit,
         "noise": noise_to_dict(kept.noise),
         "guarantee": kept.guarantee.to_dict(),
     }
@@ -88,6 +89,7 @@ def _from_document(document: object) -> KeptRelease:
         label_sum=None if without_sum else fields.number("label_sum"),
         sigma_sum=None if without_sum else fields.number("sigma_sum", above=0.0),
         mu=fields.number("mu", above=0.0),
+        unit=fields.number("unit", above=0.0),
         column_squares=fields.numbers("column_squares", n, least=0.0),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),

@@ -72,6 +72,11 @@ class Covariates:
         return bool(sp.issparse(self._F))
 
     @property
+    def stored(self) -> Any:
+        """The live columns of sparse F as they are stored, not centred, in CSR form."""
+        return self._F if self.live.all() else sp.csr_array(self._F[:, self.live])
+
+    @property
     def v(self) -> np.ndarray:
         """Squared scales (N/M)‖F_i‖² of the live columns."""
         m, n = self.shape

@@ -13,19 +13,16 @@ from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
 Scales: TypeAlias = ArrayLike | ScaleLaw | Literal["data"] | None
 
-EXACT_NOISE = (
-    "the noise is taken as exactly Gaussian; floating-point noise only approximates that, and "
-    "there is no defence against attacks on its low-order bits"
-)
 KNOWN_SEED = "nobody knows the fixed random state that the noise came from"
 UNKNOWN_SEED = (
-    "nobody can predict the noise, which came from a generator that is seeded by the operating "
-    "system but is not a cryptographic one"
+    "nobody can predict the noise, which came from the operating system's cryptographic generator"
 )
 
 
@@ -130,8 +127,10 @@ class Privacy(ABC):
         """
 
     @abstractmethod
-    def prepare_labels(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the labels as the mechanism uses them, and the centre subtracted from them."""
+    def release(
+        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+    ) -> Release:
+        """Run the mechanism: the only method that sees labels and noise."""
 
     @abstractmethod
     def guarantee(self, terms: Terms) -> Guarantee:

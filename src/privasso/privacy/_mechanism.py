@@ -13,6 +13,7 @@ from privasso.noise import Diagonal, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration, Privacy, Scales
 from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import generator_bits, operating_system_bits
 from privasso.scales import ScaleLaw
 
 
@@ -94,22 +95,25 @@ def release_labels(
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
-    labels = real_array("y", y, shape=(rows.shape[0],))
-    labels, centre = privacy.prepare_labels(labels)
+    labels = _finite_labels(y, rows.shape[0])
+    bits = operating_system_bits if rng is None else generator_bits(generator(rng))
+    return privacy.release(rows, labels, calibration, bits)
 
-    source = generator(rng)
-    b = rows.rmatvec(labels)
-    b[rows.live] -= calibration.covariance.draw(source)
-    label_sum = float(np.sum(labels) - calibration.sigma_sum * source.standard_normal())
-    return Release(
-        b=b,
-        covariance=calibration.covariance.embedded(rows.live),
-        n_rows=rows.shape[0],
-        centre=centre,
-        label_sum=label_sum if fit_intercept else None,
-        sigma_sum=calibration.sigma_sum if fit_intercept else None,
-        mu=calibration.mu,
-    )
+
+def _finite_labels(y: ArrayLike, n_rows: int) -> np.ndarray:
+    """Return the labels as numbers; an error tells neither a value nor a row."""
+    try:
+        labels = real_array("y", y, ndim=1, finite=False)
+    except ValueError:
+        labels = None
+    if labels is None or not np.isfinite(labels).all():
+        raise ValueError(
+            "the labels must be one column of finite numbers; they hold something else, and which "
+            "is not shown because labels are private"
+        ) from None
+    if labels.size != n_rows:
+        raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
+    return labels
 
 
 def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:
