@@ -65,7 +65,7 @@ def test_other_covariates_are_refused(kept):
         ({"feature_names": []}, "list of 3 texts"),
         ({"n_rows": 0}, "n_rows must be an integer"),
         ({"n_rows": 1.5}, "n_rows must be an integer"),
-        ({"mu": 0.0}, "mu must be positive"),
+        ({"mu": -0.1}, "mu must be zero or positive"),
         ({"mu": None}, "mu must be a real number"),
         ({"label_sum": 1.0, "sigma_sum": None}, "go together"),
         ({"guarantee": {}}, "lacks the field"),
