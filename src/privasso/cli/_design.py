@@ -22,6 +22,7 @@ from privasso.cli._options import (
     SigmaXi,
     YBounds,
     check_figure_path,
+    finite,
     label_budget,
     model_of,
 )
@@ -108,9 +109,6 @@ def design(
 
 def _record(best: OptimalDesign) -> dict[str, Any]:
     from privasso.noise import noise_to_dict
-
-    def finite(value: float) -> float | None:
-        return value if math.isfinite(value) else None
 
     def row(other: TunedDesign) -> dict[str, float | None]:
         return {

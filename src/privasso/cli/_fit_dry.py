@@ -12,7 +12,7 @@ from privasso.cli._fit_read import features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words
-from privasso.cli._options import NO_BOUND
+from privasso.cli._options import NO_BOUND, finite
 
 if TYPE_CHECKING:
     from privasso.fit import Plan
@@ -137,15 +137,9 @@ def _spread(values: np.ndarray) -> dict[str, float]:
 def _prediction(one: Forecast) -> dict[str, Any]:
     from privasso.noise import noise_to_dict
 
-    numbers = {
-        "lam": one.lam,
-        "r2": one.r2,
-        "nonzero": one.nonzero,
-        "critical_lam": one.critical_lam,
-        "onavekl": one.onavekl,
-    }
-    finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
-    return {"noise": noise_to_dict(one.noise), **finite}
+    numbers = ("lam", "r2", "nonzero", "critical_lam", "onavekl")
+    known = {name: finite(getattr(one, name)) for name in numbers}
+    return {"noise": noise_to_dict(one.noise), **known}
 
 
 def _number(value: float, style: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,11 @@ def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
     from privasso.model import Model
 
     return Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
+
+
+def finite(value: float) -> float | None:
+    """Return a number for JSON, which has none for NaN and infinity."""
+    return value if math.isfinite(value) else None
 
 
 def label_budget(

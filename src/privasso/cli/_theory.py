@@ -18,6 +18,7 @@ from privasso.cli._options import (
     Scales,
     SigmaXi,
     check_figure_path,
+    finite,
     model_of,
 )
 
@@ -93,8 +94,8 @@ def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:
         "lam": fp.lam,
         "noise": repr(fp.noise),
     }
-    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    return {"status": fp.status.value, **finite, "input": asked}
+    known = {name: finite(value) for name, value in numbers.items()}
+    return {"status": fp.status.value, **known, "input": asked}
 
 
 def _print_table(fp: FixedPoint, edge: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,8 +56,8 @@ class KeptRelease(Release):
     column_squares: np.ndarray
     guarantee: Guarantee
     noise: NoiseDesign | None
-    feature_names: tuple[str, ...] | None = field(default=None)
-    target: str | None = field(default=None)
+    feature_names: tuple[str, ...] | None = None
+    target: str | None = None
     software: str
 
     def __post_init__(self) -> None:

@@ -54,14 +54,7 @@ class Released:
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
             return made if isinstance(made, KeptRelease) else None
         return KeptRelease(
-            b=made.b,
-            covariance=made.covariance,
-            n_rows=made.n_rows,
-            centre=made.centre,
-            label_sum=made.label_sum,
-            sigma_sum=made.sigma_sum,
-            mu=made.mu,
-            unit=made.unit,
+            **vars(made),
             column_squares=self.rows.squares,
             guarantee=self.guarantee,
             noise=self.noise,

@@ -94,12 +94,6 @@ class Tabulated(NoiseDesign):
             above = slopes[1] * np.maximum(x - nodes[-1], 0.0)
         return out + below + above
 
-    @property
-    def end_exponents(self) -> tuple[float, float]:
-        """Powers of v that the profile follows below the first and above the last node."""
-        slopes = _interpolant(self.log_v, self.log_profile_at)[2]
-        return float(slopes[0]), float(slopes[1])
-
     def __repr__(self) -> str:
         low, high = np.exp(self.log_v[0]), np.exp(self.log_v[-1])
         count = len(self.log_v)
