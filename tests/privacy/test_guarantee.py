@@ -91,7 +91,7 @@ CORRUPT = {
     "nan": (lambda d: d | {"parameters": d["parameters"] | {"delta": np.nan}}, "must be finite"),
     "text number": (
         lambda d: d | {"parameters": d["parameters"] | {"delta": "1"}},
-        "must be a number",
+        "must be a real number",
     ),
     "no delta": (lambda d: d | {"parameters": {"epsilon": 1.0}}, "needs the parameter"),
     "delta 2": (lambda d: d | {"parameters": d["parameters"] | {"delta": 2.0}}, "delta < 1"),

@@ -12,7 +12,7 @@ from privasso.noise._covariance import Covariance, FloatArray
 class Factored(Covariance):
     """Σ = RRᵀ for a root R of shape (N, K) whose columns are linearly independent.
 
-    With K < N the noise lies in a subspace: a vector outside it has an infinite norm, since such
+    With K < N the noise lies in a subspace. A vector outside it has an infinite norm, because the
     noise does not hide it.
 
     Examples
