@@ -114,7 +114,7 @@ def optimal_shape(
     largest = 0.0
     for _ in range(_MOST_ROUNDS):
         # Rows that are missing still matter more than the last digits on those at hand.
-        p = _ascend(G, p, max(0.7 * tol, 0.2 * certificate))
+        p = _ascend(G, p, max(0.85 * tol, 0.2 * certificate))
         T, root, inverse = _roots(G, p)
         q = source.norms(inverse)
         largest = float(q.max())
