@@ -27,7 +27,12 @@ if TYPE_CHECKING:
         theory,
     )
     from privasso.artefact import load, load_release, save, save_release
-    from privasso.design import InfeasibleError, misspecification_table, optimal_design
+    from privasso.design import (
+        InfeasibleError,
+        misspecification_table,
+        optimal_design,
+        optimal_shape,
+    )
     from privasso.estimator import PrivateLasso
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
@@ -56,7 +61,7 @@ if TYPE_CHECKING:
 #: Public names and the submodules they come from.
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
-    "design": ("InfeasibleError", "misspecification_table", "optimal_design"),
+    "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
     "estimator": ("PrivateLasso",),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
@@ -127,6 +132,7 @@ __all__ = [
     "noise",
     "operators",
     "optimal_design",
+    "optimal_shape",
     "phase_diagram",
     "privacy",
     "privacy_loss",

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Writing a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=".part"
         )
-    except OSError as error:  # speak of the file that was asked for
+    except OSError as error:  # name the file that was asked for
         raise type(error)(error.errno, error.strerror, str(target)) from None
     try:
         with os.fdopen(handle, "wb") as file:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def keep_somewhere(settings: FitSettings, kept: KeptRelease | None) -> str:
-    """Make sure that the release is kept; say where it is and how to go on from it."""
+    """Make sure that the release is kept; say where it is and how to use it."""
     from privasso.artefact import release_text
 
     if kept is None:
@@ -21,17 +21,17 @@ def keep_somewhere(settings: FitSettings, kept: KeptRelease | None) -> str:
     try:
         if where is None or not where.exists():
             where = _rescue(settings, kept)
-        return f"in {where}, and --from-release {where} with another --lam or --out is free"
+        return f"in {where}, and using it with --from-release {where} costs no further privacy"
     except OSError:
         print(release_text(kept))
         return (
-            "on standard output alone: save it as a file, and --from-release FILE with another "
-            "--lam or --out is free"
+            "on standard output alone: save it as a file, and using it with --from-release FILE "
+            "costs no further privacy"
         )
 
 
 def _rescue(settings: FitSettings, kept: KeptRelease) -> Path:
-    """Write the release beside the model under a name that is free."""
+    """Write the release beside the model under a name that does not exist yet."""
     from privasso._files import write_whole
     from privasso.artefact import release_text
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from privasso.privacy import Privacy
     from privasso.report import Assumptions, FitFacts
 
-#: The path when none is asked for: from the first coefficient down to this part of λ; far below,
-#: noise is all there is to see.
+#: The path if none is given: from the λ of the first coefficient down to this share of the λ of the
+#: model. Far below that the coefficients are mostly noise.
 _PATH_END, _PATH_POINTS = 0.1, 25
 
 
@@ -60,14 +60,14 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
 
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
-    """What predictions suppose about the labels."""
+    """What predictions assume about the labels."""
     from privasso.report import Assumptions
 
     deviation = settings.assume_label_sd or privacy.label_deviation
     if deviation is None:
         raise ValueError(
-            "without bounds of the labels a prediction needs their standard deviation: give "
-            "--assume-label-sd"
+            "labels without bounds need --assume-label-sd, their standard deviation, for a "
+            "prediction"
         )
     return Assumptions(settings.assume_rho, settings.assume_r2, deviation)
 
@@ -80,8 +80,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
 
     if settings.keep_release is not None and settings.keep_release.exists():
         raise ValueError(
-            f"--keep-release {settings.keep_release} exists already, and a release that has been "
-            "paid for is not overwritten; name another file"
+            f"--keep-release {settings.keep_release} exists already, and a release is never "
+            "overwritten, because its budget is spent; name another file"
         )
     with _status("Reading", quiet):
         table, target = open_table(settings.data), target_of(settings)
@@ -96,7 +96,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
             feature_names=tuple(names),
             target=target,
         )
-    both[:, -1] = 0.0  # the labels end here; their column shares memory with the covariates
+    both[:, -1] = 0.0  # no longer needed; the column shares memory with the covariates
     try:
         if settings.keep_release is not None and released.kept is not None:
             outputs.write({"--keep-release": release_text(released.kept)})
@@ -125,7 +125,7 @@ def _reopened(settings: FitSettings) -> Released:
 
 
 def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: bool) -> FitResult:
-    """Everything after the release: a function of it and of the covariates."""
+    """Do everything after the release, from it and the covariates alone."""
     with _status("Solving", quiet):
         return _write(settings, outputs, released, released.solve(settings.lam_value() or "auto"))
 
@@ -164,7 +164,7 @@ def _write(
 
 
 def _lams(settings: FitSettings, released: Released, model: ReleasedModel) -> list[float]:
-    """The λ of the path: those asked for, or a range around the one of the model."""
+    """The λ of the path: those given, or a range around that of the model."""
     asked = settings.lams()
     if asked is not None:
         return asked
@@ -183,7 +183,7 @@ def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _status(what: str, quiet: bool) -> Iterator[None]:
-    """Show what is going on while it takes, if somebody is looking."""
+    """Show what is being done, on a terminal only."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -12,7 +12,7 @@ from privasso._files import write_whole
 
 
 class Outputs:
-    """The files that a command will write, looked at before the work begins.
+    """The files that a command will write, checked before the work begins.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Outputs:
         self.paths: dict[str, Path] = {}
 
     def claim(self, option: str, path: Path | None, *, inputs: tuple[Path, ...] = ()) -> None:
-        """Refuse a place that cannot be written, is an input, or is taken by another output."""
+        """Refuse a path that cannot be written, is an input, or is that of another output."""
         if path is None:
             return
         if path.is_dir():
@@ -48,7 +48,7 @@ class Outputs:
     def write(self, contents: Mapping[str, str | bytes]) -> None:
         """Write the files in the order given; if one fails, leave none of the new ones.
 
-        Whoever finds the last file finds the others.
+        The last file is written only after all others.
         """
         before: dict[Path, bytes | None] = {}
         try:

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from privasso.cli._options import AsJson, Data
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")],
+    data: Data,
     out: Annotated[Path, typer.Option("--out", help="Predictions, csv or parquet by the ending.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict with a model; columns are found by name, in any order, and others are ignored.
 
@@ -28,19 +30,12 @@ def predict(
     outputs.claim("--out", out, inputs=(model, data))
     released = load(model)
     table = open_table(data)
-    if released.feature_names is not None:
-        names = released.feature_names
-        missing = [name for name in names if name not in set(table.names)]
-        if missing:
-            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            raise ValueError(f"{data} lacks the column {missing[0]!r}{more}, which the model needs")
-    else:
-        names = table.names
-        if len(names) != released.n_features:
-            raise ValueError(
-                f"{data} has {len(names)} columns and the model, which knows no names, needs "
-                f"exactly {released.n_features} in the order of the fit"
-            )
+    names = released.feature_names or table.names
+    if len(names) != released.n_features:
+        raise ValueError(
+            f"{data} has {len(names)} columns, but the model has no column names and needs exactly "
+            f"{released.n_features} in the order of the fit"
+        )
     predictions = released.predict(table.matrix(names))
     outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
     if as_json:

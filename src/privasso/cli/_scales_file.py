@@ -8,7 +8,7 @@ import numpy as np
 
 
 def scales_from_file(path: Path, names: list[str]) -> np.ndarray:
-    r"""Return one scale a column from lines ``name,scale``, in any order.
+    r"""Return one scale per column from lines ``name,scale``, in any order.
 
     Examples
     --------

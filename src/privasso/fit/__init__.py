@@ -1,4 +1,4 @@
-"""The one pipeline of a private fit: plan it, release once, then solve as often as needed."""
+"""The steps of a private fit: plan, release once, then solve as often as needed."""
 
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._kept import KeptRelease

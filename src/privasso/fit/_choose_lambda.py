@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from privasso._blas import one_thread
 from privasso.fit._postprocess import Postprocess
 from privasso.solvers import Status
 
-#: λ runs down from the one that gives no coefficients, by this factor in all.
+#: The smallest λ of the grid, relative to the λ above which all coefficients are zero.
 _SPAN = 1e-3
 _POINTS = 36
 #: Points solved at a time; few where the grid may run into the critical λ.
 _TOGETHER = {True: 12, False: 4}
 #: Supports larger than this are not considered: their inverse is cubic in size.
 _LARGEST_SUPPORT = 3000
-#: Labels lie at most this many of their standard deviations from the middle of their bounds,
-#: where the variance is that of bounds six deviations apart.
+#: Half the width of the label bounds, in units of `Privacy.label_deviation`.
 _FARTHEST = 3.0
-#: Standard errors added to the estimate. In simulations plain minimisation (0) can cost
-#: hundreds of times the best error under strong noise and 1 still tens; 3 gains nothing.
+#: Standard errors added to the estimate. In simulations with strong noise, 0 can lead to hundreds
+#: of times the best error and 1 to tens of times; 3 is no better than 2.
 _CAUTION = 2.0
 
 
@@ -36,13 +34,13 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
 
         4 E[ x̂ᵀΣx̂ + tr(ΣJΣJ) ].
 
-    Twice its root is added: the minimum of a noisy curve is found where the curve errs
-    downwards, and without that term λ comes out far too small wherever the noise is strong.
-    SURE speaks of the labels at hand; for new ones with independent errors of variance τ² the
-    squared error grows by 2τ²|S|, which is added too. The model without coefficients has the
-    value zero. The grid ends above the critical λ, below which no minimiser exists, and where one
-    standard error exceeds all that labels within three deviations could explain: from there on
-    no model can be told from noise.
+    Twice its root is added: a noisy curve has its minimum where its error is negative, so without
+    that term λ is far too small when the noise is strong. SURE estimates the error for the labels
+    at hand; for new labels with independent errors of variance τ² the squared error grows by
+    2τ²|S|, which is added too. The model without coefficients has the value zero. The grid ends
+    above the critical λ, below which no minimiser exists. It also ends where one standard error
+    exceeds the largest possible sum of squares of the labels: at smaller λ a model cannot be
+    distinguished from noise.
 
     Parameters
     ----------
@@ -62,7 +60,7 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     """
     largest = float(np.max(np.abs(post.b), initial=0.0))
     if post.op is None or largest == 0.0:
-        return 1.0  # every λ gives the same: no coefficients
+        return 1.0  # at every λ all coefficients are zero
     lams = largest * np.geomspace(1.0, _SPAN, _POINTS)
     best, least = float(lams[0]), 0.0
     m, n = post.op.shape
@@ -72,7 +70,7 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
         together = lams[start : start + step]
         try:
             x, status = post.solutions(together)
-        except RuntimeError:  # not even a proof that there is no minimiser: as good as none
+        except RuntimeError:  # neither a minimiser nor a proof that there is none
             return best
         for k, lam in enumerate(together.tolist()):
             if status[k] is not Status.CONVERGED:
@@ -92,24 +90,19 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
 def _cautious_risk(
     post: Postprocess, x: np.ndarray, label_variance: float
 ) -> tuple[float, float] | None:
-    """SURE plus two standard errors, and one; None where the support is too large for it."""
+    """SURE plus two standard errors, and one standard error; None if the support is too large."""
     assert post.op is not None
     support = np.flatnonzero(x)
     if support.size == 0:
         return 0.0, 0.0
     if support.size > min(_LARGEST_SUPPORT, post.op.shape[0]):
         return None
-    norms = np.sqrt(post.squares[support])
-    block = post.op.columns(support)
-    block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
-    try:
-        factor = cho_factor(block.T @ block)
-    except np.linalg.LinAlgError:
+    found = post.gram_and_inverse(support)
+    if found is None:
         return None
-    J = cho_solve(factor, np.eye(support.size)) / np.outer(norms, norms)
+    gram, J = found
     noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)[support])
     x = x[support]
-    fitted = block @ (x * norms)
-    sure = fitted @ fitted - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
+    sure = x @ gram @ x - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
     error = 2.0 * np.sqrt(noise.quadratic(x) + noise.trace_of_square(J))
     return float(sure + _CAUTION * error + 2.0 * label_variance * support.size), float(error)

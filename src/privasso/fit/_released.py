@@ -1,4 +1,4 @@
-"""A fit after its labels were read: the release, its covariates, and the models that follow."""
+"""A fit after the labels were read: the release, its covariates, and the models from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AfterReleaseError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What left the mechanism together with the covariates; every λ is solved from this alone.
+    """The release together with the covariates; every λ is solved from these alone.
 
     `Plan.release` and `KeptRelease.open` make it.
     """
@@ -49,19 +49,12 @@ class Released:
 
     @cached_property
     def kept(self) -> KeptRelease | None:
-        """The release as it may be kept, or None where the guarantee does not cover it."""
+        """The release in the form to keep, or None if the guarantee does not cover it."""
         made = self.release
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
             return made if isinstance(made, KeptRelease) else None
         return KeptRelease(
-            b=made.b,
-            covariance=made.covariance,
-            n_rows=made.n_rows,
-            centre=made.centre,
-            label_sum=made.label_sum,
-            sigma_sum=made.sigma_sum,
-            mu=made.mu,
-            unit=made.unit,
+            **vars(made),
             column_squares=self.rows.squares,
             guarantee=self.guarantee,
             noise=self.noise,

@@ -62,6 +62,65 @@ def integer_labels(y: np.ndarray, low: float, high: float) -> IntegerLabels:
     return IntegerLabels(values.astype(np.int64), grid, float(centre) * grid, bounds[1] - bounds[0])
 
 
+@dataclass(frozen=True, eq=False)
+class IntegerStatistic:
+    """The statistic before its noise, in integers, and the noise that it needs.
+
+    Attributes
+    ----------
+    values : list of int
+        T = Σ_μ k_μ ℓ_μ for the live columns, and for the column of ones as last entry.
+    noise_bits : int
+        T is in units of 2^−noise_bits standard deviations of the calibrated noise.
+    factor : float
+        The noise has the deviation 2^noise_bits·factor; slightly above 1 because rows are rounded.
+    mu : float
+        Mahalanobis sensitivity with that noise: no label can move T by more deviations.
+    centre : float
+        Subtracted from the labels.
+    """
+
+    values: list[int]
+    noise_bits: int
+    factor: float
+    mu: float
+    centre: float
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the integer noise."""
+        return 2.0**self.noise_bits * self.factor
+
+
+def integer_statistic(
+    rows: Covariates, y: np.ndarray, bounds: tuple[float, float], calibration: Calibration
+) -> IntegerStatistic:
+    """Sum rows times labels in integers, and find the noise for the calibrated sensitivity.
+
+    One label moves T by at most span·max‖k_μ‖. Both factors are computed from the very integers
+    that are summed, the second one rounded up. Where rounding of the rows made the sensitivity
+    larger than the calibrated one, the noise is raised.
+    """
+    assert calibration.mu is not None
+    mu = calibration.mu
+    labels = integer_labels(y, *bounds)
+    noise_bits = _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
+    exponent = noise_bits + round(math.log2(labels.grid))
+    sums = integer_sums(
+        rows, calibration.covariance, calibration.sigma_sum, labels.values, exponent
+    )
+    sensitivity = labels.span * math.sqrt(sums.largest) / 2.0**noise_bits
+    factor = max(1.0, sensitivity / mu) * _ROUNDING
+    achieved = sensitivity / factor
+    if not (math.isfinite(factor) and 0.0 <= achieved <= mu):
+        raise ValueError(
+            "the noise that these covariates and bounds need cannot be represented; change the "
+            "units of the columns or of the labels"
+        )
+    values = [*sums.products, sums.intercept]
+    return IntegerStatistic(values, noise_bits, factor, achieved, labels.centre)
+
+
 def exact_release(
     rows: Covariates,
     y: np.ndarray,
@@ -73,44 +132,28 @@ def exact_release(
 ) -> Release:
     """Release Fᵀ(y − c) and the label sum with noise of the calibrated covariance.
 
-    With integer rows k_μ and labels ℓ_μ the statistic T = Σ k_μ ℓ_μ is an integer vector, and one
-    label moves it by at most span·max‖k_μ‖. Rounded Gaussian noise of deviation S is added, and the
-    Mahalanobis sensitivity span·max‖k_μ‖/S is computed from these very integers. Where rounding of
-    the rows made it larger than the calibrated one, S is raised. Everything else, such as b in the
-    units of the data, is computed from the noisy integers.
+    Rounded Gaussian noise is added to the integer statistic. Everything else, such as b in the
+    units of the data, is computed from the noisy integers alone.
     """
-    assert calibration.mu is not None
-    mu, covariance = calibration.mu, calibration.covariance
-    labels = integer_labels(y / unit, bounds[0] / unit, bounds[1] / unit)
-    noise_bits = _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
-    exponent = noise_bits + round(math.log2(labels.grid))
-    sums = integer_sums(rows, covariance, calibration.sigma_sum, labels.values, exponent)
-    deviation = 2.0**noise_bits
-    sensitivity = labels.span * math.sqrt(sums.largest) / deviation
-    factor = max(1.0, sensitivity / mu) * _ROUNDING
-    achieved = sensitivity / factor
-    if not (math.isfinite(factor) and 0.0 < achieved <= mu):
-        raise ValueError(
-            "the noise that these covariates and bounds need cannot be represented; change the "
-            "units of the columns or of the labels"
-        )
-    noise = rounded_gaussian(deviation * factor, covariance.size + 1, bits)
-    noisy = [total + int(z) for total, z in zip(sums.products, noise[:-1], strict=True)]
-    white = np.array([math.ldexp(float(k), -noise_bits) for k in noisy], dtype=np.float64)
+    low, high = bounds[0] / unit, bounds[1] / unit
+    statistic = integer_statistic(rows, y / unit, (low, high), calibration)
+    noise = rounded_gaussian(statistic.deviation, len(statistic.values), bits)
+    white = np.array(
+        [
+            math.ldexp(float(value + int(z)), -statistic.noise_bits)
+            for value, z in zip(statistic.values, noise, strict=True)
+        ]
+    )
+    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
     b = np.zeros(rows.shape[1])
-    b[rows.live] = covariance.colour(white)
-    label_sum = sigma_sum = None
-    if rows.centred:
-        sigma_sum = calibration.sigma_sum * factor
-        total = math.ldexp(float(sums.intercept + int(noise[-1])), -noise_bits)
-        label_sum = calibration.sigma_sum * total
+    b[rows.live] = covariance.colour(white[:-1])
     return Release(
         b=b,
-        covariance=covariance.scaled(factor * factor).embedded(rows.live),
+        covariance=covariance.scaled(statistic.factor**2).embedded(rows.live),
         n_rows=rows.shape[0],
-        centre=labels.centre,
-        label_sum=label_sum,
-        sigma_sum=sigma_sum,
-        mu=achieved,
+        centre=statistic.centre,
+        label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
+        sigma_sum=sigma_sum * statistic.factor if rows.centred else None,
+        mu=statistic.mu,
         unit=unit,
     )

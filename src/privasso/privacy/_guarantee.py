@@ -24,7 +24,7 @@ LARGEST_EPSILON = 20.0
 
 @dataclass(frozen=True)
 class Claim:
-    """What a kind of guarantee may contain, and how it reads.
+    """The parameters of a kind of guarantee, and its sentence.
 
     Attributes
     ----------

@@ -142,29 +142,31 @@ def _integer_blocks(
 def _sparse_sums(
     rows: Covariates, covariance: Diagonal, parts: np.ndarray, exponent: int
 ) -> tuple[list[list[int]], float]:
-    """The same for sparse rows k_μ − m, m the integer mean, without forming them."""
-    stored = rows.stored
-    scale = np.ldexp(1.0 / covariance.sigma, exponent)
-    K = stored.copy()
-    K.data = np.rint(K.data * scale[K.indices])
-    mean = np.rint(rows.mean[rows.live] * scale)
+    """The same for sparse rows, without forming them.
+
+    In a centred row a stored entry is k = rint(2^a (f − mean)/σ) and an absent one is
+    z = rint(−2^a mean/σ), so that Σ_μ k_μ ℓ_μ = Σ_stored (k − z) ℓ + z Σ_μ ℓ_μ, in integers. A
+    column stored in every row has no absent entries, and z is not needed.
+    """
+    K = rows.stored.copy()
     m, n = K.shape
-    if max(np.max(np.abs(K.data), initial=0.0), np.max(np.abs(mean))) * 2.0**_SPLIT * m >= 2.0**62:
+    full = np.bincount(K.indices, minlength=n) == m
+    scale, mean = np.ldexp(1.0 / covariance.sigma, exponent), rows.mean[rows.live]
+    absent = np.where(full, 0.0, np.rint(-mean * scale))
+    centred = np.rint((K.data - mean[K.indices]) * scale[K.indices])
+    K.data = (centred - absent[K.indices]).astype(np.int64)
+    if float(np.max(np.abs(K.data), initial=0)) * 2.0**_SPLIT * m >= 2.0**62:
         raise ValueError(
             "a row is too large in units of the noise for exact sums; is epsilon sensible?"
         )
-    stored_sums, totals = (K.astype(np.int64).T @ parts).tolist(), parts.sum(axis=0).tolist()
+    stored_sums, totals = (K.T @ parts).tolist(), parts.sum(axis=0).tolist()
     sums = [
-        [x - int(centre) * total for x, total in zip(row, totals, strict=True)]
-        for row, centre in zip(stored_sums, mean.tolist(), strict=True)
+        [x + int(z) * total for x, total in zip(row, totals, strict=True)]
+        for row, z in zip(stored_sums, absent.tolist(), strict=True)
     ]
-
-    # ‖k − m‖² = Σ_stored (k−m)² + Σ_absent m². A column stored in every row is never absent.
-    full = np.bincount(K.indices, minlength=n) == m
-    absent = np.where(full, 0.0, mean**2)
-    total = float(absent.sum())
-    own = _row_sums(K, (K.data - mean[K.indices]) ** 2)
-    replaced = _row_sums(K, absent[K.indices])
+    total = float(np.sum(absent**2))
+    own = _row_sums(K, centred**2)
+    replaced = _row_sums(K, absent[K.indices] ** 2)
     rounding = 4.0 * (n + 4) * _EPS * total
     squares = own + np.maximum(total - replaced, 0.0) + rounding
     return sums, float(np.max(squares))

@@ -1,4 +1,4 @@
-"""What every kind of privacy answers for."""
+"""The base class of all kinds of privacy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a statement depends on besides the kind of privacy itself.
+    """What a privacy statement depends on besides the kind of privacy.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Terms:
 
 
 class Privacy(ABC):
-    """What is protected and how much: a value that answers for all that depends on it.
+    """What is protected and how much; all that depends on the kind of privacy is a method here.
 
     A new kind is a frozen dataclass in a file of its own that writes the methods below, registers
     the `Claim` of its guarantee and itself. A subclass of a kind is not one: it could change the
@@ -97,7 +97,7 @@ class Privacy(ABC):
 
     #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
     formal: ClassVar[bool]
-    #: Whether covariates are public, so that what describes single columns may be shown.
+    #: Whether covariates are public, so that facts about single columns may be shown.
     public_covariates: ClassVar[bool]
     #: Whether the guarantee covers the release itself, so that it may be kept and solved again.
     covers_release: ClassVar[bool]
@@ -148,9 +148,9 @@ class Privacy(ABC):
 
     @abstractmethod
     def after_failure(self, kept: str) -> str:
-        """Say what is left when a solve fails after the noise was drawn.
+        """Say what happens to the release when a solve fails after the noise was drawn.
 
-        `kept` says where the release is kept and how to go on from it.
+        `kept` says where the release is kept and how to use it.
         """
 
     def check_release_use(self, what: str) -> None:

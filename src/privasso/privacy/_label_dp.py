@@ -28,6 +28,8 @@ _ONE_ENTRY = "one entry"
 _ONE_LABEL = "each person contributes one label"
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
 _ORDINARY = 200
+#: Coefficients of this size have lost digits to underflow.
+_SMALLEST_EFFECT = 1e-290
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
 
@@ -162,6 +164,13 @@ class LabelDP(Privacy):
         sigma_sum = 1.0 / math.sqrt(share * budget) if rows.centred else 0.0
         if shape.size == 0:
             return Calibration(shape, sigma_sum, self.mu)
+        with np.errstate(over="ignore", under="ignore"):
+            effects = self.width / np.sqrt(rows.squares[rows.live] / rows.shape[0])
+        if not (np.isfinite(effects).all() and np.min(effects) > _SMALLEST_EFFECT):
+            raise ValueError(
+                "coefficients of labels with these bounds on these columns are beyond the range "
+                "of floating-point numbers; change the units of the labels or of the columns"
+            )
         largest = rows.largest_row(shape)
         factor = largest / ((1.0 - share) * budget)
         if not math.isfinite(factor * float(np.max(shape.diagonal))):

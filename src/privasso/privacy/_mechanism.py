@@ -1,4 +1,4 @@
-"""The one place where labels meet noise."""
+"""The mechanism: the only code that reads labels and adds noise."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def release_labels(
     rng: int | np.random.Generator | None = None,
     before_noise: Callable[[np.ndarray], None] | None = None,
 ) -> Release:
-    """Run the mechanism once: draw the noise and return what may be used from here on.
+    """Run the mechanism once: draw the noise and return what later steps may use.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _finite_labels(y: ArrayLike, n_rows: int) -> np.ndarray:
 
 
 def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:
-    """V of the live columns, from wherever `scales` says."""
+    """V of the live columns, from the data or from `scales`."""
     if scales is None or (isinstance(scales, str) and scales == "data"):
         return rows.v
     if isinstance(scales, str):

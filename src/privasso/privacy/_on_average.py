@@ -28,7 +28,7 @@ class OnAverage(Privacy):
     """Objective perturbation of level σ, which guarantees nothing to any one person.
 
     The noise vector η has variances σ_η²(v_i) that follow the noise design and average to σ².
-    What an average record gives away under a model is computed by `state_evolution`. A fit of
+    `state_evolution` predicts how much is revealed about an average record under a model. A fit of
     this kind is never marked for release.
 
     Parameters
@@ -114,7 +114,7 @@ class OnAverage(Privacy):
         )
 
     def guarantee(self, terms: Terms) -> Guarantee:
-        """State what objective perturbation of this level supports: an average, or nothing.
+        """State what noise of this level supports: an average-case claim, or none.
 
         With a model, a λ and a design, the on-average KL divergence of state evolution is added
         where it is finite.
@@ -166,7 +166,7 @@ class OnAverage(Privacy):
         ]
 
     def composition(self, mu: float | None) -> None:
-        """Nothing is claimed, so nothing composes."""
+        """There is no claim whose loss could add up."""
         return
 
     def after_failure(self, kept: str) -> str:
@@ -181,7 +181,7 @@ def _scales_sentence(scales: Scales) -> str:
     if scales is None or isinstance(scales, str):
         return (
             "the size of the noise on each column, which was computed from the sensitive columns "
-            "themselves, is not itself sensitive; for any worst-case reading this is a leak"
+            "themselves, is not itself sensitive; in the worst case it leaks information about them"
         )
     kind = "the law of the scales" if isinstance(scales, ScaleLaw) else "the scales"
     return f"{kind} given for the noise is public or prior knowledge, not taken from the data"
