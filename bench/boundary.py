@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from unittest.mock import patch
 
 import numpy as np
@@ -43,6 +44,7 @@ def run() -> pl.DataFrame:
     X = rng.standard_normal((100_000, 500)) * np.exp(rng.normal(0.0, 1.0, 500))
     X = np.asfortranarray(X)  # as a file of columns is read
     y = np.clip(X[:, :5] @ np.ones(5) / 5, -3, 3)
+    warnings.simplefilter("ignore", pv.PrivacyWarning)  # the labels are simulated
     options = FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3)), lam=2000.0)
     plan = plan_fit(X, options)
 

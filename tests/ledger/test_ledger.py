@@ -399,6 +399,26 @@ def test_an_interrupted_write_charges_nothing(tmp_path, monkeypatch):
     assert ledger.entries == ()
 
 
+def test_reading_while_others_charge(ledger):
+    problems = []
+
+    def read():
+        try:
+            for _ in range(60):
+                _ = ledger.entries
+        except ValueError as error:
+            problems.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for _ in range(20):
+        ledger.charge(statement(0.1))
+    for reader in readers:
+        reader.join()
+    assert problems == []
+
+
 def test_threads(ledger):
     """As many threads as like: exactly so many fits as the budget has room for."""
     small, refused = statement(0.2), []

@@ -16,7 +16,7 @@ from privasso.fit import (
     Released,
     ReleasedModel,
     plan_fit,
-    warn,
+    warn_user,
 )
 from privasso.ledger import Ledger
 from privasso.model import Model
@@ -146,6 +146,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
 
         Raises
         ------
+        BudgetError
+            The ledger has no room for this fit; nothing was drawn.
         UnboundedError
             No minimiser exists at this λ. With `LabelDP` the release is kept, and
             `refit` with the λ named in the message costs no further privacy.
@@ -169,7 +171,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         X, y = self._validated(X, y)
         plan = plan_fit(X, options, seeded=rng is not None)
         if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
-            warn(plan.guarantee.warning)
+            warn_user(plan.guarantee.warning)
         released = plan.release(y, rng=rng, feature_names=self._feature_names())
         del y  # everything below uses the release only
         self.guarantee_, self.noise_ = plan.guarantee, plan.noise

@@ -7,7 +7,7 @@ from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._postprocess import CoefficientPath, Postprocess
 from privasso.fit._released import AfterReleaseError, Released
-from privasso.fit._uses import PrivacyWarning, warn
+from privasso.fit._uses import PrivacyWarning, warn_user
 
 __all__ = [
     "METHODS",
@@ -22,5 +22,5 @@ __all__ = [
     "ReleasedModel",
     "choose_lambda",
     "plan_fit",
-    "warn",
+    "warn_user",
 ]

@@ -60,20 +60,20 @@ def note_use(labels: np.ndarray, guarantee: Guarantee) -> None:
     repeater = _repeater()
     if repeater is not None:
         cost = rounded_up(compose_losses([loss] * _ENTERS).epsilon(delta), 4)
-        warn(
+        warn_user(
             f"this fit is one of several in {repeater}, and each of them costs: {_FITS} fits for 4 "
             f"candidates in 5 folds and a refit, of which each label enters {_ENTERS}, are "
             f"together ε = {cost} {at}; and scores come from the labels without noise. {_FREE}"
         )
     elif count > 1:
         cost = rounded_up(total.epsilon(delta), 4)
-        warn(
+        warn_user(
             f"the same labels have been released {count} times in this process, which together is "
             f"ε = {cost} {at}. {_FREE}"
         )
 
 
-def warn(message: str) -> None:
+def warn_user(message: str) -> None:
     """Warn at the line of the caller outside of privasso and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _module(frame).startswith(_INNER):

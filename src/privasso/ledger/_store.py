@@ -74,15 +74,16 @@ class File:
                 "the ledger is a file with several names (hard links), of which charging would "
                 "change only one; keep one name"
             )
+        seen = self._seen  # before reading: another thread may charge meanwhile
         book = Book.from_document(read_json(self.path, most_bytes=MAX_BYTES))
         chain = book.hashes()
-        if self._seen is not None:
-            count, mark = self._seen
+        if seen is not None:
+            count, mark = seen
             if len(chain) <= count or chain[count] != mark:
                 raise DocumentError(
                     "the ledger was replaced by another or by an older copy while it was in use"
                 )
-        self._seen = len(chain) - 1, chain[-1]
+        self._remember(chain)
         return book
 
     def create(self, book: Book) -> None:
@@ -98,5 +99,9 @@ class File:
         with locked(self.path):
             book = change(self.read())
             write_whole(self.path, json_text(book.to_document()))
-            chain = book.hashes()
+            self._remember(book.hashes())
+
+    def _remember(self, chain: list[str]) -> None:
+        """Keep the newest hash that was seen, and how many entries it covers."""
+        if self._seen is None or len(chain) - 1 > self._seen[0]:
             self._seen = len(chain) - 1, chain[-1]
