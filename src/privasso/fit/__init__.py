@@ -5,6 +5,7 @@ from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._posterior import posterior_mean
 from privasso.fit._postprocess import CoefficientPath, Postprocess
 from privasso.fit._released import AfterReleaseError, Released
 from privasso.fit._uses import PrivacyWarning, warn_user
@@ -22,5 +23,6 @@ __all__ = [
     "ReleasedModel",
     "choose_lambda",
     "plan_fit",
+    "posterior_mean",
     "warn_user",
 ]

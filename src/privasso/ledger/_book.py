@@ -64,8 +64,8 @@ class Entry:
 class Book:
     """A budget (ε, δ), what it is for, and the entries charged to it, in order.
 
-    Every entry has a hash over itself and the hash before it, the first over the budget, so that
-    a change of anything but the last entries is noticed from the last hash.
+    Every entry has a hash of itself and of the hash before it, and the first follows the hash of
+    the budget. The last hash so stands for the whole content.
 
     Examples
     --------

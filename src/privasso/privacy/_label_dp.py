@@ -14,18 +14,15 @@ from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy._composition import ALONE
 from privasso.privacy._exact_release import exact_release
-from privasso.privacy._gaussian import log_gaussian_delta, sensitivity_for
-from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
+from privasso.privacy._gaussian import sensitivity_for
+from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, Privacy, Terms, register_kind
-from privasso.privacy._loss import GaussianLoss
-from privasso.privacy._numbers import exactly, rounded_up
+from privasso.privacy._label_claim import LABEL_CLAIM, ONE_ENTRY, ONE_LABEL
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
-_ONE_ENTRY = "one entry"
-_ONE_LABEL = "each person contributes one label"
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
 _ORDINARY = 200
 #: Coefficients of this size have lost digits to underflow.
@@ -197,7 +194,7 @@ class LabelDP(Privacy):
         low, high = self.y_bounds
         label_sum = ("the noisy label sum",) if terms.fit_intercept else ()
         return Guarantee(
-            kind=_CLAIM.kind,
+            kind=LABEL_CLAIM.kind,
             parameters=(
                 ("delta", self.delta),
                 ("epsilon", self.epsilon),
@@ -206,12 +203,12 @@ class LabelDP(Privacy):
                 ("y_high", high),
                 ("y_low", low),
             ),
-            adjacency=_ONE_ENTRY,
+            adjacency=ONE_ENTRY,
             assumptions=(
                 "the covariates are public, and neither their choice nor the settings of the fit "
                 "depend on the labels",
                 "the label bounds were fixed before the labels were seen",
-                _ONE_LABEL,
+                ONE_LABEL,
                 ALONE,
                 terms.entropy,
             ),
@@ -261,66 +258,9 @@ def _why_infinite(rows: Covariates, shape: Covariance) -> str:
     )
 
 
-def _sentence(guarantee: Guarantee) -> str:
-    return (
-        f"Label differential privacy with ε = {rounded_up(guarantee['epsilon'])} and "
-        f"δ = {rounded_up(guarantee['delta'])}: for any two label vectors that differ in "
-        f"{guarantee.adjacency}, every outcome that has probability p under one has at least "
-        f"(p − δ)·e^(−ε) under the other. Labels are clipped to "
-        f"[{exactly(guarantee['y_low'])}, {exactly(guarantee['y_high'])}]. "
-        f"The covariates are not protected."
-    )
-
-
-def _check(guarantee: Guarantee) -> None:
-    check_budget(guarantee)
-    if not guarantee["y_low"] < guarantee["y_high"]:
-        raise ValueError("a label-dp guarantee needs y_low < y_high")
-    mu, epsilon = guarantee["mu"], guarantee["epsilon"]
-    if mu <= 0.0 or log_gaussian_delta(epsilon, mu) > math.log(guarantee["delta"]):
-        raise ValueError("a label-dp guarantee needs mu > 0 that is small enough for its ε and δ")
-
-
 def _privacy(guarantee: Guarantee) -> LabelDP:
     bounds = guarantee["y_low"], guarantee["y_high"]
     return LabelDP(guarantee["epsilon"], guarantee["delta"], bounds)
 
 
-def _loss(guarantee: Guarantee) -> GaussianLoss:
-    return GaussianLoss(guarantee["mu"])
-
-
-def _group(guarantee: Guarantee, k: int) -> Guarantee:
-    """State the guarantee for label vectors that differ in up to k entries."""
-    if k == 1:
-        return guarantee
-    if guarantee.adjacency != _ONE_ENTRY:
-        raise ValueError("the guarantee is for groups already; group the one for single labels")
-    loss = _loss(guarantee).group(k)
-    numbers = {
-        **dict(guarantee.parameters),
-        "mu": loss.mu,
-        "epsilon": loss.epsilon(guarantee["delta"]),
-    }
-    many = f"each person contributes at most {k} labels"
-    return replace(
-        guarantee,
-        parameters=tuple(numbers.items()),
-        adjacency=f"up to {k} entries",
-        assumptions=tuple(many if s == _ONE_LABEL else s for s in guarantee.assumptions),
-    )
-
-
-_CLAIM = register(
-    Claim(
-        "label-dp",
-        ("delta", "epsilon", "mu", "n_rows", "y_high", "y_low"),
-        (),
-        _sentence,
-        _check,
-        _privacy,
-        _loss,
-        _group,
-        context=("y_low", "y_high"),
-    )
-)
+register(replace(LABEL_CLAIM, privacy=_privacy))
