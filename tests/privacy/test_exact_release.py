@@ -206,3 +206,17 @@ def test_columns_beyond_all_scales_are_refused():
         F = scale * np.random.default_rng(0).standard_normal((20, 2))
         with pytest.raises(ValueError, match="units"):
             release_labels(F, np.zeros(20), pv.LabelDP(1.0, 1e-6, (0, 1)), pv.Isotropic(1.0))
+
+
+def test_a_calibration_for_a_weaker_guarantee_is_refused():
+    F = np.random.default_rng(0).standard_normal((20, 2))
+    rows = Covariates(F, centre=False)
+    weak = calibrate(rows, pv.LabelDP(5.0, 1e-6, (0, 1)), pv.Isotropic(1.0))
+    strict = pv.LabelDP(1.0, 1e-6, (0, 1))
+    with pytest.raises(ValueError, match="calibrated for a weaker guarantee"):
+        release_labels(rows, np.zeros(20), strict, weak, fit_intercept=False)
+    # Noise calibrated for narrower bounds or smaller rows is raised to what is needed.
+    narrow = calibrate(rows, pv.LabelDP(1.0, 1e-6, (0, 0.1)), pv.Isotropic(1.0))
+    release = release_labels(rows, np.zeros(20), strict, narrow, fit_intercept=False)
+    needed = calibrate(rows, strict, pv.Isotropic(1.0)).covariance.sigma
+    np.testing.assert_allclose(release.sigma, needed, rtol=1e-6)

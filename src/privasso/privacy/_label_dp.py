@@ -178,6 +178,10 @@ class LabelDP(Privacy):
         self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Clip the labels and release them through the exact Gaussian mechanism."""
+        if calibration.mu is None or calibration.mu > self.mu:
+            raise ValueError(
+                "the noise was calibrated for a weaker guarantee than this one; calibrate it anew"
+            )
         return exact_release(rows, y, self.y_bounds, calibration, bits, unit=self.unit)
 
     def guarantee(self, terms: Terms) -> Guarantee:
