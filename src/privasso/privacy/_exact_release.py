@@ -19,6 +19,8 @@ _LABEL_BITS = 27
 _NOISE_BITS = 54
 #: Guards the final comparison of sensitivities against the rounding of its own few operations.
 _ROUNDING = 1.0 + 1e-12
+#: Rounding of the rows raises the noise by far less than this.
+_LARGEST_FACTOR = 1.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,10 @@ def integer_statistic(
         raise ValueError(
             "the noise that these covariates and bounds need cannot be represented; change the "
             "units of the columns or of the labels"
+        )
+    if factor > _LARGEST_FACTOR:
+        raise ValueError(
+            "the noise was calibrated for other covariates or label bounds; calibrate it anew"
         )
     values = [*sums.products, sums.intercept]
     return IntegerStatistic(values, noise_bits, factor, achieved, labels.centre)
