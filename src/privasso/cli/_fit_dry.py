@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privasso._text import escaped
 from privasso.cli._fit_read import features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
@@ -22,7 +23,7 @@ _QUANTILES = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper qua
 
 
 def dry_run(settings: FitSettings, as_json: bool) -> None:
-    """Print noise, sensitivity, predictions and guarantee; the target is not even read."""
+    """Print noise, sensitivity, predictions and guarantee; the labels are not read."""
     from privasso.noise import noise_to_dict
     from privasso.report import column_noise, forecasts
     from privasso.tables import open_table
@@ -70,7 +71,7 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise) -> None:
     live = plan.rows.live
     print(f"{record['n_rows']} rows, {record['n_features']} features.")
     if record["columns_without_data"]:
-        print(f"Constant, so left at zero: {', '.join(record['columns_without_data'])}.")
+        print(f"Constant, so left at zero: {escaped(', '.join(record['columns_without_data']))}.")
     print(f"Noise: {noise_words(plan.noise)}.")
     if record["mu"] is not None:
         print(

@@ -33,6 +33,7 @@ _DECIDED = {
     "keep_release": "--keep-release",
     "seed": "--seed",
     "dry_run": "--dry-run",
+    "no_target_column": "--no-target-column",
 }
 _OTHERS = {
     "from_release": "--from-release",
@@ -71,6 +72,7 @@ class FitSettings:
     from_release: Path | None = None
     seed: int | None = None
     dry_run: bool = False
+    no_target_column: bool = False
     assume_rho: float = 0.1
     assume_r2: float = 0.5
     assume_label_sd: float | None = None
@@ -90,6 +92,10 @@ class FitSettings:
                         "settled it; leave it out"
                     )
             return
+        if self.no_target_column and not self.dry_run:
+            raise ValueError(
+                "--no-target-column belongs to --dry-run: a fit needs the column of labels"
+            )
         self._check_release_use(self.privacy())
         self.named_noise()
         generator(self.seed)

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from privasso._text import escaped
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from privasso.fit import ReleasedModel
 
 
 def predict(
@@ -19,30 +26,19 @@ def predict(
 
     Example: `privasso predict model.json new-patients.csv --out predictions.csv`
     """
-    from privasso.artefact import load
+    from privasso.artefact import DocumentError, load
     from privasso.cli._outputs import Outputs
-    from privasso.tables import check_ending, open_table, table_bytes
+    from privasso.tables import check_ending, table_bytes
 
     check_ending(out)
-    outputs = Outputs()
-    outputs.claim("--out", out, inputs=(model, data))
-    released = load(model)
-    table = open_table(data)
-    if released.feature_names is not None:
-        names = released.feature_names
-        missing = [name for name in names if name not in set(table.names)]
-        if missing:
-            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            raise ValueError(f"{data} lacks the column {missing[0]!r}{more}, which the model needs")
-    else:
-        names = table.names
-        if len(names) != released.n_features:
-            raise ValueError(
-                f"{data} has {len(names)} columns and the model, which knows no names, needs "
-                f"exactly {released.n_features} in the order of the fit"
-            )
-    predictions = released.predict(table.matrix(names))
-    outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
+    try:
+        released = load(model)
+    except DocumentError as error:
+        raise ValueError(f"{escaped(model)}: {error}") from None
+    with Outputs() as outputs:
+        outputs.claim("--out", out, inputs=(model, data))
+        predictions = released.predict(_covariates(released, data))
+        outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
     if as_json:
         summary = {
             "n_rows": int(predictions.size),
@@ -54,4 +50,27 @@ def predict(
         }
         print(json.dumps(summary))
     else:
-        print(f"{predictions.size} predictions in {out}")
+        print(f"{predictions.size} predictions in {escaped(out)}")
+
+
+def _covariates(released: ReleasedModel, data: Path) -> np.ndarray:
+    """The columns that the model needs, in its order."""
+    from privasso.tables import open_table
+
+    table = open_table(data)
+    names = released.feature_names
+    if names is None:
+        if len(table.names) != released.n_features:
+            raise ValueError(
+                f"{escaped(data)} has {len(table.names)} columns and the model, which knows no "
+                f"names, needs exactly {released.n_features} in the order of the fit"
+            )
+        return table.matrix(table.names)
+    present = set(table.names)
+    missing = [name for name in names if name not in present]
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise ValueError(
+            f"{escaped(data)} lacks the column {missing[0]!r}{more}, which the model needs"
+        )
+    return table.matrix(names)
