@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX, read_array
 
+from privasso._files import open_regular
 from privasso._text import escaped
-from privasso.tables._table import Table, check_finite, check_memory, fill_labels, unreadable
+from privasso.tables._table import (
+    Table,
+    check_finite,
+    check_size,
+    fill_labels,
+    fits_memory,
+    unreadable,
+)
 
 LABELS = "y"
+#: Of the name of an array in the archive.
+_ENDING = ".npy"
 
 
 class NpzTable(Table):
@@ -22,19 +34,19 @@ class NpzTable(Table):
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = _opened(path)
-        if "X" not in self._file.files:
+        members = _members(path)
+        if "X" not in members:
             raise ValueError(
                 f"{escaped(path)} has no array X; save one with numpy.savez(path, X=X, y=y)"
             )
         self._X: np.ndarray | None = None
-        if "feature_names" in self._file.files:
-            names = _names(path, self._file)
+        if "feature_names" in members:
+            names = _names(path)
             self._width = len(names)
         else:
             self._width = self._matrix(path).shape[1]
             names = [f"x{k}" for k in range(self._width)]
-        super().__init__(path, [*names, LABELS] if "y" in self._file.files else names)
+        super().__init__(path, [*names, LABELS] if LABELS in members else names)
 
     def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
         X = self._matrix(self.path)
@@ -60,12 +72,12 @@ class NpzTable(Table):
 
     def _matrix(self, path: Path) -> np.ndarray:
         if self._X is None:
-            self._X = _numeric(path, _array(path, self._file, "X"), "X", 2)
-            check_memory(path, *self._X.shape)
+            self._X = _numeric(path, _array(path, "X"), "X", 2)
+            check_size(path, *self._X.shape)
         return self._X
 
     def _labels(self, X: np.ndarray) -> np.ndarray:
-        y = _numeric(self.path, _array(self.path, self._file, "y"), "y", 1)
+        y = _numeric(self.path, _array(self.path, LABELS), "y", 1)
         if y.shape[0] != X.shape[0]:
             raise ValueError(
                 f"{escaped(self.path)}: y has {y.shape[0]} entries for {X.shape[0]} rows of X"
@@ -73,40 +85,42 @@ class NpzTable(Table):
         return y
 
 
-def _opened(path: Path) -> np.lib.npyio.NpzFile:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            file = np.load(path, allow_pickle=False)
-    except Exception:  # of a dozen kinds, from two libraries
-        raise unreadable(path) from None
-    if not isinstance(file, np.lib.npyio.NpzFile):
-        raise ValueError(
-            f"{escaped(path)} is a single array; save X and y with numpy.savez(path, X=X, y=y)"
-        )
-    return file
+def _members(path: Path) -> set[str]:
+    """Names of the arrays in the file."""
+    with open_regular(path) as file:
+        if file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX:
+            raise ValueError(
+                f"{escaped(path)} is a single array; save X and y with numpy.savez(path, X=X, y=y)"
+            )
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return {name.removesuffix(_ENDING) for name in archive.namelist()}
+        except Exception:  # of a dozen kinds
+            raise unreadable(path) from None
 
 
-def _array(path: Path, file: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
+def _array(path: Path, name: str) -> np.ndarray:
     """Read an array; what the libraries say of a damaged one may quote it, and is not passed on."""
-    for member in file.zip.infolist() if file.zip is not None else ():
-        check_memory(path, member.file_size // 8, 1)  # no more than this size is ever unpacked
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            array: object = file[name]
-    except Exception:
-        array = None
-    if not isinstance(array, np.ndarray):
+    array: np.ndarray | None = None
+    with open_regular(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with zipfile.ZipFile(file) as archive, archive.open(name + _ENDING) as member:
+                size = archive.getinfo(name + _ENDING).file_size  # no more is ever unpacked
+                if fits_memory(size):
+                    array = read_array(member, allow_pickle=False)
+        except Exception:  # of a dozen kinds, from two libraries
+            array = None
+    if array is None:
         raise ValueError(
-            f"{escaped(path)}: the array {name} cannot be read, because the file is damaged or the "
-            "array holds no numbers"
+            f"{escaped(path)}: the array {name} cannot be read, because the file is damaged, holds "
+            "objects, or is too large for this machine"
         )
     return array
 
 
-def _names(path: Path, file: np.lib.npyio.NpzFile) -> list[str]:
-    names = _array(path, file, "feature_names")
+def _names(path: Path) -> list[str]:
+    names = _array(path, "feature_names")
     if names.dtype.kind == "U" and names.ndim == 1:
         try:
             return [str(name) for name in names]

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
         _say(answers, names=_schema(form, path))
         return
     n_rows: int | None = None
-    for part in _parts(form, names):
-        frame = _frame(form, path, part)
+    for part, frame in _frames(form, path, names):
         if n_rows is None:
             n_rows = frame.height
             _say(answers, rows=n_rows)
@@ -103,11 +103,20 @@ def what_is_wrong(series: pl.Series) -> dict[str, object] | None:
     return {"wrong": "dates or times" if dtype.is_temporal() else "values", "row": None}
 
 
-def _parts(form: str, names: list[str]) -> Iterator[list[str]]:
-    """Columns to read together: all those of a text file, which is read only once."""
+def _frames(form: str, path: str, names: list[str]) -> Iterator[tuple[list[str], pl.DataFrame]]:
+    """Read columns a few together, the next ones while the last ones are used.
+
+    The columns of a text file are read all together, because that is one reading of the text.
+    """
     step = len(names) if form in ("csv", "tsv") else _TOGETHER
-    for start in range(0, len(names), step):
-        yield names[start : start + step]
+    parts = [names[start : start + step] for start in range(0, len(names), step)]
+    with ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(_frame, form, path, parts[0])
+        for part, following in zip(parts, [*parts[1:], None], strict=True):
+            frame = coming.result()
+            if following is not None:
+                coming = ahead.submit(_frame, form, path, following)
+            yield part, frame
 
 
 def _schema(form: str, path: str) -> list[str]:

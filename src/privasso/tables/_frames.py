@@ -16,7 +16,7 @@ from privasso.tables._reader import Reader, ReadFailedError
 from privasso.tables._table import (
     Table,
     check_finite,
-    check_memory,
+    check_size,
     fill_labels,
     missing_value,
     unreadable,
@@ -46,7 +46,7 @@ class FrameTable(Table):
             m = answer["rows"]
             if m == 0:
                 raise ValueError(f"{escaped(self.path)} has no rows")
-            check_memory(self.path, m, len(columns))
+            check_size(self.path, m, len(columns))
             matrix = np.empty((m, len(names)), order="F")
             labels = np.empty(m if target is not None else 0)
             for k, name in enumerate(names):
@@ -57,7 +57,7 @@ class FrameTable(Table):
         except ReadFailedError:
             raise unreadable(self.path) from None
         except BaseException:
-            self._reader.close()  # its answer was not read to the end
+            self._reader.forget()
             raise
 
     def _column(self, name: str, values: np.ndarray) -> None:

@@ -43,6 +43,7 @@ class Reader:
         assert self._process.stdout is not None
         self._requests: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
+        self._coming = 0  # columns of the answer that have not been taken yet
         self.close = weakref.finalize(self, _end, self._process)
 
     @property
@@ -52,6 +53,7 @@ class Reader:
 
     def ask(self, **request: object) -> dict[str, Any]:
         """Send a request and return the first line of the answer."""
+        self._coming = len(columns) if isinstance(columns := request.get("columns"), list) else 0
         try:
             self._requests.write(json.dumps(request).encode("utf-8") + b"\n")
             self._requests.flush()
@@ -65,6 +67,8 @@ class Reader:
         if not line.endswith(b"\n"):
             raise self._failed()
         answer = json.loads(line)
+        if "wrong" in answer or "failed" in answer:
+            self._coming = 0  # nothing follows
         if "failed" not in answer:
             return answer
         raise ReadFailedError if answer["failed"] == "file" else self._failed()
@@ -77,6 +81,12 @@ class Reader:
             if not count:
                 raise self._failed()
             left = left[count:]
+        self._coming -= 1
+
+    def forget(self) -> None:
+        """Do without the rest of the answer, which would be taken for the next one."""
+        if self._coming:
+            self.close()
 
     def _failed(self) -> ReadFailedError:
         self.close()

@@ -188,16 +188,24 @@ def unreadable(path: Path) -> ValueError:
     )
 
 
-def check_memory(path: Path, n_rows: int, n_columns: int) -> None:
-    """Refuse a table whose numbers do not fit into the memory of this machine."""
+def check_size(path: Path, n_rows: int, n_columns: int) -> None:
+    """Refuse a table with too many columns, or whose numbers do not fit into memory."""
     if n_columns > _MAX_COLUMNS:
         raise ValueError(f"{escaped(path)} has more than {_MAX_COLUMNS} columns")
-    try:
-        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
-        return
-    if 8 * n_rows * n_columns > most:
+    if not fits_memory(8 * n_rows * n_columns):
         raise ValueError(
             f"{escaped(path)} has {n_rows} rows and {n_columns} columns to read, more numbers than "
             "fit into the memory of this machine"
         )
+
+
+def fits_memory(size: int) -> bool:
+    """Whether the machine has so many bytes of memory at all, used or not.
+
+    >>> fits_memory(1 << 20), fits_memory(1 << 60)
+    (True, False)
+    """
+    try:
+        return size <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not tell
+        return size <= 1 << 50
