@@ -145,7 +145,8 @@ def check(folder, capsys, words, secrets=()):
         assert last.startswith("privasso: error: ")
         assert last.isprintable()
         assert "Traceback" not in captured.err
-        assert not new
+        # Numbers may have changed so that no minimiser exists; what was paid for is then kept.
+        assert new == ({"out.release.json"} if "nothing is lost" in last else set())
         assert not captured.out
         for secret in secrets:
             assert secret not in captured.err

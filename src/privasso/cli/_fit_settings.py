@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privasso._text import escaped
 from privasso._validation import generator, positive_float
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class FitSettings:
 
     def command(self) -> str:
         """The command that does this again, one option per line."""
-        lines = [shlex.join(["privasso", "fit", str(self.data)])]
+        lines = [_words("privasso", "fit", str(self.data))]
         for name, option in {**_DECIDED, **_OTHERS}.items():
             value = getattr(self, name)
             if value is True:
@@ -185,7 +186,7 @@ class FitSettings:
                 lines.append(" ".join([option, *(f"{x:.17g}" for x in value)]))
             elif value not in (None, False):
                 shown = f"{value:.17g}" if isinstance(value, float) else str(value)
-                lines.append(shlex.join([option, shown]))
+                lines.append(_words(option, shown))
         return " \\\n    ".join(lines)
 
     def solve_again_command(self) -> str | None:
@@ -194,7 +195,27 @@ class FitSettings:
         if where is None:
             return None
         words = ["privasso", "fit", str(self.data), "--from-release", str(where)]
-        return shlex.join([*words, "--lam", "LAMBDA", "--out", "another-model.json"])
+        return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
+
+
+def _words(*words: str) -> str:
+    r"""Words of a command, quoted for a shell; control characters appear as escapes.
+
+    Examples
+    --------
+    >>> print(_words("fit", "my data.csv", "a\nb's"))
+    fit 'my data.csv' $'a\nb\'s'
+    """
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_char, word))}'"
+        for word in words
+    )
+
+
+def _char(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":  # a byte of a path that is not Unicode
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return f"\\{char}" if char in "\\'" else escaped(char)
 
 
 def _positive(option: str, text: str) -> float:

@@ -95,7 +95,7 @@ def _lines(text: io.TextIOBase) -> Iterator[str]:
     """Lines of a file, as many as a header may have."""
     left = _LONGEST_HEADER
     while line := text.readline(left):
-        yield line
         left -= len(line)
         if left <= 0:
             raise csv.Error("the header does not end")
+        yield line
