@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -25,12 +25,15 @@ _TOGETHER = 16
 _GUESSED_FROM = 10_000
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(
+    requests: BinaryIO, answers: BinaryIO, prepare: Callable[[str], None] = lambda path: None
+) -> None:
     r"""Answer requests until there are no more, or one fails in a way that polars may not survive.
 
     A request names the format, the file, and the columns to read; without columns it asks for the
     names of all columns, which CSV files are not asked for. An answer is a line of JSON, followed
-    by the numbers of the columns as float64 one after the other, each announced by a line.
+    by the numbers of the columns as float64 one after the other, each announced by a line. Before
+    a file is read, `prepare` is called with its path.
 
     Examples
     --------
@@ -42,7 +45,9 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """
     for line in requests:
         try:
-            _answer(json.loads(line), answers)
+            request = json.loads(line)
+            prepare(request["path"])
+            _answer(request, answers)
             answers.flush()
         except (KeyboardInterrupt, BrokenPipeError):
             return
@@ -161,16 +166,24 @@ def _say(answers: BinaryIO, **facts: object) -> None:
     answers.write(json.dumps(facts).encode("utf-8") + b"\n")
 
 
-def _limit_memory() -> None:
-    """Let a file that asks for more memory than there is end this process and no other."""
+def _limit_memory(path: str) -> None:
+    """Let a file that asks for more memory than there is end this process and no other.
+
+    The file itself is not counted, because it may be mapped into memory as a whole.
+    """
     with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
-        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (memory + os.stat(path).st_size, most))
 
 
 def main() -> None:
-    """Answer requests from standard input on standard output."""
-    _limit_memory()
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    """Answer requests from standard input on standard output, after a word of readiness."""
+    import numpy  # noqa: F401  (what is missing is noticed before anything is asked)
+    import polars  # noqa: F401
+
+    _say(sys.stdout.buffer, ready=True)
+    sys.stdout.buffer.flush()
+    serve(sys.stdin.buffer, sys.stdout.buffer, _limit_memory)

@@ -30,19 +30,21 @@ class FrameTable(Table):
     """A file that polars reads: Parquet, or an Arrow IPC file (Feather version 2), by `form`."""
 
     def __init__(self, path: Path, form: str) -> None:
-        self._form, self._reader = form, Reader()
+        self._form = form
+        self._reader: Reader | None = None
         super().__init__(path, self._names(path))
 
     def _names(self, path: Path) -> list[str]:
         try:
-            return self._reader.ask(format=self._form, path=str(path))["names"]
+            return self._living().ask(format=self._form, path=str(path))["names"]
         except ReadFailedError:
             raise unreadable(path) from None
 
     def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
         columns = names if target is None else [*names, target]
+        reader = self._living()
         try:
-            answer = self._reader.ask(format=self._form, path=str(self.path), columns=columns)
+            answer = reader.ask(format=self._form, path=str(self.path), columns=columns)
             m = answer["rows"]
             if m == 0:
                 raise ValueError(f"{escaped(self.path)} has no rows")
@@ -50,32 +52,21 @@ class FrameTable(Table):
             matrix = np.empty((m, len(names)), order="F")
             labels = np.empty(m if target is not None else 0)
             for k, name in enumerate(names):
-                self._column(name, matrix[:, k])
+                _take(reader, name, matrix[:, k])
             if target is not None:
-                fill_labels(partial(self._column, target, labels))
+                fill_labels(partial(_take, reader, target, labels))
             return matrix, labels
         except ReadFailedError:
             raise unreadable(self.path) from None
         except BaseException:
-            self._reader.forget()
+            reader.forget()
             raise
 
-    def _column(self, name: str, values: np.ndarray) -> None:
-        """Take a column from the answer of the process, or say what is wrong with it."""
-        answer = self._reader.next()
-        if "wrong" not in answer:
-            self._reader.numbers(values)
-            check_finite(values, name)
-            return
-        what, row = answer["wrong"], answer["row"]
-        if what == "missing":
-            raise missing_value(name, row)
-        where = "" if row is None else f", first in row {row + 1}"
-        what = "values that are no numbers" if what == "values" else what
-        raise ValueError(
-            f"column {name!r} holds {what}{where}; turn it into numbers, or leave it out with "
-            "--exclude"
-        )
+    def _living(self) -> Reader:
+        """The process that reads the file; a new one if there is none that can answer."""
+        if self._reader is None or not self._reader.alive:
+            self._reader = Reader()
+        return self._reader
 
 
 class CsvTable(FrameTable):
@@ -89,6 +80,23 @@ class CsvTable(FrameTable):
                 return next(csv.reader(_lines(text), delimiter=separator), [])
         except (UnicodeDecodeError, csv.Error):
             raise unreadable(path) from None
+
+
+def _take(reader: Reader, name: str, values: np.ndarray) -> None:
+    """Take a column from the answer of the process, or say what is wrong with it."""
+    answer = reader.next()
+    if "wrong" not in answer:
+        reader.numbers(values)
+        check_finite(values, name)
+        return
+    what, row = answer["wrong"], answer["row"]
+    if what == "missing":
+        raise missing_value(name, row)
+    where = "" if row is None else f", first in row {row + 1}"
+    what = "values that are no numbers" if what == "values" else what
+    raise ValueError(
+        f"column {name!r} holds {what}{where}; turn it into numbers, or leave it out with --exclude"
+    )
 
 
 def _lines(text: io.TextIOBase) -> Iterator[str]:

@@ -43,6 +43,7 @@ class Reader:
         assert self._process.stdout is not None
         self._requests: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
+        self._ready = False
         self._coming = 0  # columns of the answer that have not been taken yet
         self.close = weakref.finalize(self, _end, self._process)
 
@@ -53,6 +54,11 @@ class Reader:
 
     def ask(self, **request: object) -> dict[str, Any]:
         """Send a request and return the first line of the answer."""
+        if not self._ready:
+            self._ready = bool(self._answers.readline(_LONGEST))
+            if not self._ready:
+                self.close()
+                raise OSError("the process that reads tables did not start; is polars installed?")
         self._coming = len(columns) if isinstance(columns := request.get("columns"), list) else 0
         try:
             self._requests.write(json.dumps(request).encode("utf-8") + b"\n")
