@@ -22,6 +22,7 @@ NAMES = [
     "theory",
     "reproduction",
     "fit",
+    "boundary",
     "design",
 ]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

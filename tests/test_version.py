@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import privasso
@@ -40,6 +41,12 @@ def test_the_version_is_the_newest_of_the_changelog():
     assert privasso.__version__ == [*released(), FIRST][0]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.*)$", citation, flags=re.MULTILINE) == [privasso.__version__]
+
+
+def test_the_build_reads_the_version_where_it_stands():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    file = ROOT / settings["tool"]["hatch"]["version"]["path"]
+    assert f'__version__ = "{privasso.__version__}"' in file.read_text(encoding="utf-8")
 
 
 def tags() -> set[str]:

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
         theory,
     )
     from privasso.artefact import load, load_release, save, save_release
-    from privasso.design import InfeasibleError, misspecification_table, optimal_design
+    from privasso.design import (
+        InfeasibleError,
+        misspecification_table,
+        optimal_design,
+        optimal_shape,
+    )
     from privasso.estimator import PrivateLasso
     from privasso.fit import KeptRelease, ReleasedModel
     from privasso.model import Model
@@ -54,7 +59,7 @@ if TYPE_CHECKING:
 #: Public names and the submodules they come from.
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
-    "design": ("InfeasibleError", "misspecification_table", "optimal_design"),
+    "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
     "estimator": ("PrivateLasso",),
     "fit": ("KeptRelease", "ReleasedModel"),
     "model": ("Model",),
@@ -120,6 +125,7 @@ __all__ = [
     "noise",
     "operators",
     "optimal_design",
+    "optimal_shape",
     "phase_diagram",
     "privacy",
     "privacy_loss",

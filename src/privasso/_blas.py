@@ -1,10 +1,10 @@
-"""How many threads BLAS may use, and how to use several without its own.
+"""How many threads BLAS uses, and matrix products on our own threads instead.
 
-After a parallel call the threads of BLAS spin for tens of milliseconds, waiting for the next
-one. Whatever runs then shares a core with them: our own passes over F take twice as long, and on
-a machine that is busy already, small parallel calls wait for one another for ever. So BLAS runs
-on one thread except for the largest jobs, and products that split well are split over our own
-threads, which sleep when they are done.
+After a parallel call the threads of BLAS keep a core busy for tens of milliseconds while they wait
+for the next call. Our own passes over F then take twice as long, and on a machine that is busy
+already, small parallel calls wait for one another for very long. So BLAS runs on one thread except
+for the largest jobs, and products that split well are split over our own threads, which sleep when
+they are done.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 def threads_for(flops: float) -> AbstractContextManager[Any]:
-    """A context in which BLAS uses as many threads as a job of this size deserves."""
+    """A context in which BLAS uses one thread for a small job and all threads for a large one."""
     limits = 1 if flops < SERIAL_BELOW else n_threads()
     return _controller().limit(limits=limits, user_api="blas")
 
@@ -79,7 +79,7 @@ def gram_matrix(A: np.ndarray) -> np.ndarray:
             if i != j:
                 out[j, i] = out[i, j].T
 
-    # A block off the diagonal costs two on it: the heavy ones are dealt out first.
+    # A block off the diagonal takes twice the work of one on it; those are assigned first.
     loads: list[list[tuple[slice, slice]]] = [[] for _ in range(parts)]
     weight = [0] * parts
     pairs = [(i, j) for k, i in enumerate(groups) for j in groups[k:]]

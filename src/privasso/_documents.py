@@ -1,9 +1,8 @@
-"""JSON files: written as one object of finite numbers, read with suspicion."""
+"""JSON files of finite numbers: how they are written, and read with every field checked."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +11,11 @@ import numpy as np
 
 from privasso._files import read_bounded
 from privasso._text import is_unicode
+from privasso._validation import real_float
 
 
 class DocumentError(ValueError):
-    """A file, or a part of one, is not what this version of privasso can trust."""
+    """A file, or a part of one, does not have the format that this version of privasso reads."""
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -30,7 +30,7 @@ def json_text(document: Mapping[str, Any]) -> str:
 def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
     """Read a JSON file of bounded size without repeated names; its numbers are finite.
 
-    Whatever is wrong with the content raises `DocumentError` with one sentence.
+    Anything wrong with the content raises `DocumentError` with one sentence.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
             raise refuse("the file holds a lone surrogate, which is half a character and no text")
         return document
     except (ValueError, RecursionError):
-        # Ours say more than the parser's: not JSON, not UTF-8, too deep, an endless number.
+        # Our own sentences say more than the parser's (not JSON or UTF-8, too deep, too long).
         raise (refusals or [DocumentError("the file is not valid JSON in UTF-8")])[0] from None
 
 
@@ -125,7 +125,7 @@ class Fields:
         return self._left.pop(name)
 
     def end(self) -> None:
-        """Refuse fields that nobody has taken."""
+        """Refuse fields that have not been taken."""
         for name in sorted(map(str, self._left)):
             raise DocumentError(f"{self.what} has an unknown field {name!r:.60}")
 
@@ -155,7 +155,7 @@ class Fields:
         return value
 
     def number(self, name: str, *, least: float | None = None, above: float | None = None) -> float:
-        """Return a finite number; truth values are none."""
+        """Return a finite number; true and false are refused."""
         number = _number(self.take(name), name)
         if above is not None and not number > above:
             raise DocumentError(f"{name} must be " + ("positive" if not above else f"> {above:g}"))
@@ -166,7 +166,7 @@ class Fields:
         return number
 
     def whole(self, name: str, low: int, high: int) -> int:
-        """Return an integer of that range."""
+        """Return an integer from `low` to `high`."""
         value = self.take(name)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise DocumentError(f"{name} must be an integer from {low} to {high}")
@@ -201,15 +201,10 @@ class Fields:
 
 
 def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DocumentError(f"{name} must be a number")
     try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise DocumentError(f"{name} must be finite")
-    return number
+        return real_float(name, value)
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
 
 
 def _text(value: object, name: str) -> str:

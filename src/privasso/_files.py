@@ -1,4 +1,4 @@
-"""Reading regular files only, with a bound; writing a file whole or not at all."""
+"""Reading regular files only, with a bound; writing a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def write_whole(
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=".part"
         )
-    except OSError as error:  # speak of the file that was asked for
+    except OSError as error:  # name the file that was asked for
         raise type(error)(error.errno, error.strerror, str(target)) from None
     try:
         with os.fdopen(handle, "wb") as file:

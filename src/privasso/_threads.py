@@ -1,8 +1,7 @@
 """A small thread pool for kernels that release the GIL.
 
-The kernels are memory-bound loops compiled with ``nogil=True``; a pool of plain threads
-runs them side by side without a second threading runtime beside the BLAS one, and starts
-nothing at import.
+The kernels are memory-bound loops compiled with ``nogil=True``. A pool of plain threads runs them
+in parallel: no second threading runtime is needed beside that of BLAS, and import starts nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-#: Below this many matrix elements a pass is cheaper than waking a second thread.
+#: Below this many matrix elements a pass is faster on one thread.
 SERIAL_BELOW = 300_000
 
 _pool: ThreadPoolExecutor | None = None
 
 
 def n_threads() -> int:
-    """Number of threads a pass may use: the affinity mask, capped by ``OMP_NUM_THREADS``."""
+    """Number of threads a pass may use: cores of this process, capped by ``OMP_NUM_THREADS``."""
     available = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -28,7 +27,7 @@ def n_threads() -> int:
 
 
 def chunks(n: int, size: int, align: int = 4) -> list[tuple[int, int]]:
-    """Split ``range(n)`` into one contiguous piece a thread, for a pass over ``size`` elements.
+    """Split ``range(n)`` into one contiguous piece per thread, for a pass over ``size`` elements.
 
     >>> chunks(10, size=100)
     [(0, 10)]

@@ -46,7 +46,7 @@ def real_array(
     Parameters
     ----------
     name : str
-        What the caller calls the argument; it opens every error message.
+        Name of the argument; every error message starts with it.
     value : array_like
         Booleans and integers are accepted and converted; complex numbers, text, dates, objects,
         masked entries, NaN and infinities are refused.
@@ -58,8 +58,8 @@ def real_array(
         The floating type of the result. ``None`` keeps float32 and float64 as they are and
         converts everything else to float64.
     finite : bool
-        Whether to look for NaN and infinities; a caller who reads all of a large array anyway
-        passes False and checks what it computed.
+        Whether to look for NaN and infinities. A caller that reads all of a large array anyway
+        can pass False and check its result instead.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def nonnegative_float(name: str, value: object) -> float:
 def squarable(name: str, number: float) -> float:
     """Refuse a number whose square underflows or overflows (zero passes).
 
-    A noise level of 1e-200 would become *no noise* once squared, so it is an error, not a rounding.
+    A noise level of 1e-200 would become zero when squared, that is no noise, so it is refused.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def generator(rng: object = None) -> np.random.Generator:
 
 
 def _shown(value: object) -> str:
-    # Long values are named by type only: an argument may be somebody's data.
+    # A long value is named by its type only, since it may be private data.
     text = repr(value)
     return (
         text

@@ -86,7 +86,7 @@ BAD = [
     ("--target gone --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1", "no column 'gone'"),
     ("--label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1", "--target COLUMN"),
     ("--target y --label-dp --epsilon 1 --delta 1e-6", "--y-bounds LOW HIGH"),
-    ("--target y --label-dp --epsilon 1 --y-bounds 0 1", "needs --epsilon and --delta"),
+    ("--target y --label-dp --epsilon 1 --y-bounds 0 1", "needs --epsilon, --delta and --y-bounds"),
     ("--target y --epsilon 1 --delta 1e-6 --y-bounds 0 1", "say what to protect"),
     ("--target y --label-dp --on-average --sigma 1", "say what to protect"),
     ("--target y --label-dp --epsilon 0 --delta 1e-6 --y-bounds 0 1", "epsilon must be positive"),
@@ -251,7 +251,7 @@ def test_a_release_that_was_paid_for_is_not_overwritten(folder, capsys):
     fit("data.csv", *DP, "--out a.json --keep-release r.json")
     kept = (folder / "r.json").read_text()
     fit("data.csv", *DP, "--out a.json --keep-release r.json", code=2)
-    assert "is not overwritten" in capsys.readouterr().err
+    assert "is never overwritten" in capsys.readouterr().err
     assert (folder / "r.json").read_text() == kept
 
 
@@ -283,7 +283,7 @@ def test_on_average_claims_nothing_and_shows_no_columns(folder, capsys):
     page = (folder / "a.html").read_text()
     for text in (printed, page):
         assert "bounds nothing for any one person" in text
-        assert "for any worst-case reading this is a leak" in text
+        assert "in the worst case it leaks information about them" in text
         assert "ε =" not in text
     # Covariates are not public here: neither scales, nor noise levels, nor the path are shown.
     for word in ("How the noise is spent", "Other values of λ", "Stability", "its noise"):

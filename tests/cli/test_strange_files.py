@@ -155,7 +155,9 @@ def test_control_characters_in_names_are_shown_escaped(folder, capsys, name):
     page = (folder / "r.html").read_text()
     assert name not in page
     assert shown in page
-    assert f"Constant, so left at zero: constant, 0{shown}." in printed(*words, "--dry-run", code=0)
+    assert f"Constant, with coefficient zero: constant, 0{shown}." in printed(
+        *words, "--dry-run", code=0
+    )
     assert shown in printed("predict", f"m{name}.json", "whole.csv", "--out", "p.csv", code=2)
     assert shown in printed("predict", f"{name}.json", "whole.csv", "--out", "p.csv", code=2)
     assert shown in printed("fit", "whole.csv", "--target", name, *privacy, *files, code=2)

@@ -16,7 +16,7 @@ import privasso as pv
 from privasso.fit import FitOptions, Postprocess
 from privasso.fit import _plan as inside
 from privasso.operators import Covariates
-from privasso.privacy import Release
+from privasso.privacy import Release, release_labels
 
 WEAK = pv.LabelDP(epsilon=1e7, delta=0.5, y_bounds=(-50.0, 50.0))  # next to no noise
 STRONG = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-3.0, 3.0))
@@ -64,8 +64,11 @@ def test_on_average_is_the_papers_estimator():
     est = pv.PrivateLasso(0.2, pv.OnAverage(0.05), "gram", fit_intercept=False, random_state=3).fit(
         s.F, s.y
     )
-    v = np.sum(s.F**2, axis=0)
-    eta = pv.Gram(0.05).draw(v, rng=3)
+    v, nothing = np.sum(s.F**2, axis=0), np.zeros(50)  # labels of zero leave the noise alone
+    privacy, shape = pv.OnAverage(0.05), pv.Gram(1.0)
+    noise = release_labels(s.F, nothing, privacy, shape, fit_intercept=False, rng=3)
+    eta = -noise.b
+    np.testing.assert_allclose(noise.sigma**2, pv.Gram(0.05).variances(v))
     np.testing.assert_allclose(est.coef_, pv.solve(s.F, s.y, 0.2, eta).x, atol=1e-7)
     assert est.noise_.sigma == pytest.approx(0.05)
     assert not hasattr(est, "release_")

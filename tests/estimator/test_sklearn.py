@@ -11,7 +11,7 @@ import privasso as pv
 
 # Labels of the checks lie within these bounds; with so large an ε the noise is small enough for
 # the checks that ask for a good fit, which a private estimator otherwise need not give.
-LABEL_DP = pv.LabelDP(epsilon=1e4, delta=0.1, y_bounds=(-400.0, 400.0))
+LABEL_DP = pv.LabelDP(epsilon=1e5, delta=0.1, y_bounds=(-400.0, 400.0))
 
 
 def deliberate(estimator):

@@ -32,13 +32,15 @@ def covariates(seed=0, m=40, n=7):
 
 
 class Silent(np.random.Generator):
-    """A generator whose normal numbers are all zero: the release is then its own mean."""
+    """A generator whose bits make all noise zero: the release is then its own mean."""
 
     def __init__(self):
         super().__init__(np.random.PCG64(0))
 
-    def standard_normal(self, size=None, dtype=np.float64, out=None):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return np.zeros(() if size is None else size)[()]
+    def bytes(self, length):
+        # One third each for position and sign (0), scale (the lowest bit ends it), acceptance (0).
+        n = length // 24
+        return np.repeat(np.array([0, 1, 0], dtype=np.uint64), n).tobytes()
 
 
 def mean_of(F, y, design, fit_intercept, privacy: pv.LabelDP | pv.OnAverage = PRIVACY):
@@ -74,7 +76,7 @@ def test_the_largest_change_of_one_label_is_exactly_mu(design, fit_intercept, st
         low[row], high[row] = -1e9, 1e9  # clipped to the bounds
         pair = [mean_of(F, labels, design, fit_intercept) for labels in (low, high)]
         distances.append(distance(*pair))
-    assert max(distances) == pytest.approx(PRIVACY.mu, rel=1e-9)
+    assert max(distances) == pytest.approx(PRIVACY.mu, rel=1e-7)
     assert max(distances) <= PRIVACY.mu * (1 + 1e-11)
 
 
@@ -85,12 +87,14 @@ def test_the_mean_is_what_the_formula_says(design, fit_intercept):
     release = mean_of(F, y, design, fit_intercept)
     labels = np.clip(y, *BOUNDS) - 1.0
     rows = F - F.mean(axis=0) if fit_intercept else F
-    scale = np.linalg.norm(F, axis=0) * np.linalg.norm(labels) + 1e-300
-    assert np.max(np.abs(release.b - rows.T @ labels) / scale) < 1e-13
+    # Rounding of rows and labels to their grids stays far below the noise.
+    live = release.sigma > 0
+    error = np.abs(release.b - rows.T @ labels)[live] / release.sigma[live]
+    assert np.max(error) < 1e-6
     assert release.centre == 1.0
     if fit_intercept:
-        assert release.label_sum == pytest.approx(np.sum(labels), rel=1e-12)
-        assert release.mean_label == pytest.approx(np.clip(y, *BOUNDS).mean(), rel=1e-12)
+        assert release.label_sum == pytest.approx(np.sum(labels), abs=1e-6)
+        assert release.mean_label == pytest.approx(np.clip(y, *BOUNDS).mean(), abs=1e-7)
     else:
         assert release.label_sum is None
 
@@ -123,8 +127,8 @@ def test_sparse_and_dense_agree(design):
     for fit_intercept in (False, True):
         a = release_labels(F, y, PRIVACY, design, fit_intercept=fit_intercept, rng=3)
         b = release_labels(sp.csr_array(F), y, PRIVACY, design, fit_intercept=fit_intercept, rng=3)
-        np.testing.assert_allclose(a.b, b.b, rtol=1e-9)
-        np.testing.assert_allclose(a.sigma, b.sigma, rtol=1e-9)
+        assert np.all(np.abs(a.b - b.b) <= 1e-6 * a.sigma)  # their grids differ
+        np.testing.assert_allclose(a.sigma, b.sigma, rtol=1e-6)
 
 
 def test_the_design_shapes_the_noise_and_units_do_not_matter():
@@ -188,9 +192,8 @@ def test_a_release_holds_no_labels(fit_intercept):
     release = release_labels(F, y, PRIVACY, DESIGNS[1], fit_intercept=fit_intercept, rng=5)
     assert set(vars(release)) == {f.name for f in dataclasses.fields(Release)}
     stored = pickle.dumps(release)
-    assert (
-        release.covariance.diagonal[0].tobytes() in stored
-    )  # numbers of the release are found in this way
+    variance = release.covariance.diagonal[0]
+    assert variance.tobytes() in stored  # numbers of the release are found in this way
     for label in np.concatenate([y, y - release.centre]):
         assert label.tobytes() not in stored
     assert all(np.size(value) < 40 for value in vars(release).values())
@@ -202,7 +205,7 @@ def test_a_release_holds_no_labels(fit_intercept):
         F, y + 0.5 * hidden, PRIVACY, DESIGNS[1], fit_intercept=fit_intercept, rng=5
     )
     assert np.max(np.abs(hidden)) > 0.1
-    assert distance(release, other) < 1e-12
+    assert distance(release, other) < 1e-7  # labels are rounded to a grid
     np.testing.assert_array_equal(other.sigma, release.sigma)
     for name in ("n_rows", "centre", "sigma_sum", "mu"):
         assert getattr(other, name) == getattr(release, name)
@@ -245,8 +248,8 @@ def test_the_operator_of_the_covariates_is_the_centred_matrix(storage):
     ("change", "message"),
     [
         ({"F": np.array([[np.nan, 1.0]])}, "F contains NaN"),
-        ({"y": np.zeros(3)}, "y must have shape"),
-        ({"y": np.full(40, np.nan)}, "y contains NaN"),
+        ({"y": np.zeros(3)}, "one label for each of the 40 rows"),
+        ({"y": np.full(40, np.nan)}, "one column of finite numbers"),
         ({"privacy": 1.0}, "privacy must be LabelDP"),
         ({"noise": "gram"}, "noise must be a noise design"),
         ({"scales": "rows"}, "scales must be 'data'"),

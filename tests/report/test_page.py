@@ -37,7 +37,7 @@ def test_page(lam):
     html = fit_page(found).html()
     assert "<script>" not in html
     assert "a &lt; b &amp; $y_1$" in html
-    assert "Constant columns carry no label and get no noise: constant" in html
+    assert "Constant columns say nothing about the labels and get no noise: constant" in html
     assert ("Every coefficient is zero" in html) == (not found.model.coef.any())
     assert "√k" in html
     assert found.columns is not None

@@ -15,14 +15,14 @@ from privasso.privacy import Guarantee
 
 FORMAT = "privasso-release"
 VERSION = 1
-#: Bytes beyond which a file is refused unread.
+#: A larger file is refused without being read.
 MAX_BYTES = 256 * 1024 * 1024
-#: Most columns a model may have; a larger number is a corrupt or hostile file.
+#: Most columns a model may have; a file with more is taken for corrupt or hostile.
 MAX_FEATURES = 10_000_000
 
 
 class Publishable(Protocol):
-    """Something fitted that can say what may be published of it, such as `PrivateLasso`."""
+    """A fitted object that returns what may be published of it, such as `PrivateLasso`."""
 
     def released_model(self) -> ReleasedModel:
         """Return what may be published."""
@@ -77,7 +77,7 @@ def bounded_text(document: dict[str, Any]) -> str:
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:
-    """Read a release artefact; a file that is not exactly one raises `DocumentError`."""
+    """Read a release artefact; any other file raises `DocumentError`."""
     return from_document(read_json(path, most_bytes=MAX_BYTES))
 
 
@@ -132,7 +132,7 @@ def _coefficients(fields: Fields, n: int) -> np.ndarray:
     for at, x in zip(index, values.tolist(), strict=True):
         if isinstance(at, bool) or not isinstance(at, int) or not previous < at < n:
             raise DocumentError(
-                f"the index of coef must hold integers that increase from 0 to at most {n - 1}"
+                f"the index of coef must hold increasing integers from 0 to {n - 1}"
             )
         coef[at], previous = x, at
     return coef

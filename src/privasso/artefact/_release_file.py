@@ -18,14 +18,14 @@ from privasso.privacy import Guarantee
 
 FORMAT = "privasso-kept-release"
 VERSION = 1
-#: Most rows a release may speak of.
+#: Most rows that a release may be made from.
 _MAX_ROWS = 10**12
 
 
 def save_release(kept: KeptRelease, path: str | os.PathLike[str]) -> None:
-    """Write a kept release, from which models at any λ follow without the labels.
+    """Write a kept release, from which models at any λ can be computed without the labels.
 
-    The file appears whole or not at all. The guarantee covers what it holds.
+    The file appears whole or not at all. The guarantee covers its content.
 
     Examples
     --------
@@ -59,6 +59,7 @@ def release_text(kept: KeptRelease) -> str:
         "label_sum": kept.label_sum,
         "sigma_sum": kept.sigma_sum,
         "mu": kept.mu,
+        "unit": kept.unit,
         "noise": noise_to_dict(kept.noise),
         "guarantee": kept.guarantee.to_dict(),
     }
@@ -67,12 +68,12 @@ def release_text(kept: KeptRelease) -> str:
 
 
 def load_release(path: str | os.PathLike[str]) -> KeptRelease:
-    """Read a kept release; a file that is not exactly one raises `DocumentError`."""
+    """Read a kept release; any other file raises `DocumentError`."""
     return _checked(read_json(path, most_bytes=MAX_BYTES))
 
 
 def _checked(document: object) -> KeptRelease:
-    """Build the release; also refuse what contradicts itself, such as noise and statement."""
+    """Build the release; also refuse a statement that contradicts the numbers."""
     try:
         return _from_document(document)
     except DocumentError:
@@ -97,7 +98,8 @@ def _from_document(document: object) -> KeptRelease:
         centre=fields.number("centre"),
         label_sum=None if without_sum else fields.number("label_sum"),
         sigma_sum=None if without_sum else fields.number("sigma_sum", above=0.0),
-        mu=fields.number("mu", above=0.0),
+        mu=fields.number("mu", least=0.0),
+        unit=fields.number("unit", above=0.0),
         column_squares=fields.numbers("column_squares", n, least=0.0),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),

@@ -1,4 +1,4 @@
-"""The command line: thin doors to the library, one command a file."""
+"""The command line; each command is one file that calls the library."""
 
 from privasso.cli._app import main
 

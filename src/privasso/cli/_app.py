@@ -1,4 +1,4 @@
-"""The application: its commands, and what becomes of an error.
+"""The application: its commands, and how errors are reported.
 
 A command file holds one function with Typer annotations; it imports what it computes with inside
 the function, so that ``--help`` stays quick. Add it to `COMMANDS`.
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_usage_error(error: Exception) -> bool:
-    # The base class has moved between versions of Typer; what it can do has not.
+    # The base class has moved between versions of Typer; the names of its methods have not.
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 

@@ -90,7 +90,7 @@ def _fit(out: Path, console: Any) -> None:
     data = out / "diabetes-data.csv"
     pl.DataFrame({**columns, "progression": progression}).write_csv(data)
     release = out / "diabetes-release.json"
-    release.unlink(missing_ok=True)  # from an earlier demo; the data are public
+    release.unlink(missing_ok=True)  # of an earlier demo, whose data were public too
     settings = FitSettings(
         data=data,
         target="progression",

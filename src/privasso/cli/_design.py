@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privasso.cli._options import (
+    NO_BOUND,
     Alpha,
     AsJson,
     Delta,
@@ -21,6 +22,7 @@ from privasso.cli._options import (
     SigmaXi,
     YBounds,
     check_figure_path,
+    finite,
     label_budget,
     model_of,
 )
@@ -108,9 +110,6 @@ def design(
 def _record(best: OptimalDesign) -> dict[str, Any]:
     from privasso.noise import noise_to_dict
 
-    def finite(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
     def row(other: TunedDesign) -> dict[str, float | None]:
         return {
             "E": finite(other.E),
@@ -167,9 +166,7 @@ def _print(best: OptimalDesign, budget: LabelDP | None) -> None:
             "model is hardly worth fitting.",
             style="bold",
         )
-    console.print(
-        "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
-    )
+    console.print(NO_BOUND)
 
 
 def _sentence(best: OptimalDesign, budget: LabelDP | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ def draw(best: OptimalDesign, budget: LabelDP | None, scale_error: float, path: 
     console = Console()
     sheet = figure(10.0, 4.4)
     left, right = sheet.subplots(1, 2)
-    with console.status("Drawing") if console.is_terminal else _Quiet():
+    with console.status("Drawing") if console.is_terminal else nullcontext():
         _least_errors(left, best, budget, scale_error)
     _shapes(right, best)
     for axes in (left, right):
@@ -39,12 +40,6 @@ def draw(best: OptimalDesign, budget: LabelDP | None, scale_error: float, path: 
         fontsize=10,
     )
     save(sheet, path)
-
-
-class _Quiet:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def _least_errors(

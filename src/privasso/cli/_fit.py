@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privasso.cli._fit_settings import FitSettings
+from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, YBounds
 
 
 def _option(name: str, help: str) -> object:
@@ -15,23 +16,16 @@ def _option(name: str, help: str) -> object:
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")],
+    data: Data,
     target: Annotated[str | None, _option("--target", "Column of the labels.")] = None,
     features: Annotated[
         str | None, _option("--features", "Columns to use: a,b,c. All but the target otherwise.")
     ] = None,
     exclude: Annotated[str | None, _option("--exclude", "Columns to leave out: a,b,c.")] = None,
-    label_dp: Annotated[
-        bool, _option("--label-dp", "Protect the labels; the covariates are public.")
-    ] = False,
-    epsilon: Annotated[float | None, _option("--epsilon", "ε of the guarantee.")] = None,
-    delta: Annotated[
-        float | None, _option("--delta", "δ of the guarantee, far below 1/rows.")
-    ] = None,
-    y_bounds: Annotated[
-        tuple[float, float] | None,
-        _option("--y-bounds", "Smallest and largest label, chosen before seeing any."),
-    ] = None,
+    label_dp: LabelDpFlag = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    y_bounds: YBounds = None,
     on_average: Annotated[
         bool, _option("--on-average", "Noise of a given level, no worst-case claim, no ε.")
     ] = False,
@@ -86,7 +80,7 @@ def fit(
         float | None,
         _option("--assume-label-sd", "For predictions: deviation of the labels.  [width/6]"),
     ] = None,
-    as_json: Annotated[bool, _option("--json", "Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit a sparse linear model under privacy and write it as one JSON file.
 

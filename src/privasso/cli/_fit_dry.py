@@ -13,6 +13,7 @@ from privasso.cli._fit_read import features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words
+from privasso.cli._options import NO_BOUND, finite
 
 if TYPE_CHECKING:
     from privasso.fit import Plan
@@ -23,7 +24,7 @@ _QUANTILES = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper qua
 
 
 def dry_run(settings: FitSettings, as_json: bool) -> None:
-    """Print noise, sensitivity, predictions and guarantee; the labels are not read."""
+    """Print noise, sensitivity, predictions and guarantee; the column of labels is not read."""
     from privasso.noise import noise_to_dict
     from privasso.report import column_noise, forecasts
     from privasso.tables import open_table
@@ -35,7 +36,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     plan = plan_of(settings, table.matrix(names), names)
     rows, covariance = plan.rows, plan.calibration.covariance
     columns = column_noise(rows, covariance)
-    # With prior scales the noise does not follow the columns at hand, which a prediction assumes.
+    # A prediction assumes that the noise follows the scales of the columns at hand.
     own_scales = plan.options.scales is None
     predicted = forecasts(rows, privacy, plan.noise, suppose, lam) if own_scales else ()
     record: dict[str, Any] = {
@@ -71,7 +72,8 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise) -> None:
     live = plan.rows.live
     print(f"{record['n_rows']} rows, {record['n_features']} features.")
     if record["columns_without_data"]:
-        print(f"Constant, so left at zero: {escaped(', '.join(record['columns_without_data']))}.")
+        names_shown = escaped(", ".join(record["columns_without_data"]))
+        print(f"Constant, with coefficient zero: {names_shown}.")
     print(f"Noise: {noise_words(plan.noise)}.")
     if record["mu"] is not None:
         print(
@@ -124,9 +126,9 @@ def _print_predictions(predicted: tuple[Forecast, ...], suppose: Assumptions, pl
         cells += [_number(one.onavekl, ".3g")] if average else []
         table.add_row(*cells)
     Console(width=120, highlight=False).print(table)
-    print(f"This supposes {suppose}. It is a prediction under that model, not a promise.")
+    print(f"This assumes {suppose}. It is a prediction under that model, not a promise.")
     if average:
-        print("OnAveKL is an average under this model: no bound for any one person, not an ε.")
+        print(NO_BOUND)
 
 
 def _spread(values: np.ndarray) -> dict[str, float]:
@@ -137,15 +139,9 @@ def _spread(values: np.ndarray) -> dict[str, float]:
 def _prediction(one: Forecast) -> dict[str, Any]:
     from privasso.noise import noise_to_dict
 
-    numbers = {
-        "lam": one.lam,
-        "r2": one.r2,
-        "nonzero": one.nonzero,
-        "critical_lam": one.critical_lam,
-        "onavekl": one.onavekl,
-    }
-    finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
-    return {"noise": noise_to_dict(one.noise), **finite}
+    numbers = ("lam", "r2", "nonzero", "critical_lam", "onavekl")
+    known = {name: finite(getattr(one, name)) for name in numbers}
+    return {"noise": noise_to_dict(one.noise), **known}
 
 
 def _number(value: float, style: str) -> str:

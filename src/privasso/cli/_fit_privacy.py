@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from privasso.cli._fit_settings import FitSettings
-    from privasso.privacy import Privacy
+from privasso.cli._fit_settings import FitSettings, option_of
+from privasso.cli._options import label_budget
 
-#: Options that belong to one kind of privacy, and why another kind refuses them.
-_OF_LABEL_DP = {"epsilon": "--epsilon", "delta": "--delta", "y_bounds": "--y-bounds"}
-_OF_ON_AVERAGE = {"sigma": "--sigma", "scales": "--scales"}
+if TYPE_CHECKING:
+    from privasso.privacy import Privacy
 
 
 def privacy_from(settings: FitSettings) -> Privacy:
@@ -20,34 +18,22 @@ def privacy_from(settings: FitSettings) -> Privacy:
             "say what to protect: --label-dp for differential privacy of the labels, or "
             "--on-average for noise without a worst-case claim"
         )
-    return _label_dp(settings) if settings.label_dp else _on_average(settings)
-
-
-def _label_dp(settings: FitSettings) -> Privacy:
-    from privasso.privacy import LabelDP
-
-    _refuse(settings, _OF_ON_AVERAGE, "belongs to --on-average; the budget sets the noise here")
-    if settings.epsilon is None or settings.delta is None:
-        raise ValueError("--label-dp needs --epsilon and --delta")
-    if settings.y_bounds is None:
-        raise ValueError(
-            "--label-dp needs --y-bounds LOW HIGH, chosen before looking at the labels"
-        )
-    return LabelDP(settings.epsilon, settings.delta, settings.y_bounds)
+    if settings.label_dp:
+        refused, why = ("sigma", "scales"), "--on-average; the budget sets the noise here"
+    else:
+        refused, why = ("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"
+    for name in refused:
+        if getattr(settings, name) is not None:
+            raise ValueError(f"{option_of(name)} belongs to {why}")
+    budget = label_budget(settings.label_dp, settings.epsilon, settings.delta, settings.y_bounds)
+    return budget or _on_average(settings)
 
 
 def _on_average(settings: FitSettings) -> Privacy:
     from privasso.privacy import OnAverage
 
-    _refuse(settings, _OF_LABEL_DP, "belongs to --label-dp; --on-average has no ε")
     if settings.sigma is not None:
         return OnAverage(settings.sigma)
     if settings.saved is None:
         raise ValueError("--on-average needs --sigma, the level of the noise, or --design")
     return OnAverage(settings.saved.noise.sigma)
-
-
-def _refuse(settings: FitSettings, options: dict[str, str], why: str) -> None:
-    for name, option in options.items():
-        if getattr(settings, name) is not None:
-            raise ValueError(f"{option} {why}")

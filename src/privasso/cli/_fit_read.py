@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def target_of(settings: FitSettings) -> str:
-    """The column of labels, which an NPZ file has a fixed name for."""
+    """The column of labels; in an NPZ file it is y."""
     if settings.target is not None:
         return settings.target
     if settings.data.suffix.lower() == ".npz":
@@ -24,10 +24,10 @@ def target_of(settings: FitSettings) -> str:
 
 
 def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
-    """The columns that --features and --exclude leave.
+    """The covariates: the columns that --features and --exclude select.
 
-    The column of labels must be there, because with a wrong name the labels would be taken for
-    covariates; only --no-target-column says that the file has none.
+    The column of labels must be in the file, because with a wrong name the labels would be taken
+    for covariates; only --no-target-column says that the file has none.
     """
     if not settings.no_target_column:
         table.require([target])
@@ -66,7 +66,7 @@ def plan_of(settings: FitSettings, X: object, names: list[str]) -> Plan:
     plan = plan_fit(X, options_of(settings, names), seeded=settings.seed is not None)
     if not plan.rows.live.any():
         raise ValueError(
-            f"every feature is constant ({names[0]!r} for one), so there is nothing to fit"
+            f"every feature is constant, {names[0]!r} for example, so there is nothing to fit"
         )
     return plan
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path | None) -> str:
-    """Make sure that the release is kept; say where it is and how to go on from it.
+    """Make sure that the release is kept; say where it is and how to use it.
 
     `where` is the file that holds it already, if one does.
     """
@@ -26,17 +26,17 @@ def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path 
         if where is None:
             where = _rescue(settings, kept)
         shown = escaped(where)
-        return f"in {shown}, and --from-release {shown} with another --lam or --out is free"
+        return f"in {shown}, and using it with --from-release {shown} costs no further privacy"
     except OSError:
         print(release_text(kept))
         return (
-            "on standard output alone: save it as a file, and --from-release FILE with another "
-            "--lam or --out is free"
+            "on standard output alone: save it as a file, and using it with --from-release FILE "
+            "costs no further privacy"
         )
 
 
 def _rescue(settings: FitSettings, kept: KeptRelease) -> Path:
-    """Write the release beside the model under a name that is free."""
+    """Write the release beside the model under a name that does not exist yet."""
     from privasso._files import write_whole
     from privasso.artefact import release_text
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from privasso.privacy import Privacy
     from privasso.report import Assumptions, FitFacts
 
-#: The path when none is asked for: from the first coefficient down to this part of λ; far below,
-#: noise is all there is to see.
+#: The path if none is given: from the λ of the first coefficient down to this share of the λ of the
+#: model. Far below that the coefficients are mostly noise.
 _PATH_END, _PATH_POINTS = 0.1, 25
 
 
@@ -60,14 +60,14 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
 
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
-    """What predictions suppose about the labels."""
+    """What predictions assume about the labels."""
     from privasso.report import Assumptions
 
     deviation = settings.assume_label_sd or privacy.label_deviation
     if deviation is None:
         raise ValueError(
-            "without bounds of the labels a prediction needs their standard deviation: give "
-            "--assume-label-sd"
+            "labels without bounds need --assume-label-sd, their standard deviation, for a "
+            "prediction"
         )
     return Assumptions(settings.assume_rho, settings.assume_r2, deviation)
 
@@ -90,7 +90,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
             feature_names=tuple(names),
             target=target,
         )
-    labels.fill(0.0)  # the labels end here
+    labels.fill(0.0)  # no longer needed
     where = None
     try:
         if settings.keep_release is not None and released.kept is not None:
@@ -132,7 +132,7 @@ def _reopened(settings: FitSettings) -> Released:
 
 
 def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: bool) -> FitResult:
-    """Everything after the release: a function of it and of the covariates."""
+    """Do everything after the release, from it and the covariates alone."""
     with _status("Solving", quiet):
         return _write(settings, outputs, released, released.solve(settings.lam_value() or "auto"))
 
@@ -171,7 +171,7 @@ def _write(
 
 
 def _lams(settings: FitSettings, released: Released, model: ReleasedModel) -> list[float]:
-    """The λ of the path: those asked for, or a range around the one of the model."""
+    """The λ of the path: those given, or a range around that of the model."""
     asked = settings.lams()
     if asked is not None:
         return asked
@@ -190,7 +190,7 @@ def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _status(what: str, quiet: bool) -> Iterator[None]:
-    """Show what is going on while it takes, if somebody is looking."""
+    """Show what is being done, on a terminal only."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -1,4 +1,4 @@
-"""What `privasso fit` was asked to do, checked before anything is read."""
+"""The options of `privasso fit`, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -16,39 +16,18 @@ if TYPE_CHECKING:
     from privasso.noise import NoiseDesign
     from privasso.privacy import Privacy
 
-#: Options that a kept release has decided already.
-_DECIDED = {
-    "target": "--target",
-    "features": "--features",
-    "exclude": "--exclude",
-    "label_dp": "--label-dp",
-    "on_average": "--on-average",
-    "epsilon": "--epsilon",
-    "delta": "--delta",
-    "y_bounds": "--y-bounds",
-    "sigma": "--sigma",
-    "scales": "--scales",
-    "noise": "--noise",
-    "design": "--design",
-    "no_intercept": "--no-intercept",
-    "keep_release": "--keep-release",
-    "seed": "--seed",
-    "dry_run": "--dry-run",
-    "no_target_column": "--no-target-column",
-}
-_OTHERS = {
-    "from_release": "--from-release",
-    "lam": "--lam",
-    "lam_path": "--lam-path",
-    "path_out": "--path-out",
-    "out": "--out",
-    "report": "--report",
-}
+#: Options that were decided when a kept release was made.
+_DECIDED = (
+    "target", "features", "exclude", "label_dp", "on_average", "epsilon", "delta", "y_bounds",
+    "sigma", "scales", "noise", "design", "no_intercept", "keep_release", "seed", "dry_run",
+    "no_target_column",
+)  # fmt: skip
+_OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report")
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """The options of `privasso fit`, as given; None where they were not."""
+    """The options of `privasso fit`, as given; None for those that were not."""
 
     data: Path
     target: str | None = None
@@ -79,18 +58,18 @@ class FitSettings:
     assume_label_sd: float | None = None
 
     def check(self) -> None:
-        """Refuse options that contradict or lack one another."""
+        """Refuse options that contradict or need one another."""
         if self.out is None and not self.dry_run:
             raise ValueError("--out MODEL.json says where the model goes; it is missing")
         self.lams()
         if self.lam_path is not None and self.path_out is None and self.report is None:
             raise ValueError("--lam-path needs --path-out or --report to show the path in")
         if self.from_release is not None:
-            for name, option in _DECIDED.items():
+            for name in _DECIDED:
                 if getattr(self, name) not in (None, False):
                     raise ValueError(
-                        f"{option} cannot be given with --from-release, because the release has "
-                        "settled it; leave it out"
+                        f"{option_of(name)} cannot be given with --from-release, because the "
+                        "release was made with a value of its own; leave it out"
                     )
             return
         if self.no_target_column and not self.dry_run:
@@ -118,10 +97,9 @@ class FitSettings:
             )
         for name in ("lam_path", "path_out", "keep_release"):
             if getattr(self, name) is not None:
-                option = {**_DECIDED, **_OTHERS}[name]
                 raise ValueError(
-                    f"{option} needs --label-dp: on average only the coefficients at one λ are "
-                    "published, and nothing else of the fit is kept"
+                    f"{option_of(name)} needs --label-dp: under --on-average only the coefficients "
+                    "at one λ are published, and nothing else of the fit is kept"
                 )
 
     def named_noise(self) -> NoiseDesign | str:
@@ -137,14 +115,14 @@ class FitSettings:
         assert self.noise is not None
         if self.noise == "optimal":
             raise ValueError(
-                "--noise optimal needs a model of the data, which a file does not tell; find the "
+                "--noise optimal needs a model of the data, which is not in the file; find the "
                 "design with `privasso design … --out design.json` and pass it as --design"
             )
         return noise_from_name("--noise", self.noise, 1.0)
 
     @cached_property
     def saved(self) -> SavedDesign | None:
-        """What the file of --design holds; read once, so that all of a fit uses the same."""
+        """The content of the file of --design, read once, so that the whole fit uses the same."""
         from privasso._documents import DocumentError
         from privasso.design import load_design
 
@@ -156,7 +134,7 @@ class FitSettings:
             raise ValueError(f"--design {self.design}: {error}") from None
 
     def lam_value(self) -> float | None:
-        """λ, or None where it is to be chosen from the release."""
+        """λ, or None if it is to be chosen from the release."""
         if self.lam is None and self.saved is not None:
             return self.saved.lam
         if self.lam in (None, "auto"):
@@ -178,8 +156,8 @@ class FitSettings:
     def command(self) -> str:
         """The command that does this again, one option per line."""
         lines = [_words("privasso", "fit", str(self.data))]
-        for name, option in {**_DECIDED, **_OTHERS}.items():
-            value = getattr(self, name)
+        for name in _DECIDED + _OTHERS:
+            option, value = option_of(name), getattr(self, name)
             if value is True:
                 lines.append(option)
             elif isinstance(value, tuple):
@@ -216,6 +194,15 @@ def _char(char: str) -> str:
     if "\udc80" <= char <= "\udcff":  # a byte of a path that is not Unicode
         return f"\\x{ord(char) - 0xDC00:02x}"
     return f"\\{char}" if char in "\\'" else escaped(char)
+
+
+def option_of(name: str) -> str:
+    """Return the option of a field.
+
+    >>> option_of("y_bounds")
+    '--y-bounds'
+    """
+    return "--" + name.replace("_", "-")
 
 
 def _positive(option: str, text: str) -> float:

@@ -53,8 +53,8 @@ def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
     """The effect of the noise on predictions, in words."""
     low, middle, high = np.quantile(in_label_units[live], [0.0, 0.5, 1.0])
     return (
-        f"What the noise of one column does to a prediction, in label units: median {middle:.3g}, "
-        f"from {low:.3g} to {high:.3g} (columns taken as uncorrelated)."
+        f"Effect of the noise of one column on a prediction, in label units: median {middle:.3g}, "
+        f"from {low:.3g} to {high:.3g} (for uncorrelated columns)."
     )
 
 

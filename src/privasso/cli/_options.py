@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privasso.cli._parsing import NOISE_HELP, SCALES_HELP, scale_law
+from privasso.cli._parsing import SCALES_HELP, scale_law
 
 if TYPE_CHECKING:
     from privasso.model import Model
     from privasso.privacy import LabelDP
 
+Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")]
 Rho = Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")]
 SigmaXi = Annotated[
@@ -23,7 +25,6 @@ NFeatures = Annotated[
     int | None,
     typer.Option("--n-features", help="Number of columns.  [default: the limit of many]"),
 ]
-Noise = Annotated[str, typer.Option("--noise", help=NOISE_HELP)]
 LabelDpFlag = Annotated[
     bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
 ]
@@ -46,6 +47,9 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
 ]
 
+#: Printed with every on-average KL divergence.
+NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
+
 
 def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
     """Return the model that the options describe.
@@ -58,6 +62,11 @@ def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
     from privasso.model import Model
 
     return Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
+
+
+def finite(value: float) -> float | None:
+    """Return a number for JSON, which has none for NaN and infinity."""
+    return value if math.isfinite(value) else None
 
 
 def label_budget(
@@ -80,7 +89,10 @@ def label_budget(
             raise ValueError("--epsilon, --delta and --y-bounds need --label-dp; add it")
         return None
     if epsilon is None or delta is None or y_bounds is None:
-        raise ValueError("--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH")
+        raise ValueError(
+            "--label-dp needs --epsilon, --delta and --y-bounds LOW HIGH; choose the bounds before "
+            "looking at the labels"
+        )
     return LabelDP(epsilon, delta, y_bounds)
 
 

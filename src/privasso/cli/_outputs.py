@@ -73,15 +73,15 @@ class Outputs:
             raise ValueError(f"another run is about to write {option} {shown}; wait for its end")
         if new and os.path.lexists(path):  # asked while nobody else can write it
             raise ValueError(
-                f"{option} {shown} exists already, and a release that has been paid for is not "
-                "overwritten; name another file"
+                f"{option} {shown} exists already, and a release is never overwritten, because its "
+                "budget is spent; name another file"
             )
         self.paths[option] = path
 
     def write(self, contents: Mapping[str, str | bytes], *, new: bool = False) -> None:
         """Write the files in the order given; if one fails, leave none of the new ones.
 
-        Whoever finds the last file finds the others. With `new` nothing is replaced.
+        The last file is written only after all others. With `new` nothing is replaced.
         """
         before: dict[Path, bytes | None] = {}
         try:

@@ -1,4 +1,4 @@
-"""Scale laws and noise designs as one word on the command line."""
+"""Scale laws on the command line."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from privasso.noise import NoiseDesign
     from privasso.scales import ScaleLaw
 
 SCALES_HELP = (
     "Law of the column scales: uniform[:LOW,HIGH], lognormal[:MU,SIGMA], constant[:VALUE], "
     "or a text file with one scale per column."
 )
-NOISE_HELP = "Shape of the noise over the columns: isotropic, gram, or power:GAMMA."
 
 
 def scale_law(text: str) -> ScaleLaw:
@@ -33,16 +31,3 @@ def scale_law(text: str) -> ScaleLaw:
 
         return Empirical(scales_in_order(Path(text)))
     raise ValueError(f"--scales {text!r} is neither a file nor one of {', '.join(LAW_NAMES)}")
-
-
-def noise_design(text: str, sigma: float) -> NoiseDesign:
-    """Return the design that a word such as ``gram`` or ``power:1.5`` stands for.
-
-    Examples
-    --------
-    >>> noise_design("power:1.5", sigma=0.1)
-    PowerLaw(sigma=0.1, gamma=1.5)
-    """
-    from privasso.noise import noise_from_name
-
-    return noise_from_name("--noise", text, sigma)

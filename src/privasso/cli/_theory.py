@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privasso.cli._options import (
+    NO_BOUND,
     Alpha,
     AsJson,
     NFeatures,
-    Noise,
     Rho,
     Scales,
     SigmaXi,
     check_figure_path,
+    finite,
     model_of,
 )
-from privasso.cli._parsing import noise_design
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint
@@ -36,7 +36,10 @@ MEANING = {
 def theory(
     lam: Annotated[float, typer.Option("--lam", help="Regularisation λ.")] = 0.2,
     sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
-    noise: Noise = "gram",
+    noise: Annotated[
+        str,
+        typer.Option("--noise", help="Shape of the noise: isotropic, gram or power:GAMMA."),
+    ] = "gram",
     alpha: Alpha = 0.5,
     rho: Rho = 0.1,
     sigma_xi: SigmaXi = 0.1,
@@ -52,11 +55,12 @@ def theory(
 
     Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
     """
+    from privasso.noise import noise_from_name
     from privasso.theory import critical_noise, state_evolution
 
     check_figure_path(plot)
     model = model_of(alpha, rho, sigma_xi, scales)
-    shape = noise_design(noise, sigma)
+    shape = noise_from_name("--noise", noise, sigma)
     fp = state_evolution(model, lam, shape, n_features=n_features)
     edge = critical_noise(model, lam, shape, n_features=n_features)
     if as_json:
@@ -90,8 +94,8 @@ def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:
         "lam": fp.lam,
         "noise": repr(fp.noise),
     }
-    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    return {"status": fp.status.value, **finite, "input": asked}
+    known = {name: finite(value) for name, value in numbers.items()}
+    return {"status": fp.status.value, **known, "input": asked}
 
 
 def _print_table(fp: FixedPoint, edge: float) -> None:
@@ -121,7 +125,7 @@ def _print_table(fp: FixedPoint, edge: float) -> None:
     for row in rows:
         table.add_row(*row)
     Console(soft_wrap=True, highlight=False).print(table)
-    print("OnAveKL is an average under this model, not an ε: it bounds nothing for any one person.")
+    print(NO_BOUND)
 
 
 def _shown(value: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, plain_ticks, save
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure, plain_ticks, save
 from privasso.theory import FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:
@@ -22,20 +22,18 @@ def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> Non
             "there is nothing to plot: the error is infinite in the limit of many columns; "
             "pass --n-features"
         )
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    sheet = figure(10.0, 4.2)
+    left, right = sheet.subplots(1, 2)
     _trajectory(left, fp)
     _tradeoff(right, fp, edge, n_features)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     model = fp.model
-    figure.suptitle(
+    sheet.suptitle(
         f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, {model.scales!r}",
         fontsize=10,
     )
-    save(figure, path)
+    save(sheet, path)
 
 
 def _trajectory(axes: Any, fp: FixedPoint) -> None:

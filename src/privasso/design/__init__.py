@@ -5,17 +5,20 @@ from privasso.design._least import least_leakage_exponent
 from privasso.design._misspecification import misspecification_table
 from privasso.design._optimal import LabelBudget, optimal_design
 from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, TunedDesign
+from privasso.design._shape import OptimalShape, optimal_shape
 
 __all__ = [
     "Constraint",
     "InfeasibleError",
     "LabelBudget",
     "OptimalDesign",
+    "OptimalShape",
     "SavedDesign",
     "TunedDesign",
     "least_leakage_exponent",
     "load_design",
     "misspecification_table",
     "optimal_design",
+    "optimal_shape",
     "save_design",
 ]

@@ -1,4 +1,4 @@
-"""The scikit-learn surface of a private fit."""
+"""A private fit as a scikit-learn estimator."""
 
 from privasso.estimator._private_lasso import PrivateLasso
 

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator."""
+"""The scikit-learn estimator of a private fit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.privacy import Guarantee, Privacy, Scales
 
-_KEPT = "in release_, and refit(X, lam) with another lam is free"
+_KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
 _FITTED = ("coef_", "intercept_", "lam_", "guarantee_", "noise_", "release_")
 
 
 class PrivateLasso(RegressorMixin, BaseEstimator):
-    """LASSO with privacy noise: min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, with a statement of what holds.
+    """LASSO with privacy noise, min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, and its privacy statement.
 
-    Columns need no standardising. The noise is drawn once in a fit; labels are read by the
-    mechanism (`release_labels`) and by nothing after it. Note that λ multiplies a sum over
-    rows: it is M times the ``alpha`` of scikit-learn's ``Lasso``.
+    Columns need not be standardised. The noise is drawn once per fit. Only the mechanism
+    (`release_labels`) reads the labels; everything after it is computed from what it released.
+    λ belongs to a sum over rows: it is M times the ``alpha`` of scikit-learn's ``Lasso``.
 
     Parameters
     ----------
@@ -41,17 +41,17 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     privacy : LabelDP or OnAverage
         What to protect. There is no default: leaving it out is an error at fit.
     noise : NoiseDesign or str
-        How noise is shared out among columns: a design (its level is ignored, `privacy` sets
-        it), or ``"isotropic"``, ``"gram"``, ``"power:GAMMA"``. ``"auto"`` is ``"power:0.5"`` for
-        `LabelDP`, which needs the least total noise, and ``"power:1"`` for `OnAverage`.
+        How the noise is distributed over the columns: a design (its level is ignored, `privacy`
+        sets it), or ``"isotropic"``, ``"gram"``, ``"power:GAMMA"``. ``"auto"`` is ``"power:0.5"``
+        for `LabelDP`, which needs the least total noise, and ``"power:1"`` for `OnAverage`.
         ``"optimal"`` chooses the power by state evolution, and needs `model`: under `LabelDP`
         the least predicted error at that budget, for the columns at hand; under `OnAverage` the
         least OnAveKL in the model at that sigma and λ.
     scales : None, "data", array_like of shape (N,) or ScaleLaw
-        Where the design finds the column scales; None is ``"data"``. Under `LabelDP` the data's
-        own scales cost nothing, because covariates are public; under `OnAverage` they are a leak
-        for any worst-case reading. A law does not say which column has which scale, and
-        gives all the same variance.
+        Where the design finds the column scales; None is ``"data"``. Under `LabelDP` the scales of
+        the data cost nothing, because covariates are public; under `OnAverage` they reveal
+        something about the columns. A law does not say which column has which scale, so all
+        columns get the same variance.
     fit_intercept : bool
         Centre the columns and release a noisy label sum.
     method : {"auto", "amp", "cd"}
@@ -78,8 +78,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     noise_ : NoiseDesign
         The design at the level that was used.
     release_ : KeptRelease
-        Only with `LabelDP`: what left the mechanism. The guarantee covers it already, so keeping
-        it costs nothing, and `refit` and `path` start from it.
+        Only with `LabelDP`: the result of the mechanism, from which `refit` and `path` start. The
+        guarantee covers it, so keeping it costs nothing.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -141,9 +141,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         ------
         UnboundedError
             No minimiser exists at this λ. With `LabelDP` the release is kept, and
-            `refit` with the λ that the message names costs nothing.
+            `refit` with the λ named in the message costs no further privacy.
         """
-        # Everything that can be refused is refused before any noise is drawn.
+        # All checks come before any noise is drawn.
         options = FitOptions(
             privacy=cast(Privacy, self.privacy),
             lam=self.lam,
@@ -161,14 +161,14 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         X, y = self._validated(X, y)
         plan = plan_fit(X, options, seeded=rng is not None)
         released = plan.release(y, rng=rng, feature_names=self._feature_names())
-        del y  # from here on there is only the release
+        del y  # everything below uses the release only
         self.guarantee_, self.noise_ = plan.guarantee, plan.noise
         if released.kept is not None:
             self.release_ = released.kept
         return self._take(released)
 
     def refit(self, X: Any, lam: float | str) -> PrivateLasso:
-        """Solve again at another λ from the release that is kept; no privacy cost.
+        """Solve again at another λ from the kept release, at no privacy cost.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         return self._take(self._opened(X, "refit"), lam)
 
     def path(self, X: Any, lams: Any) -> CoefficientPath:
-        """Coefficients at each of several λ from the release that is kept; no privacy cost.
+        """Coefficients at each of several λ from the kept release, at no privacy cost.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         return self.release_.open(X, method=self.method, tol=self.tol)
 
     def _take(self, released: Released, lam: float | str | None = None) -> PrivateLasso:
-        """Solve and take over the coefficients."""
+        """Solve, and store the coefficients."""
         try:
             model = released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: The grid of λ: this many values, from the largest |b_i| down to this fraction of it.
 _POINTS, _SPAN = 18, 1e-3
-#: Largest squared distance of a label from the middle of its bounds, over its assumed variance.
-_EXPLAINABLE = 9.0
 
 
 def compare_methods(
@@ -119,10 +117,10 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
-    """Solve every fit at decreasing λ until its noise exceeds all that the labels can explain."""
-    explainable = _EXPLAINABLE * data.label_variance * data.rows.shape[0]
+    """Solve every fit at decreasing λ, as long as solutions exist, and test each on new rows."""
     largest = [float(np.abs(fit.b).max()) for fit in fits]
-    found: list[list[tuple[float, float, int]]] = [[] for _ in fits]  # risk, R², non-zeros
+    targets = [fit.target(data) for fit in fits]
+    found: list[list[tuple[float, float, int]]] = [[] for _ in fits]  # distance, R², non-zeros
     going = list(range(len(fits)))
     for part in np.geomspace(1.0, _SPAN, _POINTS):
         if not going:
@@ -130,34 +128,21 @@ def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
         lams = np.array([largest[k] * part for k in going])
         B = np.stack([fits[k].b for k in going], axis=1)
         many = solve_problems(data.root, B, lams, throw=False)
-        going = [
-            k
-            for k, x, status in zip(going, many.x.T, many.status, strict=True)
-            if status is Status.CONVERGED and _add(data, fits[k], x, found[k], explainable)
-        ]
+        solved = zip(going, many.x.T, many.status, strict=True)
+        going = []
+        for k, x, status in solved:
+            if status is Status.CONVERGED:
+                going.append(k)
+                distance = float((x - targets[k]) @ data.gram @ (x - targets[k]))
+                predicted = fits[k].mean_label + (data.X_test - data.rows.mean) @ x
+                r2 = _r2(data.split.y_test, predicted)
+                found[k].append((distance, r2, int(np.count_nonzero(x))))
     return [
         {"method": fit.method, "epsilon": fit.epsilon, "draw": fit.draw, "rule": rule,
          "r2": best[1], "nonzero": best[2]}
         for fit, points in zip(fits, found, strict=True)
         for rule, best in (("auto", min(points)), ("oracle", max(points, key=lambda p: p[1])))
     ]  # fmt: skip
-
-
-def _add(
-    data: Prepared,
-    fit: Perturbed,
-    x: np.ndarray,
-    found: list[tuple[float, float, int]],
-    explainable: float,
-) -> bool:
-    """Add risk, R² and non-zeros of a solution; return whether a smaller λ is worth trying."""
-    try:
-        risk, error = fit.risk(data, x)
-    except np.linalg.LinAlgError:
-        return False
-    predicted = fit.mean_label + (data.X_test - data.rows.mean) @ x
-    found.append((risk, _r2(data.split.y_test, predicted), int(np.count_nonzero(x))))
-    return error <= explainable
 
 
 def _r2(y: np.ndarray, predicted: np.ndarray) -> float:

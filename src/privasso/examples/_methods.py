@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from privasso.examples._data import Split
+from privasso.fit import posterior_mean
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy import LabelDP, release_labels
-
-#: Standard errors added to the estimate of the error, as in `choose_lambda`.
-_CAUTION = 2.0
 
 #: Methods with noise in the objective, by the design of the noise.
 NOISES: dict[str, NoiseDesign] = {
@@ -56,43 +53,19 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Perturbed:
-    """b = Fᵀy with the noise of one method, drawn once.
-
-    The noise of b is independent with variances `D`, or if `D` is None it has covariance
-    ``s2`` · FᵀF.
-    """
+    """b = Fᵀy with the noise of one method, drawn once, and the covariance of that noise."""
 
     method: str
     epsilon: float
     draw: int
     b: np.ndarray = field(repr=False)
-    mean_label: float = 0.0
-    D: np.ndarray | None = field(default=None, repr=False)
-    s2: float = 0.0
+    mean_label: float
+    noise: np.ndarray = field(repr=False)
 
-    def risk(self, data: Prepared, x: np.ndarray) -> tuple[float, float]:
-        """Return Stein's estimate of the error plus two standard errors, and one standard error.
-
-        This is the rule of `choose_lambda`. For label noise the same formulae hold with the
-        covariance s²FᵀF: the trace is tr(s²FᵀF J) = s²|S|, and the mean squared deviation is
-        4 (s²‖Fx‖² + s⁴|S|).
-        """
-        S = np.flatnonzero(x)
-        if S.size == 0:
-            return 0.0, 0.0
-        gram = data.gram[np.ix_(S, S)]
-        fitted = float(x[S] @ gram @ x[S])
-        sure = fitted - 2.0 * float(self.b[S] @ x[S]) + 2.0 * data.label_variance * S.size
-        if self.D is None:
-            trace, spread = self.s2 * S.size, self.s2 * fitted + self.s2**2 * S.size
-        else:
-            norms = np.sqrt(np.diag(gram))
-            inverse = np.linalg.inv(np.linalg.cholesky(gram / norms / norms[:, None]))
-            J = (inverse.T @ inverse) / norms / norms[:, None]
-            D = self.D[S]
-            trace, spread = float(D @ np.diag(J)), float(D @ x[S] ** 2 + D @ J**2 @ D)
-        error = 2.0 * math.sqrt(spread)
-        return sure + 2.0 * trace + _CAUTION * error, error
+    def target(self, data: Prepared) -> np.ndarray:
+        """The coefficients that the rule of `choose_lambda` looks for along the path."""
+        m = data.rows.shape[0]
+        return posterior_mean(data.gram, self.b, self.noise, m, data.label_variance)
 
 
 def prepare(split: Split, *, standardise: bool) -> Prepared:
@@ -126,10 +99,17 @@ def perturb(
     base = STANDARDISED.get(method, method)
     if base in NOISES:
         release = release_labels(data.rows, data.split.y, privacy, NOISES[base], rng=rng)
-        D = release.sigma**2
-        return Perturbed(method, privacy.epsilon, draw, release.b, release.mean_label, D=D)
+        return Perturbed(
+            method,
+            privacy.epsilon,
+            draw,
+            release.b,
+            release.mean_label,
+            release.covariance.matrix(),
+        )
     # A change of one label shifts its noisy copy by at most the width, so that μ = width/s.
     s = privacy.width / privacy.mu if base == LABEL_NOISE else 0.0
     noisy = data.labels + s * rng.standard_normal(data.rows.shape[0])
     mean = privacy.centre + float(noisy.mean())
-    return Perturbed(method, privacy.epsilon, draw, data.rows.rmatvec(noisy), mean, s2=s**2)
+    b = data.rows.rmatvec(noisy)
+    return Perturbed(method, privacy.epsilon, draw, b, mean, s * s * data.gram)

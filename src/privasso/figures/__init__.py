@@ -1,4 +1,4 @@
-"""Figures: one look for all of them, written without a display."""
+"""Figures in one style, written without a display."""
 
 from privasso.figures._style import (
     BLUE,

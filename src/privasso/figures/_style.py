@@ -1,4 +1,4 @@
-"""One look for every figure: colours all readers can tell apart, plain numbers on the axes."""
+"""The style of all figures: colours that colour-blind readers can tell apart, plain numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privasso._files import write_whole
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 SKY, PINK = "#56B4E9", "#CC79A7"
 
-#: What a figure file must not say, so that the same figure is the same file.
+#: Entries left out of a figure file, so that the same figure always gives the same file.
 _UNDATED = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},

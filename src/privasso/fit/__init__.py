@@ -1,10 +1,11 @@
-"""The one pipeline of a private fit: plan it, release once, then solve as often as needed."""
+"""The steps of a private fit: plan, release once, then solve as often as needed."""
 
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._posterior import posterior_mean
 from privasso.fit._postprocess import CoefficientPath, Postprocess
 from privasso.fit._released import AfterReleaseError, Released
 
@@ -20,4 +21,5 @@ __all__ = [
     "ReleasedModel",
     "choose_lambda",
     "plan_fit",
+    "posterior_mean",
 ]

@@ -1,55 +1,53 @@
-"""The choice of λ from a release alone, by Stein's unbiased risk estimate and its error."""
+"""The choice of λ from a release alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from privasso._blas import one_thread
+from privasso.fit._posterior import posterior_mean
 from privasso.fit._postprocess import Postprocess
 from privasso.solvers import Status
 
-#: λ runs down from the one that gives no coefficients, by this factor in all.
+#: The smallest λ of the grid, relative to the λ above which all coefficients are zero.
 _SPAN = 1e-3
 _POINTS = 36
 #: Points solved at a time; few where the grid may run into the critical λ.
 _TOGETHER = {True: 12, False: 4}
+#: More columns than this have no dense covariance of the release.
+_MOST_COLUMNS = 1024
+#: The grid ends once this many points in a row were worse than the best by this factor.
+_WORSE_POINTS, _WORSE = 6, 1.2
 #: Supports larger than this are not considered: their inverse is cubic in size.
 _LARGEST_SUPPORT = 3000
-#: Labels lie at most this many of their standard deviations from the middle of their bounds,
-#: where the variance is that of bounds six deviations apart.
+#: Half the width of the label bounds, in units of `Privacy.label_deviation`.
 _FARTHEST = 3.0
-#: Standard errors added to the estimate. In simulations plain minimisation (0) can cost
-#: hundreds of times the best error under strong noise and 1 still tens; 3 gains nothing.
+#: Standard errors added to Stein's estimate. In simulations with strong noise, 0 can lead to
+#: hundreds of times the best error and 1 to tens of times; 3 is no better than 2.
 _CAUTION = 2.0
 
 
 def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
-    """λ on a geometric grid with the least estimated squared error plus two standard errors.
+    """λ on a geometric grid whose predictions are closest to the best Gaussian guess.
 
-    Let b ~ N(Fᵀy, Σ) and J = ∂x̂/∂b, which is (F_SᵀF_S)⁻¹ on the support S and zero elsewhere. By
-    Stein's lemma
+    The release b ~ N(Fᵀy, Σ) has noise of a known law. Under a Gaussian prior whose size follows
+    from b by its marginal likelihood, the mean m of the coefficients given b predicts best, and the
+    expected squared error of any other coefficients x is ‖F(x − m)‖² plus a constant. So λ
+    minimises ‖F(x̂_λ − m)‖². See `posterior_mean`.
 
-        SURE(λ) = ‖Fx̂‖² − 2bᵀx̂ + 2 tr(ΣJ)
+    With more than 1024 columns λ minimises Stein's unbiased estimate of the squared error plus two
+    of its standard errors; see `_cautious_risk`.
 
-    is unbiased for ‖y − Fx̂‖² − ‖y‖², with the mean squared deviation
-
-        4 E[ x̂ᵀΣx̂ + tr(ΣJΣJ) ].
-
-    Twice its root is added: the minimum of a noisy curve is found where the curve errs
-    downwards, and without that term λ comes out far too small wherever the noise is strong.
-    SURE speaks of the labels at hand; for new ones with independent errors of variance τ² the
-    squared error grows by 2τ²|S|, which is added too. The model without coefficients has the
-    value zero. The grid ends above the critical λ, below which no minimiser exists, and where one
-    standard error exceeds all that labels within three deviations could explain: from there on
-    no model can be told from noise.
+    The grid ends above the critical λ, below which no minimiser exists.
 
     Parameters
     ----------
     post : Postprocess
         A release and its covariates.
     label_variance : float
-        τ², a value that does not come from the labels.
+        Variance to expect of the labels, a value that does not come from them.
 
     Examples
     --------
@@ -57,59 +55,97 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     >>> b, noise = np.array([20.0, 1.0, -1.5, 0.5]), pv.noise.Diagonal(np.ones(4))
     >>> rows = pv.operators.Covariates(np.eye(4), centre=False)
     >>> release = pv.privacy.Release(b, noise, n_rows=4, centre=0.0)
-    >>> 1.5 < choose_lambda(Postprocess(release, rows)) < 3  # above the noise, below the signal
+    >>> choose_lambda(Postprocess(release, rows)) < 20.0  # below the signal
     True
     """
     largest = float(np.max(np.abs(post.b), initial=0.0))
     if post.op is None or largest == 0.0:
-        return 1.0  # every λ gives the same: no coefficients
+        return 1.0  # at every λ all coefficients are zero
     lams = largest * np.geomspace(1.0, _SPAN, _POINTS)
-    best, least = float(lams[0]), 0.0
+    if post.b.size <= _MOST_COLUMNS:
+        return _closest(post, lams, label_variance)
+    return _least_risk(post, lams, label_variance)
+
+
+def _closest(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
+    """λ whose coefficients predict most like the posterior mean."""
+    noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)).matrix()
+    gram = post.rows.gram
+    mean = posterior_mean(gram, post.b, noise, post.rows.shape[0], label_variance)
+    best, least = float(lams[0]), float(mean @ gram @ mean)
+    worse = 0
+    for lam, x in _path(post, lams):
+        distance = float((x - mean) @ gram @ (x - mean))
+        if distance < least:
+            best, least = lam, distance
+        worse = worse + 1 if distance > _WORSE * least else 0
+        if worse == _WORSE_POINTS and least < mean @ gram @ mean:
+            break
+    return best
+
+
+def _least_risk(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
+    """λ with the least value of Stein's estimate plus two standard errors."""
+    best, least = float(lams[0]), 0.0  # the model without coefficients has the value zero
+    explainable = _FARTHEST**2 * label_variance * post.rows.shape[0]
+    for lam, x in _path(post, lams):
+        with one_thread():
+            found = _cautious_risk(post, x, label_variance)
+        if found is None:
+            break
+        risk, error = found
+        if risk < least:
+            best, least = lam, risk
+        # From here on a model cannot be distinguished from noise.
+        if 0.0 < explainable < error:
+            break
+    return best
+
+
+def _path(post: Postprocess, lams: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+    """Solutions from the largest λ down, as long as they exist."""
+    assert post.op is not None
     m, n = post.op.shape
     step = _TOGETHER[post.full_rank or m > n]
-    explainable = _FARTHEST**2 * label_variance * post.rows.shape[0]
-    for start in range(0, _POINTS, step):
+    for start in range(0, lams.size, step):
         together = lams[start : start + step]
         try:
             x, status = post.solutions(together)
-        except RuntimeError:  # not even a proof that there is no minimiser: as good as none
-            return best
+        except RuntimeError:  # neither a minimiser nor a proof that there is none
+            return
         for k, lam in enumerate(together.tolist()):
             if status[k] is not Status.CONVERGED:
-                return best
-            with one_thread():
-                found = _cautious_risk(post, x[:, k], label_variance)
-            if found is None:
-                return best
-            risk, error = found
-            if risk < least:
-                best, least = lam, risk
-            if 0.0 < explainable < error:
-                return best
-    return best
+                return
+            yield lam, x[:, k]
 
 
 def _cautious_risk(
     post: Postprocess, x: np.ndarray, label_variance: float
 ) -> tuple[float, float] | None:
-    """SURE plus two standard errors, and one; None where the support is too large for it."""
+    """SURE plus two standard errors, and one standard error; None if the support is too large.
+
+    Let b ~ N(Fᵀy, Σ) and J = ∂x̂/∂b, which is (F_SᵀF_S)⁻¹ on the support S and zero elsewhere. By
+    Stein's lemma
+
+        SURE(λ) = ‖Fx̂‖² − 2bᵀx̂ + 2 tr(ΣJ)
+
+    is unbiased for ‖y − Fx̂‖² − ‖y‖², with the mean squared deviation 4 E[x̂ᵀΣx̂ + tr(ΣJΣJ)]. Twice
+    its root is added: a noisy curve has its minimum where its error is negative, so without that
+    term λ is far too small when the noise is strong. For new labels with independent errors of
+    variance τ² the squared error grows by 2τ²|S|, which is added too.
+    """
     assert post.op is not None
     support = np.flatnonzero(x)
     if support.size == 0:
         return 0.0, 0.0
     if support.size > min(_LARGEST_SUPPORT, post.op.shape[0]):
         return None
-    norms = np.sqrt(post.squares[support])
-    block = post.op.columns(support)
-    block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
-    try:
-        factor = cho_factor(block.T @ block)
-    except np.linalg.LinAlgError:
+    found = post.gram_and_inverse(support)
+    if found is None:
         return None
-    J = cho_solve(factor, np.eye(support.size)) / np.outer(norms, norms)
+    gram, J = found
     noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)[support])
     x = x[support]
-    fitted = block @ (x * norms)
-    sure = fitted @ fitted - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
+    sure = x @ gram @ x - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
     error = 2.0 * np.sqrt(noise.quadratic(x) + noise.trace_of_square(J))
     return float(sure + _CAUTION * error + 2.0 * label_variance * support.size), float(error)

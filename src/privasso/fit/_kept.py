@@ -1,13 +1,14 @@
-"""A release kept with all it takes to solve from it again without the labels."""
+"""A release with everything needed to solve from it again without the labels."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privasso.fit._postprocess import check_shape
 from privasso.noise import NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release, log_gaussian_delta
@@ -15,28 +16,28 @@ from privasso.privacy import Guarantee, Privacy, Release, log_gaussian_delta
 if TYPE_CHECKING:
     from privasso.fit._released import Released
 
-#: Relative difference of squared column norms at which covariates are not those of a release, and
-#: by which its sensitivity and its δ may exceed what is stated.
+#: Covariates whose squared column norms differ by more than this, relatively, are refused; so is a
+#: release whose sensitivity or δ exceeds what is stated by more than this.
 _SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class KeptRelease(Release):
-    """What left the mechanism, with its guarantee; coefficients at any λ follow from it.
+    """The result of the mechanism, with its guarantee, from which any λ can be solved.
 
-    It holds neither labels nor noise, and its guarantee covers it already, so keeping it costs
-    nothing. With the public covariates it gives the coefficients at any λ.
+    It holds neither labels nor noise, and its guarantee covers it, so keeping it costs nothing.
+    Together with the public covariates it gives the coefficients at any λ.
 
     Attributes
     ----------
     column_squares : ndarray of shape (N,)
         Squared norms of the (centred) columns, by which the covariates are recognised.
     guarantee : Guarantee
-        Of a kind that covers the release.
+        The privacy statement, which covers the release.
     noise : NoiseDesign or None
         The design at the level that was used; None if a file could not describe it.
     feature_names : tuple of str or None
-        Columns, in the order of b, if the fit knew names.
+        Names of the columns, in the order of b, if the fit knew them.
     target : str or None
         Name of the labels.
     software : str
@@ -57,8 +58,8 @@ class KeptRelease(Release):
     column_squares: np.ndarray
     guarantee: Guarantee
     noise: NoiseDesign | None
-    feature_names: tuple[str, ...] | None = field(default=None)
-    target: str | None = field(default=None)
+    feature_names: tuple[str, ...] | None = None
+    target: str | None = None
     software: str
 
     def __post_init__(self) -> None:
@@ -103,12 +104,7 @@ class KeptRelease(Release):
 
     def check_covariates(self, rows: Covariates) -> None:
         """Refuse covariates that the release was not made from."""
-        expected = (self.n_rows, self.b.size)
-        if rows.shape != expected:
-            raise ValueError(
-                f"X has shape {rows.shape} but the release was made from {expected}; "
-                "pass the covariates of the fit"
-            )
+        check_shape(self, rows)
         off = np.abs(rows.squares - self.column_squares) > _SAME * self.column_squares
         if off.any():
             column = int(np.argmax(off))
@@ -130,7 +126,7 @@ class KeptRelease(Release):
         squared = rows.largest_row(self.covariance.restricted(live)) if live.size else 0.0
         if self.sigma_sum is not None:
             squared += self.sigma_sum**-2
-        found = width / getattr(self, "unit", 1.0) * math.sqrt(squared)
+        found = width / self.unit * math.sqrt(squared)
         if not found <= self.mu * (1.0 + _SAME):
             raise ValueError(
                 f"the release states that one label moves it by at most {self.mu:.6g} standard "

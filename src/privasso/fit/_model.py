@@ -1,4 +1,4 @@
-"""A published model: coefficients, names and the statement that goes with them."""
+"""A published model: coefficients, names and the privacy statement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privasso.privacy import Guarantee
 
 @dataclass(frozen=True, eq=False)
 class ReleasedModel:
-    """A fitted model that may be published: enough to predict, and to say what was promised.
+    """A fitted model that may be published: what predictions need, and the privacy statement.
 
     Attributes
     ----------

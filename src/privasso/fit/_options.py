@@ -1,4 +1,4 @@
-"""What a fit is asked to do, besides what it protects."""
+"""The options of a fit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class FitOptions:
     privacy : Privacy
         What to protect.
     lam : float, "auto" or None
-        λ > 0; ``"auto"`` chooses it from the release, where the guarantee covers that. None leaves
-        it open, for a plan that is not carried out or a λ given later.
+        λ > 0. ``"auto"`` chooses it from the release, if the guarantee covers that. None leaves it
+        open, for a plan that is not carried out or a λ that is given later.
     noise : NoiseDesign or str
         A design (its level is ignored), ``"auto"``, ``"optimal"``, ``"isotropic"``, ``"gram"`` or
         ``"power:GAMMA"``.
@@ -97,8 +97,8 @@ class FitOptions:
         if name == "optimal":
             if self.model is None:
                 raise ValueError(
-                    "noise='optimal' needs model=Model(...), the data to expect; noise='auto' "
-                    "needs none"
+                    "noise='optimal' needs model=Model(...), which describes the data to expect; "
+                    "noise='auto' needs no model"
                 )
             return None
         if isinstance(name, str) and name.partition(":")[0] in _NOISE_WORDS:
@@ -110,7 +110,7 @@ class FitOptions:
 
 
 def fixed_lambda(lam: float | str, privacy: Privacy) -> float | None:
-    """λ as a number, or None where it is to be chosen from a release that may be used for it.
+    """Return λ as a number, or None for "auto"; refuse "auto" if the release must not be used.
 
     >>> import privasso as pv
     >>> fixed_lambda(3, pv.OnAverage(0.1))

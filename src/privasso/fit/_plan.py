@@ -1,4 +1,4 @@
-"""A fit up to the point where the labels are read."""
+"""Everything that is decided before the labels are read."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Plan:
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
     ) -> Released:
-        """Read the labels, draw the noise once, and return what left the mechanism.
+        """Read the labels, draw the noise once, and return the release.
 
         The budget is spent from here on, and no later step sees the labels.
         """
         if (rng is not None) != self.seeded:
-            raise ValueError("the guarantee was stated for another source of noise")
+            raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
         _check_names(feature_names, target)
         made = release_labels(
             self.rows,
@@ -135,7 +135,7 @@ def _check_names(feature_names: tuple[str, ...] | None, target: str | None) -> N
 
 
 def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:
-    """Decide everything about a fit from the covariates: noise, level and statement.
+    """Determine the noise, its level and the privacy statement from the covariates.
 
     Parameters
     ----------

@@ -1,15 +1,16 @@
-"""From a release to coefficients: functions of the covariates and b, never of labels."""
+"""From a release to coefficients, as functions of the covariates and b alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from privasso._validation import positive_float, real_array
 from privasso.operators import Covariates, Operator, as_operator, square_root
 from privasso.privacy import Release
-from privasso.problem import LP_LIMIT, Problem, critical_lambda, violations
+from privasso.problem import LP_LIMIT, Problem, critical_lambda, rounding_floor, violations
 from privasso.solvers import (
     NotConvergedError,
     Solution,
@@ -42,6 +43,16 @@ class CoefficientPath:
     status: np.ndarray = field(repr=False)
 
 
+def check_shape(release: Release, rows: Covariates) -> None:
+    """Refuse covariates of another shape than those that the release was made from."""
+    expected = (release.n_rows, release.b.size)
+    if rows.shape != expected:
+        raise ValueError(
+            f"X has shape {rows.shape} but the release was made from {expected}; "
+            "pass the covariates of the fit"
+        )
+
+
 class Postprocess:
     """The solving half of a fit: a release and the covariates it was made from.
 
@@ -58,19 +69,14 @@ class Postprocess:
     def __init__(
         self, release: Release, rows: Covariates, *, method: str = "auto", tol: float = 1e-8
     ) -> None:
-        expected = (release.n_rows, release.b.size)
-        if rows.shape != expected:
-            raise ValueError(
-                f"X has shape {rows.shape} but the release was made from {expected}; "
-                "pass the covariates of the fit"
-            )
+        check_shape(release, rows)
         if rows.centred != release.fit_intercept:
             raise ValueError("the covariates must be centred exactly when the label sum is there")
         self.release, self.rows = release, rows
         self.method, self.tol = method, tol
         b = release.b
         if release.centre != 0.0 and not rows.centred:
-            # The clip centre is public: put back what it took out of Fᵀy.
+            # The centre of the label bounds is public: add back what it took out of Fᵀy.
             b = b + release.centre * rows.rmatvec(np.ones(rows.shape[0]))
         self.b = b[rows.live]
         self.squares = rows.squares[rows.live]
@@ -86,7 +92,7 @@ class Postprocess:
         return self.reduced
 
     def solve(self, lam: float) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept at λ; raises with a λ that works where none exist."""
+        """Coefficients and intercept at λ; if no minimiser exists, the error names a larger λ."""
         lam = positive_float("lam", lam)
         if self.op is None:
             return self._complete(np.zeros(0))
@@ -104,7 +110,7 @@ class Postprocess:
         return self._complete(solution.x)
 
     def path(self, lams: np.ndarray) -> CoefficientPath:
-        """Coefficients at each λ; an entry without a minimiser is NaN and says so."""
+        """Coefficients at each λ; NaN, with a status, where no minimiser exists."""
         lams = real_array("lams", lams, ndim=1)
         if np.min(lams) <= 0.0:
             raise ValueError("lams must be positive")
@@ -138,10 +144,23 @@ class Postprocess:
             np.array([s.status for s in found], dtype=object),
         )
 
+    def gram_and_inverse(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_SᵀF_S and its inverse for live columns S; None if they are collinear."""
+        assert self.op is not None
+        norms = np.sqrt(self.squares[support])
+        block = self.op.columns(support)
+        block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
+        correlations, scale = block.T @ block, np.outer(norms, norms)
+        try:
+            factor = cho_factor(correlations)
+        except np.linalg.LinAlgError:
+            return None
+        return correlations * scale, cho_solve(factor, np.eye(support.size)) / scale
+
     def _checked(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Solutions from the square root, and which of them are optimal for all rows of F.
 
-        The square root carries the rounding of the Gram matrix; one more pass over F tells.
+        The square root has the rounding errors of the Gram matrix, so one pass over F checks x.
         """
         x, statuses = self.solutions(lams)
         holds = np.array([status is Status.CONVERGED for status in statuses])
@@ -149,7 +168,7 @@ class Postprocess:
         norms = np.sqrt(self.squares)
         for k in np.flatnonzero(holds):
             length = np.sqrt(max(float(x[:, k] @ fitted[:, k]), 0.0))
-            rounding = 16 * np.finfo(float).eps * (np.abs(self.b) + norms * length)
+            rounding = rounding_floor(self.b, norms, length)
             violation = violations(self.b - fitted[:, k], x[:, k], float(lams[k]))
             holds[k] = np.all(violation <= np.maximum(self.tol * lams[k], rounding))
         return x, statuses, holds
@@ -172,7 +191,7 @@ class Postprocess:
         bound = "above" if exact else "well above"
         return (
             f"there is no minimiser at lam = {lam:.6g}: the noise in the release exceeds it in a "
-            f"direction that the covariates do not see; lam must be {bound} {needed:.6g}"
+            f"direction that changes no prediction; lam must be {bound} {needed:.6g}"
         )
 
     def _complete(self, x: np.ndarray) -> tuple[np.ndarray, float]:

@@ -1,13 +1,13 @@
-"""A fit after its labels were read: the release, its covariates, and the models that follow."""
+"""A fit after the labels were read: the release, its covariates, and the models from it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._validation import real_array
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
@@ -25,7 +25,7 @@ class AfterReleaseError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What left the mechanism together with the covariates; every λ is solved from this alone.
+    """The release together with the covariates; every λ is solved from these alone.
 
     `Plan.release` and `KeptRelease.open` make it.
     """
@@ -49,18 +49,12 @@ class Released:
 
     @cached_property
     def kept(self) -> KeptRelease | None:
-        """The release as it may be kept, or None where the guarantee does not cover it."""
+        """The release in the form to keep, or None if the guarantee does not cover it."""
         made = self.release
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
             return made if isinstance(made, KeptRelease) else None
         return KeptRelease(
-            b=made.b,
-            covariance=made.covariance,
-            n_rows=made.n_rows,
-            centre=made.centre,
-            label_sum=made.label_sum,
-            sigma_sum=made.sigma_sum,
-            mu=made.mu,
+            **vars(made),
             column_squares=self.rows.squares,
             guarantee=self.guarantee,
             noise=self.noise,
@@ -85,13 +79,14 @@ class Released:
         wanted = self.lam if lam is None else lam
         if wanted is None:
             raise ValueError("lam is missing: give λ as a number or 'auto'")
-        chosen = fixed_lambda(wanted, self.privacy)
+        chosen, unit = fixed_lambda(wanted, self.privacy), self.release.unit
         if chosen is None:
-            chosen = choose_lambda(self.post, (self.privacy.label_deviation or 0.0) ** 2)
-        coef, intercept = self.post.solve(chosen)
+            deviation = (self.privacy.label_deviation or 0.0) / unit
+            chosen = unit * choose_lambda(self.post, deviation**2)
+        coef, intercept = self.post.solve(chosen / unit)
         return ReleasedModel(
-            coef=coef,
-            intercept=intercept,
+            coef=unit * coef,
+            intercept=unit * intercept,
             lam=chosen,
             guarantee=self.guarantee,
             noise=self.noise,
@@ -102,7 +97,11 @@ class Released:
     def path(self, lams: ArrayLike) -> CoefficientPath:
         """Coefficients at each λ; the guarantee must cover the release."""
         self.privacy.check_release_use("a path over λ")
-        return self.post.path(np.asarray(lams))
+        unit = self.release.unit
+        found = self.post.path(real_array("lams", lams, ndim=1) / unit)
+        return CoefficientPath(
+            unit * found.lams, unit * found.coef, unit * found.intercept, found.status
+        )
 
     def failure(self, error: Exception, kept: str) -> Exception:
         """Return the error to raise when a step after the release fails.

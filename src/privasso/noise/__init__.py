@@ -1,4 +1,4 @@
-"""Privacy noise: designs that share it out among columns, and its covariance over given columns."""
+"""Privacy noise: designs, which give its variances as a function of scale, and covariances."""
 
 from privasso.noise._covariance import Covariance
 from privasso.noise._design import NoiseDesign

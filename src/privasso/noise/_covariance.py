@@ -1,4 +1,4 @@
-"""The law of the noise over given columns: η ~ N(0, Σ), whatever the form of Σ."""
+"""The law of the noise over given columns, η ~ N(0, Σ), for any form of Σ."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Covariance(ABC):
     """Σ, the covariance of the noise vector η, through the few products that callers need.
 
     A noise design applied to columns gives a `Diagonal` one (`NoiseDesign.covariance`);
-    `Factored` holds noise that is correlated over the columns. Callers use the verbs below and do
-    not ask which form it is.
+    `Factored` holds noise that is correlated over the columns. Callers use the methods below,
+    whichever form it has.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""What every noise design can do: normalise its profile and draw from it."""
+"""The base class of noise designs, which normalises their profiles and draws from them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FloatArray = NDArray[np.float64]
 class NoiseDesign(ABC):
     """Gaussian noise η_i ~ N(0, σ_η²(v_i)) whose variance averages to sigma² over the columns.
 
-    A design is a profile, that is a function of v up to a factor; the factor follows from the
-    level sigma. A new design is a frozen dataclass that writes one method, `log_profile`.
+    A design is a profile, a function of v up to a factor, and the level sigma fixes the factor.
+    A new design is a frozen dataclass with one method, `log_profile`.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class NoiseDesign(ABC):
 
     Examples
     --------
-    A design that spares the columns below a cut:
+    A design without noise on the columns below a cut:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np

@@ -76,7 +76,7 @@ class Diagonal(Covariance):
 
 
 def _divided(a: FloatArray, sigma: FloatArray) -> FloatArray:
-    """A with row i divided by σ_i; 0/0 is 0, and what is left without noise is infinite."""
+    """A with row i divided by σ_i; 0/0 is 0, and other numbers divided by 0 are infinite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         out = (a.T / sigma).T
     return np.where(a == 0.0, 0.0, out)

@@ -12,7 +12,7 @@ from privasso.noise._covariance import Covariance, FloatArray
 class Factored(Covariance):
     """Σ = RRᵀ for a root R of shape (N, K) whose columns are linearly independent.
 
-    With K < N the noise lies in a subspace: a vector outside it has an infinite norm, since such
+    With K < N the noise lies in a subspace. A vector outside it has an infinite norm, because the
     noise does not hide it.
 
     Examples
@@ -32,7 +32,10 @@ class Factored(Covariance):
 
     def __init__(self, root: ArrayLike) -> None:
         self._root: FloatArray = real_array("root", root, ndim=2)
-        self._basis, self._triangle = np.linalg.qr(self._root)
+        # Rows are brought to one size first: columns of the data may differ by many orders.
+        size = np.sqrt(np.einsum("ij,ij->i", self._root, self._root))
+        self._size: FloatArray = np.where(size > 0.0, size, 1.0)
+        self._basis, self._triangle = np.linalg.qr(self._root / self._size[:, None])
         pivots = np.abs(np.diag(self._triangle))
         n, k = self._root.shape
         if k > n or not np.min(pivots) > n * np.finfo(np.float64).eps * np.max(pivots):
@@ -101,6 +104,7 @@ class Factored(Covariance):
     def whiten(self, a: FloatArray) -> FloatArray:
         from scipy.linalg import solve_triangular
 
+        a = (a.T / self._size).T
         inside = self._basis.T @ a
         out = solve_triangular(self._triangle, inside)
         outside = np.sum(a * a, axis=0) - np.sum(inside * inside, axis=0)

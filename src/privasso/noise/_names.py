@@ -1,4 +1,4 @@
-"""Noise designs as one word."""
+"""Noise designs by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
     Parameters
     ----------
     name : str
-        What the caller calls the argument; it opens every error message.
+        Name of the argument; every error message starts with it.
     text : str
         isotropic, gram or power:GAMMA.
     sigma : float

@@ -77,9 +77,9 @@ class Isotropic(PowerLaw):
 class Gram(PowerLaw):
     """σ_η²(v) = σ² v² / mean(v²): the Gram-based design.
 
-    The estimate sees the noise through the inverse Gram matrix, whose diagonal is proportional
-    to 1/v; a deviation proportional to v cancels it, so that every coefficient receives noise of
-    the same size.
+    The noise enters the estimate multiplied by the inverse Gram matrix, whose diagonal is
+    proportional to 1/v. A deviation proportional to v cancels that factor, so every coefficient
+    receives noise of the same size.
 
     Parameters
     ----------

@@ -11,11 +11,11 @@ import numpy as np
 from privasso._validation import real_array
 from privasso.noise._design import FloatArray, NoiseDesign
 
-#: Most nodes a table may have; more is a corrupt or hostile file.
+#: Most nodes a table may have; a file with more is taken for corrupt or hostile.
 MAX_NODES = 10_000
 #: Nodes must be further apart than this, or slopes lose their digits.
 _CLOSEST = 1e-9
-#: Logarithms beyond this are no scales of any data.
+#: Larger logarithms are refused: no data have such scales.
 _LARGEST = 1e4
 
 
@@ -23,9 +23,9 @@ _LARGEST = 1e4
 class Tabulated(NoiseDesign):
     """log σ_η²(v) interpolated between nodes in log v, up to the factor that sigma fixes.
 
-    The curve through the nodes is the natural cubic spline, the smoothest there is, so that
-    averages over the scales converge fast; where a table jumps, it may swing beyond the values.
-    Beyond the ends the profile goes on as the power of v that it has there, so any column has a
+    The curve through the nodes is the natural cubic spline, which is smooth, so that averages over
+    the scales converge fast; where neighbouring values differ much, it may overshoot them. Beyond
+    the ends the profile continues as the power of v that it has there, so that every column has a
     sensible variance. A column with v = 0 gets the limit: no noise where that power is positive,
     and an error where it is negative.
 
@@ -72,7 +72,7 @@ class Tabulated(NoiseDesign):
         object.__setattr__(self, "log_profile_at", tuple(values.tolist()))
 
     def in_words(self) -> str:
-        """Say that it is a table."""
+        """Say that the variance follows a table."""
         return "variance a function of v given by a table"
 
     def log_profile(self, v: FloatArray) -> FloatArray:
@@ -93,12 +93,6 @@ class Tabulated(NoiseDesign):
             below = slopes[0] * np.minimum(x - nodes[0], 0.0) if slopes[0] != 0.0 else 0.0
             above = slopes[1] * np.maximum(x - nodes[-1], 0.0)
         return out + below + above
-
-    @property
-    def end_exponents(self) -> tuple[float, float]:
-        """Powers of v that the profile follows below the first and above the last node."""
-        slopes = _interpolant(self.log_v, self.log_profile_at)[2]
-        return float(slopes[0]), float(slopes[1])
 
     def __repr__(self) -> str:
         low, high = np.exp(self.log_v[0]), np.exp(self.log_v[-1])

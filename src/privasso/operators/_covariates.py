@@ -23,6 +23,8 @@ _CHUNK = 1 << 16
 _GRAM_CHUNK = 1 << 20
 #: A centred column whose entries are this small relative to its mean holds nothing but rounding.
 _CONSTANT = 1e-12
+#: Squared norms below this have lost digits to underflow.
+_SMALLEST_SQUARE = 1e-290
 _EPS = np.finfo(np.float64).eps
 
 
@@ -64,11 +66,28 @@ class Covariates:
         self.squares = finite_squares(self._squares())
         rounding = self.shape[0] * (_CONSTANT * self.mean) ** 2
         self.live = self.squares > rounding
+        self._refuse_tiny_columns()
+
+    def _refuse_tiny_columns(self) -> None:
+        """Refuse columns with entries whose squares underflow: they would be taken for zero."""
+        for column in np.flatnonzero(self.squares < _SMALLEST_SQUARE):
+            entries = self._F[:, [column]]
+            largest = float(np.max(np.abs(entries.data if self.sparse else entries), initial=0.0))
+            if 0.0 < largest < np.sqrt(_SMALLEST_SQUARE):
+                raise ValueError(
+                    f"the entries of column {column} of F are at most {largest:.3g}, too small to "
+                    "be squared; change its units"
+                )
 
     @property
     def sparse(self) -> bool:
         """Whether F is stored sparse."""
         return bool(sp.issparse(self._F))
+
+    @property
+    def stored(self) -> Any:
+        """The live columns of sparse F as they are stored, not centred, in CSR form."""
+        return self._F if self.live.all() else sp.csr_array(self._F[:, self.live])
 
     @property
     def v(self) -> np.ndarray:
@@ -97,8 +116,10 @@ class Covariates:
             w[self.live] = 1.0 / variances
         if not np.isfinite(w).all():
             return np.inf
-        base = np.where(self.live, w * self.mean**2, 0.0)
         indices = self._F.indices
+        # A column stored in every row is never absent; its mean may be huge against its spread.
+        full = np.bincount(indices, minlength=self.shape[1]) == self.shape[0]
+        base = np.where(self.live & ~full, w * self.mean**2, 0.0)
         deviation = self._F.data - self.mean[indices]
         change = self._row_sums(w[indices] * deviation**2)
         replaced = self._row_sums(base[indices])

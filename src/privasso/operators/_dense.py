@@ -82,18 +82,10 @@ class RowMajor(_Dense):
         gamma: float,
         take: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        m, n = self.shape
         index = _NONE if take is None else take
-        taken = np.empty((m, index.size))
-        pieces = chunks(m, m * n)
-        acc = np.zeros((len(pieces), n))
-        run(
-            [
-                partial(kernels.rows_update, self._F, lo, hi, x, g, beta, gamma, part, index, taken)
-                for (lo, hi), part in zip(pieces, acc, strict=True)
-            ]
-        )
-        return acc.sum(axis=0), (None if take is None else taken)
+        taken = np.empty((self.shape[0], index.size))
+        out = self._reduce_rows(kernels.rows_update, 1, x, g, beta, gamma, index, taken)
+        return out[0], (None if take is None else taken)
 
     def columns(self, take: np.ndarray) -> np.ndarray:
         taken = np.empty((self.shape[0], take.size))

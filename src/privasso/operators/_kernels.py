@@ -15,7 +15,7 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def rows_update(F, lo, hi, x, g, beta, gamma, acc, take, taken):  # pragma: no cover
+def rows_update(F, lo, hi, x, g, beta, gamma, take, taken, acc):  # pragma: no cover
     """``g <- beta*g + gamma*F@x`` and ``acc += F.T @ g`` over rows lo..hi, in one read of F.
 
     Four rows at a time: while the next block streams in from memory for its products with

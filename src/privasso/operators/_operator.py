@@ -148,11 +148,11 @@ def finite_squares(squares: np.ndarray) -> np.ndarray:
     Traceback (most recent call last):
     ...
     ValueError: F contains NaN or infinity (or a column whose squared norm overflows); remove or \
-impute those entries
+impute those entries, or change the units of the column
     """
     if not np.isfinite(squares).all():
         raise ValueError(
             "F contains NaN or infinity (or a column whose squared norm overflows); "
-            "remove or impute those entries"
+            "remove or impute those entries, or change the units of the column"
         )
     return squares

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: text, tables and figures in one file without outside references."""
+"""HTML pages in one file: text, tables and figures, without outside references."""
 
 from privasso.page._page import Page
 

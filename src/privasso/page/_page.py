@@ -1,4 +1,4 @@
-"""A page that is one file: style and images are inside it, and nothing runs."""
+"""An HTML page in one file, with style and images inside and no scripts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Page:
         self._add("<ul>" + "".join(f"<li>{_safe(text)}</li>" for text in texts) + "</ul>")
 
     def code(self, text: str) -> None:
-        """Add text to be copied as it is."""
+        """Add text in a fixed-width font, to be copied."""
         lines = "\n".join(_safe(line) for line in text.split("\n"))
         self._add(f"<pre><code>{lines}</code></pre>")
 
@@ -102,7 +102,7 @@ class Page:
         self._add('<div class="scroll">' + "".join(out) + "</tbody></table></div>")
 
     def figure(self, figure: Any, caption: str, *, description: str = "") -> None:
-        """Add a matplotlib figure; `description` is what a reader without sight is told."""
+        """Add a matplotlib figure; `description` is its text for screen readers."""
         self.image(png(figure), caption, description=description)
 
     def image(self, data: bytes, caption: str, *, description: str = "") -> None:

@@ -26,8 +26,8 @@ class Reproduction:
     ----------
     folder : Path
         Contains index.html, claims.md, claims.json, manifest.json, tables and figures.
-    claims : list of (Claim, Finding)
-        Each claim of the paper with the verdict on it.
+    claims : list of tuples
+        Each `paper.claims.Claim` with the `Finding` about it.
     tables : dict of str to polars.DataFrame
         The data behind the figures.
     manifest : dict

@@ -1,4 +1,4 @@
-"""Kinds of privacy, each a value that answers for itself, and the mechanism that adds noise."""
+"""Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
 from privasso.privacy._gaussian import (
     gaussian_delta,

@@ -20,7 +20,7 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from privasso._validation import nonnegative_float, positive_float
 
-#: The inverses aim this much below log δ, far above rounding and far below what anyone notices.
+#: The inverses aim this much below log δ: more than rounding errors, but a negligible loss.
 _MARGIN = 1e-6
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _LARGE = 50.0

@@ -20,7 +20,7 @@ NOT_FOR_RELEASE = (
 
 @dataclass(frozen=True)
 class Claim:
-    """What a kind of guarantee may contain, and how it reads.
+    """The parameters of a kind of guarantee, and its sentence.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What every kind of privacy answers for."""
+"""The base class of all kinds of privacy."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
 Scales: TypeAlias = ArrayLike | ScaleLaw | Literal["data"] | None
 
-EXACT_NOISE = (
-    "the noise is taken as exactly Gaussian; floating-point noise only approximates that, and "
-    "there is no defence against attacks on its low-order bits"
-)
 KNOWN_SEED = "nobody knows the fixed random state that the noise came from"
 UNKNOWN_SEED = (
-    "nobody can predict the noise, which came from a generator that is seeded by the operating "
-    "system but is not a cryptographic one"
+    "nobody can predict the noise, which came from the operating system's cryptographic generator"
 )
 
 
@@ -56,7 +53,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a statement depends on besides the kind of privacy itself.
+    """What a privacy statement depends on besides the kind of privacy.
 
     Attributes
     ----------
@@ -88,13 +85,13 @@ class Terms:
 
 
 class Privacy(ABC):
-    """What is protected and how much: a value that answers for all that depends on it.
+    """What is protected and how much; all that depends on the kind of privacy is a method here.
 
     A new kind is a frozen dataclass in a file of its own that writes the methods below and
     registers the `Claim` of its guarantee.
     """
 
-    #: Whether covariates are public, so that what describes single columns may be shown.
+    #: Whether covariates are public, so that facts about single columns may be shown.
     public_covariates: ClassVar[bool]
     #: Whether the guarantee covers the release itself, so that it may be kept and solved again.
     covers_release: ClassVar[bool]
@@ -130,8 +127,10 @@ class Privacy(ABC):
         """
 
     @abstractmethod
-    def prepare_labels(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the labels as the mechanism uses them, and the centre subtracted from them."""
+    def release(
+        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+    ) -> Release:
+        """Run the mechanism: the only method that sees labels and noise."""
 
     @abstractmethod
     def guarantee(self, terms: Terms) -> Guarantee:
@@ -143,9 +142,9 @@ class Privacy(ABC):
 
     @abstractmethod
     def after_failure(self, kept: str) -> str:
-        """Say what is left when a solve fails after the noise was drawn.
+        """Say what happens to the release when a solve fails after the noise was drawn.
 
-        `kept` says where the release is kept and how to go on from it.
+        `kept` says where the release is kept and how to use it.
         """
 
     def check_release_use(self, what: str) -> None:

@@ -12,12 +12,19 @@ from privasso._validation import positive_float, real_float
 from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
+from privasso.privacy._exact_release import exact_release
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Claim, Guarantee, register
-from privasso.privacy._kind import EXACT_NOISE, Calibration, Privacy, Terms
+from privasso.privacy._kind import Calibration, Privacy, Terms
+from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
+#: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
+_ORDINARY = 200
+#: Coefficients of this size have lost digits to underflow.
+_SMALLEST_EFFECT = 1e-290
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
 
@@ -96,6 +103,12 @@ class LabelDP(Privacy):
         return self.y_bounds[1] - self.y_bounds[0]
 
     @property
+    def unit(self) -> float:
+        """The power of two in which labels are measured: 1 unless the bounds are extreme."""
+        exponent = math.frexp(self.width)[1]
+        return 1.0 if abs(exponent) <= _ORDINARY else math.ldexp(1.0, exponent)
+
+    @property
     def centre(self) -> float:
         """The middle of the bounds."""
         return self.y_bounds[0] + 0.5 * self.width
@@ -139,20 +152,29 @@ class LabelDP(Privacy):
         (f_μ − mean, 1): of the squared sensitivity the label sum takes the share 1/(1+√N), which
         costs the coefficients a factor 1 + 1/√N in variance whatever the units of F are.
         """
-        budget = (self.mu / self.width / _ROUNDING) ** 2
+        budget = (self.mu / (self.width / self.unit) / _ROUNDING) ** 2
         share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
         sigma_sum = 1.0 / math.sqrt(share * budget) if rows.centred else 0.0
         if shape.size == 0:
             return Calibration(shape, sigma_sum, self.mu)
+        with np.errstate(over="ignore", under="ignore"):
+            effects = self.width / np.sqrt(rows.squares[rows.live] / rows.shape[0])
+        if not (np.isfinite(effects).all() and np.min(effects) > _SMALLEST_EFFECT):
+            raise ValueError(
+                "coefficients of labels with these bounds on these columns are beyond the range "
+                "of floating-point numbers; change the units of the labels or of the columns"
+            )
         largest = rows.largest_row(shape)
         factor = largest / ((1.0 - share) * budget)
         if not math.isfinite(factor * float(np.max(shape.diagonal))):
             raise ValueError(_why_infinite(rows, shape))
         return Calibration(shape.scaled(factor), sigma_sum, self.mu)
 
-    def prepare_labels(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """Clip the labels to their bounds and subtract the middle."""
-        return np.clip(y, *self.y_bounds) - self.centre, self.centre
+    def release(
+        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+    ) -> Release:
+        """Clip the labels and release them through the exact Gaussian mechanism."""
+        return exact_release(rows, y, self.y_bounds, calibration, bits, unit=self.unit)
 
     def guarantee(self, terms: Terms) -> Guarantee:
         """State label differential privacy of a release and of all that is computed from it.
@@ -182,7 +204,6 @@ class LabelDP(Privacy):
                 "the label bounds were fixed before the labels were seen",
                 "each person contributes one label, and the same labels are not used in another "
                 "release, whose loss would add to this one",
-                EXACT_NOISE,
                 terms.entropy,
             ),
             released=(

@@ -1,4 +1,4 @@
-"""The one place where labels meet noise."""
+"""The mechanism: the only code that reads labels and adds noise."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import generator, real_array
+from privasso._validation import finite_labels, generator, real_array
 from privasso.noise import Diagonal, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration, Privacy, Scales
 from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import generator_bits, operating_system_bits
 from privasso.scales import ScaleLaw
 
 
@@ -55,7 +56,7 @@ def release_labels(
     scales: Scales = None,
     rng: int | np.random.Generator | None = None,
 ) -> Release:
-    """Run the mechanism once: draw the noise and return what may be used from here on.
+    """Run the mechanism once: draw the noise and return what later steps may use.
 
     Parameters
     ----------
@@ -94,26 +95,17 @@ def release_labels(
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
-    labels = real_array("y", y, shape=(rows.shape[0],))
-    labels, centre = privacy.prepare_labels(labels)
-
-    source = generator(rng)
-    b = rows.rmatvec(labels)
-    b[rows.live] -= calibration.covariance.draw(source)
-    label_sum = float(np.sum(labels) - calibration.sigma_sum * source.standard_normal())
-    return Release(
-        b=b,
-        covariance=calibration.covariance.embedded(rows.live),
-        n_rows=rows.shape[0],
-        centre=centre,
-        label_sum=label_sum if fit_intercept else None,
-        sigma_sum=calibration.sigma_sum if fit_intercept else None,
-        mu=calibration.mu,
-    )
+    labels = finite_labels(y)
+    if labels.size != rows.shape[0]:
+        raise ValueError(
+            f"y must have one label for each of the {rows.shape[0]} rows, not {labels.size}"
+        )
+    bits = operating_system_bits if rng is None else generator_bits(generator(rng))
+    return privacy.release(rows, labels, calibration, bits)
 
 
 def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:
-    """V of the live columns, from wherever `scales` says."""
+    """V of the live columns, from the data or from `scales`."""
     if scales is None or (isinstance(scales, str) and scales == "data"):
         return rows.v
     if isinstance(scales, str):

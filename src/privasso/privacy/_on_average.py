@@ -13,8 +13,13 @@ from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Claim, Guarantee, register
-from privasso.privacy._kind import EXACT_NOISE, Calibration, Privacy, Scales, Terms
+from privasso.privacy._kind import Calibration, Privacy, Scales, Terms
+from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.scales import ScaleLaw
+
+#: Integer noise of this deviation stands for standard normal numbers.
+_DEVIATION = 2.0**44
 
 
 @dataclass(frozen=True)
@@ -22,8 +27,8 @@ class OnAverage(Privacy):
     """Objective perturbation of level σ; what it protects holds on average under a model.
 
     The noise vector η has variances σ_η²(v_i) that follow the noise design and average to σ².
-    Nothing is promised to any one person; see `state_evolution` for what an average record
-    gives away.
+    Nothing is promised to any one person; `state_evolution` predicts how much is revealed about
+    an average record.
 
     Parameters
     ----------
@@ -88,12 +93,26 @@ class OnAverage(Privacy):
             shape.scaled(self.sigma**2 / mean), sigma_sum if rows.centred else 0.0, None
         )
 
-    def prepare_labels(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """Use the labels as they are."""
-        return y, 0.0
+    def release(
+        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+    ) -> Release:
+        """Add noise to Fᵀy and to the label sum; the labels are used as they are."""
+        covariance = calibration.covariance
+        normal = rounded_gaussian(_DEVIATION, covariance.rank + 1, bits) / _DEVIATION
+        b = rows.rmatvec(y)
+        b[rows.live] -= covariance.colour(normal[:-1])
+        label_sum = float(np.sum(y) - calibration.sigma_sum * normal[-1])
+        return Release(
+            b=b,
+            covariance=covariance.embedded(rows.live),
+            n_rows=rows.shape[0],
+            centre=0.0,
+            label_sum=label_sum if rows.centred else None,
+            sigma_sum=calibration.sigma_sum if rows.centred else None,
+        )
 
     def guarantee(self, terms: Terms) -> Guarantee:
-        """State what objective perturbation of this level supports: an average, or nothing.
+        """State what noise of this level supports: an average-case claim, or none.
 
         With a model, a λ and a design, the on-average KL divergence of state evolution is added
         where it is finite.
@@ -118,7 +137,6 @@ class OnAverage(Privacy):
                 "only what is listed as released is published",
                 _scales_sentence(terms.scales),
                 *about_model,
-                EXACT_NOISE,
                 terms.entropy,
             ),
             released=(what,),
@@ -146,7 +164,7 @@ class OnAverage(Privacy):
         ]
 
     def composition(self, mu: float | None) -> None:
-        """Nothing is claimed, so nothing composes."""
+        """There is no claim whose loss could add up."""
         return
 
     def after_failure(self, kept: str) -> str:
@@ -161,7 +179,7 @@ def _scales_sentence(scales: Scales) -> str:
     if scales is None or isinstance(scales, str):
         return (
             "the size of the noise on each column, which was computed from the sensitive columns "
-            "themselves, is not itself sensitive; for any worst-case reading this is a leak"
+            "themselves, is not itself sensitive; in the worst case it leaks information about them"
         )
     kind = "the law of the scales" if isinstance(scales, ScaleLaw) else "the scales"
     return f"{kind} given for the noise is public or prior knowledge, not taken from the data"

@@ -33,6 +33,9 @@ class Release:
         Standard deviation of the noise in it.
     mu : float or None
         Mahalanobis sensitivity of the joint release; None where no bound on labels is known.
+    unit : float
+        A power of two in which labels are measured: b, the noise, the centre and the label sum
+        are in this unit. It is 1 except for labels of extreme size.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class Release:
     label_sum: float | None = None
     sigma_sum: float | None = None
     mu: float | None = None
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "b", real_array("b", self.b, ndim=1))
@@ -73,7 +77,7 @@ class Release:
 
     @property
     def mean_label(self) -> float:
-        """The noisy mean of the labels; zero without an intercept."""
+        """The noisy mean of the labels, in `unit`; zero without an intercept."""
         return 0.0 if self.label_sum is None else self.centre + self.label_sum / self.n_rows
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from privasso.problem._certificate import (
     certify,
     certify_point,
     dual_gap,
+    rounding_floor,
 )
 from privasso.problem._problem import LabelledProblem, Problem, violations
 
@@ -35,6 +36,7 @@ __all__ = [
     "is_ray",
     "linear_programme",
     "ray_from",
+    "rounding_floor",
     "slope",
     "violations",
     "zero_column_ray",

@@ -75,7 +75,7 @@ def certify(
     """
     lam = problem.lam
     violation = violations(c, x, lam)
-    resolved = violation > rounding_floor(problem.b, problem.norms, w)
+    resolved = violation > rounding_floor(problem.b, problem.norms, float(np.linalg.norm(w)))
     return Certificate(
         kkt=float(violation.max() / lam),
         kkt_beyond_rounding=float(violation[resolved].max(initial=0.0) / lam),
@@ -95,9 +95,9 @@ def certify_point(problem: Problem, x: np.ndarray) -> Certificate:
     return certify(problem, x, w, problem.b - fitted)
 
 
-def rounding_floor(b: np.ndarray, norms: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Size of the rounding error in b − FᵀFx, component by component."""
-    return 16 * _EPS * (np.abs(b) + norms * np.linalg.norm(w))
+def rounding_floor(b: np.ndarray, norms: np.ndarray, length: float) -> np.ndarray:
+    """Size of the rounding error in b − FᵀFx, component by component, given ‖Fx‖."""
+    return 16 * _EPS * (np.abs(b) + norms * length)
 
 
 def dual_gap(

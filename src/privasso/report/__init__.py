@@ -1,4 +1,4 @@
-"""What a fit can be expected to do, and the page that says what it did."""
+"""Predictions for a fit, and the HTML page about a fit."""
 
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._facts import FitFacts, fit_facts

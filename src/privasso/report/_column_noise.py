@@ -1,4 +1,4 @@
-"""What the noise means for each column. Covariates must be public: this shows their scales."""
+"""The noise of each column. It shows the scales of the covariates, so these must be public."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ColumnNoise:
     sigma : ndarray of shape (N,)
         Standard deviation of the noise in its entry of b; zero for a column without data.
     share : ndarray of shape (N,)
-        Part of the squared sensitivity that it takes up, on average over the rows:
-        ‖F_i‖²·(Σ⁻¹)_ii, as a part of the sum over the columns.
+        Its share of the squared sensitivity, on average over the rows: ‖F_i‖²·(Σ⁻¹)_ii divided
+        by the sum over the columns.
     in_label_units : ndarray of shape (N,)
-        What the noise of a column does to a prediction: the noise of the coefficient of an
+        Effect of the noise of a column on a prediction: the noise of the coefficient of an
         uncorrelated column, σ_i/‖F_i‖², times its scale. Zero for a column without data.
     """
 
@@ -70,7 +70,7 @@ def coefficient_noise(post: Postprocess, coef: np.ndarray) -> np.ndarray:
 
     On the support S and its signs x_S = (F_SᵀF_S)⁻¹(b_S − λ sgn), so that the noise of b gives
     x_S the covariance (F_SᵀF_S)⁻¹ Σ_SS (F_SᵀF_S)⁻¹. That the support itself depends on the noise
-    is not counted. Where the support is too large or collinear, σ_i/‖F_i‖².
+    is ignored. If the support is too large or collinear, the result is σ_i/‖F_i‖².
 
     Examples
     --------
@@ -87,17 +87,11 @@ def coefficient_noise(post: Postprocess, coef: np.ndarray) -> np.ndarray:
     if support.size == 0 or post.op is None:
         return noise
     covariance = post.release.covariance.restricted(support)
-    norms = np.sqrt(post.rows.squares[support])
-    noise[support] = covariance.sigma / norms**2
+    noise[support] = covariance.sigma / post.rows.squares[support]
     if support.size <= _LARGEST_SUPPORT:
         position = np.cumsum(post.rows.live) - 1
-        block = post.op.columns(position[support])
-        block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
-        try:
-            with one_thread():
-                inverse = np.linalg.inv(np.linalg.cholesky(block.T @ block))
-                J = (inverse.T @ inverse) / np.outer(norms, norms)
-        except np.linalg.LinAlgError:
-            return noise
-        noise[support] = np.sqrt(covariance.propagated(J))
+        with one_thread():
+            found = post.gram_and_inverse(position[support])
+        if found is not None:
+            noise[support] = np.sqrt(covariance.propagated(found[1]))
     return noise

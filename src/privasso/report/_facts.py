@@ -1,4 +1,4 @@
-"""Everything that a report may say about a fit."""
+"""The facts about a fit that a report may show."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from privasso.report._stability import Stability, stability_of
 
 @dataclass(frozen=True, eq=False)
 class FitFacts:
-    """A fit as the report sees it: no labels, no noise, no residuals.
+    """What a report shows of a fit; it holds no labels, no noise and no residuals.
 
-    What describes single columns, the path and the critical λ are only there where covariates
-    are public and the guarantee covers the release; otherwise they are None.
+    Facts about single columns, the path and the critical λ need public covariates and a guarantee
+    that covers the release; otherwise they are None.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ def fit_facts(
     assumptions: Assumptions | None = None,
     resolve: str | None = None,
 ) -> FitFacts:
-    """Collect what may be said about a fit; single columns only where covariates are public.
+    """Collect what may be shown of a fit; single columns only if covariates are public.
 
-    With `assumptions` the facts that only a report shows are computed too.
+    With `assumptions` the facts that only a report needs are computed too.
     """
     privacy, rows, release = released.privacy, released.rows, released.release
     bare = FitFacts(

@@ -16,13 +16,13 @@ from privasso.privacy import Privacy, calibrate
 from privasso.scales import Empirical
 from privasso.theory import FixedPointStatus, critical_lambda_ratio, state_evolution
 
-#: λ is looked for over this many powers of ten, with this many points in each.
+#: The best λ is searched over this many powers of ten, with this many points per power.
 _DECADES, _PER_DECADE = 5, 10
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What a prediction must suppose about labels that it does not read.
+    """What a prediction assumes about the labels, which it does not read.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class Assumptions:
 
     def __str__(self) -> str:
         return (
-            f"independent Gaussian columns of the scales at hand, {self.rho:g} of the "
-            f"coefficients not zero and all of those of one size in the units of the data, "
-            f"labels of standard deviation {self.label_sd:.4g} of whose variance the covariates "
-            f"explain {self.r2:g}"
+            f"independent Gaussian columns of the scales at hand, a share of {self.rho:g} of the "
+            f"coefficients not zero and drawn from one normal law, and labels with standard "
+            f"deviation {self.label_sd:.4g}, of whose variance the covariates explain a share of "
+            f"{self.r2:g}"
         )
 
 
@@ -138,7 +138,7 @@ def forecast(
         return 1.0 - point.E * tau**2 / label_variance, point.rho_hat * n, point.onavekl()
 
     if lam is None:
-        # Beyond this no coefficient is left; see `state_evolution` for the field on a column.
+        # Above this λ all coefficients are zero; see `state_evolution` for the field on a column.
         spread = np.sqrt(m / n * v * label_variance / tau**2 + scaled_noise.variances(v))
         largest = 5.0 * float(np.max(spread)) + 4.0 * m / n * float(np.max(v))
         grid = largest * np.geomspace(1.0, 10.0**-_DECADES, _DECADES * _PER_DECADE)
@@ -167,7 +167,7 @@ def compare(
 ) -> list[Forecast]:
     """Forecasts of a noise design and of isotropic noise at the same privacy.
 
-    What "the same" means is said by ``privacy.compared_at``.
+    ``privacy.compared_at`` names what is equal.
 
     Examples
     --------
@@ -198,7 +198,8 @@ def forecasts(
     if noise is None:
         return ()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of quadrature, far below what a prediction is good for
+        # They are about quadrature errors, which are far smaller than those of the model.
+        warnings.simplefilter("ignore")
         try:
             return tuple(compare(rows, privacy, noise, assumptions, lam))
         except ValueError:

@@ -73,7 +73,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
     if support.size == 0:
         page.paragraph(
             "Every coefficient is zero: at this λ the model predicts the intercept for everybody. "
-            "The noise may leave no room for more."
+            "The noise may be too strong for any coefficient."
         )
         return
     coef, columns, noise = facts.model.coef, facts.columns, facts.coef_noise
@@ -89,7 +89,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         "Those that are not zero, the largest effect first. The effect is the coefficient times "
         "the scale of its column, in units of the labels. The noise is the standard deviation "
         "that the privacy noise alone gives the coefficient, with the columns found here; "
-        "sampling error comes on top. A coefficient within twice its noise of zero says little."
+        "sampling error is not included. A coefficient below twice its noise says little."
     )
     page.figure(
         coefficient_figure(facts),
@@ -119,11 +119,12 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
 def _noise(page: Page, facts: FitFacts) -> None:
     columns = facts.columns
     assert columns is not None
-    page.heading("How the noise is spent")
+    page.heading("The noise on each column")
     page.paragraph(
         "Noise was added once, to the products of the columns with the labels. The design decides "
         "how it follows the scale of a column; the guarantee decides its level. A column with "
-        "little noise for its size takes up much of the sensitivity, and raises the level for all."
+        "little noise for its size has a large share of the sensitivity and raises the level of "
+        "the noise on all columns."
     )
     even = next((one.noise.sigma for one in facts.forecasts[1:]), None)
     page.figure(
@@ -145,7 +146,9 @@ def _noise(page: Page, facts: FitFacts) -> None:
     if not live.all():
         dead = [name for name, alive in zip(facts.names, live, strict=True) if not alive]
         shown = ", ".join(dead[:10]) + (" …" if len(dead) > 10 else "")
-        page.paragraph(f"Constant columns carry no label and get no noise: {shown}.", kind="note")
+        page.paragraph(
+            f"Constant columns say nothing about the labels and get no noise: {shown}.", kind="note"
+        )
 
 
 def _stability(page: Page, facts: FitFacts) -> None:
@@ -167,7 +170,7 @@ def _stability(page: Page, facts: FitFacts) -> None:
     heads = ["level of the noise", "best λ", "R² on new rows", "non-zero", "critical λ"]
     page.table(["noise", *heads], rows, numeric=heads)
     page.paragraph(
-        f"This supposes {facts.assumptions}. It is a prediction under that model: correlated "
+        f"This assumes {facts.assumptions}. It is a prediction under that model: correlated "
         "columns, other coefficients or other labels behave differently.",
         kind="note",
     )
@@ -177,7 +180,7 @@ def _path(page: Page, facts: FitFacts) -> None:
     path = facts.path
     assert path is not None
     page.heading("Other values of λ")
-    page.paragraph("The whole path comes from the one release and costs no further privacy.")
+    page.paragraph("The whole path is computed from the same release and costs no further privacy.")
     for status, what in (
         (Status.UNBOUNDED, "no minimiser exists"),
         (Status.MAX_ITER, "the solver did not reach its accuracy, and nothing is shown"),
@@ -197,12 +200,12 @@ def _path(page: Page, facts: FitFacts) -> None:
 
 
 def _again(page: Page, facts: FitFacts) -> None:
-    page.heading("To do it again")
+    page.heading("How to repeat it")
     page.paragraph(
         "This command made the model. Running it again draws new noise and spends the budget "
         "once more."
         if "--from-release" not in facts.command
-        else "This command made the model from a kept release. It reads no labels and is free."
+        else "This command made the model from a kept release. It reads no labels and has no cost."
     )
     page.code(facts.command)
     if facts.resolve is not None:

@@ -43,12 +43,12 @@ def noise_figure(facts: FitFacts, even: float | None) -> Any:
     right.semilogx(scale, 100.0 * columns.share[live], "o", color=BLUE, markersize=4, alpha=0.7)
     right.set_ylabel("share of the sensitivity, %")
     right.set_ylim(0.0, 115.0 * float(np.max(columns.share[live])))
-    right.set_title("Which columns the noise has to hide", loc="left", fontsize=10)
+    right.set_title("How much each column adds to the sensitivity", loc="left", fontsize=10)
     for axes in (left, right):
         axes.set_xlabel("scale of the column (root mean square)")
         _plain(axes)
     low, high = left.get_ylim()
-    left.set_ylim(low / 1.5, high * 1.5)  # a single level would sit on the frame
+    left.set_ylim(low / 1.5, high * 1.5)  # room for points that are all at one level
     return fig
 
 
@@ -104,7 +104,7 @@ def path_figure(facts: FitFacts) -> Any:
         fontsize=9,
         ha="center",
     )
-    # Effects beyond the range of the labels are noise; they would flatten everything else.
+    # Effects beyond the range of the labels are noise; showing them would compress the others.
     reach = float(size.max(initial=0.0))
     if facts.label_width is not None:
         reach = min(reach, facts.label_width)

@@ -21,7 +21,7 @@ class Stability:
     Attributes
     ----------
     critical_lam : float or None
-        Smallest λ with a minimiser; zero at full column rank; None where it is not known.
+        Smallest λ with a minimiser; zero at full column rank; None if it is not known.
     kind : str
         ``"full rank"``, ``"exact"`` (the linear programme on the covariates and the release) or
         ``"unknown"``.
@@ -46,7 +46,7 @@ class Stability:
             return "The critical λ of this release is zero: a minimiser exists at every λ."
         return (
             f"Below λ = {self.critical_lam:.4g} the noise exceeds the penalty in a direction that "
-            "the covariates do not see, and no minimiser exists. This fit is at "
+            "changes no prediction, and no minimiser exists. The λ of this fit is "
             f"{lam / self.critical_lam:.3g} times that value."
         )
 

@@ -94,7 +94,7 @@ def with_scale_error(
     """Return v, weights and v̂ = v e^(τz) for every pair of a column and one of n nodes z.
 
     The nodes are those of the trapezoidal rule over ±reach. It converges exponentially and,
-    unlike Gauss–Hermite, has enough nodes where |Z| is large.
+    unlike Gauss–Hermite, has enough nodes at large z of either sign.
 
     Examples
     --------

@@ -41,8 +41,8 @@ class LeakageExperiment(Experiment):
 
     Parameters
     ----------
-    points : sequence of (law, design, lam, sigma)
-        Names as in `GridExperiment`, regularisation λ and noise level σ_η > 0.
+    points : sequence of tuples
+        (law, design, λ, σ_η) with names as in `GridExperiment` and σ_η > 0.
     n_features : int
         Columns N.
     records : int

@@ -1,0 +1,159 @@
+"""The exact Gaussian mechanism for bounded labels: integer sums plus rounded Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privasso.operators import Covariates
+from privasso.privacy._integer_rows import integer_sums
+from privasso.privacy._kind import Calibration
+from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
+
+#: Labels are rounded to a grid of 2^26 to 2^27 steps between their bounds.
+_LABEL_BITS = 27
+#: Standard deviation of the integer noise, as a power of two, for sensitivities up to 1.
+_NOISE_BITS = 54
+#: Guards the final comparison of sensitivities against the rounding of its own few operations.
+_ROUNDING = 1.0 + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerLabels:
+    """Labels as integers ℓ with y ≈ centre + grid·ℓ.
+
+    Attributes
+    ----------
+    values : ndarray of int64
+        ℓ, between the images of the bounds.
+    grid : float
+        A power of two.
+    centre : float
+        A multiple of the grid.
+    span : int
+        Largest minus smallest possible ℓ: by so much can one label change.
+    """
+
+    values: np.ndarray
+    grid: float
+    centre: float
+    span: int
+
+
+def integer_labels(y: np.ndarray, low: float, high: float) -> IntegerLabels:
+    """Clip labels to their bounds and round them to a grid of powers of two.
+
+    Rounding is monotone, so every label lies between the rounded bounds.
+
+    Examples
+    --------
+    >>> labels = integer_labels(np.array([0.0, 0.25, 7.0]), 0.0, 1.0)
+    >>> labels.values.tolist(), labels.span, labels.centre
+    ([-33554432, -16777216, 33554432], 67108864, 0.5)
+    """
+    exponent = math.frexp(high - low)[1] - _LABEL_BITS
+    centre = np.rint(math.ldexp(low / 2.0 + high / 2.0, -exponent))
+    bounds = [int(np.rint(math.ldexp(bound, -exponent)) - centre) for bound in (low, high)]
+    values = np.rint(np.ldexp(np.clip(y, low, high), -exponent)) - centre
+    grid = math.ldexp(1.0, exponent)
+    return IntegerLabels(values.astype(np.int64), grid, float(centre) * grid, bounds[1] - bounds[0])
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerStatistic:
+    """The statistic before its noise, in integers, and the noise that it needs.
+
+    Attributes
+    ----------
+    values : list of int
+        T = Σ_μ k_μ ℓ_μ for the live columns, and for the column of ones as last entry.
+    noise_bits : int
+        T is in units of 2^−noise_bits standard deviations of the calibrated noise.
+    factor : float
+        The noise has the deviation 2^noise_bits·factor; slightly above 1 because rows are rounded.
+    mu : float
+        Mahalanobis sensitivity with that noise: no label can move T by more deviations.
+    centre : float
+        Subtracted from the labels.
+    """
+
+    values: list[int]
+    noise_bits: int
+    factor: float
+    mu: float
+    centre: float
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the integer noise."""
+        return 2.0**self.noise_bits * self.factor
+
+
+def integer_statistic(
+    rows: Covariates, y: np.ndarray, bounds: tuple[float, float], calibration: Calibration
+) -> IntegerStatistic:
+    """Sum rows times labels in integers, and find the noise for the calibrated sensitivity.
+
+    One label moves T by at most span·max‖k_μ‖. Both factors are computed from the very integers
+    that are summed, the second one rounded up. Where rounding of the rows made the sensitivity
+    larger than the calibrated one, the noise is raised.
+    """
+    assert calibration.mu is not None
+    mu = calibration.mu
+    labels = integer_labels(y, *bounds)
+    noise_bits = _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
+    exponent = noise_bits + round(math.log2(labels.grid))
+    sums = integer_sums(
+        rows, calibration.covariance, calibration.sigma_sum, labels.values, exponent
+    )
+    sensitivity = labels.span * math.sqrt(sums.largest) / 2.0**noise_bits
+    factor = max(1.0, sensitivity / mu) * _ROUNDING
+    achieved = sensitivity / factor
+    if not (math.isfinite(factor) and 0.0 <= achieved <= mu):
+        raise ValueError(
+            "the noise that these covariates and bounds need cannot be represented; change the "
+            "units of the columns or of the labels"
+        )
+    values = [*sums.products, sums.intercept]
+    return IntegerStatistic(values, noise_bits, factor, achieved, labels.centre)
+
+
+def exact_release(
+    rows: Covariates,
+    y: np.ndarray,
+    bounds: tuple[float, float],
+    calibration: Calibration,
+    bits: BitSource,
+    *,
+    unit: float = 1.0,
+) -> Release:
+    """Release Fᵀ(y − c) and the label sum with noise of the calibrated covariance.
+
+    Rounded Gaussian noise is added to the integer statistic. Everything else, such as b in the
+    units of the data, is computed from the noisy integers alone.
+    """
+    low, high = bounds[0] / unit, bounds[1] / unit
+    statistic = integer_statistic(rows, y / unit, (low, high), calibration)
+    noise = rounded_gaussian(statistic.deviation, len(statistic.values), bits)
+    white = np.array(
+        [
+            math.ldexp(float(value + int(z)), -statistic.noise_bits)
+            for value, z in zip(statistic.values, noise, strict=True)
+        ]
+    )
+    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
+    b = np.zeros(rows.shape[1])
+    b[rows.live] = covariance.colour(white[:-1])
+    return Release(
+        b=b,
+        covariance=covariance.scaled(statistic.factor**2).embedded(rows.live),
+        n_rows=rows.shape[0],
+        centre=statistic.centre,
+        label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
+        sigma_sum=sigma_sum * statistic.factor if rows.centred else None,
+        mu=statistic.mu,
+        unit=unit,
+    )

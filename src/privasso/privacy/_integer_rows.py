@@ -1,0 +1,177 @@
+"""Rows in units of the noise, as integers, so that sums over them and their norms are exact.
+
+A row f_μ is whitened, g_μ = Σ^(−½) f_μ, with 1/σ₀ for the intercept appended, and rounded to a
+grid: k_μ = rint(2^a g_μ). The covariates are public, so the integers k_μ are public too, and
+rounding them costs no privacy. What is released is Σ_μ k_μ ℓ_μ with integer labels ℓ_μ. It is
+computed without any rounding, so changing one label changes it by exactly k_μ times the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso.noise import Covariance, Diagonal
+from privasso.operators import Covariates
+
+#: Labels are split into parts of so many bits, so that sums over many rows stay below 2^53.
+_SPLIT, _PARTS = 9, 3
+#: Entries of F turned into integers at a time; a megabyte stays in cache.
+_CHUNK = 1 << 17
+#: and rows, so that sums over a block stay exact.
+_MOST_ROWS = 1 << 14
+_EPS = np.finfo(np.float64).eps
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerSums:
+    """What one pass over the rows finds.
+
+    Attributes
+    ----------
+    products : list of int
+        Σ_μ k_μ ℓ_μ, one per live column.
+    intercept : int
+        The same for the column of ones.
+    largest : float
+        max_μ ‖k_μ‖², rounded up.
+    """
+
+    products: list[int]
+    intercept: int
+    largest: float
+
+
+def integer_sums(
+    rows: Covariates,
+    covariance: Covariance,
+    sigma_sum: float,
+    labels: np.ndarray,
+    exponent: int,
+) -> IntegerSums:
+    """Sum integer rows times integer labels exactly, and find the largest row, in one pass.
+
+    Parameters
+    ----------
+    rows : Covariates
+        The covariates, centred where there is an intercept.
+    covariance : Covariance
+        Of the noise on the live columns.
+    sigma_sum : float
+        Standard deviation of the noise on the label sum; not used without an intercept.
+    labels : ndarray of int64, shape (M,)
+        ℓ, below 2^27 in size.
+    exponent : int
+        a.
+
+    Examples
+    --------
+    >>> rows = Covariates(np.array([[0.5, 2.0], [0.25, -1.0]]), centre=False)
+    >>> sums = integer_sums(rows, Diagonal([1.0, 4.0]), 0.0, np.array([3, 1]), exponent=2)
+    >>> sums.products, round(sums.largest, 9)  # rows 4·(½, 1) and 4·(¼, −½)
+    ([7, 10], 20.0)
+    """
+    ones = int(np.rint(2.0**exponent / sigma_sum)) if rows.centred else 0
+    parts = _parts(labels)
+    if rows.sparse and isinstance(covariance, Diagonal):
+        sums, largest = _sparse_sums(rows, covariance, parts, exponent)
+    else:
+        sums, largest = _dense_sums(rows, covariance, parts, exponent)
+    products = [sum(x << (_SPLIT * k) for k, x in enumerate(row)) for row in sums]
+    slack = 1.0 + (covariance.size + 16) * _EPS
+    largest = float((largest + float(ones) ** 2) * slack)
+    return IntegerSums(products, ones * int(labels.sum()), largest)
+
+
+def _parts(labels: np.ndarray) -> np.ndarray:
+    """Columns ℓ_k with ℓ = Σ_k 2^9k ℓ_k: bits for all but the last, which has the sign."""
+    mask = (1 << _SPLIT) - 1
+    low = [(labels >> (_SPLIT * k)) & mask for k in range(_PARTS - 1)]
+    return np.stack([*low, labels >> (_SPLIT * (_PARTS - 1))], axis=1)
+
+
+def _dense_sums(
+    rows: Covariates, covariance: Covariance, parts: np.ndarray, exponent: int
+) -> tuple[list[list[int]], float]:
+    """Sums over the rows for each live column and each part of the labels."""
+    factors = parts.astype(np.float64)
+    totals: list[int] = [0] * (_PARTS * covariance.size)
+    pending, room = np.zeros((covariance.size, _PARTS)), _EXACT
+    largest = 0.0
+    for span, K in _integer_blocks(rows, covariance, exponent):
+        # Every partial sum of the product is an integer below this bound, hence exact.
+        bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**_SPLIT * K.shape[0]
+        if bound >= _EXACT:
+            raise ValueError(
+                "a row is too large in units of the noise for exact sums; is epsilon sensible?"
+            )
+        if bound > room:
+            totals = _flushed(totals, pending)
+            room = _EXACT
+        pending += K.T @ factors[span]
+        room -= bound
+        largest = max(largest, float(np.max(np.einsum("ij,ij->i", K, K), initial=0.0)))
+    totals = _flushed(totals, pending)
+    sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.size)]
+    return sums, largest
+
+
+def _flushed(totals: list[int], pending: np.ndarray) -> list[int]:
+    """Add sums that are exact as doubles to the totals, and start them at zero again."""
+    new = [total + int(x) for total, x in zip(totals, pending.ravel().tolist(), strict=True)]
+    pending[:] = 0.0
+    return new
+
+
+def _integer_blocks(
+    rows: Covariates, covariance: Covariance, exponent: int
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of k_μ as integer-valued doubles."""
+    everything = bool(rows.live.all())
+    for span, block in rows.blocks(min(_CHUNK, _MOST_ROWS * rows.shape[1])):
+        live = block if everything else block[:, rows.live]
+        white = covariance.whiten(live.T).T
+        yield span, np.rint(np.ldexp(white, exponent))
+
+
+def _sparse_sums(
+    rows: Covariates, covariance: Diagonal, parts: np.ndarray, exponent: int
+) -> tuple[list[list[int]], float]:
+    """The same for sparse rows, without forming them.
+
+    In a centred row a stored entry is k = rint(2^a (f − mean)/σ) and an absent one is
+    z = rint(−2^a mean/σ), so that Σ_μ k_μ ℓ_μ = Σ_stored (k − z) ℓ + z Σ_μ ℓ_μ, in integers. A
+    column stored in every row has no absent entries, and z is not needed.
+    """
+    K = rows.stored.copy()
+    m, n = K.shape
+    full = np.bincount(K.indices, minlength=n) == m
+    scale, mean = np.ldexp(1.0 / covariance.sigma, exponent), rows.mean[rows.live]
+    absent = np.where(full, 0.0, np.rint(-mean * scale))
+    centred = np.rint((K.data - mean[K.indices]) * scale[K.indices])
+    K.data = (centred - absent[K.indices]).astype(np.int64)
+    if float(np.max(np.abs(K.data), initial=0)) * 2.0**_SPLIT * m >= 2.0**62:
+        raise ValueError(
+            "a row is too large in units of the noise for exact sums; is epsilon sensible?"
+        )
+    stored_sums, totals = (K.T @ parts).tolist(), parts.sum(axis=0).tolist()
+    sums = [
+        [x + int(z) * total for x, total in zip(row, totals, strict=True)]
+        for row, z in zip(stored_sums, absent.tolist(), strict=True)
+    ]
+    total = float(np.sum(absent**2))
+    own = _row_sums(K, centred**2)
+    replaced = _row_sums(K, absent[K.indices] ** 2)
+    rounding = 4.0 * (n + 4) * _EPS * total
+    squares = own + np.maximum(total - replaced, 0.0) + rounding
+    return sums, float(np.max(squares))
+
+
+def _row_sums(K: Any, values: np.ndarray) -> np.ndarray:
+    """Sum over the stored entries of each row of one value per entry."""
+    return sp.csr_array((values, K.indices, K.indptr), shape=K.shape) @ np.ones(K.shape[1])
