@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from privasso._files import read_bounded
+from privasso._text import is_unicode
 from privasso._validation import real_float
 
 
@@ -33,20 +34,19 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "twice.json"
+    ...     file = pathlib.Path(folder) / "twice.json"
     ...     _ = file.write_text('{"a": 1, "a": 2}')
     ...     read_json(file, most_bytes=1000)
     Traceback (most recent call last):
     ...
     privasso._documents.DocumentError: the file has an object with the same name twice
     """
-    target = Path(path)
-    if target.stat().st_size > most_bytes:
-        raise DocumentError(
-            f"the file is larger than {most_bytes} bytes, too large for a file of this kind"
-        )
+    try:
+        content = read_bounded(path, most_bytes)
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
     refusals: list[DocumentError] = []
 
     def refuse(sentence: str) -> DocumentError:
@@ -63,8 +63,12 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
         return result
 
     try:
-        text = target.read_bytes().decode("utf-8")
-        return json.loads(text, parse_constant=constant, object_pairs_hook=unique)
+        text = content.decode("utf-8")
+        document = json.loads(text, parse_constant=constant, object_pairs_hook=unique)
+        # Only an escape such as \ud800 can bring half a character into what was valid UTF-8.
+        if "\\ud" in text.lower() and not is_unicode(json.dumps(document, ensure_ascii=False)):
+            raise refuse("the file holds a lone surrogate, which is half a character and no text")
+        return document
     except (ValueError, RecursionError):
         # Our own sentences say more than the parser's (not JSON or UTF-8, too deep, too long).
         raise (refusals or [DocumentError("the file is not valid JSON in UTF-8")])[0] from None

@@ -1,20 +1,82 @@
-"""Writing a file completely or not at all."""
+"""Reading regular files only, with a bound; writing a file completely or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
+
+from privasso._text import escaped
+
+#: Of the kinds of things that have a name in a folder, those that are not regular files.
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse what is not a regular file: a pipe may never answer, a device may never end.
+
+    A name that does not exist is an ``OSError``, as everywhere.
+
+    Examples
+    --------
+    >>> check_regular(os.curdir)
+    Traceback (most recent call last):
+    ...
+    ValueError: . is a folder, not a file
+    """
+    _check_mode(path, Path(path).stat().st_mode)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading; anything else is refused, and nothing is waited for."""
+    check_regular(path)  # before opening, which has effects on some devices
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _check_mode(path, os.fstat(handle).st_mode)  # the name may have changed hands since
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Read a regular file of at most that many bytes.
+
+    Examples
+    --------
+    >>> read_bounded(__file__, 10)
+    Traceback (most recent call last):
+    ...
+    ValueError: the file is larger than 10 bytes, too large for what it should be
+    """
+    with open_regular(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(
+            f"the file is larger than {most_bytes} bytes, too large for what it should be"
+        )
+    return content
+
+
+def write_whole(
+    path: str | os.PathLike[str], content: str | bytes, *, replace: bool = True
+) -> None:
     """Write a file so that a reader finds the old content or the new, never a part.
 
     The content goes to another name in the same folder, is flushed to the disk, and renamed; the
     folder is flushed too, so that the new content survives a power failure from then on. Text is
-    written as UTF-8.
+    written as UTF-8. Without `replace` a file that exists is a ``FileExistsError`` and stays as it
+    is.
 
     Examples
     --------
@@ -38,7 +100,10 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o666 & ~_umask())
-        os.replace(name, target)
+        if replace:
+            os.replace(name, target)
+        else:
+            _give_free_name(name, target)
         _flush_folder(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -57,6 +122,25 @@ def _flush_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def _give_free_name(name: str, target: Path) -> None:
+    """Rename a file; fail if the new name is taken."""
+    try:
+        os.link(name, target)  # unlike a renaming, it never replaces
+    except OSError:
+        if target.exists():
+            message = "the file exists already"
+            raise FileExistsError(errno.EEXIST, message, str(target)) from None
+        os.replace(name, target)  # a file system without links
+    else:
+        Path(name).unlink()
+
+
+def _check_mode(path: str | os.PathLike[str], mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "something else")
+        raise ValueError(f"{escaped(path)} is {kind}, not a file")
 
 
 def _umask() -> int:

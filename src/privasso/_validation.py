@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import operator
@@ -10,6 +11,11 @@ from typing import Any, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+LABELS_REFUSED = (
+    "the labels must be one column of finite numbers; they hold something else, and which is not "
+    "shown because labels are private"
+)
 
 # The square of a number in this range is a normal double, with room to spare for ratios.
 SMALLEST, LARGEST = 1e-150, 1e150
@@ -117,6 +123,32 @@ def _all_finite(array: NDArray[Any]) -> bool:
         if np.isfinite(np.sum(array)):
             return True
         return bool(np.isfinite(array).all())
+
+
+def finite_labels(y: ArrayLike) -> NDArray[np.float64]:
+    """Return labels as a vector of finite floats; an error tells neither a value nor a row.
+
+    Text is refused even where it spells a number.
+
+    Examples
+    --------
+    >>> finite_labels([1, True, 2.5])
+    array([1. , 1. , 2.5])
+    >>> finite_labels(["positive", "negative"])
+    Traceback (most recent call last):
+    ...
+    ValueError: the labels must be one column of finite numbers; they hold something else, and \
+which is not shown because labels are private
+    """
+    labels = None
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        array = np.asarray(y)
+        if array.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in array.flat):
+            array = array.astype(np.float64)
+        labels = real_array("y", array, ndim=1)
+    if labels is None:  # said here, so that the error that quotes a label is not even its context
+        raise ValueError(LABELS_REFUSED)
+    return labels
 
 
 def real_float(name: str, value: object) -> float:

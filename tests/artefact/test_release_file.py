@@ -72,6 +72,9 @@ def test_other_covariates_are_refused(kept):
         ({"noise": {}}, "lacks the field"),
         ({"n_features": 4}, "b must be a list of 4 numbers"),
         ({"target": 3}, "target must be text"),
+        ({"target": "\ud800"}, "a lone surrogate"),
+        ({"feature_names": ["a", "b", "\udfff"]}, "a lone surrogate"),
+        ({"\ud800": 1}, "a lone surrogate"),
     ],
 )
 def test_anything_off_is_refused(kept, tmp_path, change, message):
@@ -109,3 +112,67 @@ def test_an_average_case_release_is_never_kept(kept, tmp_path):
         pv.load_release(path)
     plan = plan_fit(X, FitOptions(pv.OnAverage(1.0), lam=1.0))
     assert plan.release(X[:, 0]).kept is None
+
+
+def forged(kept, tmp_path, **change):
+    document = json.loads(release_text(kept))
+    parameters = {**document["guarantee"]["parameters"], **change.pop("parameters", {})}
+    document["guarantee"]["parameters"] = parameters
+    path = tmp_path / "forged.json"
+    path.write_text(json.dumps({**document, **change}))
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mu": 0.25},
+        {"mu": 1e300},
+        {"mu": 1e-320},
+        {"parameters": {"epsilon": 0.99}},
+        {"parameters": {"epsilon": 1e-300}},
+        {"parameters": {"delta": 0.9e-6}},
+        {"parameters": {"delta": 1e-320}},
+    ],
+)
+def test_a_statement_that_promises_more_than_its_sensitivity_is_refused(kept, tmp_path, change):
+    with pytest.raises(DocumentError, match="small enough|that its epsilon and delta allow"):
+        pv.load_release(forged(kept, tmp_path, **change))
+
+
+def test_a_statement_that_promises_less_is_read(kept, tmp_path):
+    back = pv.load_release(forged(kept, tmp_path, parameters={"epsilon": 1.1, "delta": 2e-6}))
+    assert back.open(X).guarantee["epsilon"] == 1.1
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 1 - 1e-5])
+def test_noise_that_is_too_small_for_the_statement_is_refused(kept, tmp_path, scale):
+    variances = (scale * kept.covariance.diagonal).tolist()
+    covariance = {"form": "diagonal", "variances": variances}
+    back = pv.load_release(forged(kept, tmp_path, covariance=covariance))
+    with pytest.raises(ValueError, match="the release has been changed"):
+        back.open(X)
+    with pytest.raises(ValueError, match="the release has been changed"):
+        pv.load_release(forged(kept, tmp_path, parameters={"y_high": 2.1})).open(X)
+    if kept.sigma_sum is not None:
+        small = pv.load_release(forged(kept, tmp_path, sigma_sum=0.5 * kept.sigma_sum))
+        with pytest.raises(ValueError, match="the release has been changed"):
+            small.open(X)
+
+
+def test_the_sensitivity_is_computed_over_the_rows(kept):
+    """Each column as before, but its entries in other rows: the norms cannot tell, the rows do."""
+    with pytest.raises(ValueError, match="not the covariates of the fit"):
+        kept.open(np.sort(X, axis=0))  # the largest entries meet in one row
+    centred = X - X.mean(axis=0) if kept.fit_intercept else X
+    squared = np.sum((centred / kept.sigma) ** 2, axis=1)
+    squared += 0.0 if kept.sigma_sum is None else kept.sigma_sum**-2
+    assert 2.0 * np.sqrt(squared.max()) == pytest.approx(kept.mu, rel=1e-7)
+    kept.open(X[::-1])
+
+
+def test_a_release_of_correlated_noise_is_checked_too(kept):
+    whole = replace(kept, covariance=Factored.from_matrix(np.diag(kept.covariance.diagonal)))
+    whole.open(X)
+    with pytest.raises(ValueError, match="the release has been changed"):
+        replace(whole, covariance=whole.covariance.scaled(0.9)).open(X)

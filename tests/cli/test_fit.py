@@ -139,7 +139,6 @@ def test_bad_options(folder, capsys, options, message):
         ({"middle": [None, *[1.0] * 399]}, "column 'middle' has a missing value in row 1"),
         ({"middle": [*[1.0] * 399, float("inf")]}, "column 'middle' is infinite in row 400"),
         ({"middle": ["a", *["1"] * 399]}, "column 'middle' holds text, first in row 1"),
-        ({"y": [*[1.0] * 7, None, *[1.0] * 392]}, "column 'y' has a missing value in row 8"),
         (dict.fromkeys(["tiny", "small", "middle", "large", "huge"], [2.0] * 400), "is constant"),
     ],
 )
@@ -164,10 +163,10 @@ def test_a_failed_report_leaves_no_model_but_the_release(folder, capsys, monkeyp
 
     real = outputs.write_whole
 
-    def fails(path, content):
+    def fails(path, content, **options):
         if path.name == "model.json":
             raise OSError(28, "No space left on device", str(path))
-        real(path, content)
+        real(path, content, **options)
 
     monkeypatch.setattr(outputs, "write_whole", fails)
     fit("data.csv", *DP, "--lam 50 --out model.json --report report.html", code=2)
@@ -182,7 +181,7 @@ def test_a_failed_report_leaves_no_model_but_the_release(folder, capsys, monkeyp
 
 
 def test_a_full_disk_leaves_the_release_on_the_screen(folder, capsys, monkeypatch):
-    def full(path, content):
+    def full(path, content, **options):
         raise OSError(28, "No space left on device", str(path))
 
     for place in ("privasso.cli._outputs.write_whole", "privasso._files.write_whole"):
@@ -316,7 +315,7 @@ def test_prior_scales_by_name(folder, capsys):
 
 def test_dry_run_needs_no_labels(folder, capsys):
     data().drop("y").write_csv("public.csv")
-    fit("public.csv", *DP, "--dry-run --json")
+    fit("public.csv", *DP, "--dry-run --no-target-column --json")
     record = json.loads(capsys.readouterr().out)
     assert files(folder) == {"data.csv", "public.csv"}
     # The noise is what a fit adds, and its sensitivity is what (ε, δ) allows, row by row.
@@ -334,7 +333,7 @@ def test_dry_run_needs_no_labels(folder, capsys):
     ours, even = record["predictions"]
     assert even["noise"]["gamma"] == 0.0
     assert 0.0 < ours["r2"] < 0.5
-    fit("public.csv", *DP, "--dry-run --noise isotropic --lam 100")
+    fit("public.csv", *DP, "--dry-run --no-target-column --noise isotropic --lam 100")
     printed = capsys.readouterr().out
     assert "no label has been read" in printed
     assert "A fit would state" in printed
@@ -344,12 +343,32 @@ def test_dry_run_reads_no_label(folder, monkeypatch):
     asked = []
     table = type(open_table("data.csv"))
     real = table._read
-    monkeypatch.setattr(
-        table, "_read", lambda self, names: asked.extend(names) or real(self, names)
-    )
+
+    def read(self, names, target):
+        asked.extend([*names, target])
+        return real(self, names, target)
+
+    monkeypatch.setattr(table, "_read", read)
     fit("data.csv", *DP, "--dry-run")
-    assert asked
-    assert "y" not in asked
+    assert asked == ["tiny", "small", "middle", "large", "huge", None]
+
+
+def test_a_misspelt_target_is_no_covariate(folder, capsys):
+    """Taken for a covariate, the label column would have its spread printed."""
+    words = [word if word != "y" else "Y" for word in DP]
+    fit("data.csv", *words, "--dry-run", code=2)
+    captured = capsys.readouterr()
+    assert "has no column 'Y'" in captured.err
+    assert not captured.out
+    np.savez("public.npz", X=np.eye(9))
+    privacy = "--label-dp --epsilon 3 --delta 1e-6 --y-bounds -4 4"
+    fit("public.npz", privacy, "--dry-run", code=2)
+    fit("public.npz", privacy, "--dry-run --no-target-column")
+    capsys.readouterr()
+    fit("data.csv", *DP, "--dry-run --no-target-column", code=2)
+    assert "has the target 'y' among its columns" in capsys.readouterr().err
+    fit("data.csv", *DP, "--no-target-column --out model.json", code=2)
+    assert "belongs to --dry-run" in capsys.readouterr().err
 
 
 def test_dry_run_on_average(folder, capsys):
@@ -362,20 +381,24 @@ def test_dry_run_on_average(folder, capsys):
 
 
 def test_labels_are_gone_before_anything_is_solved(folder, monkeypatch):
-    from privasso.fit import Postprocess
+    from privasso.fit import Plan, Postprocess
 
-    seen = []
-    begin = Postprocess.__init__
+    given, seen = [], []
+    begin, release_labels = Postprocess.__init__, Plan.release
+
+    def release(self, y, **options):
+        given.append(y)
+        np.testing.assert_array_equal(y, data()["y"])
+        return release_labels(self, y, **options)
 
     def look(self, release, rows, **options):
-        seen.append(
-            rows._F.base.copy()
-        )  # the array of the file, of which the covariates are a part
+        seen.append((given[0].copy(), rows._F))
         begin(self, release, rows, **options)
 
+    monkeypatch.setattr(Plan, "release", release)
     monkeypatch.setattr(Postprocess, "__init__", look)
     fit("data.csv", *DP, "--lam 50 --out model.json")
-    (whole,) = seen
-    np.testing.assert_array_equal(whole[:, 0], data()["tiny"])
-    assert whole.shape[1] == 6
-    assert not whole[:, -1].any()
+    ((labels, covariates),) = seen
+    assert not labels.any()
+    assert covariates.base is None  # the labels are not in the memory of the covariates either
+    np.testing.assert_array_equal(covariates, data().drop("y").to_numpy())

@@ -1,16 +1,19 @@
 """The estimator: what it fits, what it keeps, what it says."""
 
 import pickle
+import traceback
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
+from sklearn.metrics import r2_score
 
 import privasso as pv
-from privasso.fit import Postprocess
+from privasso.fit import FitOptions, Postprocess
 from privasso.fit import _plan as inside
 from privasso.operators import Covariates
 from privasso.privacy import Release, release_labels
@@ -301,3 +304,69 @@ def test_a_failed_fit_leaves_nothing_of_the_fit_before():
         est.fit(np.full_like(X, np.nan), y)
     assert not hasattr(est, "coef_")
     assert not hasattr(est, "release_")
+
+
+SECRET = ["0.5"] * 7 + ["HIV-positive"] + ["0.25"] * 392
+BAD_LABELS = {
+    "text": SECRET,
+    "array of text": np.array(SECRET),
+    "objects": np.array(SECRET, dtype=object),
+    "bytes": np.array(SECRET, dtype="S"),
+    "numbers as text": ["1.5"] * 400,
+    "none": [None] * 400,
+    "frame": pd.DataFrame({"status": SECRET}),
+    "categories": pd.Series(SECRET, dtype="category"),
+    "missing": pd.Series([1.5] * 399 + [pd.NA], dtype="Float64"),
+    "nan": np.r_[np.zeros(399), np.nan],
+    "infinity": np.r_[np.zeros(399), np.inf],
+    "too large": [0.0] * 399 + [10**400],
+    "dates": np.full(400, np.datetime64("2020-01-17")),
+    "complex": np.full(400, 1.5 + 1j),
+    "two columns": np.zeros((400, 2)),
+    "ragged": [[1.0], [2.0, 3.0]] * 200,
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("labels", BAD_LABELS)
+@pytest.mark.parametrize("privacy", [STRONG, pv.OnAverage(0.1)], ids=["label-dp", "average"])
+def test_bad_labels_are_refused_without_saying_which(labels, privacy, monkeypatch):
+    X, y = data()
+    fitted = pv.PrivateLasso(100.0, privacy).fit(X, y)
+    monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
+    for call in (pv.PrivateLasso(100.0, privacy).fit, fitted.score):
+        with pytest.raises(ValueError, match="the labels must be one column of finite") as caught:
+            call(X, BAD_LABELS[labels])
+        shown = "".join(traceback.format_exception(caught.value))
+        assert "HIV" not in shown
+        assert "During handling" not in shown
+        assert caught.value.__context__ is None
+        assert caught.value.__cause__ is None
+
+
+def test_labels_of_another_length_or_none():
+    X, y = data()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        pv.PrivateLasso(1.0, STRONG).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        pv.PrivateLasso(1.0, STRONG).fit(X, None)
+
+
+def test_score_is_that_of_scikit_learn_and_says_that_it_is_not_private():
+    X, y = data()
+    est = pv.PrivateLasso(20.0, WEAK, random_state=0).fit(X, y)
+    assert est.score(X, y) == r2_score(y, est.predict(X))
+    weights = np.arange(1.0, 401.0)
+    assert est.score(X, y, weights) == r2_score(y, est.predict(X), sample_weight=weights)
+    assert "not private" in (pv.PrivateLasso.score.__doc__ or "")
+
+
+def test_names_that_could_not_be_saved_are_refused_before_paying(monkeypatch):
+    monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
+    X, y = data()
+    frame = pd.DataFrame({"a": X[:, 0], "b\ud800": X[:, 1]})
+    with pytest.raises(ValueError, match="half a character"):
+        pv.PrivateLasso(1.0, STRONG).fit(frame, y)
+    plan = inside.plan_fit(X[:, :2], FitOptions(STRONG))
+    with pytest.raises(ValueError, match="two columns have the name 'a'"):
+        plan.release(y, feature_names=("a", "a"))

@@ -7,7 +7,16 @@ import pytest
 import scipy.sparse as sp
 
 from privasso._threads import SERIAL_BELOW, chunks
-from privasso.operators import Centred, ColumnMajor, Metered, RowMajor, Sparse, as_operator
+from privasso.noise import Diagonal
+from privasso.operators import (
+    Centred,
+    ColumnMajor,
+    Covariates,
+    Metered,
+    RowMajor,
+    Sparse,
+    as_operator,
+)
 
 # One size below the threshold for threads and two above it, with rows that do not divide by four.
 SHAPES = [(1, 1), (1, 7), (9, 1), (7, 5), (30, 61), (403, 1021), (1021, 403)]
@@ -171,3 +180,42 @@ def test_the_meter_counts_what_is_read(storage, product, tmp_path):
     x[:6] = 1.0
     PRODUCTS[product](op, x, np.ones(40))
     assert op.passes == pytest.approx(COSTS[storage].get(product, 1.0))
+
+
+def unsorted(kind):
+    """A sparse matrix with entries out of order and one position twice."""
+    data, at = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 0, 1, 1, 0])
+    return kind((data, at, np.array([0, 2, 4, 5])), shape=(3, 3))
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix])
+@pytest.mark.parametrize("centre", [False, True])
+def test_the_arrays_of_the_caller_are_not_written_to(kind, centre):
+    F = unsorted(kind)
+    mine = F.data, F.indices, F.indptr
+    before = [array.copy() for array in mine]
+    for array in mine:
+        array.flags.writeable = False
+    rows = Covariates(F, centre=centre)
+    dense = unsorted(kind).toarray()
+    dense = dense - dense.mean(axis=0) if centre else dense
+    np.testing.assert_allclose(rows.squares, (dense**2).sum(axis=0))
+    np.testing.assert_allclose(rows.rmatvec(np.arange(3.0)), dense.T @ np.arange(3.0), atol=1e-14)
+    expected = np.max(np.sum(dense**2, axis=1))
+    assert rows.largest_row(Diagonal(np.ones(3))) == pytest.approx(expected)
+    op = rows.operator()
+    np.testing.assert_allclose(op.toarray(), dense, atol=1e-14)
+    np.testing.assert_allclose(op.gram(), dense.T @ dense, atol=1e-13)
+    plain = as_operator(F)
+    for product in (plain.columns, lambda at: plain.matmat(np.eye(3)[:, at])):
+        product(np.array([1, 0]))
+    plain.squares_and_rmatvec(np.ones(3))
+    plain.single()
+    assert (F.data, F.indices, F.indptr) == mine  # pyright: ignore[reportAttributeAccessIssue]
+    for array, old in zip(mine, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_sorted_sparse_covariates_are_not_copied():
+    F = sp.csr_array(np.eye(3))
+    assert np.shares_memory(Covariates(F, centre=True)._F.data, F.data)

@@ -59,7 +59,21 @@ def model_text(model: ReleasedModel) -> str:
     """Return the artefact as the text of its file, checked by the rules of `load`."""
     document = to_document(model)
     from_document(document)
-    return json_text(document)
+    return bounded_text(document)
+
+
+def bounded_text(document: dict[str, Any]) -> str:
+    """Return the text of a file that `load` and `load_release` do not refuse for its size."""
+    text = json_text(document)
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise DocumentError("a name holds half a character (a lone surrogate)") from None
+    if size > MAX_BYTES:
+        raise DocumentError(
+            f"the file would have {size} bytes, more than the {MAX_BYTES} that are ever read"
+        )
+    return text
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from privasso._documents import DocumentError, Fields, json_text, read_json
+from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import write_whole
-from privasso.artefact._model_file import MAX_BYTES, MAX_FEATURES, column_names
+from privasso.artefact._model_file import MAX_BYTES, MAX_FEATURES, bounded_text, column_names
 from privasso.fit import KeptRelease
 from privasso.noise import (
     covariance_from_dict,
@@ -63,13 +63,23 @@ def release_text(kept: KeptRelease) -> str:
         "noise": noise_to_dict(kept.noise),
         "guarantee": kept.guarantee.to_dict(),
     }
-    _from_document(document)
-    return json_text(document)
+    _checked(document)
+    return bounded_text(document)
 
 
 def load_release(path: str | os.PathLike[str]) -> KeptRelease:
     """Read a kept release; any other file raises `DocumentError`."""
-    return _from_document(read_json(path, most_bytes=MAX_BYTES))
+    return _checked(read_json(path, most_bytes=MAX_BYTES))
+
+
+def _checked(document: object) -> KeptRelease:
+    """Build the release; also refuse a statement that contradicts the numbers."""
+    try:
+        return _from_document(document)
+    except DocumentError:
+        raise
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
 
 
 def _from_document(document: object) -> KeptRelease:

@@ -7,6 +7,7 @@ are an application of their own in `GROUPS`.
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 import typer
 
+from privasso._text import escaped
 from privasso.cli._demo import demo
 from privasso.cli._design import design
 from privasso.cli._fit import fit
@@ -53,6 +55,10 @@ def build() -> typer.Typer:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit code, 2 for bad input with one sentence on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal cannot show must not end a fit that has been paid for.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -62,9 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 standalone_mode=False,  # errors come here instead of being printed in a box
             )
         except OSError as error:
-            return _complain(f"{error.filename}: {error.strerror}" if error.filename else error)
+            named = error.filename is not None
+            return _complain(f"{escaped(error.filename)}: {error.strerror}" if named else error)
         except ValueError as error:
             return _complain(error)
+        except MemoryError:
+            return _complain("this needs more memory than there is")
         except Exception as error:
             if _is_usage_error(error) or _is_solve_error(error):
                 return _complain(_usage(error))
@@ -89,10 +98,10 @@ def _usage(error: Any) -> object:
 
 
 def _complain(what: object) -> int:
-    sentence = " ".join(str(what).split())
+    sentence = escaped(" ".join(str(what).split()))
     print(f"privasso: error: {sentence}", file=sys.stderr)
     return EXIT_BAD_INPUT
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"privasso: warning: {message}", file=sys.stderr)
+    print(f"privasso: warning: {escaped(message)}", file=sys.stderr)

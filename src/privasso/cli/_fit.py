@@ -71,6 +71,9 @@ def fit(
     dry_run: Annotated[
         bool, _option("--dry-run", "Show noise and predictions; reads no labels, spends nothing.")
     ] = False,
+    no_target_column: Annotated[
+        bool, _option("--no-target-column", "With --dry-run: the file holds no labels at all.")
+    ] = False,
     assume_rho: Annotated[
         float, _option("--assume-rho", "For predictions: share of non-zero coefficients.")
     ] = 0.1,
@@ -108,7 +111,8 @@ def fit(
     settings = FitSettings(
         data, target, features, exclude, label_dp, on_average, epsilon, delta, y_bounds, sigma,
         scales, noise, design, no_intercept, lam, lam_path, path_out, out, report, keep_release,
-        from_release, ledger, seed, dry_run, assume_rho, assume_r2, assume_label_sd,
+        from_release, ledger, seed, dry_run, no_target_column, assume_rho, assume_r2,
+        assume_label_sd,
     )  # fmt: skip
     settings.check()
     if dry_run:

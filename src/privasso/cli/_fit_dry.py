@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privasso._text import escaped
 from privasso.cli._fit_read import features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
@@ -76,7 +77,8 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise) -> None:
     live = plan.rows.live
     print(f"{record['n_rows']} rows, {record['n_features']} features.")
     if record["columns_without_data"]:
-        print(f"Constant, with coefficient zero: {', '.join(record['columns_without_data'])}.")
+        names_shown = escaped(", ".join(record["columns_without_data"]))
+        print(f"Constant, with coefficient zero: {names_shown}.")
     print(f"Noise: {noise_words(plan.noise)}.")
     if record["mu"] is not None:
         print(

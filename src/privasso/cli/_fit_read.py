@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privasso._text import escaped
 from privasso.cli._ledger import opened
 
 if TYPE_CHECKING:
@@ -24,7 +25,18 @@ def target_of(settings: FitSettings) -> str:
 
 
 def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
-    """The covariates: the columns that --features and --exclude select."""
+    """The covariates: the columns that --features and --exclude select.
+
+    The column of labels must be in the file, because with a wrong name the labels would be taken
+    for covariates; only --no-target-column says that the file has none.
+    """
+    if not settings.no_target_column:
+        table.require([target])
+    elif target in table.names:
+        raise ValueError(
+            f"{escaped(settings.data)} has the target {target!r} among its columns; leave out "
+            "--no-target-column"
+        )
     return table.feature_names(
         target,
         features=settings.names(settings.features),
@@ -65,10 +77,12 @@ def _prior_scales(settings: FitSettings, names: list[str]) -> Scales:
     """What --scales stands for: nothing, a law, or one scale per column from a file."""
     if settings.scales is None or settings.scales == "data":
         return None
-    if not Path(settings.scales).is_file():
-        from privasso.cli._parsing import scale_law
+    from privasso.cli._parsing import scale_law
+    from privasso.cli._scales_file import scales_by_name
+    from privasso.scales import LAW_NAMES
 
+    law = settings.scales.partition(":")[0].lower() in LAW_NAMES
+    if law or not Path(settings.scales).exists():
         return scale_law(settings.scales)
-    from privasso.cli._scales_file import scales_from_file
 
-    return scales_from_file(Path(settings.scales), names)
+    return scales_by_name(Path(settings.scales), names)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privasso._text import escaped
 from privasso.cli._fit_settings import FitSettings
 
 if TYPE_CHECKING:
     from privasso.fit import KeptRelease
 
 
-def keep_somewhere(settings: FitSettings, kept: KeptRelease | None) -> str:
-    """Make sure that the release is kept; say where it is and how to use it."""
+def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path | None) -> str:
+    """Make sure that the release is kept; say where it is and how to use it.
+
+    `where` is the file that holds it already, if one does.
+    """
     from privasso.artefact import release_text
 
     if kept is None:
         return ""
-    where = settings.keep_release
     try:
-        if where is None or not where.exists():
+        if where is None:
             where = _rescue(settings, kept)
-        return f"in {where}, and using it with --from-release {where} costs no further privacy"
+        shown = escaped(where)
+        return f"in {shown}, and using it with --from-release {shown} costs no further privacy"
     except OSError:
         print(release_text(kept))
         return (
@@ -39,7 +44,9 @@ def _rescue(settings: FitSettings, kept: KeptRelease) -> Path:
     for k in range(1, 1000):
         suffix = ".release.json" if k == 1 else f".release-{k}.json"
         path = settings.out.with_suffix(suffix)
-        if not path.exists():
-            write_whole(path, release_text(kept))
+        try:
+            write_whole(path, release_text(kept), replace=False)
             return path
-    raise RuntimeError(f"no free name for the release beside {settings.out}")
+        except FileExistsError:
+            continue
+    raise FileExistsError(errno.EEXIST, "no free name for the release", str(settings.out))

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privasso._text import escaped
 from privasso.cli._fit_read import features_of, plan_of, target_of
+from privasso.cli._fit_rehearsal import rehearse
 from privasso.cli._fit_rescue import keep_somewhere
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._outputs import Outputs
@@ -38,25 +40,25 @@ class FitResult:
 def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
     """Fit, or solve again from a kept release, and write the files."""
     settings.check()
-    outputs = Outputs()
-    read = (settings.data, settings.from_release, settings.design, settings.ledger)
-    inputs = tuple(path for path in read if path is not None)
-    for option, path in {
-        "--path-out": settings.path_out,
-        "--report": settings.report,
-        "--out": settings.out,
-        "--keep-release": settings.keep_release,
-    }.items():
-        outputs.claim(option, path, inputs=inputs)
     if settings.path_out is not None:
         from privasso.tables import check_ending
 
         check_ending(settings.path_out)
-    if settings.from_release is not None:
-        with _status("Reading", quiet):
-            released = _reopened(settings)
-        return _finish(settings, outputs, released, quiet)
-    return _fit(settings, outputs, quiet)
+    read = (settings.data, settings.from_release, settings.design, settings.ledger)
+    inputs = tuple(path for path in read if path is not None)
+    with Outputs() as outputs:
+        for option, path in {
+            "--path-out": settings.path_out,
+            "--report": settings.report,
+            "--out": settings.out,
+            "--keep-release": settings.keep_release,
+        }.items():
+            outputs.claim(option, path, inputs=inputs, new=option == "--keep-release")
+        if settings.from_release is not None:
+            with _status("Reading", quiet):
+                released = _reopened(settings)
+            return _finish(settings, outputs, released, quiet)
+        return _fit(settings, outputs, quiet)
 
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
@@ -78,33 +80,30 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.ledger import summary
     from privasso.tables import open_table
 
-    if settings.keep_release is not None and settings.keep_release.exists():
-        raise ValueError(
-            f"--keep-release {settings.keep_release} exists already, and a release is never "
-            "overwritten, because its budget is spent; name another file"
-        )
     with _status("Reading", quiet):
         table, target = open_table(settings.data), target_of(settings)
-        table.require([target])
         names = features_of(settings, table, target)
-        both = table.matrix([*names, target])
-        plan = plan_of(settings, both[:, :-1], names)
+        X, labels = table.matrix_and_labels(names, target)
+        plan = plan_of(settings, X, names)
+        rehearse(settings, plan, tuple(names), target)
     with _status("Releasing", quiet):
         released = plan.release(
-            both[:, -1],
+            labels,
             rng=None if settings.seed is None else generator(settings.seed),
             feature_names=tuple(names),
             target=target,
         )
-    both[:, -1] = 0.0  # no longer needed; the column shares memory with the covariates
+    labels.fill(0.0)  # no longer needed
+    where = None
     try:
         if settings.keep_release is not None and released.kept is not None:
-            outputs.write({"--keep-release": release_text(released.kept)})
+            outputs.write({"--keep-release": release_text(released.kept)}, new=True)
+            where = settings.keep_release
         result = _finish(settings, outputs, released, quiet)
     except (ValueError, RuntimeError, OSError) as error:
-        raise released.failure(error, keep_somewhere(settings, released.kept)) from error
+        raise released.failure(error, keep_somewhere(settings, released.kept, where)) from error
     except BaseException as error:
-        kept = keep_somewhere(settings, released.kept)
+        kept = keep_somewhere(settings, released.kept, where)
         error.add_note(released.privacy.after_failure(kept))
         raise
     ledger = plan.options.ledger
@@ -112,16 +111,29 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
 
 
 def _reopened(settings: FitSettings) -> Released:
-    from privasso.artefact import load_release
+    from privasso.artefact import DocumentError, load_release
     from privasso.tables import open_table
 
     assert settings.from_release is not None
-    kept = load_release(settings.from_release)
-    table = open_table(settings.data)
     try:
-        return kept.open(table.matrix(kept.feature_names or table.names))
+        kept = load_release(settings.from_release)
+    except DocumentError as error:
+        raise ValueError(f"--from-release {escaped(settings.from_release)}: {error}") from None
+    table = open_table(settings.data)
+    names = kept.feature_names
+    if names is None:  # columns that nobody named: all of them, but never the labels
+        target = kept.target or ("y" if settings.data.suffix.lower() == ".npz" else None)
+        names = tuple(name for name in table.names if name != target)
+        if len(names) != kept.b.size:
+            raise ValueError(
+                f"{escaped(settings.data)} has {len(names)} columns and the release, which knows "
+                f"no names, was made from {kept.b.size}"
+            )
+    X = table.matrix(names)
+    try:
+        return kept.open(X)
     except ValueError as error:
-        raise ValueError(f"{settings.data}: {error}") from None
+        raise ValueError(f"{escaped(settings.data)}: {error}") from None
 
 
 def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: bool) -> FitResult:

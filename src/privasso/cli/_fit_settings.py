@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privasso._text import escaped
 from privasso._validation import generator, positive_float
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _DECIDED = (
     "target", "features", "exclude", "label_dp", "on_average", "epsilon", "delta", "y_bounds",
     "sigma", "scales", "noise", "design", "no_intercept", "keep_release", "ledger", "seed",
-    "dry_run",
+    "dry_run", "no_target_column",
 )  # fmt: skip
 _OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report")
 
@@ -52,6 +53,7 @@ class FitSettings:
     ledger: Path | None = None
     seed: int | None = None
     dry_run: bool = False
+    no_target_column: bool = False
     assume_rho: float = 0.1
     assume_r2: float = 0.5
     assume_label_sd: float | None = None
@@ -71,6 +73,10 @@ class FitSettings:
                         "release was made with a value of its own; leave it out"
                     )
             return
+        if self.no_target_column and not self.dry_run:
+            raise ValueError(
+                "--no-target-column belongs to --dry-run: a fit needs the column of labels"
+            )
         privacy = self.privacy()
         self._check_release_use(privacy)
         if self.ledger is not None and not privacy.formal:
@@ -153,7 +159,7 @@ class FitSettings:
 
     def command(self) -> str:
         """The command that does this again, one option per line."""
-        lines = [shlex.join(["privasso", "fit", str(self.data)])]
+        lines = [_words("privasso", "fit", str(self.data))]
         for name in _DECIDED + _OTHERS:
             option, value = option_of(name), getattr(self, name)
             if value is True:
@@ -162,7 +168,7 @@ class FitSettings:
                 lines.append(" ".join([option, *(f"{x:.17g}" for x in value)]))
             elif value not in (None, False):
                 shown = f"{value:.17g}" if isinstance(value, float) else str(value)
-                lines.append(shlex.join([option, shown]))
+                lines.append(_words(option, shown))
         return " \\\n    ".join(lines)
 
     def solve_again_command(self) -> str | None:
@@ -171,7 +177,27 @@ class FitSettings:
         if where is None:
             return None
         words = ["privasso", "fit", str(self.data), "--from-release", str(where)]
-        return shlex.join([*words, "--lam", "LAMBDA", "--out", "another-model.json"])
+        return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
+
+
+def _words(*words: str) -> str:
+    r"""Words of a command, quoted for a shell; control characters appear as escapes.
+
+    Examples
+    --------
+    >>> print(_words("fit", "my data.csv", "a\nb's"))
+    fit 'my data.csv' $'a\nb\'s'
+    """
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_char, word))}'"
+        for word in words
+    )
+
+
+def _char(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":  # a byte of a path that is not Unicode
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return f"\\{char}" if char in "\\'" else escaped(char)
 
 
 def option_of(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso._text import escaped
 from privasso.cli._fit_run import FitResult
 from privasso.noise import NoiseDesign, noise_to_dict
 from privasso.report import FitFacts
@@ -38,7 +39,7 @@ def show(result: FitResult, as_json: bool) -> None:
     print(f"\n{model.guarantee}\n")
     width = max(len(_WHAT[option]) for option in result.files)
     for option, path in result.files.items():
-        print(f"{_WHAT[option]:<{width}}  {path}")
+        print(f"{_WHAT[option]:<{width}}  {escaped(path)}")
     if result.ledger is not None:
         print(f"\nLedger. {result.ledger}")
 

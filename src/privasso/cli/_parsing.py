@@ -27,15 +27,7 @@ def scale_law(text: str) -> ScaleLaw:
     if text.partition(":")[0].lower() in LAW_NAMES:
         return law_from_name("--scales", text)
     if Path(text).exists():
-        import numpy as np
+        from privasso.cli._scales_file import scales_in_order
 
-        try:
-            return Empirical(np.loadtxt(text, delimiter=_delimiter(text), ndmin=1).ravel())
-        except UnicodeDecodeError:
-            raise ValueError(f"{text} is not a text file of scales") from None
+        return Empirical(scales_in_order(Path(text)))
     raise ValueError(f"--scales {text!r} is neither a file nor one of {', '.join(LAW_NAMES)}")
-
-
-def _delimiter(path: str) -> str | None:
-    with open(path, encoding="utf-8") as file:
-        return "," if "," in file.readline() else None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from privasso._text import escaped
 from privasso.cli._options import AsJson, Data
 
 
@@ -21,23 +22,26 @@ def predict(
 
     Example: `privasso predict model.json new-patients.csv --out predictions.csv`
     """
-    from privasso.artefact import load
+    from privasso.artefact import DocumentError, load
     from privasso.cli._outputs import Outputs
     from privasso.tables import check_ending, open_table, table_bytes
 
     check_ending(out)
-    outputs = Outputs()
-    outputs.claim("--out", out, inputs=(model, data))
-    released = load(model)
-    table = open_table(data)
-    names = released.feature_names or table.names
-    if len(names) != released.n_features:
-        raise ValueError(
-            f"{data} has {len(names)} columns, but the model has no column names and needs exactly "
-            f"{released.n_features} in the order of the fit"
-        )
-    predictions = released.predict(table.matrix(names))
-    outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
+    with Outputs() as outputs:
+        outputs.claim("--out", out, inputs=(model, data))
+        try:
+            released = load(model)
+        except DocumentError as error:
+            raise ValueError(f"{escaped(model)}: {error}") from None
+        table = open_table(data)
+        names = released.feature_names or table.names
+        if len(names) != released.n_features:
+            raise ValueError(
+                f"{escaped(data)} has {len(names)} columns, but the model has no column names and "
+                f"needs exactly {released.n_features} in the order of the fit"
+            )
+        predictions = released.predict(table.matrix(names))
+        outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
     if as_json:
         summary = {
             "n_rows": int(predictions.size),
@@ -49,4 +53,4 @@ def predict(
         }
         print(json.dumps(summary))
     else:
-        print(f"{predictions.size} predictions in {out}")
+        print(f"{predictions.size} predictions in {escaped(out)}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
-from privasso._validation import generator
+from privasso._validation import finite_labels, generator
 from privasso.fit import (
     CoefficientPath,
     FitOptions,
@@ -211,6 +212,14 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         X, _ = self._validated(X)
         return X @ self.coef_ + self.intercept_
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions for these labels.
+
+        It is computed from the labels without noise. For the labels of the fit, and for any others
+        that are to be protected, it is not private: the guarantee does not cover it.
+        """
+        return float(super().score(X, self._labels(X, y), sample_weight))
+
     def released_model(self) -> ReleasedModel:
         """Return what may be published of this fit; `save` writes it."""
         from sklearn.utils.validation import check_is_fitted
@@ -233,14 +242,30 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
         from sklearn.utils.validation import validate_data
 
-        options: dict[str, Any] = {
-            "accept_sparse": ("csr", "csc"),
-            "dtype": (np.float64, np.float32),
-        }
-        if not labels:
-            return validate_data(self, X, reset=False, **options), None
-        X, y = validate_data(self, X, labels[0], y_numeric=True, **options)
-        return X, y
+        X = validate_data(
+            self,
+            X,
+            reset=bool(labels),
+            accept_sparse=("csr", "csc"),
+            dtype=(np.float64, np.float32),
+        )
+        return X, self._labels(X, labels[0]) if labels else None
+
+    def _labels(self, X: Any, y: Any) -> np.ndarray:
+        """Return y as a vector; unlike scikit-learn's own checks, no error quotes a label."""
+        from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        column = None
+        with contextlib.suppress(TypeError, ValueError):
+            column = column_or_1d(y, warn=True)
+        y = finite_labels([] if column is None else column)
+        check_consistent_length(X, y)
+        return y
 
     def _feature_names(self) -> tuple[str, ...] | None:
         names = getattr(self, "feature_names_in_", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,13 @@ import numpy as np
 from privasso.fit._postprocess import check_shape
 from privasso.noise import NoiseDesign
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Privacy, Release
+from privasso.privacy import Guarantee, Privacy, Release, log_gaussian_delta
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released
 
-#: Covariates whose squared column norms differ by more than this, relatively, are refused.
+#: Covariates whose squared column norms differ by more than this, relatively, are refused; so is a
+#: release whose sensitivity or δ exceeds what is stated by more than this.
 _SAME = 1e-6
 
 
@@ -67,6 +69,7 @@ class KeptRelease(Release):
                 f"a release under a guarantee of kind {self.guarantee.kind!r} may not be kept: "
                 "the guarantee does not cover it"
             )
+        self._check_statement()
 
     @property
     def privacy(self) -> Privacy:
@@ -78,12 +81,14 @@ class KeptRelease(Release):
     def open(self, X: Any, *, method: str = "auto", tol: float = 1e-8) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
-        Covariates that differ from those of the release are refused.
+        Covariates that differ from those of the release are refused, and so is a release whose
+        noise is too small for its statement.
         """
         from privasso.fit._released import Released
 
         rows = X if isinstance(X, Covariates) else Covariates(X, centre=self.fit_intercept)
         self.check_covariates(rows)
+        self.check_calibration(rows)
         return Released(
             release=self,
             rows=rows,
@@ -107,4 +112,39 @@ class KeptRelease(Release):
             raise ValueError(
                 f"these are not the covariates that the release was made from: column {name} has "
                 "other values; pass the covariates of the fit"
+            )
+
+    def check_calibration(self, rows: Covariates) -> None:
+        """Refuse noise that is too small: μ = (hi − lo)·max_μ ‖(f_μ, 1)‖_{Σ⁻¹} must be as stated.
+
+        The last entry, 1, belongs to the label sum and is only there with an intercept.
+        """
+        width = self.privacy.label_width
+        assert self.mu is not None
+        assert width is not None
+        live = np.flatnonzero(rows.live)
+        squared = rows.largest_row(self.covariance.restricted(live)) if live.size else 0.0
+        if self.sigma_sum is not None:
+            squared += self.sigma_sum**-2
+        found = width / self.unit * math.sqrt(squared)
+        if not found <= self.mu * (1.0 + _SAME):
+            raise ValueError(
+                f"the release states that one label moves it by at most {self.mu:.6g} standard "
+                f"deviations of its noise, but with these covariates it is {found:.6g}; either "
+                "they are not the covariates of the fit, or the release has been changed"
+            )
+
+    def _check_statement(self) -> None:
+        """Refuse a sensitivity μ that gives more than the δ that is stated."""
+        log_delta = math.inf
+        if self.mu is not None:
+            try:
+                with np.errstate(all="ignore"):
+                    log_delta = log_gaussian_delta(self.guarantee["epsilon"], self.mu)
+            except ValueError:  # numbers far outside the range of any privacy
+                pass
+        if not log_delta <= math.log(self.guarantee["delta"]) + _SAME:
+            raise ValueError(
+                "the sensitivity mu of the release is not one that its epsilon and delta allow; "
+                "the release has been changed, or is damaged"
             )

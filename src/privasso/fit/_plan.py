@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._text import is_unicode
 from privasso._version import __version__
 from privasso.fit._options import FitOptions
 from privasso.fit._released import Released
 from privasso.fit._uses import note_use
 from privasso.noise import NoiseDesign
 from privasso.operators import Covariates
-from privasso.privacy import Calibration, Guarantee, Terms, calibrate, release_labels
+from privasso.privacy import Calibration, Guarantee, Release, Terms, calibrate, release_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ class Plan:
         """
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
+        _check_names(feature_names, target)
         options, rows = self.options, self.rows
 
         def account(labels: np.ndarray) -> None:
@@ -85,9 +87,38 @@ class Plan:
             rng=rng,
             before_noise=account,
         )
+        return self._released(made, feature_names, target)
+
+    def rehearsal(
+        self,
+        number: float,
+        *,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
+    ) -> Released:
+        """Return what `release` will, with one number for all that labels and noise decide.
+
+        It reads no label and spends nothing: it shows whether what comes of a fit can be written.
+        """
+        rows, calibration = self.rows, self.calibration
+        made = Release(
+            b=np.full(rows.shape[1], number),
+            covariance=calibration.covariance.embedded(rows.live),
+            n_rows=rows.shape[0],
+            centre=number,
+            label_sum=number if rows.centred else None,
+            sigma_sum=calibration.sigma_sum if rows.centred else None,
+            mu=calibration.mu,
+        )
+        return self._released(made, feature_names, target)
+
+    def _released(
+        self, made: Release, feature_names: tuple[str, ...] | None, target: str | None
+    ) -> Released:
+        options = self.options
         return Released(
             release=made,
-            rows=rows,
+            rows=self.rows,
             privacy=options.privacy,
             guarantee=self.guarantee,
             noise=self.noise,
@@ -105,6 +136,20 @@ class Plan:
         m, n = self.rows.shape
         seed = ", fixed seed" if self.seeded else ""
         return f"fit{of} on {m} rows and {n} columns{seed}, privasso {__version__}"
+
+
+def _check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
+    """Refuse names that no file could hold, before the budget is spent on what they belong to."""
+    names = feature_names or ()
+    for name in (*names, *(() if target is None else (target,))):
+        if not is_unicode(name):
+            raise ValueError(
+                f"the name {name!r} holds half a character (a lone surrogate) and could not be "
+                "saved; rename the column"
+            )
+    if len(set(names)) != len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"two columns have the name {twice!r}; rename one of them")
 
 
 def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:

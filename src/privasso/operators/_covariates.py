@@ -57,8 +57,7 @@ class Covariates:
     def __init__(self, F: Any, *, centre: bool) -> None:
         if sp.issparse(F):
             as_operator(F)  # refuses what is empty or not numeric
-            self._F: Any = sp.csr_array(F, dtype=np.float64)
-            self._F.sum_duplicates()
+            self._F: Any = _canonical(F)
         else:
             self._F = real_array("F", F, ndim=2, dtype=None, finite=False)
         self.shape: tuple[int, int] = self._F.shape
@@ -224,3 +223,17 @@ class Covariates:
         """Sum of the values of each row, given one value per stored entry of F."""
         matrix = sp.csr_array((values, self._F.indices, self._F.indptr), shape=self.shape)
         return matrix @ np.ones(self.shape[1])
+
+
+def _canonical(F: Any) -> Any:
+    """Sparse F in CSR with sorted columns, each once, without ever writing to the arrays of F.
+
+    SciPy sorts and adds up entries in place, also in arrays that belong to the caller.
+    """
+    csr = sp.csr_array(F, dtype=np.float64)
+    # A new object, because the answer is remembered in it, and F itself may be the other one.
+    csr = sp.csr_array((csr.data, csr.indices, csr.indptr), shape=csr.shape)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return csr

@@ -8,6 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from privasso._text import escaped
 from privasso.figures import png
 
 #: The page may show its own images and style; it loads nothing and runs nothing.
@@ -17,7 +18,8 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 class Page:
     """An HTML document built from top to bottom.
 
-    All text is escaped: a column named ``<script>`` is shown as that.
+    All text is escaped: a column named ``<script>`` is shown as that, and control characters are
+    shown as in a Python string.
 
     Parameters
     ----------
@@ -43,24 +45,25 @@ class Page:
         """Begin a section; it is listed under the title of the page."""
         anchor = f"section-{len(self._contents) + 1}"
         self._contents.append((anchor, text))
-        self._add(f'<h2 id="{anchor}">{escape(text)}</h2>')
+        self._add(f'<h2 id="{anchor}">{_safe(text)}</h2>')
 
     def subheading(self, text: str) -> None:
         """Begin a part of a section."""
-        self._add(f"<h3>{escape(text)}</h3>")
+        self._add(f"<h3>{_safe(text)}</h3>")
 
     def paragraph(self, text: str, *, kind: str = "") -> None:
         """Add a paragraph; `kind` is "", "lead", "note" or "warning"."""
-        attribute = f' class="{escape(kind)}"' if kind else ""
-        self._add(f"<p{attribute}>{escape(text)}</p>")
+        attribute = f' class="{_safe(kind)}"' if kind else ""
+        self._add(f"<p{attribute}>{_safe(text)}</p>")
 
     def items(self, texts: Iterable[str]) -> None:
         """Add a list of sentences."""
-        self._add("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>")
+        self._add("<ul>" + "".join(f"<li>{_safe(text)}</li>" for text in texts) + "</ul>")
 
     def code(self, text: str) -> None:
         """Add text in a fixed-width font, to be copied."""
-        self._add(f"<pre><code>{escape(text)}</code></pre>")
+        lines = "\n".join(_safe(line) for line in text.split("\n"))
+        self._add(f"<pre><code>{lines}</code></pre>")
 
     def table(
         self,
@@ -87,14 +90,14 @@ class Page:
         marks = [' class="number"' if column in right else "" for column in columns]
         heads = zip(columns, marks, strict=True)
         out = ["<table><thead><tr>"]
-        out += [f"<th{mark}>{escape(column)}</th>" for column, mark in heads]
+        out += [f"<th{mark}>{_safe(column)}</th>" for column, mark in heads]
         out.append("</tr></thead><tbody>")
         for row in rows:
             out.append("<tr>")
             for cell, mark in zip(row, marks, strict=True):
                 named = (classes or {}).get(cell)
-                style = mark if named is None else f' class="{escape(named)}"'
-                out.append(f"<td{style}>{escape(cell)}</td>")
+                style = mark if named is None else f' class="{_safe(named)}"'
+                out.append(f"<td{style}>{_safe(cell)}</td>")
             out.append("</tr>")
         self._add('<div class="scroll">' + "".join(out) + "</tbody></table></div>")
 
@@ -106,27 +109,31 @@ class Page:
         """Add a PNG image."""
         text = base64.b64encode(data).decode("ascii")
         self._add(
-            f'<figure><img alt="{escape(description or caption)}" '
+            f'<figure><img alt="{_safe(description or caption)}" '
             f'src="data:image/png;base64,{text}">'
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
+            f"<figcaption>{_safe(caption)}</figcaption></figure>"
         )
 
     def html(self) -> str:
         """Return the document."""
         style = files("privasso.page").joinpath("style.css").read_text(encoding="utf-8")
         links = "".join(
-            f'<li><a href="#{anchor}">{escape(text)}</a></li>' for anchor, text in self._contents
+            f'<li><a href="#{anchor}">{_safe(text)}</a></li>' for anchor, text in self._contents
         )
         contents = f"<nav><ul>{links}</ul></nav>" if len(self._contents) > 2 else ""
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-            f"<title>{escape(self.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-            f"<main>\n<h1>{escape(self.title)}</h1>\n{contents}\n"
+            f"<title>{_safe(self.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+            f"<main>\n<h1>{_safe(self.title)}</h1>\n{contents}\n"
             + "\n".join(self._parts)
             + "\n</main>\n</body>\n</html>\n"
         )
 
     def _add(self, part: str) -> None:
         self._parts.append(part)
+
+
+def _safe(text: str) -> str:
+    return escape(escaped(text))

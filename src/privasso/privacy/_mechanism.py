@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import generator, real_array
+from privasso._validation import finite_labels, generator, real_array
 from privasso.noise import Diagonal, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration, Privacy, Scales, check_kind
@@ -96,27 +96,15 @@ def release_labels(
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
-    labels = _finite_labels(y, rows.shape[0])
+    labels = finite_labels(y)
+    if labels.size != rows.shape[0]:
+        raise ValueError(
+            f"y must have one label for each of the {rows.shape[0]} rows, not {labels.size}"
+        )
     if before_noise is not None:
         before_noise(labels)
     bits = operating_system_bits if rng is None else generator_bits(generator(rng))
     return privacy.release(rows, labels, calibration, bits)
-
-
-def _finite_labels(y: ArrayLike, n_rows: int) -> np.ndarray:
-    """Return the labels as numbers; an error tells neither a value nor a row."""
-    try:
-        labels = real_array("y", y, ndim=1, finite=False)
-    except ValueError:
-        labels = None
-    if labels is None or not np.isfinite(labels).all():
-        raise ValueError(
-            "the labels must be one column of finite numbers; they hold something else, and which "
-            "is not shown because labels are private"
-        ) from None
-    if labels.size != n_rows:
-        raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
-    return labels
 
 
 def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso._text import escaped
 from privasso.figures import BLUE, GREY, ORANGE, figure
 from privasso.report._facts import FitFacts
 
@@ -140,6 +141,7 @@ def _label_ends(axes: Any, ends: list[tuple[str, float]], at: float) -> None:
 
 def _short(name: str, longest: int = _LONGEST_NAME) -> str:
     # A dollar sign would start a formula.
+    name = escaped(name)
     text = name if len(name) <= longest else f"{name[: longest - 1]}…"
     return text.replace("$", r"\$")
 

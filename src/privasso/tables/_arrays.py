@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX, read_array
 
-from privasso.tables._frames import unreadable
-from privasso.tables._table import Table, check_finite
+from privasso._files import open_regular
+from privasso._text import escaped
+from privasso.tables._table import (
+    Table,
+    check_finite,
+    check_size,
+    fill_labels,
+    fits_memory,
+    unreadable,
+)
 
 LABELS = "y"
+#: Of the name of an array in the archive.
+_ENDING = ".npy"
 
 
 class NpzTable(Table):
@@ -21,68 +34,104 @@ class NpzTable(Table):
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = _opened(path)
-        if "X" not in self._file:
-            raise ValueError(f"{path} has no array X; save one with numpy.savez(path, X=X, y=y)")
+        members = _members(path)
+        if "X" not in members:
+            raise ValueError(
+                f"{escaped(path)} has no array X; save one with numpy.savez(path, X=X, y=y)"
+            )
         self._X: np.ndarray | None = None
-        if "feature_names" in self._file:
-            names = _array(path, self._file, "feature_names")
-            if names.dtype.kind != "U" or names.ndim != 1:
-                raise ValueError(f"{path}: feature_names must be a vector of text")
-            names = [str(name) for name in names]
+        if "feature_names" in members:
+            names = _names(path)
             self._width = len(names)
         else:
             self._width = self._matrix(path).shape[1]
             names = [f"x{k}" for k in range(self._width)]
-        super().__init__(path, [*names, LABELS] if "y" in self._file else names)
+        super().__init__(path, [*names, LABELS] if LABELS in members else names)
 
-    def _read(self, names: list[str]) -> np.ndarray:
+    def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
         X = self._matrix(self.path)
         if X.shape[1] != self._width:
             raise ValueError(
-                f"{self.path}: feature_names has {self._width} names for {X.shape[1]} columns of X"
+                f"{escaped(self.path)}: feature_names has {self._width} names for {X.shape[1]} "
+                "columns of X"
             )
         position = {name: k for k, name in enumerate(self.names)}
+
+        def fill(values: np.ndarray, name: str) -> None:
+            at = position[name]
+            values[:] = self._labels(X) if at == self._width else X[:, at]
+            check_finite(values, name)
+
         matrix = np.empty((X.shape[0], len(names)), order="F")
+        labels = np.empty(X.shape[0] if target is not None else 0)
         for k, name in enumerate(names):
-            matrix[:, k] = (
-                self._labels(X) if position[name] == self._width else X[:, position[name]]
-            )
-            check_finite(matrix[:, k], name)
-        return matrix
+            fill(matrix[:, k], name)
+        if target is not None:
+            fill_labels(partial(fill, labels, target))
+        return matrix, labels
 
     def _matrix(self, path: Path) -> np.ndarray:
         if self._X is None:
-            self._X = _numeric(path, _array(path, self._file, "X"), "X", 2)
+            self._X = _numeric(path, _array(path, "X"), "X", 2)
+            check_size(path, *self._X.shape)
         return self._X
 
     def _labels(self, X: np.ndarray) -> np.ndarray:
-        y = _numeric(self.path, _array(self.path, self._file, "y"), "y", 1)
+        y = _numeric(self.path, _array(self.path, LABELS), "y", 1)
         if y.shape[0] != X.shape[0]:
-            raise ValueError(f"{self.path}: y has {y.shape[0]} entries for {X.shape[0]} rows of X")
+            raise ValueError(
+                f"{escaped(self.path)}: y has {y.shape[0]} entries for {X.shape[0]} rows of X"
+            )
         return y
 
 
-def _opened(path: Path) -> np.lib.npyio.NpzFile:
-    try:
-        file = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise unreadable(path, error) from None
-    if not isinstance(file, np.lib.npyio.NpzFile):
-        raise ValueError(f"{path} is a single array; save X and y with numpy.savez(path, X=X, y=y)")
-    return file
+def _members(path: Path) -> set[str]:
+    """Names of the arrays in the file."""
+    with open_regular(path) as file:
+        if file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX:
+            raise ValueError(
+                f"{escaped(path)} is a single array; save X and y with numpy.savez(path, X=X, y=y)"
+            )
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return {name.removesuffix(_ENDING) for name in archive.namelist()}
+        except Exception:  # of a dozen kinds
+            raise unreadable(path) from None
 
 
-def _array(path: Path, file: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
-    try:
-        return file[name]
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: the array {name} cannot be read: {error}") from None
+def _array(path: Path, name: str) -> np.ndarray:
+    """Read an array; what the libraries say of a damaged one may quote it, and is not passed on."""
+    array: np.ndarray | None = None
+    with open_regular(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with zipfile.ZipFile(file) as archive, archive.open(name + _ENDING) as member:
+                size = archive.getinfo(name + _ENDING).file_size  # no more is ever unpacked
+                if fits_memory(size):
+                    array = read_array(member, allow_pickle=False)
+        except Exception:  # of a dozen kinds, from two libraries
+            array = None
+    if array is None:
+        raise ValueError(
+            f"{escaped(path)}: the array {name} cannot be read, because the file is damaged, holds "
+            "objects, or is too large for this machine"
+        )
+    return array
+
+
+def _names(path: Path) -> list[str]:
+    names = _array(path, "feature_names")
+    if names.dtype.kind == "U" and names.ndim == 1:
+        try:
+            return [str(name) for name in names]
+        except ValueError:  # a number beyond the last character
+            pass
+    raise ValueError(f"{escaped(path)}: feature_names must be a vector of text")
 
 
 def _numeric(path: Path, array: np.ndarray, name: str, ndim: int) -> np.ndarray:
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{path}: {name} holds {array.dtype}, not real numbers")
+        raise ValueError(f"{escaped(path)}: {name} holds {array.dtype}, not real numbers")
     if array.ndim != ndim:
-        raise ValueError(f"{path}: {name} must have {ndim} dimensions, not {array.ndim}")
+        raise ValueError(f"{escaped(path)}: {name} must have {ndim} dimensions, not {array.ndim}")
     return array

@@ -8,17 +8,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from privasso._files import check_regular
+from privasso._text import escaped
 from privasso.tables._arrays import NpzTable
-from privasso.tables._frames import ArrowTable, CsvTable, ParquetTable
+from privasso.tables._frames import CsvTable, FrameTable
 from privasso.tables._table import Table
 
 READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": lambda path: CsvTable(path, ","),
-    ".tsv": lambda path: CsvTable(path, "\t"),
-    ".parquet": ParquetTable,
-    ".arrow": ArrowTable,
-    ".feather": ArrowTable,
-    ".ipc": ArrowTable,
+    ".csv": lambda path: CsvTable(path, "csv"),
+    ".tsv": lambda path: CsvTable(path, "tsv"),
+    ".parquet": lambda path: FrameTable(path, "parquet"),
+    ".arrow": lambda path: FrameTable(path, "arrow"),
+    ".feather": lambda path: FrameTable(path, "arrow"),
+    ".ipc": lambda path: FrameTable(path, "arrow"),
     ".npz": NpzTable,
 }
 
@@ -43,10 +45,10 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         endings = ", ".join(READERS)
-        raise ValueError(f"{path} has none of the endings {endings}, which say how to read it")
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, not a data file")
-    path.stat()  # a file that is not there is an OSError with its name
+        raise ValueError(
+            f"{escaped(path)} has none of the endings {endings}, which say how to read it"
+        )
+    check_regular(path)
     return reader(path)
 
 
@@ -72,4 +74,6 @@ def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
 def check_ending(path: Path) -> None:
     """Refuse a name that does not say which kind of table to write."""
     if path.suffix.lower() not in ENDINGS:
-        raise ValueError(f"{path} must end in .csv or .parquet, which says how to write it")
+        raise ValueError(
+            f"{escaped(path)} must end in .csv or .parquet, which says how to write it"
+        )

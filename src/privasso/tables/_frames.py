@@ -1,164 +1,109 @@
-"""Files that polars reads: CSV, Parquet, Arrow."""
+"""Files that polars reads, in a process of its own: CSV, Parquet, Arrow."""
 
 from __future__ import annotations
 
 import csv
-from abc import abstractmethod
-from collections.abc import Callable, Iterable
+import io
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.tables._table import Table, check_finite, missing_value
+from privasso._files import open_regular
+from privasso._text import escaped
+from privasso.tables._reader import Reader, ReadFailedError
+from privasso.tables._table import (
+    Table,
+    check_finite,
+    check_size,
+    fill_labels,
+    missing_value,
+    unreadable,
+)
 
-if TYPE_CHECKING:
-    import polars as pl
-
-#: Columns read at a time where the format allows it: what is held twice stays small.
-_TOGETHER = 16
-#: Rows of a CSV file from which the types of its columns are guessed; if the guess is wrong,
-#: all of them are looked at.
-_GUESSED_FROM = 10_000
+#: Longest header of a text file, in characters.
+_LONGEST_HEADER = 1 << 26
 
 
 class FrameTable(Table):
-    """A file that polars reads, a few columns at a time."""
+    """A file that polars reads: Parquet, or an Arrow IPC file (Feather version 2), by `form`."""
 
-    together = _TOGETHER
+    def __init__(self, path: Path, form: str) -> None:
+        self._form = form
+        self._reader: Reader | None = None
+        super().__init__(path, self._names(path))
 
-    def _read(self, names: list[str]) -> np.ndarray:
-        matrix: np.ndarray | None = None
-        for start in range(0, len(names), self.together):
-            frame = self._frame(names[start : start + self.together])
-            if frame.height == 0:
-                raise ValueError(f"{self.path} has no rows")
-            if matrix is None:
-                matrix = np.empty((frame.height, len(names)), order="F")
-            for k, name in enumerate(names[start : start + self.together], start):
-                # Taken out of the frame, so that its memory goes as the matrix fills.
-                matrix[:, k] = numbers(frame.drop_in_place(name), name)
-                check_finite(matrix[:, k], name)
-        assert matrix is not None
-        return matrix
-
-    def _frame(self, names: list[str]) -> pl.DataFrame:
-        import polars as pl
-
+    def _names(self, path: Path) -> list[str]:
         try:
-            return self._columns(names)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise unreadable(self.path, error) from None
+            return self._living().ask(format=self._form, path=str(path))["names"]
+        except ReadFailedError:
+            raise unreadable(path) from None
 
-    @abstractmethod
-    def _columns(self, names: list[str]) -> pl.DataFrame:
-        """Read the columns with polars."""
+    def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
+        columns = names if target is None else [*names, target]
+        reader = self._living()
+        try:
+            answer = reader.ask(format=self._form, path=str(self.path), columns=columns)
+            m = answer["rows"]
+            if m == 0:
+                raise ValueError(f"{escaped(self.path)} has no rows")
+            check_size(self.path, m, len(columns))
+            matrix = np.empty((m, len(names)), order="F")
+            labels = np.empty(m if target is not None else 0)
+            for k, name in enumerate(names):
+                _take(reader, name, matrix[:, k])
+            if target is not None:
+                fill_labels(partial(_take, reader, target, labels))
+            return matrix, labels
+        except ReadFailedError:
+            raise unreadable(self.path) from None
+        except BaseException:
+            reader.forget()
+            raise
+
+    def _living(self) -> Reader:
+        """The process that reads the file; a new one if there is none that can answer."""
+        if self._reader is None or not self._reader.alive:
+            self._reader = Reader()
+        return self._reader
 
 
 class CsvTable(FrameTable):
-    """Comma- or tab-separated text with a header; all columns in one reading of the text."""
+    """Comma- or tab-separated text with a header, by `form`."""
 
-    together = 1 << 30
-
-    def __init__(self, path: Path, separator: str) -> None:
-        self._separator = separator
+    def _names(self, path: Path) -> list[str]:
+        separator = "\t" if self._form == "tsv" else ","
         try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                header = next(csv.reader(file, delimiter=separator), [])
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise unreadable(path, error) from None
-        super().__init__(path, header)
-
-    def _columns(self, names: list[str]) -> pl.DataFrame:
-        import polars as pl
-
-        def read(rows: int | None) -> pl.DataFrame:
-            return pl.read_csv(
-                self.path, columns=names, separator=self._separator, infer_schema_length=rows
-            )
-
-        try:
-            return read(_GUESSED_FROM)
-        except pl.exceptions.ComputeError:
-            return read(None)
+            with open_regular(path) as file:
+                text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+                return next(csv.reader(_lines(text), delimiter=separator), [])
+        except (UnicodeDecodeError, csv.Error):
+            raise unreadable(path) from None
 
 
-class ParquetTable(FrameTable):
-    """A Parquet file."""
-
-    def __init__(self, path: Path) -> None:
-        import polars as pl
-
-        super().__init__(path, _schema(path, pl.read_parquet_schema))
-
-    def _columns(self, names: list[str]) -> pl.DataFrame:
-        import polars as pl
-
-        return pl.read_parquet(self.path, columns=names, hive_partitioning=False)
-
-
-class ArrowTable(FrameTable):
-    """An Arrow IPC file, also called Feather version 2."""
-
-    def __init__(self, path: Path) -> None:
-        import polars as pl
-
-        super().__init__(path, _schema(path, pl.read_ipc_schema))
-
-    def _columns(self, names: list[str]) -> pl.DataFrame:
-        import polars as pl
-
-        return pl.read_ipc(self.path, columns=names)
+def _take(reader: Reader, name: str, values: np.ndarray) -> None:
+    """Take a column from the answer of the process, or say what is wrong with it."""
+    answer = reader.next()
+    if "wrong" not in answer:
+        reader.numbers(values)
+        check_finite(values, name)
+        return
+    what, row = answer["wrong"], answer["row"]
+    if what == "missing":
+        raise missing_value(name, row)
+    where = "" if row is None else f", first in row {row + 1}"
+    what = "values that are no numbers" if what == "values" else what
+    raise ValueError(
+        f"column {name!r} holds {what}{where}; turn it into numbers, or leave it out with --exclude"
+    )
 
 
-def numbers(series: pl.Series, name: str) -> np.ndarray:
-    """The values of a column as float64; refuses what is missing or is no number.
-
-    >>> import polars as pl
-    >>> numbers(pl.Series([True, False]), "smoker")
-    array([1., 0.])
-    """
-    import polars as pl
-
-    dtype = series.dtype
-    if not (dtype.is_numeric() or dtype == pl.Boolean):
-        if series.null_count() == len(series):
-            raise missing_value(name, 0)
-        where = ""
-        if dtype == pl.String:
-            bad = series.is_not_null() & series.cast(pl.Float64, strict=False).is_null()
-            where = f", first in row {_first(bad) + 1}" if bad.any() else ""
-        raise ValueError(
-            f"column {name!r} holds {_kind(series)}{where}; turn it into numbers, or leave it out "
-            "with --exclude"
-        )
-    if series.null_count():
-        raise missing_value(name, _first(series.is_null()))
-    return series.cast(pl.Float64).to_numpy()
-
-
-def unreadable(path: Path, error: Exception) -> ValueError:
-    """The error for a file that is not what its ending says."""
-    reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-    return ValueError(f"{path} cannot be read as {path.suffix.lstrip('.')}: {reason:.200}")
-
-
-def _schema(path: Path, read: Callable[[Path], Iterable[str]]) -> list[str]:
-    import polars as pl
-
-    try:
-        return list(read(path))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise unreadable(path, error) from None
-
-
-def _kind(series: pl.Series) -> str:
-    import polars as pl
-
-    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
-        return "text"
-    return "dates or times" if series.dtype.is_temporal() else f"values of type {series.dtype}"
-
-
-def _first(mask: pl.Series) -> int:
-    return int(mask.arg_max() or 0)
+def _lines(text: io.TextIOBase) -> Iterator[str]:
+    """Lines of a file, as many as a header may have."""
+    left = _LONGEST_HEADER
+    while line := text.readline(left):
+        left -= len(line)
+        if left <= 0:
+            raise csv.Error("the header does not end")
+        yield line

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
+
+from privasso._text import escaped, is_unicode
+from privasso._validation import LABELS_REFUSED
+
+#: Most columns a table may have; a larger number is a damaged or hostile file.
+_MAX_COLUMNS = 10_000_000
 
 
 class Table(ABC):
@@ -28,11 +35,17 @@ class Table(ABC):
         self.path = path
         self.names = tuple(names)
         if not self.names:
-            raise ValueError(f"{path} has no columns")
+            raise ValueError(f"{escaped(path)} has no columns")
+        for name in self.names:
+            if not is_unicode(name):
+                raise ValueError(
+                    f"{escaped(path)} has the column {name!r}, whose name holds half a character "
+                    "(a lone surrogate); rename it"
+                )
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ValueError(
-                f"{path} has the column {twice[0]!r} twice; rename or drop one of them"
+                f"{escaped(path)} has the column {twice[0]!r} twice; rename or drop one of them"
             )
 
     def matrix(self, names: Sequence[str]) -> np.ndarray:
@@ -42,10 +55,31 @@ class Table(ABC):
         with the name of the column and the number of the first such row, counted from 1.
         """
         self.require(names)
-        matrix = self._read(list(names))
+        return self._checked(list(names), None)[0]
+
+    def matrix_and_labels(self, names: Sequence[str], target: str) -> tuple[np.ndarray, np.ndarray]:
+        r"""Columns as in `matrix`, and the column of labels as a vector, in one reading.
+
+        Labels that are not finite numbers are refused without saying what they are or where.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, privasso.tables as tables
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "data.csv")
+        ...     _ = file.write_text("age,pressure\n61,120.5\n48,118\n")
+        ...     tables.open_table(file).matrix_and_labels(["age"], "pressure")
+        (array([[61.],
+               [48.]]), array([120.5, 118. ]))
+        """
+        self.require([*names, target])
+        return self._checked(list(names), target)
+
+    def _checked(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
+        matrix, labels = self._read(names, target)
         if matrix.shape[0] == 0:
-            raise ValueError(f"{self.path} has no rows")
-        return matrix
+            raise ValueError(f"{escaped(self.path)} has no rows")
+        return matrix, labels
 
     def require(self, names: Sequence[str]) -> None:
         """Refuse names of columns that are not there."""
@@ -54,7 +88,7 @@ class Table(ABC):
             if name not in present:
                 close = get_close_matches(name, self.names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise ValueError(f"{self.path} has no column {name!r}{hint}")
+                raise ValueError(f"{escaped(self.path)} has no column {name!r}{hint}")
 
     def feature_names(
         self,
@@ -89,12 +123,12 @@ class Table(ABC):
             self.require(sorted(left_out))
             chosen = [name for name in self.names if name != target and name not in left_out]
         if not chosen:
-            raise ValueError(f"no column of {self.path} is left as a feature")
+            raise ValueError(f"no column of {escaped(self.path)} is left as a feature")
         return chosen
 
     @abstractmethod
-    def _read(self, names: list[str]) -> np.ndarray:
-        """Return the columns, which exist."""
+    def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns, which exist, and the labels, none where there is no target."""
 
 
 def check_finite(values: np.ndarray, name: str) -> None:
@@ -125,3 +159,53 @@ def _bad_row(name: str, what: str, row: int) -> str:
         f"column {name!r} {what} in row {row + 1}; remove or impute such rows, "
         "or leave the column out"
     )
+
+
+def fill_labels(fill: Callable[[], None]) -> None:
+    """Run what fills the vector of labels; an error tells neither a value nor a row.
+
+    >>> fill_labels(lambda: check_finite(np.array([1.0, np.inf]), "status"))
+    Traceback (most recent call last):
+    ...
+    ValueError: the labels must be one column of finite numbers; they hold something else, and \
+which is not shown because labels are private
+    """
+    refused = False
+    try:
+        fill()
+    except ValueError:
+        refused = True
+    if refused:  # said here, so that the error that names a row is not even its context
+        raise ValueError(LABELS_REFUSED)
+
+
+def unreadable(path: Path) -> ValueError:
+    """The error for a file that is not what its ending says."""
+    kind = path.suffix.lstrip(".").lower()
+    return ValueError(
+        f"{escaped(path)} cannot be read as {kind}: the file is damaged, of another kind, or too "
+        "large for this machine"
+    )
+
+
+def check_size(path: Path, n_rows: int, n_columns: int) -> None:
+    """Refuse a table with too many columns, or whose numbers do not fit into memory."""
+    if n_columns > _MAX_COLUMNS:
+        raise ValueError(f"{escaped(path)} has more than {_MAX_COLUMNS} columns")
+    if not fits_memory(8 * n_rows * n_columns):
+        raise ValueError(
+            f"{escaped(path)} has {n_rows} rows and {n_columns} columns to read, more numbers than "
+            "fit into the memory of this machine"
+        )
+
+
+def fits_memory(size: int) -> bool:
+    """Whether the machine has so many bytes of memory at all, used or not.
+
+    >>> fits_memory(1 << 20), fits_memory(1 << 60)
+    (True, False)
+    """
+    try:
+        return size <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not tell
+        return size <= 1 << 50

@@ -1,0 +1,39 @@
+"""Everything that a fit will write, written once in vain before any noise is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privasso.cli._fit_settings import FitSettings
+
+if TYPE_CHECKING:
+    from privasso.fit import Plan
+
+#: A number that takes as many characters as a number can.
+_LONGEST = -1.2345678901234567e-300
+
+
+def rehearse(settings: FitSettings, plan: Plan, names: tuple[str, ...], target: str) -> None:
+    """Refuse a fit whose model or release could not be written or read back.
+
+    Nothing of this depends on the labels, so that it costs nothing to know.
+    """
+    from privasso.artefact import model_text, release_text
+    from privasso.fit import ReleasedModel
+
+    n = plan.rows.shape[1]
+    released = plan.rehearsal(_LONGEST, feature_names=names, target=target)
+    if released.kept is not None:
+        release_text(released.kept)
+    model_text(
+        ReleasedModel(
+            coef=np.full(n, _LONGEST),
+            intercept=_LONGEST,
+            lam=-_LONGEST,
+            guarantee=plan.guarantee,
+            noise=plan.noise,
+            feature_names=names,
+        )
+    )

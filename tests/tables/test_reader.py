@@ -1,0 +1,146 @@
+"""The process that reads tables: what it answers, and what becomes of a caller when it dies."""
+
+import io
+import json
+import os
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from privasso.tables import _child, open_table
+from privasso.tables._reader import Reader, ReadFailedError
+
+FRAME = pl.DataFrame(
+    {
+        "number": [1.5, 2.5, -3.0],
+        "flag": [True, False, True],
+        "hole": [1, None, 3],
+        "empty": [None, None, None],
+        "text": ["1", "two", None],
+        "digits": ["1", "2", "3"],
+        "kind": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
+        "day": pl.Series(["2020-01-01"] * 3).str.to_date(),
+        "list": [[1], [2], [3]],
+    }
+)
+WRONG = {
+    "hole": {"wrong": "missing", "row": 1},
+    "empty": {"wrong": "missing", "row": 0},
+    "text": {"wrong": "text", "row": 1},
+    "digits": {"wrong": "text", "row": None},
+    "kind": {"wrong": "text", "row": None},
+    "day": {"wrong": "dates or times", "row": None},
+    "list": {"wrong": "values", "row": None},
+}
+
+
+def answers(*requests):
+    out = io.BytesIO()
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    _child.serve(io.BytesIO(lines.encode()), out)
+    out.seek(0)
+    return out
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_answers(tmp_path, form):
+    path = str(tmp_path / "data")
+    (FRAME.write_parquet if form == "parquet" else FRAME.write_ipc)(path)
+    ask = {"format": form, "path": path}
+    found = answers(ask, {**ask, "columns": ["flag", "number"]})
+    assert json.loads(found.readline()) == {"names": FRAME.columns}
+    assert json.loads(found.readline()) == {"rows": 3}
+    for values in ([1.0, 0.0, 1.0], [1.5, 2.5, -3.0]):
+        assert json.loads(found.readline()) == {"bytes": 24}
+        assert np.frombuffer(found.read(24)).tolist() == values
+    assert not found.read()
+    for name, wrong in WRONG.items():
+        found = answers({**ask, "columns": ["number", name]}).getvalue()
+        assert json.loads(found[found.rindex(b"{") :]) == wrong
+
+
+@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_text_is_read_once(tmp_path, form, separator):
+    path = tmp_path / "data"
+    path.write_text(f"a{separator}b\n1{separator}2\n")
+    found = answers({"format": form, "path": str(path), "columns": ["b", "a"]}).getvalue()
+    assert found == b'{"rows": 1}\n{"bytes": 8}\n' + np.array([2.0]).tobytes() + (
+        b'{"bytes": 8}\n' + np.array([1.0]).tobytes()
+    )
+
+
+def test_a_panic_ends_the_process_and_an_error_does_not(monkeypatch):
+    class Panic(BaseException):
+        pass
+
+    def panic(*_):
+        raise Panic("a cell of the file")
+
+    ask = {"format": "parquet", "path": "nowhere"}
+    assert answers(ask, ask).getvalue() == b'{"failed": "file"}\n' * 2
+    monkeypatch.setattr(_child, "_schema", panic)
+    assert answers(ask, ask).getvalue() == b'{"failed": "process"}\n'
+
+
+def test_a_process_that_dies_is_an_unreadable_file(tmp_path):
+    path = tmp_path / "data.parquet"
+    FRAME.write_parquet(path)
+    table = open_table(path)
+    reader = table._reader  # pyright: ignore[reportAttributeAccessIssue]
+    reader._process.kill()
+    with pytest.raises(ValueError, match="cannot be read as parquet: the file is damaged"):
+        table.matrix(["number"])
+    assert not reader.alive
+    assert table.matrix(["number"]).tolist() == [[1.5], [2.5], [-3.0]]
+
+
+def test_a_process_that_does_not_start(tmp_path, monkeypatch):
+    path = tmp_path / "data.parquet"
+    FRAME.write_parquet(path)
+    monkeypatch.setattr("privasso.tables._reader._PROGRAM", "import nothing_of_that_name")
+    with pytest.raises(OSError, match="did not start; is polars installed"):
+        open_table(path)
+
+
+def test_an_answer_that_is_cut_short(tmp_path):
+    path = tmp_path / "data.parquet"
+    pl.DataFrame({"a": np.zeros(1_000_000)}).write_parquet(path)
+    reader = Reader()
+    assert reader.ask(format="parquet", path=str(path), columns=["a"]) == {"rows": 1_000_000}
+    assert reader.next() == {"bytes": 8_000_000}
+    reader._process.kill()
+    with pytest.raises(ReadFailedError):
+        reader.numbers(np.empty(1_000_000))
+
+
+def test_a_half_read_answer_is_not_taken_for_the_next(tmp_path):
+    for name, bad in (("a.csv", 0), ("b.csv", 1)):
+        lines = ["x,y,z", *("inf,1,2" if k == bad else "3,1,2" for k in range(2))]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        table = open_table(tmp_path / name)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"is infinite in row {bad + 1}"):
+                table.matrix(["x", "y", "z"])
+        assert table.matrix(["y", "z"]).tolist() == [[1.0, 2.0]] * 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the process in /proc")
+def test_the_process_ends_with_its_table(tmp_path):
+    path = tmp_path / "data.parquet"
+    FRAME.write_parquet(path)
+    table = open_table(path)
+    pid = table._reader._process.pid  # pyright: ignore[reportAttributeAccessIssue]
+    assert os.path.exists(f"/proc/{pid}")
+    del table
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_modules_of_the_working_folder_are_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "polars.py").write_text("open('ran', 'w')")
+    FRAME.write_parquet("data.parquet")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    assert open_table("data.parquet").names == tuple(FRAME.columns)
+    assert not (tmp_path / "ran").exists()
