@@ -197,3 +197,14 @@ def test_refusals(release):
         pv.log_density(twins, s.y, 0.2, [1.0, 1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="linearly dependent"):
         pv.privacy_loss(twins, s.y, twins[1:], s.y[1:], 0.2, [1.0, 1.0], [1.0, 2.0])
+
+
+def test_a_covariance_stands_for_its_variances():
+    s = pv.Model(alpha=2.0).sample(n_features=6, rng=0)
+    noise = pv.PowerLaw(0.1, 0.5).covariance(s.v)
+    x = np.array([0.5, 0.0, 0.0, -0.2, 0.0, 0.0])
+    plain = pv.log_density(s.F, s.y, 0.2, noise.diagonal, x)
+    assert pv.log_density(s.F, s.y, 0.2, noise, x) == plain
+    correlated = pv.noise.Factored.from_matrix(np.eye(6) + 0.1)
+    with pytest.raises(ValueError, match="correlated over the columns"):
+        pv.log_density(s.F, s.y, 0.2, correlated, x)

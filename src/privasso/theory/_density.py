@@ -15,6 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import erf, log_ndtr
 
 from privasso._validation import positive_float, real_array
+from privasso.noise import Covariance, Diagonal
 
 FloatArray = NDArray[np.float64]
 
@@ -28,7 +29,9 @@ _FEW = 4
 _DEPENDENT = 1e-5
 
 
-def log_density(F: Any, y: ArrayLike, lam: float, variances: ArrayLike, x: ArrayLike) -> float:
+def log_density(
+    F: Any, y: ArrayLike, lam: float, variances: ArrayLike | Covariance, x: ArrayLike
+) -> float:
     """Log density at x of the estimate released from (F, y) with noise η_i ~ N(0, σ_i²).
 
     With S the support of x and c = Fᵀ(y − Fx),
@@ -46,8 +49,9 @@ def log_density(F: Any, y: ArrayLike, lam: float, variances: ArrayLike, x: Array
     y : array_like, shape (M,)
     lam : float
         Regularisation λ > 0.
-    variances : array_like, shape (N,)
-        σ_i² > 0, fixed before the data were seen (or equal for the data sets compared).
+    variances : array_like, shape (N,), or Covariance
+        σ_i² > 0, fixed before the data were seen (or equal for the data sets compared). A
+        covariance must be diagonal: for correlated noise the density has no closed form.
     x : array_like, shape (N,)
         The point; coefficients that are exactly zero are off the support.
 
@@ -79,7 +83,7 @@ def privacy_loss(
     F2: Any,
     y2: ArrayLike,
     lam: float,
-    variances: ArrayLike,
+    variances: ArrayLike | Covariance,
     x: ArrayLike,
 ) -> float:
     """Logarithm of p(x | F, y) / p(x | F2, y2), the evidence in x for (F, y) against (F2, y2).
@@ -240,8 +244,15 @@ def _records(
 
 
 def _point(
-    lam: float, variances: ArrayLike, x: ArrayLike, n: int
+    lam: float, variances: ArrayLike | Covariance, x: ArrayLike, n: int
 ) -> tuple[float, FloatArray, FloatArray]:
+    if isinstance(variances, Covariance):
+        if not isinstance(variances, Diagonal):
+            raise ValueError(
+                "the density has no closed form for noise that is correlated over the columns; "
+                "pass a diagonal covariance"
+            )
+        variances = variances.diagonal
     variances = real_array("variances", variances, shape=(n,))
     if np.min(variances) <= 0.0:
         raise ValueError(
