@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._blas import one_thread
+from privasso._threads import n_threads, run
 from privasso.noise import Covariance, Diagonal
 from privasso.operators import Covariates
 
@@ -98,12 +101,34 @@ def _parts(labels: np.ndarray) -> np.ndarray:
 def _dense_sums(
     rows: Covariates, covariance: Covariance, parts: np.ndarray, exponent: int
 ) -> tuple[list[list[int]], float]:
-    """Sums over the rows for each live column and each part of the labels."""
+    """Sums over the rows for each live column and each part of the labels, on all threads.
+
+    Integers add up to the same in any order, so the result does not depend on the threads.
+    """
     factors = parts.astype(np.float64)
-    totals: list[int] = [0] * (_PARTS * covariance.size)
-    pending, room = np.zeros((covariance.size, _PARTS)), _EXACT
+    count = n_threads()
+    edges = [rows.shape[0] * k // count for k in range(count + 1)]
+    found: list[tuple[list[int], float]] = [([], 0.0)] * count
+
+    def work(k: int) -> None:
+        blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1])
+        found[k] = _span_sums(blocks, factors, covariance.size)
+
+    with one_thread():
+        run([partial(work, k) for k in range(count)])
+    totals = [sum(values) for values in zip(*(part[0] for part in found), strict=True)]
+    sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.size)]
+    return sums, max(part[1] for part in found)
+
+
+def _span_sums(
+    blocks: Iterator[tuple[slice, np.ndarray]], factors: np.ndarray, n: int
+) -> tuple[list[int], float]:
+    """The same for the blocks of one thread."""
+    totals: list[int] = [0] * (_PARTS * n)
+    pending, room = np.zeros((n, _PARTS)), _EXACT
     largest = 0.0
-    for span, K in _integer_blocks(rows, covariance, exponent):
+    for span, K in blocks:
         # Every partial sum of the product is an integer below this bound, hence exact.
         bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**_SPLIT * K.shape[0]
         if bound >= _EXACT:
@@ -116,9 +141,7 @@ def _dense_sums(
         pending += K.T @ factors[span]
         room -= bound
         largest = max(largest, float(np.max(np.einsum("ij,ij->i", K, K), initial=0.0)))
-    totals = _flushed(totals, pending)
-    sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.size)]
-    return sums, largest
+    return _flushed(totals, pending), largest
 
 
 def _flushed(totals: list[int], pending: np.ndarray) -> list[int]:
@@ -129,11 +152,11 @@ def _flushed(totals: list[int], pending: np.ndarray) -> list[int]:
 
 
 def _integer_blocks(
-    rows: Covariates, covariance: Covariance, exponent: int
+    rows: Covariates, covariance: Covariance, exponent: int, start: int, stop: int
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of k_μ as integer-valued doubles."""
+    """Blocks of k_μ of the rows start to stop, as integer-valued doubles."""
     everything = bool(rows.live.all())
-    for span, block in rows.blocks(min(_CHUNK, _MOST_ROWS * rows.shape[1])):
+    for span, block in rows.blocks(min(_CHUNK, _MOST_ROWS * rows.shape[1]), start, stop):
         live = block if everything else block[:, rows.live]
         white = covariance.whiten(live.T).T
         yield span, np.rint(np.ldexp(white, exponent))
