@@ -218,3 +218,14 @@ def test_a_calibration_for_a_weaker_guarantee_is_refused():
     narrow = calibrate(rows, pv.LabelDP(1.0, 1e-6, (0, 0.1)), pv.Isotropic(1.0))
     with pytest.raises(ValueError, match="other covariates or label bounds"):
         release_labels(rows, np.zeros(20), strict, narrow, fit_intercept=False)
+
+
+def test_labels_far_outside_of_their_bounds_go_unnoticed():
+    F = np.random.default_rng(0).standard_normal((30, 2))
+    for bounds in ((0.0, 1e-200), (0.0, 1.0), (0.0, 1e200)):
+        privacy = pv.LabelDP(1.0, 1e-6, bounds)
+        inside = np.linspace(*bounds, 30)
+        outside = inside.copy()
+        outside[0], outside[-1] = -1e308, 1e308  # clipped to what inside has there
+        made = [release_labels(F, y, privacy, pv.Isotropic(1.0), rng=0) for y in (inside, outside)]
+        np.testing.assert_array_equal(made[0].b, made[1].b)

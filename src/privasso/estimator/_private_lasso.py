@@ -38,8 +38,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     lam : float or "auto"
-        λ > 0. ``"auto"`` chooses it from the release alone, by Stein's unbiased risk estimate,
-        at no privacy cost; only with `LabelDP`.
+        λ > 0. ``"auto"`` chooses it from the release alone (see `choose_lambda`), at no privacy
+        cost; only with `LabelDP`.
     privacy : LabelDP or OnAverage
         What to protect. There is no default: leaving it out is an error at fit.
     noise : NoiseDesign or str

@@ -141,8 +141,9 @@ def exact_release(
     Rounded Gaussian noise is added to the integer statistic. Everything else, such as b in the
     units of the data, is computed from the noisy integers alone.
     """
-    low, high = bounds[0] / unit, bounds[1] / unit
-    statistic = integer_statistic(rows, y / unit, (low, high), calibration)
+    # Clipped first: a label far outside of its bounds must not overflow, which would be noticed.
+    scaled = np.clip(y, *bounds) / unit
+    statistic = integer_statistic(rows, scaled, (bounds[0] / unit, bounds[1] / unit), calibration)
     noise = rounded_gaussian(statistic.deviation, len(statistic.values), bits)
     white = np.array(
         [
