@@ -203,6 +203,22 @@ class Guarantee:
             raise ValueError(f"a guarantee of kind {self.kind!r} cannot be stated for groups")
         return group(self, integer("k", k, minimum=1))
 
+    def compose(self, *others: Guarantee, delta: float | None = None) -> Guarantee:
+        """Return what holds for this release and others of the same data; see `privacy.compose`.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> from privasso.privacy import Terms
+        >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+        >>> one = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms)
+        >>> round(one.compose(one, one, one)["epsilon"], 3)
+        2.123
+        """
+        from privasso.privacy._composition import compose
+
+        return compose([self, *others], delta)
+
     @property
     def privacy(self) -> Privacy | None:
         """The privacy value behind the claim, for kinds whose release may be kept."""
