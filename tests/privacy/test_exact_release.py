@@ -229,3 +229,19 @@ def test_labels_far_outside_of_their_bounds_go_unnoticed():
         outside[0], outside[-1] = -1e308, 1e308  # clipped to what inside has there
         made = [release_labels(F, y, privacy, pv.Isotropic(1.0), rng=0) for y in (inside, outside)]
         np.testing.assert_array_equal(made[0].b, made[1].b)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_noise_in_the_span_of_few_rows(centre):
+    # With more columns than rows, the noise may live in the space that the rows span.
+    rng = np.random.default_rng(8)
+    rows = Covariates(rng.standard_normal((6, 15)), centre=centre)
+    root = np.linalg.qr(rows.operator().toarray().T)[0][:, : 6 - centre]
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+    calibration = privacy.calibrate(rows, Factored(root), rows.v)
+    statistic, squared = worst(rows, privacy, calibration, rng.random(6))
+    assert len(statistic.values) == root.shape[1] + 1
+    assert Fraction(0.999 * privacy.mu) ** 2 < squared <= Fraction(statistic.mu) ** 2
+    release = release_labels(rows, rng.random(6), privacy, calibration, fit_intercept=centre)
+    outside = release.b - root @ (root.T @ release.b)
+    assert np.max(np.abs(outside)) < 1e-9 * np.max(np.abs(release.b))

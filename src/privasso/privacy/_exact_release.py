@@ -71,7 +71,7 @@ class IntegerStatistic:
     Attributes
     ----------
     values : list of int
-        T = Σ_μ k_μ ℓ_μ for the live columns, and for the column of ones as last entry.
+        T = Σ_μ k_μ ℓ_μ in whitened coordinates, and for the column of ones as last entry.
     noise_bits : int
         T is in units of 2^−noise_bits standard deviations of the calibrated noise.
     factor : float

@@ -38,7 +38,7 @@ class IntegerSums:
     Attributes
     ----------
     products : list of int
-        Σ_μ k_μ ℓ_μ, one per live column.
+        Σ_μ k_μ ℓ_μ, one per whitened coordinate.
     intercept : int
         The same for the column of ones.
     largest : float
@@ -112,12 +112,12 @@ def _dense_sums(
 
     def work(k: int) -> None:
         blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1])
-        found[k] = _span_sums(blocks, factors, covariance.size)
+        found[k] = _span_sums(blocks, factors, covariance.rank)
 
     with one_thread():
         run([partial(work, k) for k in range(count)])
     totals = [sum(values) for values in zip(*(part[0] for part in found), strict=True)]
-    sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.size)]
+    sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.rank)]
     return sums, max(part[1] for part in found)
 
 
