@@ -141,6 +141,8 @@ class _Rows:
             raise ValueError("no column of F carries data, so there is no shape to find")
         self._half, self._unhalf = _half(weight, squares, self.live, n)
         self._basis, self._values = self._span()
+        #: Turns live rows f into rows g in the basis.
+        self._into = _times(self._half, self._basis)
 
     def _span(self) -> tuple[np.ndarray, np.ndarray]:
         """An orthonormal basis of the span of the rows g, in which Σ_μ g_μg_μᵀ is this diagonal."""
@@ -149,10 +151,10 @@ class _Rows:
             total = np.zeros((n, n))
             for _, block in self._blocks():
                 total += gram_matrix(block)
-            values, vectors = np.linalg.eigh(self._half @ total @ self._half)
+            values, vectors = np.linalg.eigh(_times(self._half, _times(self._half, total).T))
             keep = values > _RANK * values[-1]
             return vectors[:, keep], values[keep]
-        F = np.concatenate([block for _, block in self._blocks()]) @ self._half
+        F = _times(self._half, np.concatenate([block for _, block in self._blocks()]).T).T
         values, vectors = np.linalg.eigh(gram_matrix(np.ascontiguousarray(F.T)))
         keep = values > _RANK * values[-1]
         return F.T @ (vectors[:, keep] / np.sqrt(values[keep])), values[keep]
@@ -170,16 +172,15 @@ class _Rows:
 
     def take(self, index: np.ndarray) -> np.ndarray:
         """The rows g of these indices."""
-        into = self._half @ self._basis
         parts = []
         for span, block in self._blocks():
             here = index[(index >= span.start) & (index < span.stop)] - span.start
-            parts.append(block[here] @ into)
+            parts.append(block[here] @ self._into)
         return np.concatenate(parts)
 
     def norms(self, inverse: np.ndarray) -> np.ndarray:
         """q_μ = ‖inverse·g_μ‖² for all rows."""
-        into = self._half @ self._basis @ inverse
+        into = self._into @ inverse
         q = np.empty(self.rows.shape[0])
         for span, block in self._blocks():
             image = product(block, into)
@@ -203,27 +204,32 @@ class _Rows:
     def lift(self, root: np.ndarray) -> np.ndarray:
         """A root of Σ over all columns from a root of W^½ΣW^½ in the basis."""
         out = np.zeros((self.live.size, root.shape[1]))
-        out[self.live] = self._unhalf @ (self._basis @ root)
+        out[self.live] = _times(self._unhalf, self._basis @ root)
         return out
 
 
 def _half(
     weight: ArrayLike | None, squares: np.ndarray, live: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """W^½ and W^(−½) over the live columns."""
+    """W^½ and W^(−½) over the live columns: their diagonals, or whole matrices."""
     if weight is None:
-        return np.diag(squares**-0.5), np.diag(squares**0.5)
+        return squares**-0.5, squares**0.5
     W = np.asarray(weight, dtype=np.float64)
     if W.ndim == 1:
         W = real_array("weight", W, shape=(n,))[live]
         if np.min(W) <= 0.0:
             raise ValueError("weight must be positive for every column that carries data")
-        return np.diag(W**0.5), np.diag(W**-0.5)
+        return W**0.5, W**-0.5
     W = real_array("weight", W, shape=(n, n))[np.ix_(live, live)]
     values, vectors = np.linalg.eigh(W)
     if not values[0] > _RANK * values[-1]:
         raise ValueError("weight must be a positive definite matrix")
     return (vectors * values**0.5) @ vectors.T, (vectors * values**-0.5) @ vectors.T
+
+
+def _times(half: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Product of a symmetric matrix, or of the diagonal one that a vector stands for, with A."""
+    return half[:, None] * A if half.ndim == 1 else half @ A
 
 
 def _roots(G: np.ndarray, p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
