@@ -188,6 +188,22 @@ def positive_float(name: str, value: object) -> float:
     return number
 
 
+def probability(name: str, value: object) -> float:
+    """Return ``value`` as a float above zero and below one.
+
+    Examples
+    --------
+    >>> probability("delta", 1.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: delta is a probability below 1, not 1.5
+    """
+    number = positive_float(name, value)
+    if number >= 1.0:
+        raise ValueError(f"{name} is a probability below 1, not {number!r}")
+    return number
+
+
 def nonnegative_float(name: str, value: object) -> float:
     """Return ``value`` as a finite float that is zero or more.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from privasso._documents import DocumentError, Fields
-from privasso._validation import positive_float
+from privasso._validation import positive_float, probability
 from privasso.privacy import (
     GaussianLoss,
     Guarantee,
@@ -84,10 +84,7 @@ class Book:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
-        delta = positive_float("delta", self.delta)
-        if delta >= 1.0:
-            raise ValueError(f"delta is a probability below 1, not {delta!r}")
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", probability("delta", self.delta))
         if not isinstance(self.data, str):
             raise ValueError("data must be a text that says what the budget is for")
 

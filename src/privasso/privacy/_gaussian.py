@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from privasso._validation import nonnegative_float, positive_float
+from privasso._validation import nonnegative_float, positive_float, probability
 
 #: The inverses aim this much below log δ: more than rounding errors, but a negligible loss.
 _MARGIN = 1e-6
@@ -78,7 +78,7 @@ def sensitivity_for(epsilon: float, delta: float) -> float:
     (0.2681, True)
     """
     epsilon = positive_float("epsilon", epsilon)
-    target = math.log(_probability(delta)) - _MARGIN
+    target = math.log(probability("delta", delta)) - _MARGIN
     # δ(ε; μ) < Φ(μ/2 − ε/μ), so the μ at which that bound equals δ is too small.
     z = float(ndtri(math.exp(target)))
     root = math.hypot(z, math.sqrt(2.0 * epsilon))
@@ -99,7 +99,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     >>> round(gaussian_epsilon(1e-5, sensitivity_for(1.0, 1e-5)), 4)
     1.0
     """
-    target = math.log(_probability(delta)) - _MARGIN * 1e-3
+    target = math.log(probability("delta", delta)) - _MARGIN * 1e-3
     mu = nonnegative_float("mu", mu)
     if log_gaussian_delta(0.0, mu) <= target:
         return 0.0
@@ -113,13 +113,6 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     while excess(root) < 0.0:
         root = math.nextafter(root, math.inf) * (1.0 + 1e-14)
     return root
-
-
-def _probability(delta: float) -> float:
-    delta = positive_float("delta", delta)
-    if delta >= 1.0:
-        raise ValueError(f"delta is a probability below 1, not {delta!r}")
-    return delta
 
 
 def _log_density(x: float) -> float:

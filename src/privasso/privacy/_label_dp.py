@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from privasso._validation import positive_float, real_float
+from privasso._validation import positive_float, probability, real_float
 from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
@@ -74,10 +74,7 @@ class LabelDP(Privacy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
-        delta = positive_float("delta", self.delta)
-        if delta >= 1.0:
-            raise ValueError(f"delta is a probability below 1, not {delta!r}")
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", probability("delta", self.delta))
         try:
             low, high = self.y_bounds
         except (TypeError, ValueError):
