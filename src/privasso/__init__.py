@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
-    from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Tabulated
+    from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
     from privasso.privacy import Guarantee, LabelDP, OnAverage
     from privasso.problem import critical_lambda
     from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
@@ -66,7 +66,7 @@ _HOMES = {
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
-    "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Tabulated"),
+    "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Shaped", "Tabulated"),
     "privacy": ("Guarantee", "LabelDP", "OnAverage"),
     "problem": ("critical_lambda",),
     "scales": ("Constant", "Empirical", "LogNormal", "ScaleLaw", "Uniform"),
@@ -111,6 +111,7 @@ __all__ = [
     "PrivateLasso",
     "ReleasedModel",
     "ScaleLaw",
+    "Shaped",
     "SolveError",
     "Status",
     "Tabulated",

@@ -93,6 +93,7 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
         "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
         "intercept": model.intercept,
         "lam": model.lam,
+        "denoised": model.denoised,
         "noise": noise_to_dict(model.noise),
         "guarantee": model.guarantee.to_dict(),
     }
@@ -107,6 +108,7 @@ def from_document(document: object) -> ReleasedModel:
         intercept=fields.number("intercept"),
         lam=fields.number("lam", above=0.0),
         guarantee=Guarantee.from_dict(fields.take("guarantee")),
+        denoised=fields.flag("denoised"),
         noise=noise_from_dict(fields.take("noise")),
         feature_names=column_names(fields, n),
         software=fields.text("software"),

@@ -35,7 +35,8 @@ def fit(
         _option("--scales", "With --on-average: file of prior scales, or a law such as uniform."),
     ] = None,
     noise: Annotated[
-        str | None, _option("--noise", "auto, isotropic, gram or power:GAMMA.  [default: auto]")
+        str | None,
+        _option("--noise", "auto, shaped, isotropic, gram, power:GAMMA.  [default: auto]"),
     ] = None,
     design: Annotated[
         Path | None,

@@ -180,7 +180,7 @@ def _lams(settings: FitSettings, released: Released, model: ReleasedModel) -> li
     asked = settings.lams()
     if asked is not None:
         return asked
-    largest = max(float(np.max(np.abs(released.post.b), initial=0.0)), model.lam)
+    largest = max(released.post.largest_lam, model.lam)
     return list(np.geomspace(largest, _PATH_END * model.lam, _PATH_POINTS))
 
 

@@ -107,15 +107,15 @@ class FitSettings:
                 )
 
     def named_noise(self) -> NoiseDesign | str:
-        """The noise design, or "auto"; under --label-dp the budget decides its level."""
+        """The noise design, or "auto" or "shaped"; under --label-dp the budget sets its level."""
         from privasso.noise import noise_from_name
 
         if self.saved is not None:
             if self.noise is not None:
                 raise ValueError("--noise and --design both say how the noise is spread; keep one")
             return self.saved.noise
-        if self.noise in (None, "auto"):
-            return "auto"
+        if self.noise in (None, "auto", "shaped"):
+            return self.noise or "auto"
         assert self.noise is not None
         if self.noise == "optimal":
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso.cli._fit_run import FitResult
-from privasso.noise import NoiseDesign, noise_to_dict
+from privasso.noise import Noise, NoiseDesign, noise_to_dict
 from privasso.report import FitFacts
 
 _WHAT = {
@@ -44,10 +44,12 @@ def show(result: FitResult, as_json: bool) -> None:
         print(f"\nLedger. {result.ledger}")
 
 
-def noise_words(noise: NoiseDesign | None) -> str:
-    """A noise design in words."""
+def noise_words(noise: Noise | None) -> str:
+    """The noise in words."""
     if noise is None:
         return "of a design that the file does not describe"
+    if not isinstance(noise, NoiseDesign):
+        return f"{noise.in_words()}, root mean variance {noise.sigma:.4g}"
     return f"{noise.in_words()} (v: squared scale), root mean variance {noise.sigma:.4g}"
 
 

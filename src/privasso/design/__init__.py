@@ -4,6 +4,7 @@ from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._least import least_leakage_exponent
 from privasso.design._misspecification import misspecification_table
 from privasso.design._optimal import LabelBudget, optimal_design
+from privasso.design._release_shape import ReleaseShape, release_shape
 from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, TunedDesign
 from privasso.design._shape import OptimalShape, optimal_shape
 
@@ -13,6 +14,7 @@ __all__ = [
     "LabelBudget",
     "OptimalDesign",
     "OptimalShape",
+    "ReleaseShape",
     "SavedDesign",
     "TunedDesign",
     "least_leakage_exponent",
@@ -20,5 +22,6 @@ __all__ = [
     "misspecification_table",
     "optimal_design",
     "optimal_shape",
+    "release_shape",
     "save_design",
 ]

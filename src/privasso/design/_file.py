@@ -78,8 +78,8 @@ def from_document(document: Any) -> SavedDesign:
     fields = Fields.of_file(document, "a noise design", FORMAT, VERSION)
     fields.text("software")
     noise = noise_from_dict(fields.take("noise"))
-    if noise is None:
-        raise DocumentError("the design lacks its noise")
+    if not isinstance(noise, NoiseDesign):
+        raise DocumentError("the design lacks its noise, or has one that is no function of scale")
     predicted = fields.inner("predicted")
     if len(predicted.names()) > 20:
         raise DocumentError("predicted must be an object with a few numbers")

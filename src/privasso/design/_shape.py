@@ -74,6 +74,7 @@ def optimal_shape(
     *,
     tol: float = 0.01,
     fit_intercept: bool = False,
+    factors: ArrayLike | None = None,
     start: OptimalShape | None = None,
 ) -> OptimalShape:
     """Find the covariance of noise that costs least at a given sensitivity.
@@ -84,7 +85,7 @@ def optimal_shape(
     Parameters
     ----------
     F : array_like or sparse matrix, shape (M, N), or Covariates
-        Public covariates.
+        Public covariates; `Covariates` are taken as they are, centred or not.
     weight : array_like of shape (N,) or (N, N), optional
         W: one number per column, or a positive definite matrix. By default 1/(mean square of the
         column), so that units do not matter.
@@ -92,6 +93,8 @@ def optimal_shape(
         Certificate to reach.
     fit_intercept : bool
         Centre the columns, and add a column of ones as last one of Σ.
+    factors : array_like of shape (M,), optional
+        Positive numbers by which the rows are multiplied, after centring.
     start : OptimalShape, optional
         A solution for the same rows, with another weight for instance, to start from.
 
@@ -107,7 +110,7 @@ def optimal_shape(
     """
     tol = positive_float("tol", tol)
     rows = F if isinstance(F, Covariates) else Covariates(F, centre=fit_intercept)
-    source = _Rows(rows, weight)
+    source = _Rows(rows, weight, factors, ones=fit_intercept)
     active, p = source.start(start)
     certificate, G = 1.0, source.take(active)
     T, root, inverse = 0.0, np.zeros((0, 0)), np.zeros((0, 0))
@@ -131,11 +134,21 @@ def optimal_shape(
 class _Rows:
     """Rows g_μ = W^½ f_μ in coordinates of the space that they span."""
 
-    def __init__(self, rows: Covariates, weight: ArrayLike | None) -> None:
-        self.rows, self.ones = rows, rows.centred
+    def __init__(
+        self,
+        rows: Covariates,
+        weight: ArrayLike | None,
+        factors: ArrayLike | None,
+        *,
+        ones: bool,
+    ) -> None:
+        self.rows, self.ones = rows, ones
+        self._factors = None
+        if factors is not None:
+            self._factors = real_array("factors", factors, shape=(rows.shape[0],))
         n = rows.shape[1] + self.ones
         self.live = np.append(rows.live, True) if self.ones else rows.live
-        squares = rows.squares[rows.live] / rows.shape[0]
+        squares = rows.squares[rows.live] / rows.total
         squares = np.append(squares, 1.0) if self.ones else squares
         if not self.live.any():
             raise ValueError("no column of F carries data, so there is no shape to find")
@@ -164,7 +177,7 @@ class _Rows:
             live = block if self.rows.live.all() else block[:, self.rows.live]
             if self.ones:
                 live = np.column_stack([live, np.ones(live.shape[0])])
-            yield span, live
+            yield span, live if self._factors is None else self._factors[span, None] * live
 
     @property
     def rank(self) -> int:

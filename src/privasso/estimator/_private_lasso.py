@@ -21,11 +21,11 @@ from privasso.fit import (
 )
 from privasso.ledger import Ledger
 from privasso.model import Model
-from privasso.noise import NoiseDesign
+from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy, Scales
 
 _KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
-_FITTED = ("coef_", "intercept_", "lam_", "guarantee_", "noise_", "release_")
+_FITTED = ("coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_")
 
 
 class PrivateLasso(RegressorMixin, BaseEstimator):
@@ -33,7 +33,15 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
 
     Columns need not be standardised. The noise is drawn once per fit. Only the mechanism
     (`release_labels`) reads the labels; everything after it is computed from what it released.
-    λ belongs to a sum over rows: it is M times the ``alpha`` of scikit-learn's ``Lasso``.
+
+    Under `LabelDP` the covariates are public, so everything that they tell is free: the noise has
+    the best covariance for the rows at hand, and since its law is known exactly, the release is
+    turned into the best guess m of the coefficients before the LASSO runs, on the predictions Fm
+    instead of y (`denoise`). The units of the columns do not matter for either.
+
+    λ is then M times the ``alpha`` of scikit-learn's ``Lasso`` on standardised columns. Without
+    `denoise`, and under `OnAverage`, it is M times ``alpha`` on the columns as they are, and their
+    units matter.
 
     Parameters
     ----------
@@ -42,13 +50,15 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         cost; only with `LabelDP`.
     privacy : LabelDP or OnAverage
         What to protect. There is no default: leaving it out is an error at fit.
-    noise : NoiseDesign or str
-        How the noise is distributed over the columns: a design (its level is ignored, `privacy`
-        sets it), or ``"isotropic"``, ``"gram"``, ``"power:GAMMA"``. ``"auto"`` is ``"power:0.5"``
-        for `LabelDP`, which needs the least total noise, and ``"power:1"`` for `OnAverage`.
-        ``"optimal"`` chooses the power by state evolution, and needs `model`: under `LabelDP`
-        the least predicted error at that budget, for the columns at hand; under `OnAverage` the
-        least OnAveKL in the model at that sigma and λ.
+    noise : NoiseDesign, Shaped or str
+        How the noise is distributed over the columns (its level is ignored, `privacy` sets it):
+        ``Shaped()`` or ``"shaped"`` for the best covariance for the rows, a design, or
+        ``"isotropic"``, ``"gram"``, ``"power:GAMMA"`` for variances that follow the scales of the
+        columns. ``"auto"`` is ``"shaped"`` for `LabelDP` with up to 2048 columns and
+        ``"power:0.5"`` with more, ``"power:1"`` for `OnAverage`. ``"optimal"`` chooses the power
+        of v by state evolution, and needs `model`: under `LabelDP` the least predicted error at
+        that budget, for the columns at hand; under `OnAverage` the least OnAveKL in the model at
+        that sigma and λ.
     scales : None, "data", array_like of shape (N,) or ScaleLaw
         Where the design finds the column scales; None is ``"data"``. Under `LabelDP` the scales of
         the data cost nothing, because covariates are public; under `OnAverage` they reveal
@@ -63,6 +73,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         divergence; with ``noise="optimal"``, the model to optimise for.
     tol : float
         Largest violation of an optimality condition, relative to λ.
+    denoise : bool
+        Run the LASSO on the best guess from the release (see `posterior`) instead of the release
+        itself. False gives the estimator of the formula above. Only with `LabelDP` and up to 2048
+        columns; `denoised_` says whether it was done.
     random_state : None, int, numpy Generator or RandomState
         None draws the noise from the operating system's entropy. Anything else is for
         experiments and marks the guarantee "not for release".
@@ -81,8 +95,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         What may be claimed; print it.
     lam_ : float
         The λ of `coef_`.
-    noise_ : NoiseDesign
-        The design at the level that was used.
+    denoised_ : bool
+        Whether the LASSO ran on the best guess from the release.
+    noise_ : NoiseDesign or Shaped
+        The noise at the level that was used.
     release_ : KeptRelease
         Only with `LabelDP`: the result of the mechanism, from which `refit` and `path` start. The
         guarantee covers it, so keeping it costs nothing.
@@ -107,20 +123,22 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     intercept_: float
     guarantee_: Guarantee
     lam_: float
-    noise_: NoiseDesign
+    denoised_: bool
+    noise_: Noise
     release_: KeptRelease
     n_features_in_: int
 
     def __init__(
         self,
-        lam: float | str = 1.0,
+        lam: float | str = "auto",
         privacy: Privacy | None = None,
-        noise: NoiseDesign | str = "auto",
+        noise: Noise | str = "auto",
         scales: Scales = None,
         fit_intercept: bool = True,
         method: str = "auto",
         model: Model | None = None,
         tol: float = 1e-8,
+        denoise: bool = True,
         random_state: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -132,10 +150,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.method = method
         self.model = model
         self.tol = tol
+        self.denoise = denoise
         self.random_state = random_state
         self.ledger = ledger
 
-    def fit(self, X: Any, y: Any) -> PrivateLasso:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLasso:
         """Release noisy products of X and y, then solve from the release alone.
 
         Parameters
@@ -144,6 +163,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             Covariates; public under `LabelDP`. Dense X is copied once when `fit_intercept`.
         y : array_like, shape (n_samples,)
             Labels.
+        sample_weight : array_like of shape (n_samples,), optional
+            Weights of the rows, zero or more; only their ratios matter. They must be public:
+            neither they nor their choice may depend on the labels.
 
         Raises
         ------
@@ -163,6 +185,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             method=self.method,
             model=self.model,
             tol=self.tol,
+            denoise=bool(self.denoise),
             ledger=self.ledger,
         )
         rng = _generator(self.random_state)
@@ -170,7 +193,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             self.__dict__.pop(name, None)
 
         X, y = self._validated(X, y)
-        plan = plan_fit(X, options, seeded=rng is not None)
+        plan = plan_fit(X, options, sample_weight=sample_weight, seeded=rng is not None)
         if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
             warn_user(plan.guarantee.warning)
         released = plan.release(y, rng=rng, feature_names=self._feature_names())
@@ -180,7 +203,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             self.release_ = released.kept
         return self._take(released)
 
-    def refit(self, X: Any, lam: float | str) -> PrivateLasso:
+    def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
         """Solve again at another λ from the kept release, at no privacy cost.
 
         Parameters
@@ -189,10 +212,12 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             The covariates of the fit, which the estimator does not keep; others are refused.
         lam : float or "auto"
             The new λ.
+        sample_weight : array_like of shape (n_samples,), optional
+            The weights of the fit, if it had any; others are refused.
         """
-        return self._take(self._opened(X, "refit"), lam)
+        return self._take(self._opened(X, "refit", sample_weight), lam)
 
-    def path(self, X: Any, lams: Any) -> CoefficientPath:
+    def path(self, X: Any, lams: Any, sample_weight: Any = None) -> CoefficientPath:
         """Coefficients at each of several λ from the kept release, at no privacy cost.
 
         Parameters
@@ -201,8 +226,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             The covariates of the fit; others are refused.
         lams : array_like of shape (K,)
             Values of λ.
+        sample_weight : array_like of shape (n_samples,), optional
+            The weights of the fit, if it had any; others are refused.
         """
-        return self._opened(X, "path").path(lams)
+        return self._opened(X, "path", sample_weight).path(lams)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return ``X @ coef_ + intercept_``."""
@@ -232,6 +259,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             guarantee=self.guarantee_,
             noise=self.noise_,
             feature_names=self._feature_names(),
+            denoised=self.denoised_,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -271,14 +299,20 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
 
-    def _opened(self, X: Any, verb: str) -> Released:
+    def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released:
         """Return the kept release with its covariates."""
         if isinstance(self.privacy, Privacy):
             self.privacy.check_release_use(verb)
         if not hasattr(self, "release_"):
             raise NotFittedError(f"call fit before {verb}: there is no release yet")
         X, _ = self._validated(X)
-        return self.release_.open(X, method=self.method, tol=self.tol)
+        return self.release_.open(
+            X,
+            sample_weight=sample_weight,
+            denoise=bool(self.denoise),
+            method=self.method,
+            tol=self.tol,
+        )
 
     def _take(self, released: Released, lam: float | str | None = None) -> PrivateLasso:
         """Solve, and store the coefficients."""
@@ -287,6 +321,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
             raise released.failure(error, _KEPT) from None
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
+        self.denoised_ = model.denoised
         return self
 
 

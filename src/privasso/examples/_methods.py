@@ -45,10 +45,10 @@ class Prepared:
     X_test: np.ndarray = field(repr=False)
 
     @property
-    def label_variance(self) -> float:
-        """Assumed variance of the labels: their bounds are six standard deviations apart."""
+    def label_deviation(self) -> float:
+        """Assumed deviation of the labels: their bounds are six of them apart."""
         low, high = self.split.y_bounds
-        return ((high - low) / 6.0) ** 2
+        return (high - low) / 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Perturbed:
     def target(self, data: Prepared) -> np.ndarray:
         """The coefficients that the rule of `choose_lambda` looks for along the path."""
         m = data.rows.shape[0]
-        return posterior_mean(data.gram, self.b, self.noise, m, data.label_variance)
+        return posterior_mean(data.gram, self.b, self.noise, m, data.label_deviation)
 
 
 def prepare(split: Split, *, standardise: bool) -> Prepared:

@@ -1,12 +1,14 @@
 """The steps of a private fit: plan, release once, then solve as often as needed."""
 
 from privasso.fit._choose_lambda import choose_lambda
+from privasso.fit._denoised import Denoised
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
+from privasso.fit._path import CoefficientPath
 from privasso.fit._plan import Plan, plan_fit
-from privasso.fit._posterior import posterior_mean
-from privasso.fit._postprocess import CoefficientPath, Postprocess
+from privasso.fit._posterior import Posterior, posterior, posterior_mean
+from privasso.fit._postprocess import Postprocess
 from privasso.fit._released import AfterReleaseError, Released
 from privasso.fit._uses import PrivacyWarning, warn_user
 
@@ -14,15 +16,18 @@ __all__ = [
     "METHODS",
     "AfterReleaseError",
     "CoefficientPath",
+    "Denoised",
     "FitOptions",
     "KeptRelease",
     "Plan",
+    "Posterior",
     "Postprocess",
     "PrivacyWarning",
     "Released",
     "ReleasedModel",
     "choose_lambda",
     "plan_fit",
+    "posterior",
     "posterior_mean",
     "warn_user",
 ]

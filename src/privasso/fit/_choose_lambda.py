@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privasso._blas import one_thread
-from privasso.fit._posterior import posterior_mean
+from privasso.fit._posterior import Posterior
 from privasso.fit._postprocess import Postprocess
 from privasso.solvers import Status
 
@@ -16,8 +16,6 @@ _SPAN = 1e-3
 _POINTS = 36
 #: Points solved at a time; few where the grid may run into the critical λ.
 _TOGETHER = {True: 12, False: 4}
-#: More columns than this have no dense covariance of the release.
-_MOST_COLUMNS = 1024
 #: The grid ends once this many points in a row were worse than the best by this factor.
 _WORSE_POINTS, _WORSE = 6, 1.2
 #: Supports larger than this are not considered: their inverse is cubic in size.
@@ -29,23 +27,25 @@ _FARTHEST = 3.0
 _CAUTION = 2.0
 
 
-def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
-    """λ on a geometric grid whose predictions are closest to the best Gaussian guess.
+def choose_lambda(
+    post: Postprocess, guess: Posterior | None = None, label_variance: float = 0.0
+) -> float:
+    """λ on a geometric grid, chosen from the release alone.
 
-    The release b ~ N(Fᵀy, Σ) has noise of a known law. Under a Gaussian prior whose size follows
-    from b by its marginal likelihood, the mean m of the coefficients given b predicts best, and the
-    expected squared error of any other coefficients x is ‖F(x − m)‖² plus a constant. So λ
-    minimises ‖F(x̂_λ − m)‖². See `posterior_mean`.
+    The release b ~ N(Fᵀy, Σ) has noise of a known law. So there is a best guess m of the
+    coefficients, see `posterior`, and the expected squared error of any other coefficients x is
+    ‖F(x − m)‖² plus a constant. λ minimises ‖F(x̂_λ − m)‖².
 
-    With more than 1024 columns λ minimises Stein's unbiased estimate of the squared error plus two
-    of its standard errors; see `_cautious_risk`.
-
-    The grid ends above the critical λ, below which no minimiser exists.
+    Without a guess λ minimises Stein's unbiased estimate of the squared error plus two of its
+    standard errors; see `_cautious_risk`. The grid ends above the critical λ, below which no
+    minimiser exists.
 
     Parameters
     ----------
     post : Postprocess
         A release and its covariates.
+    guess : Posterior or None
+        The best guess of the coefficients.
     label_variance : float
         Variance to expect of the labels, a value that does not come from them.
 
@@ -58,30 +58,33 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     >>> choose_lambda(Postprocess(release, rows)) < 20.0  # below the signal
     True
     """
-    largest = float(np.max(np.abs(post.b), initial=0.0))
+    largest = post.largest_lam
     if post.op is None or largest == 0.0:
         return 1.0  # at every λ all coefficients are zero
     lams = largest * np.geomspace(1.0, _SPAN, _POINTS)
-    if post.b.size <= _MOST_COLUMNS:
-        return _closest(post, lams, label_variance)
-    return _least_risk(post, lams, label_variance)
+    if guess is None:
+        return _least_risk(post, lams, label_variance)
+    return _closest(post, lams, guess.coef)
 
 
-def _closest(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
-    """λ whose coefficients predict most like the posterior mean."""
-    noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)).matrix()
-    gram = post.rows.gram
-    mean = posterior_mean(gram, post.b, noise, post.rows.shape[0], label_variance)
-    best, least = float(lams[0]), float(mean @ gram @ mean)
+def _closest(post: Postprocess, lams: np.ndarray, mean: np.ndarray) -> float:
+    """λ whose coefficients predict most like `mean`."""
+    total = _distance(post, mean)
+    best, least = float(lams[0]), total
     worse = 0
     for lam, x in _path(post, lams):
-        distance = float((x - mean) @ gram @ (x - mean))
+        distance = _distance(post, x - mean)
         if distance < least:
             best, least = lam, distance
         worse = worse + 1 if distance > _WORSE * least else 0
-        if worse == _WORSE_POINTS and least < mean @ gram @ mean:
+        if worse == _WORSE_POINTS and least < total:
             break
     return best
+
+
+def _distance(post: Postprocess, x: np.ndarray) -> float:
+    """‖Fx‖²."""
+    return float(x @ post.rows.normal_products(x[:, None])[:, 0])
 
 
 def _least_risk(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
@@ -144,7 +147,7 @@ def _cautious_risk(
     if found is None:
         return None
     gram, J = found
-    noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)[support])
+    noise = post.covariance.restricted(support)
     x = x[support]
     sure = x @ gram @ x - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
     error = 2.0 * np.sqrt(noise.quadratic(x) + noise.trace_of_square(J))

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso.fit._postprocess import check_shape
-from privasso.noise import NoiseDesign
+from privasso.fit._rows import prepared_rows
+from privasso.noise import Diagonal, Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release, log_gaussian_delta
 
@@ -34,8 +36,8 @@ class KeptRelease(Release):
         Squared norms of the (centred) columns, by which the covariates are recognised.
     guarantee : Guarantee
         The privacy statement, which covers the release.
-    noise : NoiseDesign or None
-        The design at the level that was used; None if a file could not describe it.
+    noise : NoiseDesign, Shaped or None
+        The noise at the level that was used; None if a file could not describe it.
     feature_names : tuple of str or None
         Names of the columns, in the order of b, if the fit knew them.
     target : str or None
@@ -57,7 +59,7 @@ class KeptRelease(Release):
 
     column_squares: np.ndarray
     guarantee: Guarantee
-    noise: NoiseDesign | None
+    noise: Noise | None
     feature_names: tuple[str, ...] | None = None
     target: str | None = None
     software: str
@@ -78,20 +80,29 @@ class KeptRelease(Release):
         assert privacy is not None
         return privacy
 
-    def open(self, X: Any, *, method: str = "auto", tol: float = 1e-8) -> Released:
+    def open(
+        self,
+        X: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        denoise: bool = True,
+        method: str = "auto",
+        tol: float = 1e-8,
+    ) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
-        Covariates that differ from those of the release are refused, and so is a release whose
-        noise is too small for its statement.
+        Covariates or weights that differ from those of the release are refused, and so is a
+        release whose noise is too small for its statement.
         """
         from privasso.fit._released import Released
 
-        rows = X if isinstance(X, Covariates) else Covariates(X, centre=self.fit_intercept)
+        rows = prepared_rows(X, self.fit_intercept, sample_weight)
         self.check_covariates(rows)
-        self.check_calibration(rows)
         return Released(
             release=self,
             rows=rows,
+            weights=self.checked_weights(rows),
+            denoise=denoise,
             privacy=self.privacy,
             guarantee=self.guarantee,
             noise=self.noise,
@@ -114,25 +125,25 @@ class KeptRelease(Release):
                 "other values; pass the covariates of the fit"
             )
 
-    def check_calibration(self, rows: Covariates) -> None:
-        """Refuse noise that is too small: μ = (hi − lo)·max_μ ‖(f_μ, 1)‖_{Σ⁻¹} must be as stated.
+    def checked_weights(self, rows: Covariates) -> np.ndarray | None:
+        """Weights of the rows in the release; refuse noise that does not fit the statement.
 
-        The last entry, 1, belongs to the label sum and is only there with an intercept.
+        Where the noise is smaller than it was, rows would have to be shrunk more than they were,
+        and the sum of the weights is another one.
         """
-        width = self.privacy.label_width
-        assert self.mu is not None
-        assert width is not None
         live = np.flatnonzero(rows.live)
-        squared = rows.largest_row(self.covariance.restricted(live)) if live.size else 0.0
-        if self.sigma_sum is not None:
-            squared += self.sigma_sum**-2
-        found = width / self.unit * math.sqrt(squared)
-        if not found <= self.mu * (1.0 + _SAME):
+        covariance = self.covariance.restricted(live) if live.size else Diagonal([])
+        weights = self.privacy.weights(rows, covariance, self.sigma_sum or 0.0)
+        total = rows.shape[0] if weights is None else float(np.sum(weights))
+        assert self.weight_sum is not None
+        if not abs(total - self.weight_sum) <= _SAME * self.weight_sum:
             raise ValueError(
-                f"the release states that one label moves it by at most {self.mu:.6g} standard "
-                f"deviations of its noise, but with these covariates it is {found:.6g}; either "
-                "they are not the covariates of the fit, or the release has been changed"
+                "the noise of the release does not fit its statement: for one label to be hidden "
+                f"by it, the rows must have weights that add up to {total:.7g}, not "
+                f"{self.weight_sum:.7g} as in the release; either these are not the covariates of "
+                "the fit, or the release has been changed"
             )
+        return weights
 
     def _check_statement(self) -> None:
         """Refuse a sensitivity μ that gives more than the δ that is stated."""

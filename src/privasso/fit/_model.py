@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from privasso._validation import real_array
 from privasso._version import __version__
-from privasso.noise import NoiseDesign
+from privasso.noise import Noise
 from privasso.privacy import Guarantee
 
 
@@ -28,10 +28,12 @@ class ReleasedModel:
         The λ of the fit.
     guarantee : Guarantee
         The privacy statement.
-    noise : NoiseDesign or None
-        The noise design at the level that was used; None if a file could not describe it.
+    noise : NoiseDesign, Shaped or None
+        The noise at the level that was used; None if a file could not describe it.
     feature_names : tuple of str or None
         Names of the columns, if the fit knew them.
+    denoised : bool
+        Whether the LASSO ran on the best guess from the release instead of the release itself.
     software : str
         Version of privasso that wrote it.
     """
@@ -40,8 +42,9 @@ class ReleasedModel:
     intercept: float
     lam: float
     guarantee: Guarantee = field(repr=False)
-    noise: NoiseDesign | None
+    noise: Noise | None
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    denoised: bool = False
     software: str = __version__
 
     @property

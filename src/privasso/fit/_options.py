@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from privasso._validation import positive_float
 from privasso.ledger import Ledger
 from privasso.model import Model
-from privasso.noise import NoiseDesign, noise_from_name
+from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
 from privasso.privacy import Privacy, Scales, check_kind
 
@@ -27,9 +27,9 @@ class FitOptions:
     lam : float, "auto" or None
         λ > 0. ``"auto"`` chooses it from the release, if the guarantee covers that. None leaves it
         open, for a plan that is not carried out or a λ that is given later.
-    noise : NoiseDesign or str
-        A design (its level is ignored), ``"auto"``, ``"optimal"``, ``"isotropic"``, ``"gram"`` or
-        ``"power:GAMMA"``.
+    noise : NoiseDesign, Shaped or str
+        How the noise is spread (its level is ignored), or ``"auto"``, ``"shaped"``,
+        ``"optimal"``, ``"isotropic"``, ``"gram"`` or ``"power:GAMMA"``.
     scales : None, "data", array_like of shape (N,) or ScaleLaw
         Where the design finds the scales of the columns.
     fit_intercept : bool
@@ -40,6 +40,9 @@ class FitOptions:
         The model that average-case numbers and ``noise="optimal"`` refer to.
     tol : float
         Largest violation of an optimality condition, relative to λ.
+    denoise : bool
+        Run the LASSO on the best guess from the release instead of the release itself, where
+        there is one; see `posterior`.
     ledger : Ledger or None
         The budget to charge before noise is drawn; only with a formal kind of privacy.
 
@@ -53,19 +56,20 @@ class FitOptions:
 
     privacy: Privacy
     lam: float | str | None = "auto"
-    noise: NoiseDesign | str = "auto"
+    noise: Noise | str = "auto"
     scales: Scales = None
     fit_intercept: bool = True
     method: str = "auto"
     model: Model | None = None
     tol: float = 1e-8
+    denoise: bool = True
     ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
         if self.lam is not None:
             fixed_lambda(self.lam, self.privacy)
-        if not isinstance(self.noise, NoiseDesign):
+        if not isinstance(self.noise, NoiseDesign | Shaped):
             self._named_noise()
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
@@ -92,21 +96,23 @@ class FitOptions:
         """λ as a number, or None where it is chosen from the release or still open."""
         return None if self.lam is None else fixed_lambda(self.lam, self.privacy)
 
-    def design(self, rows: Covariates) -> NoiseDesign:
-        """Return the noise design for these covariates; its level is still to be calibrated."""
-        if isinstance(self.noise, NoiseDesign):
+    def design(self, rows: Covariates) -> Noise:
+        """Return how the noise is spread; its level is still to be calibrated."""
+        if isinstance(self.noise, NoiseDesign | Shaped):
             return self.noise
         if self.noise == "optimal":
             assert self.model is not None
             return self.privacy.optimal_noise(self.model, self.fixed_lam, rows)
         named = self._named_noise()
-        return self.privacy.default_noise() if named is None else named
+        return self.privacy.default_noise(rows) if named is None else named
 
-    def _named_noise(self) -> NoiseDesign | None:
+    def _named_noise(self) -> Noise | None:
         """Return the design of that name, or None where it depends on the privacy or the data."""
         name = self.noise
         if name == "auto":
             return None
+        if name == "shaped":
+            return Shaped()
         if name == "optimal":
             if self.model is None:
                 raise ValueError(
@@ -117,8 +123,8 @@ class FitOptions:
         if isinstance(name, str) and name.partition(":")[0] in _NOISE_WORDS:
             return noise_from_name("noise", name, 1.0)
         raise ValueError(
-            "noise must be a noise design or one of 'auto', 'optimal', 'isotropic', 'gram', "
-            f"'power:GAMMA', not {name!r}"
+            "noise must be a noise design or one of 'auto', 'shaped', 'optimal', 'isotropic', "
+            f"'gram', 'power:GAMMA', not {name!r}"
         )
 
 

@@ -12,8 +12,9 @@ from privasso._text import is_unicode
 from privasso._version import __version__
 from privasso.fit._options import FitOptions
 from privasso.fit._released import Released
+from privasso.fit._rows import prepared_rows
 from privasso.fit._uses import note_use
-from privasso.noise import NoiseDesign
+from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, Guarantee, Release, Terms, calibrate, release_labels
 
@@ -28,8 +29,8 @@ class Plan:
         What was asked for.
     rows : Covariates
         The covariates.
-    noise : NoiseDesign
-        The design at the level that is used.
+    noise : NoiseDesign or Shaped
+        The noise at the level that is used.
     calibration : Calibration
         The law of the noise on these covariates.
     guarantee : Guarantee
@@ -49,7 +50,7 @@ class Plan:
 
     options: FitOptions
     rows: Covariates = field(repr=False)
-    noise: NoiseDesign
+    noise: Noise
     calibration: Calibration
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -101,6 +102,7 @@ class Plan:
         It reads no label and spends nothing: it shows whether what comes of a fit can be written.
         """
         rows, calibration = self.rows, self.calibration
+        weights = calibration.weights
         made = Release(
             b=np.full(rows.shape[1], number),
             covariance=calibration.covariance.embedded(rows.live),
@@ -109,6 +111,7 @@ class Plan:
             label_sum=number if rows.centred else None,
             sigma_sum=calibration.sigma_sum if rows.centred else None,
             mu=calibration.mu,
+            weight_sum=None if weights is None else float(weights.sum()),
         )
         return self._released(made, feature_names, target)
 
@@ -119,6 +122,8 @@ class Plan:
         return Released(
             release=made,
             rows=self.rows,
+            weights=self.calibration.weights,
+            denoise=options.denoise,
             privacy=options.privacy,
             guarantee=self.guarantee,
             noise=self.noise,
@@ -152,7 +157,13 @@ def _check_names(feature_names: tuple[str, ...] | None, target: str | None) -> N
         raise ValueError(f"two columns have the name {twice!r}; rename one of them")
 
 
-def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:
+def plan_fit(
+    X: Any,
+    options: FitOptions,
+    *,
+    sample_weight: ArrayLike | None = None,
+    seeded: bool = False,
+) -> Plan:
     """Determine the noise, its level and the privacy statement from the covariates.
 
     Parameters
@@ -161,10 +172,12 @@ def plan_fit(X: Any, options: FitOptions, *, seeded: bool = False) -> Plan:
         Covariates.
     options : FitOptions
         What to protect, and how to fit.
+    sample_weight : array_like of shape (M,), optional
+        Public weights of the rows; only their ratios matter.
     seeded : bool
         Whether the noise will come from a fixed random state, which the statement must say.
     """
-    rows = Covariates(X, centre=bool(options.fit_intercept))
+    rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
     design = options.design(rows)
     calibration = calibrate(rows, options.privacy, design, scales=options.scales)
     noise = design.with_sigma(calibration.level)

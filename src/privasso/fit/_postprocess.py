@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from privasso._validation import positive_float, real_array
+from privasso.fit._path import CoefficientPath
+from privasso.fit._posterior import uncentred
+from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators import Covariates, Operator, as_operator, square_root
 from privasso.privacy import Release
 from privasso.problem import LP_LIMIT, Problem, critical_lambda, rounding_floor, violations
@@ -20,27 +23,8 @@ from privasso.solvers import (
     solve_problems,
 )
 
-
-@dataclass(frozen=True, eq=False)
-class CoefficientPath:
-    """Coefficients at several λ from one release.
-
-    Attributes
-    ----------
-    lams : ndarray of shape (K,)
-        As asked for, in that order.
-    coef : ndarray of shape (N, K)
-        Coefficients; NaN where no minimiser exists.
-    intercept : ndarray of shape (K,)
-        Intercepts.
-    status : ndarray of Status, shape (K,)
-        How each solve ended.
-    """
-
-    lams: np.ndarray
-    coef: np.ndarray = field(repr=False)
-    intercept: np.ndarray = field(repr=False)
-    status: np.ndarray = field(repr=False)
+#: Eigenvalues of a correlation matrix below this part of the largest are rounding.
+_RANK = 1e-12
 
 
 def check_shape(release: Release, rows: Covariates) -> None:
@@ -56,6 +40,19 @@ def check_shape(release: Release, rows: Covariates) -> None:
 class Postprocess:
     """The solving half of a fit: a release and the covariates it was made from.
 
+    It minimises ½xᵀGx − bᵀx + λ‖x‖₁ with the weighted Gram matrix G of the rows.
+
+    Parameters
+    ----------
+    release : Release
+        The release.
+    rows : Covariates
+        The covariates that it was made from.
+    weights : ndarray of shape (M,) or None
+        Weights of the rows in the release; see `row_weights`.
+    method, tol
+        As in `solve`.
+
     Examples
     --------
     >>> import numpy as np
@@ -67,24 +64,32 @@ class Postprocess:
     """
 
     def __init__(
-        self, release: Release, rows: Covariates, *, method: str = "auto", tol: float = 1e-8
+        self,
+        release: Release,
+        rows: Covariates,
+        *,
+        weights: np.ndarray | None = None,
+        method: str = "auto",
+        tol: float = 1e-8,
     ) -> None:
         check_shape(release, rows)
         if rows.centred != release.fit_intercept:
             raise ValueError("the covariates must be centred exactly when the label sum is there")
-        self.release, self.rows = release, rows
+        self.release = release
         self.method, self.tol = method, tol
-        b = release.b
-        if release.centre != 0.0 and not rows.centred:
-            # The centre of the label bounds is public: add back what it took out of Fᵀy.
-            b = b + release.centre * rows.rmatvec(np.ones(rows.shape[0]))
+        rows, b, self.covariance = _in_own_centre(release, rows, weights)
         self.b = b[rows.live]
-        self.squares = rows.squares[rows.live]
+        self.rows, self.squares = rows, rows.squares[rows.live]
         root = square_root(rows) if method != "amp" else None
         self.reduced = root is not None
         self.op: Operator | None = None
         if rows.live.any():
             self.op = as_operator(rows.operator() if root is None else root)
+
+    @property
+    def largest_lam(self) -> float:
+        """The λ above which all coefficients are zero."""
+        return float(np.max(np.abs(self.b), initial=0.0))
 
     @property
     def full_rank(self) -> bool:
@@ -203,3 +208,34 @@ class Postprocess:
         if not self.rows.centred:
             return 0.0
         return float(self.release.mean_label - self.rows.mean @ coef)
+
+
+def _in_own_centre(
+    release: Release, rows: Covariates, weights: np.ndarray | None
+) -> tuple[Covariates, np.ndarray, Covariance]:
+    """The rows with the weights of the release, centred by these, and b for them with its noise.
+
+    A release is centred by the means m of the rows it was calibrated for. With the weighted means
+    m_w of shrunk rows and the noisy label sum s, b_w = b − (m_w − m)s, and the noise of s is added
+    to that of b.
+    """
+    b = uncentred(release, rows, weights)
+    own = rows if weights is None or weights is rows.weights else rows.reweighted(weights)
+    live = np.flatnonzero(own.live)
+    covariance = release.covariance.restricted(live) if live.size else Diagonal([])
+    if own is rows or release.label_sum is None or release.sigma_sum is None:
+        return own, b, covariance
+    shift = np.where(own.live, own.mean - rows.mean, 0.0)
+    far = release.sigma_sum * shift[live]
+    noise = covariance.matrix() + np.outer(far, far) if live.size else np.zeros((0, 0))
+    return own, b - release.label_sum * shift, _factored(noise)
+
+
+def _factored(matrix: np.ndarray) -> Covariance:
+    """The covariance of noise that may lie in a subspace."""
+    if matrix.size == 0:
+        return Diagonal([])
+    scale = np.sqrt(np.diag(matrix))
+    values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+    kept = values > _RANK * values[-1]
+    return Factored(scale[:, None] * vectors[:, kept] * np.sqrt(values[kept]))

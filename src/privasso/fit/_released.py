@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import real_array
 from privasso.fit._choose_lambda import choose_lambda
+from privasso.fit._denoised import Denoised
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
-from privasso.fit._postprocess import CoefficientPath, Postprocess
-from privasso.noise import NoiseDesign
+from privasso.fit._path import CoefficientPath
+from privasso.fit._posterior import Posterior, posterior
+from privasso.fit._postprocess import Postprocess
+from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release
 from privasso.solvers import SolveError
+
+#: The guess needs dense matrices over the columns.
+_MOST_COLUMNS = 2048
 
 
 class AfterReleaseError(RuntimeError):
@@ -32,9 +39,11 @@ class Released:
 
     release: Release
     rows: Covariates
+    weights: np.ndarray | None
+    denoise: bool
     privacy: Privacy
     guarantee: Guarantee
-    noise: NoiseDesign | None
+    noise: Noise | None
     feature_names: tuple[str, ...] | None
     target: str | None
     software: str
@@ -43,9 +52,21 @@ class Released:
     tol: float = 1e-8
 
     @cached_property
-    def post(self) -> Postprocess:
+    def post(self) -> Postprocess | Denoised:
         """The solving half of the fit."""
-        return Postprocess(self.release, self.rows, method=self.method, tol=self.tol)
+        if self.denoise and self.guess is not None:
+            return Denoised(self.guess, self.rows, tol=self.tol)
+        return Postprocess(
+            self.release, self.rows, weights=self.weights, method=self.method, tol=self.tol
+        )
+
+    @cached_property
+    def guess(self) -> Posterior | None:
+        """The best guess of the coefficients; None with too many columns, or unbounded labels."""
+        deviation, columns = self.privacy.label_deviation, int(self.rows.live.sum())
+        if deviation is None or not 0 < columns <= _MOST_COLUMNS:
+            return None
+        return posterior(self.release, self.rows, self.weights, deviation / self.release.unit)
 
     @cached_property
     def kept(self) -> KeptRelease | None:
@@ -79,11 +100,14 @@ class Released:
         wanted = self.lam if lam is None else lam
         if wanted is None:
             raise ValueError("lam is missing: give λ as a number or 'auto'")
-        chosen, unit = fixed_lambda(wanted, self.privacy), self.release.unit
-        if chosen is None:
+        chosen, unit, post = fixed_lambda(wanted, self.privacy), self.release.unit, self.post
+        if chosen is None and isinstance(post, Denoised):
+            chosen = unit * post.choose()
+        elif chosen is None:
+            assert isinstance(post, Postprocess)
             deviation = (self.privacy.label_deviation or 0.0) / unit
-            chosen = unit * choose_lambda(self.post, deviation**2)
-        coef, intercept = self.post.solve(chosen / unit)
+            chosen = unit * choose_lambda(post, self.guess, deviation**2)
+        coef, intercept = post.solve(chosen / unit)
         return ReleasedModel(
             coef=unit * coef,
             intercept=unit * intercept,
@@ -91,6 +115,7 @@ class Released:
             guarantee=self.guarantee,
             noise=self.noise,
             feature_names=self.feature_names,
+            denoised=isinstance(post, Denoised),
             software=self.software,
         )
 

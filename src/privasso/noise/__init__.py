@@ -1,5 +1,7 @@
 """Privacy noise: designs, which give its variances as a function of scale, and covariances."""
 
+from typing import TypeAlias
+
 from privasso.noise._covariance import Covariance
 from privasso.noise._design import NoiseDesign
 from privasso.noise._diagonal import Diagonal
@@ -12,7 +14,11 @@ from privasso.noise._documents import (
 from privasso.noise._factored import Factored
 from privasso.noise._names import noise_from_name
 from privasso.noise._power import Gram, Isotropic, PowerLaw
+from privasso.noise._shaped import Shaped
 from privasso.noise._tabulated import Tabulated
+
+#: How the noise of a release is spread: a function of the scales, or fitted to all rows.
+Noise: TypeAlias = NoiseDesign | Shaped
 
 __all__ = [
     "Covariance",
@@ -20,8 +26,10 @@ __all__ = [
     "Factored",
     "Gram",
     "Isotropic",
+    "Noise",
     "NoiseDesign",
     "PowerLaw",
+    "Shaped",
     "Tabulated",
     "covariance_from_dict",
     "covariance_to_dict",

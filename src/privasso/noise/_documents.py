@@ -12,13 +12,14 @@ from privasso.noise._design import NoiseDesign
 from privasso.noise._diagonal import Diagonal
 from privasso.noise._factored import Factored
 from privasso.noise._power import Gram, Isotropic, PowerLaw
+from privasso.noise._shaped import Shaped
 from privasso.noise._tabulated import MAX_NODES, Tabulated
 
 _POWERS: dict[str, type[Isotropic] | type[Gram]] = {"Isotropic": Isotropic, "Gram": Gram}
-_NAMES = ("Isotropic", "Gram", "PowerLaw", "Tabulated")
+_NAMES = ("Isotropic", "Gram", "PowerLaw", "Shaped", "Tabulated")
 
 
-def noise_to_dict(noise: NoiseDesign | None) -> dict[str, Any] | None:
+def noise_to_dict(noise: NoiseDesign | Shaped | None) -> dict[str, Any] | None:
     """Name and parameters of a design of this package; None for a design from elsewhere.
 
     Examples
@@ -28,6 +29,8 @@ def noise_to_dict(noise: NoiseDesign | None) -> dict[str, Any] | None:
     {'name': 'PowerLaw', 'sigma': 2.0, 'gamma': 0.5}
     """
     name = type(noise).__name__
+    if type(noise) is Shaped:
+        return {"name": name, "sigma": noise.sigma, "shrink": noise.shrink}
     if type(noise) is Tabulated:
         nodes = {"log_v": list(noise.log_v), "log_profile_at": list(noise.log_profile_at)}
         return {"name": name, "sigma": noise.sigma, **nodes}
@@ -36,7 +39,7 @@ def noise_to_dict(noise: NoiseDesign | None) -> dict[str, Any] | None:
     return None
 
 
-def noise_from_dict(value: object) -> NoiseDesign | None:
+def noise_from_dict(value: object) -> NoiseDesign | Shaped | None:
     """Build the design that `noise_to_dict` described; anything else raises `DocumentError`.
 
     Examples
@@ -57,6 +60,10 @@ def noise_from_dict(value: object) -> NoiseDesign | None:
             values = fields.numbers("log_profile_at", nodes.size)
             fields.end()
             return Tabulated(sigma, tuple(nodes), tuple(values))
+        if name == "Shaped":
+            shrink = fields.number("shrink")
+            fields.end()
+            return Shaped(sigma, shrink)
         gamma = fields.number("gamma")
         fields.end()
         noise = PowerLaw(sigma, gamma) if name == "PowerLaw" else _POWERS[name](sigma)

@@ -10,7 +10,7 @@ from privasso.operators._operator import Operator, as_operator
 
 
 class Centred(Operator):
-    """F − 1·meanᵀ for sparse F: each product is one with F minus a product with the means.
+    """F − r·meanᵀ for sparse F: each product is one with F minus a product with the means.
 
     The subtraction loses digits in a column whose mean is much larger than its spread. That is
     rare in sparse columns, and where it matters the solve ends in another status than CONVERGED.
@@ -23,6 +23,8 @@ class Centred(Operator):
         What is subtracted from each column.
     squares : ndarray, shape (N,)
         Squared norms of the centred columns.
+    roots : ndarray, shape (M,), optional
+        r, the factors by which the rows of F are already scaled; ones by default.
 
     Examples
     --------
@@ -35,16 +37,19 @@ class Centred(Operator):
 
     dense = False
 
-    def __init__(self, F: Any, mean: np.ndarray, squares: np.ndarray) -> None:
+    def __init__(
+        self, F: Any, mean: np.ndarray, squares: np.ndarray, roots: np.ndarray | None = None
+    ) -> None:
         self._base = as_operator(F)
         super().__init__(self._base.shape)
         self._mean, self._squared_norms = mean, squares
+        self._roots = np.ones(self.shape[0]) if roots is None else roots
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        return self._base.matvec(x) - self._mean @ x
+        return self._base.matvec(x) - self._roots * (self._mean @ x)
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        return self._base.rmatvec(g) - self._mean * g.sum()
+        return self._base.rmatvec(g) - self._mean * (self._roots @ g)
 
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = self.rmatmat(np.stack([g, h], axis=1))
@@ -55,20 +60,21 @@ class Centred(Operator):
 
     def columns(self, take: np.ndarray) -> np.ndarray:
         block = self._base.columns(take).toarray()
-        block -= self._mean[take]
+        block -= np.outer(self._roots, self._mean[take])
         return np.asfortranarray(block)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
-        return self._base.matmat(X) - self._mean @ X
+        return self._base.matmat(X) - np.outer(self._roots, self._mean @ X)
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        return self._base.rmatmat(G) - np.outer(self._mean, G.sum(axis=0))
+        return self._base.rmatmat(G) - np.outer(self._mean, self._roots @ G)
 
     def single(self) -> np.ndarray:
         return self.toarray().astype(np.float32)
 
     def gram(self) -> np.ndarray:
-        return self._base.gram() - self.shape[0] * np.outer(self._mean, self._mean)
+        total = float(self._roots @ self._roots)
+        return self._base.gram() - total * np.outer(self._mean, self._mean)
 
     def toarray(self) -> np.ndarray:
-        return self._base.toarray() - self._mean
+        return self._base.toarray() - np.outer(self._roots, self._mean)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from privasso._blas import one_thread
 from privasso._threads import n_threads, run
@@ -37,13 +38,16 @@ class Covariates:
         Covariates; dense ones are read in row blocks, sparse ones stay sparse.
     centre : bool
         Subtract the column means.
+    weights : array_like of shape (M,), optional
+        Weights w_μ ≥ 0 of the rows: means, norms and products become weighted ones, such as
+        FᵀDF with D = diag w. `blocks` and `squared_row_norms` give the rows themselves.
 
     Attributes
     ----------
     mean : ndarray of shape (N,)
         Column means, zero when not centred.
     squares : ndarray of shape (N,)
-        Squared norms of the (centred) columns.
+        Squared norms Σ_μ w_μ f_μi² of the (centred) columns.
     live : ndarray of bool, shape (N,)
         Columns that carry data: not zero and, when centred, not constant.
 
@@ -54,7 +58,7 @@ class Covariates:
     array([ True, False])
     """
 
-    def __init__(self, F: Any, *, centre: bool) -> None:
+    def __init__(self, F: Any, *, centre: bool, weights: ArrayLike | None = None) -> None:
         if sp.issparse(F):
             as_operator(F)  # refuses what is empty or not numeric
             self._F: Any = _canonical(F)
@@ -62,9 +66,11 @@ class Covariates:
             self._F = real_array("F", F, ndim=2, dtype=None, finite=False)
         self.shape: tuple[int, int] = self._F.shape
         self.centred = centre
+        self.weights = None if weights is None else _row_weights(weights, self.shape[0])
+        self.total = float(self.shape[0] if self.weights is None else self.weights.sum())
         self.mean = self._mean() if centre else np.zeros(self.shape[1])
         self.squares = finite_squares(self._squares())
-        rounding = self.shape[0] * (_CONSTANT * self.mean) ** 2
+        rounding = self.total * (_CONSTANT * self.mean) ** 2
         self.live = self.squares > rounding
         self._refuse_tiny_columns()
 
@@ -92,30 +98,39 @@ class Covariates:
     @property
     def v(self) -> np.ndarray:
         """Squared scales (N/M)‖F_i‖² of the live columns."""
-        m, n = self.shape
-        return self.squares[self.live] * (n / m)
+        return self.squares[self.live] * (self.shape[1] / self.total)
 
-    def largest_row(self, covariance: Covariance) -> float:
-        """max_μ f_μᵀΣ⁻¹f_μ, Σ over the live columns; infinite where Σ does not cover a row.
+    def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
+        """f_μᵀΣ⁻¹f_μ of all rows, Σ over the live columns; infinite where Σ does not cover a row.
 
-        Rounding is added on top, so that the result is never too small.
+        Rounding is added on top, so that no result is too small.
+
+        Examples
+        --------
+        >>> rows = Covariates(np.array([[1.0, 0.0], [3.0, 4.0]]), centre=False)
+        >>> rows.squared_row_norms(Diagonal([1.0, 4.0])).round(9)
+        array([ 1., 13.])
         """
         slack = 1.0 + (self.shape[1] + 16) * _EPS
+        if not self.live.any():
+            return np.zeros(self.shape[0])
         if sp.issparse(self._F) and isinstance(covariance, Diagonal):
-            return self._largest_sparse_row(covariance.diagonal, slack)
-        everything = bool(self.live.all())
-        largest = 0.0
-        for _, block in self.blocks():
-            norms = covariance.row_norms(block if everything else block[:, self.live])
-            largest = max(largest, float(np.max(norms)))
-        return slack * largest * largest
+            return self._sparse_row_norms(covariance.diagonal, slack)
+        out = np.empty(self.shape[0])
 
-    def _largest_sparse_row(self, variances: np.ndarray, slack: float) -> float:
+        def measure(start: int, stop: int) -> None:
+            for span, block in self._live_blocks(_GRAM_CHUNK, start, stop):
+                out[span] = covariance.row_norms(block)
+
+        self._threaded(measure)
+        return slack * out * out
+
+    def _sparse_row_norms(self, variances: np.ndarray, slack: float) -> np.ndarray:
         w = np.zeros(self.shape[1])
         with np.errstate(divide="ignore"):
             w[self.live] = 1.0 / variances
         if not np.isfinite(w).all():
-            return np.inf
+            return np.full(self.shape[0], np.inf)
         indices = self._F.indices
         # A column stored in every row is never absent; its mean may be huge against its spread.
         full = np.bincount(indices, minlength=self.shape[1]) == self.shape[0]
@@ -125,7 +140,7 @@ class Covariates:
         replaced = self._row_sums(base[indices])
         total = float(base.sum())
         rows = change + (total - replaced)
-        return float(np.max(rows) * slack + total * (slack - 1.0))
+        return rows * slack + total * (slack - 1.0)
 
     def rmatvec(self, r: np.ndarray) -> np.ndarray:
         """Fᵀr, F centred if asked for; zero for columns that carry no data."""
@@ -139,49 +154,83 @@ class Covariates:
 
     @cached_property
     def gram(self) -> np.ndarray:
-        """FᵀF of the live columns, F centred if asked for."""
+        """FᵀDF of the live columns, F centred if asked for."""
         if sp.issparse(self._F):
             return self.operator().gram()
-        m = self.shape[0]
-        everything = bool(self.live.all())
-        parts = [np.zeros((int(self.live.sum()),) * 2) for _ in range(n_threads())]
-        edges = [m * k // len(parts) for k in range(len(parts) + 1)]
+        return self.moments(self.weights)
 
-        def add(total: np.ndarray, start: int, stop: int) -> None:
-            for _, block in self.blocks(_GRAM_CHUNK, start, stop):
-                block = block if everything else block[:, self.live]
+    def moments(self, weights: np.ndarray | None, *, ones: bool = False) -> np.ndarray:
+        """Σ_μ w_μ f_μf_μᵀ over the live columns for other weights than those of the rows.
+
+        With `ones` each row has a 1 as its last entry. The rows stay centred as they are.
+        """
+        n = int(self.live.sum()) + ones
+        parts: list[np.ndarray] = []
+
+        def add(start: int, stop: int) -> None:
+            total = np.zeros((n, n))
+            for span, block in self._live_blocks(_GRAM_CHUNK, start, stop):
+                if ones:
+                    block = np.column_stack([block, np.ones(block.shape[0])])
+                if weights is not None:
+                    block = np.sqrt(weights[span, None]) * block
                 total += block.T @ block
+            parts.append(total)
 
-        with one_thread():
-            spans = zip(parts, pairwise(edges), strict=True)
-            run([partial(add, total, lo, hi) for total, (lo, hi) in spans])
+        self._threaded(add)
         return np.sum(parts, axis=0)
 
+    def _threaded(self, work: Callable[[int, int], None]) -> None:
+        """Run `work(start, stop)` on one span of rows per thread, each with serial BLAS."""
+        count = n_threads()
+        edges = [self.shape[0] * k // count for k in range(count + 1)]
+        with one_thread():
+            run([partial(work, start, stop) for start, stop in pairwise(edges)])
+
     def normal_products(self, x: np.ndarray) -> np.ndarray:
-        """FᵀFX over the live columns, for X of shape (number of live columns, K)."""
+        """FᵀDFX over the live columns, for X of shape (number of live columns, K)."""
         if sp.issparse(self._F):
             op = self.operator()
             return op.rmatmat(op.matmat(x))
         padded = np.zeros((self.shape[1], x.shape[1]))
         padded[self.live] = x
         out = np.zeros_like(padded)
-        for _, block in self.blocks(_GRAM_CHUNK):
-            out += block.T @ (block @ padded)
+        for span, block in self.blocks(_GRAM_CHUNK):
+            image = block @ padded
+            out += block.T @ (image if self.weights is None else self.weights[span, None] * image)
         return out[self.live]
 
     def operator(self) -> Operator:
-        """The live columns as an operator for the solvers; a centred dense F is copied once."""
+        """D^½F, live columns only, as an operator for the solvers.
+
+        A dense F that is centred or weighted is copied once.
+        """
         everything = bool(self.live.all())
-        if not self.centred:
-            return as_operator(self._F if everything else self._F[:, self.live])
+        roots = None if self.weights is None else np.sqrt(self.weights)
         if sp.issparse(self._F):
             F = self._F if everything else self._F[:, self.live]
-            return Centred(F, self.mean[self.live], self.squares[self.live])
+            F = F if roots is None else sp.csr_array(sp.diags_array(roots) @ F)
+            if not self.centred:
+                return as_operator(F)
+            return Centred(F, self.mean[self.live], self.squares[self.live], roots)
+        if not self.centred and roots is None:
+            return as_operator(self._F if everything else self._F[:, self.live])
         dtype = self._F.dtype if self._F.dtype == np.float32 else np.float64
         F = np.empty((self.shape[0], int(self.live.sum())), dtype=dtype)
-        for rows, block in self.blocks():
-            F[rows] = block if everything else block[:, self.live]
+        for span, block in self._live_blocks():
+            F[span] = block if roots is None else roots[span, None] * block
         return as_operator(F)
+
+    def reweighted(self, weights: np.ndarray | None) -> Covariates:
+        """Return the same rows with other weights, centred anew."""
+        return Covariates(self._F, centre=self.centred, weights=weights)
+
+    def _live_blocks(
+        self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        everything = bool(self.live.all())
+        for span, block in self.blocks(entries, start, stop):
+            yield span, block if everything else block[:, self.live]
 
     def blocks(
         self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
@@ -198,31 +247,46 @@ class Covariates:
 
     def _mean(self) -> np.ndarray:
         m, n = self.shape
+        w = self.weights
         if sp.issparse(self._F):
-            return np.asarray(self._F.sum(axis=0)).ravel() / m
+            return (self._F.T @ (np.ones(m) if w is None else w)) / self.total
         # Relative to the first row, so that the mean of a constant column is exactly its value.
         first = self._F[0].astype(np.float64)
         total, step = np.zeros(n), max(1, _CHUNK // n)
         with np.errstate(invalid="ignore", over="ignore"):  # `finite_squares` refuses them
             for start in range(0, m, step):
-                total += np.sum(self._F[start : start + step] - first, axis=0)
-            return first + total / m
+                part = self._F[start : start + step] - first
+                total += part.sum(axis=0) if w is None else w[start : start + step] @ part
+            return first + total / self.total
 
     def _squares(self) -> np.ndarray:
-        m, n = self.shape
+        n, w = self.shape[1], self.weights
         with np.errstate(invalid="ignore", over="ignore"):
             if not sp.issparse(self._F):
-                return np.sum([np.sum(b * b, axis=0) for _, b in self.blocks()], axis=0)
+                parts = [
+                    np.sum(b * b, axis=0) if w is None else w[span] @ (b * b)
+                    for span, b in self.blocks()
+                ]
+                return np.sum(parts, axis=0)
             indices = self._F.indices
-            deviation = self._F.data - self.mean[indices]
-            stored = np.bincount(indices, weights=deviation**2, minlength=n)
-            absent = m - np.bincount(indices, minlength=n)
-            return stored + absent * self.mean**2
+            own = None if w is None else np.repeat(w, np.diff(self._F.indptr))
+            deviation = (self._F.data - self.mean[indices]) ** 2
+            deviation = deviation if own is None else own * deviation
+            stored = np.bincount(indices, weights=deviation, minlength=n)
+            absent = self.total - np.bincount(indices, weights=own, minlength=n)
+            return stored + np.maximum(absent, 0.0) * self.mean**2
 
     def _row_sums(self, values: np.ndarray) -> np.ndarray:
         """Sum of the values of each row, given one value per stored entry of F."""
         matrix = sp.csr_array((values, self._F.indices, self._F.indptr), shape=self.shape)
         return matrix @ np.ones(self.shape[1])
+
+
+def _row_weights(weights: ArrayLike, m: int) -> np.ndarray:
+    w = real_array("weights", weights, shape=(m,))
+    if np.min(w) < 0.0 or not np.max(w) > 0.0:
+        raise ValueError("weights of rows must be zero or more, and not all zero")
+    return w
 
 
 def _canonical(F: Any) -> Any:

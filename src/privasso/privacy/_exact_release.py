@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,14 +35,43 @@ class IntegerLabels:
         A power of two.
     centre : float
         A multiple of the grid.
-    span : int
-        Largest minus smallest possible ℓ: by so much can one label change.
+    low, high : int
+        Images of the bounds.
+    span : int or ndarray of int64
+        Largest minus smallest possible ℓ, of all labels or of each: by so much can one change.
     """
 
     values: np.ndarray
     grid: float
     centre: float
-    span: int
+    low: int
+    high: int
+    span: int | np.ndarray
+
+    def weighted(self, weights: np.ndarray) -> IntegerLabels:
+        """Return w_μ ℓ_μ rounded to integers, on a coarser grid if a weight is above 1.
+
+        Rounding is monotone, so the images of the bounds bound the weighted labels. Each weight is
+        lowered by one step of the grid first, so that rounding never makes the range of a weighted
+        label larger than w_μ times the range of the labels.
+
+        Examples
+        --------
+        >>> labels = IntegerLabels(np.array([-4, 4]), 0.25, 0.0, low=-4, high=4, span=8)
+        >>> found = labels.weighted(np.array([1.0, 0.5]))
+        >>> found.values.tolist(), found.span.tolist()  # weights 7/8 and 3/8
+        ([-4, 2], [8, 4])
+        """
+        shift = max(0, math.ceil(math.log2(float(np.max(weights)))))
+        w = np.maximum(np.ldexp(weights, -shift) - 1.0 / (self.high - self.low), 0.0)
+        span = np.rint(w * self.high) - np.rint(w * self.low)
+        values = np.rint(w * self.values)
+        return replace(
+            self,
+            values=values.astype(np.int64),
+            grid=math.ldexp(self.grid, shift),
+            span=span.astype(np.int64),
+        )
 
 
 def integer_labels(y: np.ndarray, low: float, high: float) -> IntegerLabels:
@@ -58,10 +87,12 @@ def integer_labels(y: np.ndarray, low: float, high: float) -> IntegerLabels:
     """
     exponent = math.frexp(high - low)[1] - _LABEL_BITS
     centre = np.rint(math.ldexp(low / 2.0 + high / 2.0, -exponent))
-    bounds = [int(np.rint(math.ldexp(bound, -exponent)) - centre) for bound in (low, high)]
+    first, last = (int(np.rint(math.ldexp(bound, -exponent)) - centre) for bound in (low, high))
     values = np.rint(np.ldexp(np.clip(y, low, high), -exponent)) - centre
     grid = math.ldexp(1.0, exponent)
-    return IntegerLabels(values.astype(np.int64), grid, float(centre) * grid, bounds[1] - bounds[0])
+    return IntegerLabels(
+        values.astype(np.int64), grid, float(centre) * grid, first, last, last - first
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,19 +130,21 @@ def integer_statistic(
 ) -> IntegerStatistic:
     """Sum rows times labels in integers, and find the noise for the calibrated sensitivity.
 
-    One label moves T by at most span·max‖k_μ‖. Both factors are computed from the very integers
-    that are summed, the second one rounded up. Where rounding of the rows made the sensitivity
-    larger than the calibrated one, the noise is raised.
+    The label of row μ moves T by at most span_μ‖k_μ‖. Both factors are computed from the very
+    integers that are summed, the second one rounded up. Where rounding of the rows made the
+    sensitivity larger than the calibrated one, the noise is raised.
     """
     assert calibration.mu is not None
     mu = calibration.mu
     labels = integer_labels(y, *bounds)
+    if calibration.weights is not None:
+        labels = labels.weighted(calibration.weights)
     noise_bits = _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
     exponent = noise_bits + round(math.log2(labels.grid))
     sums = integer_sums(
-        rows, calibration.covariance, calibration.sigma_sum, labels.values, exponent
+        rows, calibration.covariance, calibration.sigma_sum, labels.values, exponent, labels.span
     )
-    sensitivity = labels.span * math.sqrt(sums.largest) / 2.0**noise_bits
+    sensitivity = math.sqrt(sums.largest) / 2.0**noise_bits
     factor = max(1.0, sensitivity / mu) * _ROUNDING
     achieved = sensitivity / factor
     if not (math.isfinite(factor) and 0.0 <= achieved <= mu):
@@ -152,6 +185,7 @@ def exact_release(
         ]
     )
     covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
+    weights = calibration.weights
     b = np.zeros(rows.shape[1])
     b[rows.live] = covariance.colour(white[:-1])
     return Release(
@@ -162,5 +196,6 @@ def exact_release(
         label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
         sigma_sum=sigma_sum * statistic.factor if rows.centred else None,
         mu=statistic.mu,
+        weight_sum=rows.shape[0] if weights is None else float(weights.sum()),
         unit=unit,
     )

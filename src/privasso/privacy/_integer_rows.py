@@ -42,7 +42,7 @@ class IntegerSums:
     intercept : int
         The same for the column of ones.
     largest : float
-        max_μ ‖k_μ‖², rounded up.
+        max_μ span_μ²‖k_μ‖², rounded up: no label can move the sums by more than its root.
     """
 
     products: list[int]
@@ -56,8 +56,9 @@ def integer_sums(
     sigma_sum: float,
     labels: np.ndarray,
     exponent: int,
+    span: int | np.ndarray = 1,
 ) -> IntegerSums:
-    """Sum integer rows times integer labels exactly, and find the largest row, in one pass.
+    """Sum integer rows times integer labels exactly, and find their sensitivity, in one pass.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ def integer_sums(
         ℓ, below 2^27 in size.
     exponent : int
         a.
+    span : int or ndarray of int64, shape (M,)
+        By how much a label can change.
 
     Examples
     --------
@@ -82,12 +85,13 @@ def integer_sums(
     ones = int(np.rint(2.0**exponent / sigma_sum)) if rows.centred else 0
     parts = _parts(labels)
     if rows.sparse and isinstance(covariance, Diagonal):
-        sums, largest = _sparse_sums(rows, covariance, parts, exponent)
+        sums, squares = _sparse_sums(rows, covariance, parts, exponent)
     else:
-        sums, largest = _dense_sums(rows, covariance, parts, exponent)
+        sums, squares = _dense_sums(rows, covariance, parts, exponent)
     products = [sum(x << (_SPLIT * k) for k, x in enumerate(row)) for row in sums]
     slack = 1.0 + (covariance.size + 16) * _EPS
-    largest = float((largest + float(ones) ** 2) * slack)
+    changes = np.square(np.asarray(span, dtype=np.float64))
+    largest = float(np.max(changes * (squares + float(ones) ** 2)) * slack)
     return IntegerSums(products, ones * int(labels.sum()), largest)
 
 
@@ -100,34 +104,34 @@ def _parts(labels: np.ndarray) -> np.ndarray:
 
 def _dense_sums(
     rows: Covariates, covariance: Covariance, parts: np.ndarray, exponent: int
-) -> tuple[list[list[int]], float]:
-    """Sums over the rows for each live column and each part of the labels, on all threads.
+) -> tuple[list[list[int]], np.ndarray]:
+    """Sums over the rows for each live column and each part of the labels, and all ‖k_μ‖².
 
     Integers add up to the same in any order, so the result does not depend on the threads.
     """
     factors = parts.astype(np.float64)
     count = n_threads()
     edges = [rows.shape[0] * k // count for k in range(count + 1)]
-    found: list[tuple[list[int], float]] = [([], 0.0)] * count
+    found: list[list[int]] = [[]] * count
+    squares = np.empty(rows.shape[0])
 
     def work(k: int) -> None:
         blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1])
-        found[k] = _span_sums(blocks, factors, covariance.rank)
+        found[k] = _span_sums(blocks, factors, covariance.rank, squares)
 
     with one_thread():
         run([partial(work, k) for k in range(count)])
-    totals = [sum(values) for values in zip(*(part[0] for part in found), strict=True)]
+    totals = [sum(values) for values in zip(*found, strict=True)]
     sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.rank)]
-    return sums, max(part[1] for part in found)
+    return sums, squares
 
 
 def _span_sums(
-    blocks: Iterator[tuple[slice, np.ndarray]], factors: np.ndarray, n: int
-) -> tuple[list[int], float]:
-    """The same for the blocks of one thread."""
+    blocks: Iterator[tuple[slice, np.ndarray]], factors: np.ndarray, n: int, squares: np.ndarray
+) -> list[int]:
+    """The same for the blocks of one thread; ‖k_μ‖² is written to `squares`."""
     totals: list[int] = [0] * (_PARTS * n)
     pending, room = np.zeros((n, _PARTS)), _EXACT
-    largest = 0.0
     for span, K in blocks:
         # Every partial sum of the product is an integer below this bound, hence exact.
         bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**_SPLIT * K.shape[0]
@@ -140,8 +144,8 @@ def _span_sums(
             room = _EXACT
         pending += K.T @ factors[span]
         room -= bound
-        largest = max(largest, float(np.max(np.einsum("ij,ij->i", K, K), initial=0.0)))
-    return _flushed(totals, pending), largest
+        squares[span] = np.einsum("ij,ij->i", K, K)
+    return _flushed(totals, pending)
 
 
 def _flushed(totals: list[int], pending: np.ndarray) -> list[int]:
@@ -164,7 +168,7 @@ def _integer_blocks(
 
 def _sparse_sums(
     rows: Covariates, covariance: Diagonal, parts: np.ndarray, exponent: int
-) -> tuple[list[list[int]], float]:
+) -> tuple[list[list[int]], np.ndarray]:
     """The same for sparse rows, without forming them.
 
     In a centred row a stored entry is k = rint(2^a (f − mean)/σ) and an absent one is
@@ -191,8 +195,7 @@ def _sparse_sums(
     own = _row_sums(K, centred**2)
     replaced = _row_sums(K, absent[K.indices] ** 2)
     rounding = 4.0 * (n + 4) * _EPS * total
-    squares = own + np.maximum(total - replaced, 0.0) + rounding
-    return sums, float(np.max(squares))
+    return sums, own + np.maximum(total - replaced, 0.0) + rounding
 
 
 def _row_sums(K: Any, values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso.model import Model
-from privasso.noise import Covariance, NoiseDesign
+from privasso.noise import Covariance, Noise, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._release import Release
@@ -38,17 +38,26 @@ class Calibration:
         Standard deviation of the noise on the label sum; zero without an intercept.
     mu : float or None
         Largest Mahalanobis distance between the releases of two neighbouring data sets.
+    weights : ndarray of shape (M,) or None
+        Weights of the rows in the release, those of shrunk rows included; None if all are 1.
     """
 
     covariance: Covariance = field(repr=False)
     sigma_sum: float
     mu: float | None
+    weights: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def level(self) -> float:
         """Root of the mean variance over the live columns."""
         n = self.covariance.size
         return float(np.sqrt(self.covariance.trace() / n)) if n else 0.0
+
+    @property
+    def shrunk(self) -> tuple[int, float]:
+        """How many rows have a weight below 1, and the mean weight of these."""
+        small = np.empty(0) if self.weights is None else self.weights[self.weights < 1.0]
+        return small.size, float(np.mean(small)) if small.size else 1.0
 
 
 @dataclass(frozen=True)
@@ -65,8 +74,8 @@ class Terms:
         Number of labels.
     scales : None, "data", array_like or ScaleLaw
         Where the noise design finds the scales of the columns.
-    noise : NoiseDesign or None
-        The design at the level that is used.
+    noise : NoiseDesign, Shaped or None
+        The noise at the level that is used.
     model : Model or None
         The model that average-case numbers refer to.
     lam : float or None
@@ -77,7 +86,7 @@ class Terms:
     seeded: bool
     n_rows: int
     scales: Scales = None
-    noise: NoiseDesign | None = None
+    noise: Noise | None = None
     model: Model | None = None
     lam: float | None = None
 
@@ -118,8 +127,8 @@ class Privacy(ABC):
         return None if self.label_width is None else self.label_width / 6.0
 
     @abstractmethod
-    def default_noise(self) -> NoiseDesign:
-        """Return the design of ``noise="auto"``; the level of a design is set by `calibrate`."""
+    def default_noise(self, rows: Covariates) -> Noise:
+        """Return the noise of ``noise="auto"``; its level is set by `calibrate`."""
 
     @abstractmethod
     def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
@@ -131,6 +140,20 @@ class Privacy(ABC):
 
         v holds the squared scales that the shape was made from.
         """
+
+    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
+        """Shape noise for these rows, and scale it to the level that is asked for."""
+        raise ValueError(
+            "noise of the best covariance for the rows would reveal them, and "
+            f"{type(self).__name__} does not take the covariates for public; choose a design such "
+            "as PowerLaw(1.0, gamma=1.0)"
+        )
+
+    def weights(
+        self, rows: Covariates, covariance: Covariance, sigma_sum: float
+    ) -> np.ndarray | None:
+        """Weights of the rows in a release with this noise; None where all are 1."""
+        return rows.weights
 
     @abstractmethod
     def release(

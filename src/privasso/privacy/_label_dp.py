@@ -10,7 +10,7 @@ import numpy as np
 
 from privasso._validation import positive_float, probability, real_float
 from privasso.model import Model
-from privasso.noise import Covariance, NoiseDesign, PowerLaw
+from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
 from privasso.privacy._composition import ALONE
 from privasso.privacy._exact_release import exact_release
@@ -20,9 +20,12 @@ from privasso.privacy._kind import Calibration, Privacy, Terms, register_kind
 from privasso.privacy._label_claim import LABEL_CLAIM, ONE_ENTRY, ONE_LABEL
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
+from privasso.privacy._row_weights import row_weights
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
+#: Most columns for which the noise has a full covariance by default.
+LARGEST_SHAPE = 2048
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
 _ORDINARY = 200
 #: Coefficients of this size have lost digits to underflow.
@@ -119,9 +122,13 @@ class LabelDP(Privacy):
         """The same as `width`."""
         return self.width
 
-    def default_noise(self) -> NoiseDesign:
-        """σ² ∝ √v, which needs the least total noise at a given sensitivity."""
-        return PowerLaw(1.0, 0.5)
+    def default_noise(self, rows: Covariates) -> Noise:
+        """The best covariance for the rows; with very many columns σ² ∝ √v, the best diagonal one.
+
+        The best covariance has a dense root, whose size and cost grow with the square and the cube
+        of the number of columns.
+        """
+        return Shaped() if int(rows.live.sum()) <= LARGEST_SHAPE else PowerLaw(1.0, 0.5)
 
     def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
         """Return the power of v with the least predicted error at this budget.
@@ -141,7 +148,7 @@ class LabelDP(Privacy):
 
         n, m = int(rows.live.sum()), rows.shape[0]
         if n == 0:
-            return self.default_noise()
+            return PowerLaw(1.0, 0.5)
         scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
         data = replace(model, alpha=m / n, scales=scales)
         return optimal_design(data, label_dp=self, lam=lam, n_features=n).noise
@@ -153,23 +160,54 @@ class LabelDP(Privacy):
         (f_μ − mean, 1): of the squared sensitivity the label sum takes the share 1/(1+√N), which
         costs the coefficients a factor 1 + 1/√N in variance whatever the units of F are.
         """
-        budget = (self.mu / (self.width / self.unit) / _ROUNDING) ** 2
+        largest_weight = 1.0 if rows.weights is None else float(np.max(rows.weights))
+        budget = self._bound**2
         share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
-        sigma_sum = 1.0 / math.sqrt(share * budget) if rows.centred else 0.0
+        sigma_sum = largest_weight / math.sqrt(share * budget) if rows.centred else 0.0
         if shape.size == 0:
-            return Calibration(shape, sigma_sum, self.mu)
+            return Calibration(shape, sigma_sum, self.mu, rows.weights)
+        self._check_units(rows)
+        squares = rows.squared_row_norms(shape)
+        largest = float(np.max(squares if rows.weights is None else rows.weights**2 * squares))
+        factor = largest / ((1.0 - share) * budget)
+        if not math.isfinite(factor * float(np.max(shape.diagonal))):
+            raise ValueError(_why_infinite(rows, shape))
+        return Calibration(shape.scaled(factor), sigma_sum, self.mu, rows.weights)
+
+    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
+        """Noise of the best covariance, at the level where no row has a size above the bound.
+
+        Rows that would exceed it are shrunk, see `row_weights`.
+        """
+        from privasso.design import release_shape
+
+        self._check_units(rows)
+        shape, bound = release_shape(rows, shrink), self._bound
+        covariance, sigma_sum = shape.covariance.scaled(bound**-2), shape.sigma_sum / bound
+        return Calibration(
+            covariance, sigma_sum, self.mu, self.weights(rows, covariance, sigma_sum)
+        )
+
+    def weights(
+        self, rows: Covariates, covariance: Covariance, sigma_sum: float
+    ) -> np.ndarray | None:
+        """Weights by which the largest rows are shrunk, so that the guarantee holds."""
+        return row_weights(rows, covariance, sigma_sum, self._bound)
+
+    @property
+    def _bound(self) -> float:
+        """Largest size of a row in units of the noise: labels have the range width/unit."""
+        return self.mu / (self.width / self.unit) / _ROUNDING
+
+    def _check_units(self, rows: Covariates) -> None:
+        """Refuse units in which coefficients are no floating-point numbers."""
         with np.errstate(over="ignore", under="ignore"):
-            effects = self.width / np.sqrt(rows.squares[rows.live] / rows.shape[0])
-        if not (np.isfinite(effects).all() and np.min(effects) > _SMALLEST_EFFECT):
+            effects = self.width / np.sqrt(rows.squares[rows.live] / rows.total)
+        if not np.all(np.isfinite(effects) & (effects > _SMALLEST_EFFECT)):
             raise ValueError(
                 "coefficients of labels with these bounds on these columns are beyond the range "
                 "of floating-point numbers; change the units of the labels or of the columns"
             )
-        largest = rows.largest_row(shape)
-        factor = largest / ((1.0 - share) * budget)
-        if not math.isfinite(factor * float(np.max(shape.diagonal))):
-            raise ValueError(_why_infinite(rows, shape))
-        return Calibration(shape.scaled(factor), sigma_sum, self.mu)
 
     def release(
         self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource

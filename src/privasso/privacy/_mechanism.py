@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import finite_labels, generator, real_array
-from privasso.noise import Diagonal, NoiseDesign
+from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration, Privacy, Scales, check_kind
 from privasso.privacy._release import Release
@@ -19,7 +19,7 @@ from privasso.scales import ScaleLaw
 
 
 def calibrate(
-    rows: Covariates, privacy: Privacy, noise: NoiseDesign, *, scales: Scales = None
+    rows: Covariates, privacy: Privacy, noise: Noise, *, scales: Scales = None
 ) -> Calibration:
     """Return the noise that `privacy` asks for on these covariates; reads no label.
 
@@ -33,9 +33,16 @@ def calibrate(
     True
     """
     check_kind(privacy)
+    if isinstance(noise, Shaped):
+        if scales is not None and not (isinstance(scales, str) and scales == "data"):
+            raise ValueError(
+                "noise of the best covariance is shaped for the rows themselves and takes no "
+                "scales; leave scales out, or choose a design such as PowerLaw(1.0, gamma=0.5)"
+            )
+        return privacy.calibrate_shaped(rows, noise.shrink)
     if not isinstance(noise, NoiseDesign):
         raise ValueError(
-            "noise must be a noise design, such as PowerLaw(1.0, gamma=0.5), "
+            "noise must be Shaped() or a noise design, such as PowerLaw(1.0, gamma=0.5), "
             f"not an object of type {type(noise).__name__}"
         )
     v = _squared_scales(rows, scales)
@@ -47,7 +54,7 @@ def release_labels(
     F: Any,
     y: ArrayLike,
     privacy: Privacy,
-    noise: NoiseDesign | Calibration,
+    noise: Noise | Calibration,
     *,
     fit_intercept: bool = True,
     scales: Scales = None,
@@ -64,8 +71,8 @@ def release_labels(
         Labels.
     privacy : Privacy
         What to protect, and how much.
-    noise : NoiseDesign or Calibration
-        The profile of the noise over the columns; its level comes from `privacy`. Or what
+    noise : NoiseDesign, Shaped or Calibration
+        How the noise is spread over the columns; its level comes from `privacy`. Or what
         `calibrate` returned for the same covariates.
     fit_intercept : bool
         Centre F and release the label sum as well.

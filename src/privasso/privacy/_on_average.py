@@ -60,7 +60,7 @@ class OnAverage(Privacy):
         """Unknown: the labels have no bounds here."""
         return
 
-    def default_noise(self) -> NoiseDesign:
+    def default_noise(self, rows: Covariates) -> NoiseDesign:
         """σ² ∝ v, the best or nearly the best power for the on-average KL divergence."""
         return PowerLaw(1.0, 1.0)
 
@@ -78,7 +78,7 @@ class OnAverage(Privacy):
         from privasso.design import least_leakage_exponent
 
         if self.sigma == 0.0 or lam is None:
-            return self.default_noise()  # without noise every shape is the same
+            return self.default_noise(rows)  # without noise every shape is the same
         return PowerLaw(1.0, least_leakage_exponent(model, lam, self.sigma))
 
     def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
@@ -101,9 +101,10 @@ class OnAverage(Privacy):
         """Add noise to Fᵀy and to the label sum; the labels are used as they are."""
         covariance = calibration.covariance
         normal = rounded_gaussian(_DEVIATION, covariance.rank + 1, bits) / _DEVIATION
-        b = rows.rmatvec(y)
+        weighted = y if rows.weights is None else rows.weights * y
+        b = rows.rmatvec(weighted)
         b[rows.live] -= covariance.colour(normal[:-1])
-        label_sum = float(np.sum(y) - calibration.sigma_sum * normal[-1])
+        label_sum = float(np.sum(weighted) - calibration.sigma_sum * normal[-1])
         return Release(
             b=b,
             covariance=covariance.embedded(rows.live),
@@ -111,6 +112,7 @@ class OnAverage(Privacy):
             centre=0.0,
             label_sum=label_sum if rows.centred else None,
             sigma_sum=calibration.sigma_sum if rows.centred else None,
+            weight_sum=rows.total,
         )
 
     def guarantee(self, terms: Terms) -> Guarantee:
@@ -150,7 +152,7 @@ class OnAverage(Privacy):
         from privasso.theory import state_evolution
 
         model = terms.model
-        if model is None or terms.lam is None or terms.noise is None:
+        if model is None or terms.lam is None or not isinstance(terms.noise, NoiseDesign):
             return [], []
         point = state_evolution(model, terms.lam, terms.noise.with_sigma(self.sigma))
         if not math.isfinite(point.onavekl()):

@@ -12,10 +12,11 @@ from privasso.noise import Covariance
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """b = Fᵀ(y − c) − η and, with an intercept, the noisy label sum 1ᵀ(y − c) − η₀.
+    """b = Σ_μ w_μ f_μ(y_μ − c) − η and, with an intercept, the label sum Σ_μ w_μ(y_μ − c) − η₀.
 
-    With an intercept the rows of F are centred. A `Release` holds neither the labels nor the
-    noise; with the public F it is all that the solvers need.
+    With an intercept the rows of F are centred. The weights w of the rows are 1 unless they were
+    given, or rows were shrunk; `row_weights` finds them again from F and the noise. A `Release`
+    holds neither the labels nor the noise; with the public F it is all that the solvers need.
 
     Attributes
     ----------
@@ -33,6 +34,8 @@ class Release:
         Standard deviation of the noise in it.
     mu : float or None
         Mahalanobis sensitivity of the joint release; None where no bound on labels is known.
+    weight_sum : float or None
+        Σ_μ w_μ; None stands for the number of rows.
     unit : float
         A power of two in which labels are measured: b, the noise, the centre and the label sum
         are in this unit. It is 1 except for labels of extreme size.
@@ -53,6 +56,7 @@ class Release:
     label_sum: float | None = None
     sigma_sum: float | None = None
     mu: float | None = None
+    weight_sum: float | None = None
     unit: float = 1.0
 
     def __post_init__(self) -> None:
@@ -62,6 +66,8 @@ class Release:
                 f"covariance must be over the {self.b.size} entries of b, "
                 f"not over {self.covariance.size}"
             )
+        if self.weight_sum is None:
+            object.__setattr__(self, "weight_sum", float(self.n_rows))
         if (self.label_sum is None) != (self.sigma_sum is None):
             raise ValueError("label_sum and sigma_sum go together: give both or neither")
 
@@ -78,7 +84,8 @@ class Release:
     @property
     def mean_label(self) -> float:
         """The noisy mean of the labels, in `unit`; zero without an intercept."""
-        return 0.0 if self.label_sum is None else self.centre + self.label_sum / self.n_rows
+        assert self.weight_sum is not None
+        return 0.0 if self.label_sum is None else self.centre + self.label_sum / self.weight_sum
 
     def __repr__(self) -> str:
         return (

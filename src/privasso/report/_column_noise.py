@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privasso._blas import one_thread
-from privasso.fit import Postprocess
+from privasso.fit import Denoised, Postprocess
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 
@@ -65,12 +65,14 @@ def column_noise(rows: Covariates, covariance: Covariance) -> ColumnNoise:
     )
 
 
-def coefficient_noise(post: Postprocess, coef: np.ndarray) -> np.ndarray:
-    """Standard deviation that the noise gives each non-zero coefficient, NaN elsewhere.
+def coefficient_noise(post: Postprocess | Denoised, coef: np.ndarray) -> np.ndarray:
+    """Standard deviation of each non-zero coefficient due to the noise, NaN elsewhere.
 
-    On the support S and its signs x_S = (F_SᵀF_S)⁻¹(b_S − λ sgn), so that the noise of b gives
-    x_S the covariance (F_SᵀF_S)⁻¹ Σ_SS (F_SᵀF_S)⁻¹. That the support itself depends on the noise
-    is ignored. If the support is too large or collinear, the result is σ_i/‖F_i‖².
+    Where the LASSO ran on the best guess from the release, it is the posterior deviation of that
+    guess. Otherwise, on the support S and its signs x_S = (F_SᵀF_S)⁻¹(b_S − λ sgn), so that the
+    noise of b gives x_S the covariance (F_SᵀF_S)⁻¹ Σ_SS (F_SᵀF_S)⁻¹. That the support itself
+    depends on the noise is ignored. If the support is too large or collinear, the result is
+    σ_i/‖F_i‖².
 
     Examples
     --------
@@ -84,12 +86,17 @@ def coefficient_noise(post: Postprocess, coef: np.ndarray) -> np.ndarray:
     """
     noise = np.full(coef.size, np.nan)
     support = np.flatnonzero(coef)
+    if isinstance(post, Denoised):
+        deviation = np.zeros(coef.size)
+        deviation[post.rows.live] = post.guess.deviation
+        noise[support] = deviation[support]
+        return noise
     if support.size == 0 or post.op is None:
         return noise
-    covariance = post.release.covariance.restricted(support)
+    position = np.cumsum(post.rows.live) - 1
+    covariance = post.covariance.restricted(position[support])
     noise[support] = covariance.sigma / post.rows.squares[support]
     if support.size <= _LARGEST_SUPPORT:
-        position = np.cumsum(post.rows.live) - 1
         with one_thread():
             found = post.gram_and_inverse(position[support])
         if found is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from privasso._validation import positive_float
 from privasso.model import Model
-from privasso.noise import Isotropic, NoiseDesign, PowerLaw
+from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy import Privacy, calibrate
 from privasso.scales import Empirical
@@ -190,12 +190,12 @@ def compare(
 def forecasts(
     rows: Covariates,
     privacy: Privacy,
-    noise: NoiseDesign | None,
+    noise: Noise | None,
     assumptions: Assumptions,
     lam: float | None = None,
 ) -> tuple[Forecast, ...]:
     """Like `compare`, but empty where no prediction is available for this noise."""
-    if noise is None:
+    if not isinstance(noise, NoiseDesign):
         return ()
     with warnings.catch_warnings():
         # They are about quadrature errors, which are far smaller than those of the model.

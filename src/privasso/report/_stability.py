@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.fit import Postprocess
+from privasso.fit import Denoised, Postprocess
 from privasso.problem import LP_LIMIT, ProgrammeError, critical_lambda
 
 _MOST_COLUMNS = 4096
@@ -23,8 +23,8 @@ class Stability:
     critical_lam : float or None
         Smallest λ with a minimiser; zero at full column rank; None if it is not known.
     kind : str
-        ``"full rank"``, ``"exact"`` (the linear programme on the covariates and the release) or
-        ``"unknown"``.
+        ``"denoised"``, ``"full rank"``, ``"exact"`` (the linear programme on the covariates and
+        the release) or ``"unknown"``.
     """
 
     critical_lam: float | None
@@ -36,6 +36,11 @@ class Stability:
             return (
                 "The columns are linearly independent, so that the objective has exactly one "
                 "minimiser at every λ, however strong the noise."
+            )
+        if self.kind == "denoised":
+            return (
+                "The LASSO ran on the predictions of the best guess from the release, so that a "
+                "minimiser exists at every λ, however strong the noise."
             )
         if self.critical_lam is None:
             return (
@@ -51,7 +56,7 @@ class Stability:
         )
 
 
-def stability_of(post: Postprocess) -> Stability:
+def stability_of(post: Postprocess | Denoised) -> Stability:
     """Find the critical λ from the covariates and the release.
 
     Examples
@@ -63,6 +68,8 @@ def stability_of(post: Postprocess) -> Stability:
     >>> round(stability_of(Postprocess(release, rows)).critical_lam, 6)
     0.2
     """
+    if isinstance(post, Denoised):
+        return Stability(0.0, "denoised")
     if post.op is None or post.full_rank or _independent(post):
         return Stability(0.0, "full rank")
     m, n = post.op.shape

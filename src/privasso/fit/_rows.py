@@ -1,0 +1,33 @@
+"""Covariates and public weights of the rows, as a fit uses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._validation import real_array
+from privasso.operators import Covariates
+
+
+def prepared_rows(
+    X: Any, fit_intercept: bool, sample_weight: ArrayLike | None = None
+) -> Covariates:
+    """Return the covariates, centred for an intercept, with weights that average to 1.
+
+    Only ratios of the weights matter, so that λ has the same meaning with and without them.
+
+    Examples
+    --------
+    >>> prepared_rows(np.eye(2), False, [1.0, 3.0]).weights
+    array([0.5, 1.5])
+    """
+    if isinstance(X, Covariates):
+        return X
+    if sample_weight is None:
+        return Covariates(X, centre=fit_intercept)
+    weights = real_array("sample_weight", sample_weight, ndim=1)
+    if np.min(weights) < 0.0 or not np.max(weights) > 0.0:
+        raise ValueError("sample_weight must be zero or more, and not all zero")
+    return Covariates(X, centre=fit_intercept, weights=weights / np.mean(weights))
