@@ -46,9 +46,22 @@ class Clock:
         """Whether the limit has passed."""
         return self.limit is not None and self.elapsed() >= self.limit
 
+    def stop(self) -> None:
+        """Let the limit pass now, so that other threads that share this clock end early.
+
+        >>> clock = Clock()
+        >>> clock.stop()
+        >>> clock.expired()
+        True
+        """
+        self.limit = 0.0
+
     def remaining(self) -> float | None:
-        """Seconds to the limit, not less than zero; None without a limit."""
-        return None if self.limit is None else max(self.limit - self.elapsed(), 0.0)
+        """Seconds to the limit, which another clock may have as its limit; None without a limit.
+
+        After the limit it is a nanosecond, because a limit is positive.
+        """
+        return None if self.limit is None else max(self.limit - self.elapsed(), 1e-9)
 
     def __repr__(self) -> str:
         return f"Clock({self.limit!r})"
