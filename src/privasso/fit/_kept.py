@@ -78,7 +78,14 @@ class KeptRelease(Release):
         assert privacy is not None
         return privacy
 
-    def open(self, X: Any, *, method: str = "auto", tol: float = 1e-8) -> Released:
+    def open(
+        self,
+        X: Any,
+        *,
+        method: str = "auto",
+        tol: float = 1e-8,
+        time_limit: float | None = None,
+    ) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
         Covariates that differ from those of the release are refused, and so is a release whose
@@ -100,6 +107,7 @@ class KeptRelease(Release):
             software=self.software,
             method=method,
             tol=tol,
+            time_limit=time_limit,
         )
 
     def check_covariates(self, rows: Covariates) -> None:
