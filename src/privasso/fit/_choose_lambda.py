@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._clock import Clock
 from privasso.fit._posterior import posterior_mean
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._uses import warn_user
 from privasso.solvers import Status
 
 #: The smallest λ of the grid, relative to the λ above which all coefficients are zero.
@@ -16,6 +18,11 @@ _SPAN = 1e-3
 _POINTS = 36
 #: Points solved at a time; few where the grid may run into the critical λ.
 _TOGETHER = {True: 12, False: 4}
+#: The grid ends once the support is larger than this part of the largest possible one: beyond it
+#: the model follows the noise, and each solve takes far longer than those before.
+_FULL = 0.9
+#: Above this part, points are solved one at a time.
+_FILLING = 0.5
 #: More columns than this have no dense covariance of the release.
 _MOST_COLUMNS = 1024
 #: The grid ends once this many points in a row were worse than the best by this factor.
@@ -29,7 +36,13 @@ _FARTHEST = 3.0
 _CAUTION = 2.0
 
 
-def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
+class TimeLimitWarning(UserWarning):
+    """A time limit ended a choice of λ; it was made among the values solved until then."""
+
+
+def choose_lambda(
+    post: Postprocess, label_variance: float = 0.0, *, clock: Clock | None = None
+) -> float:
     """λ on a geometric grid whose predictions are closest to the best Gaussian guess.
 
     The release b ~ N(Fᵀy, Σ) has noise of a known law. Under a Gaussian prior whose size follows
@@ -40,7 +53,10 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     With more than 1024 columns λ minimises Stein's unbiased estimate of the squared error plus two
     of its standard errors; see `_cautious_risk`.
 
-    The grid ends above the critical λ, below which no minimiser exists.
+    The grid goes downwards. It ends above the critical λ, below which no minimiser exists; where
+    the coefficients are nearly as many as the rows, if F has more columns than rows; where a solve
+    fails; and when the clock has expired, with a `TimeLimitWarning`. λ is chosen among the values
+    before that.
 
     Parameters
     ----------
@@ -48,6 +64,8 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
         A release and its covariates.
     label_variance : float
         Variance to expect of the labels, a value that does not come from them.
+    clock : Clock, optional
+        The time that is left.
 
     Examples
     --------
@@ -62,19 +80,25 @@ def choose_lambda(post: Postprocess, label_variance: float = 0.0) -> float:
     if post.op is None or largest == 0.0:
         return 1.0  # at every λ all coefficients are zero
     lams = largest * np.geomspace(1.0, _SPAN, _POINTS)
+    path = _path(post, lams, clock or Clock())
     if post.b.size <= _MOST_COLUMNS:
-        return _closest(post, lams, label_variance)
-    return _least_risk(post, lams, label_variance)
+        return _closest(post, lams, label_variance, path)
+    return _least_risk(post, lams, label_variance, path)
 
 
-def _closest(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
+def _closest(
+    post: Postprocess,
+    lams: np.ndarray,
+    label_variance: float,
+    path: Iterator[tuple[float, np.ndarray]],
+) -> float:
     """λ whose coefficients predict most like the posterior mean."""
     noise = post.release.covariance.restricted(np.flatnonzero(post.rows.live)).matrix()
     gram = post.rows.gram
     mean = posterior_mean(gram, post.b, noise, post.rows.shape[0], label_variance)
     best, least = float(lams[0]), float(mean @ gram @ mean)
     worse = 0
-    for lam, x in _path(post, lams):
+    for lam, x in path:
         distance = float((x - mean) @ gram @ (x - mean))
         if distance < least:
             best, least = lam, distance
@@ -84,11 +108,16 @@ def _closest(post: Postprocess, lams: np.ndarray, label_variance: float) -> floa
     return best
 
 
-def _least_risk(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
+def _least_risk(
+    post: Postprocess,
+    lams: np.ndarray,
+    label_variance: float,
+    path: Iterator[tuple[float, np.ndarray]],
+) -> float:
     """λ with the least value of Stein's estimate plus two standard errors."""
     best, least = float(lams[0]), 0.0  # the model without coefficients has the value zero
     explainable = _FARTHEST**2 * label_variance * post.rows.shape[0]
-    for lam, x in _path(post, lams):
+    for lam, x in path:
         with one_thread():
             found = _cautious_risk(post, x, label_variance)
         if found is None:
@@ -102,21 +131,34 @@ def _least_risk(post: Postprocess, lams: np.ndarray, label_variance: float) -> f
     return best
 
 
-def _path(post: Postprocess, lams: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-    """Solutions from the largest λ down, as long as they exist."""
+def _path(post: Postprocess, lams: np.ndarray, clock: Clock) -> Iterator[tuple[float, np.ndarray]]:
+    """Solutions from the largest λ down, as long as they exist, are of use, and there is time."""
     assert post.op is not None
     m, n = post.op.shape
-    step = _TOGETHER[post.full_rank or m > n]
-    for start in range(0, lams.size, step):
+    bounded = post.full_rank or m > n
+    step, start = _TOGETHER[bounded], 0
+    while start < lams.size:
         together = lams[start : start + step]
         try:
-            x, status = post.solutions(together)
+            x, status = post.solutions(together, clock=clock)
         except RuntimeError:  # neither a minimiser nor a proof that there is none
             return
         for k, lam in enumerate(together.tolist()):
+            if status[k] is Status.TIME_LIMIT:
+                warn_user(
+                    f"the time limit was over after {start + k} of {lams.size} values of λ, and "
+                    "lam is the best of those; a longer time limit may find a better one",
+                    TimeLimitWarning,
+                )
             if status[k] is not Status.CONVERGED:
                 return
             yield lam, x[:, k]
+            size = np.count_nonzero(x[:, k])
+            if not bounded and size > _FULL * m:
+                return
+            if not bounded and size > _FILLING * m:
+                step = 1
+        start += together.size
 
 
 def _cautious_risk(
