@@ -63,6 +63,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         divergence; with ``noise="optimal"``, the model to optimise for.
     tol : float
         Largest violation of an optimality condition, relative to λ.
+    time_limit : float, optional
+        Seconds that `fit`, `refit` and `path` may take after the release. With ``lam="auto"`` λ is
+        then chosen among the values solved so far, with a `TimeLimitWarning`; with a number, `fit`
+        raises `NotConvergedError`, and the release is kept.
     random_state : None, int, numpy Generator or RandomState
         None draws the noise from the operating system's entropy. Anything else is for
         experiments and marks the guarantee "not for release".
@@ -121,6 +125,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         method: str = "auto",
         model: Model | None = None,
         tol: float = 1e-8,
+        time_limit: float | None = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -132,6 +137,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.method = method
         self.model = model
         self.tol = tol
+        self.time_limit = time_limit
         self.random_state = random_state
         self.ledger = ledger
 
@@ -152,6 +158,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         UnboundedError
             No minimiser exists at this λ. With `LabelDP` the release is kept, and
             `refit` with the λ named in the message costs no further privacy.
+        KeyboardInterrupt
+            Ctrl-C. If it came after the release, the release is kept with `LabelDP`, and `refit`
+            goes on from it at no further cost.
         """
         # All checks come before any noise is drawn.
         options = FitOptions(
@@ -163,6 +172,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             method=self.method,
             model=self.model,
             tol=self.tol,
+            time_limit=self.time_limit,
             ledger=self.ledger,
         )
         rng = _generator(self.random_state)
@@ -278,7 +288,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         if not hasattr(self, "release_"):
             raise NotFittedError(f"call fit before {verb}: there is no release yet")
         X, _ = self._validated(X)
-        return self.release_.open(X, method=self.method, tol=self.tol)
+        return self.release_.open(X, method=self.method, tol=self.tol, time_limit=self.time_limit)
 
     def _take(self, released: Released, lam: float | str | None = None) -> PrivateLasso:
         """Solve, and store the coefficients."""
@@ -286,6 +296,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             model = released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
             raise released.failure(error, _KEPT) from None
+        except KeyboardInterrupt as error:
+            error.add_note(released.privacy.after_failure(_KEPT))
+            raise
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
         return self
 
