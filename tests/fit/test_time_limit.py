@@ -6,6 +6,10 @@ import pytest
 import privasso as pv
 from privasso.fit import Released, TimeLimitWarning
 
+#: The fits here are repeated on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.fit.PrivacyWarning")
+#: Well above the critical λ of this noise.
+LAM = 200.0
 PRIVACY = pv.LabelDP(epsilon=10.0, delta=1e-6, y_bounds=(-3, 3))
 
 
@@ -36,21 +40,21 @@ def test_a_generous_limit_changes_nothing(data):
 
 def test_a_late_solve_keeps_the_release(data):
     X, y = data
-    est = lasso(lam=20.0, time_limit=1e-9)
+    est = lasso(lam=LAM, time_limit=1e-9)
     with pytest.raises(pv.NotConvergedError, match=r"nothing is lost.*time limit was over"):
         est.fit(X, y)
     assert not hasattr(est, "coef_")
     est.set_params(time_limit=None)
-    np.testing.assert_array_equal(est.refit(X, 20.0).coef_, lasso(lam=20.0).fit(X, y).coef_)
+    np.testing.assert_array_equal(est.refit(X, LAM).coef_, lasso(lam=LAM).fit(X, y).coef_)
 
 
 def test_a_late_path_says_so_for_each_lambda(data):
     X, y = data
-    est = lasso(lam=20.0).fit(X, y)
-    whole = est.path(X, [5.0, 40.0, 20.0])
+    est = lasso(lam=LAM).fit(X, y)
+    whole = est.path(X, [LAM, 3 * LAM, 2 * LAM])
     assert [status.name for status in whole.status] == ["CONVERGED"] * 3
     est.set_params(time_limit=1e-9)
-    late = est.path(X, [5.0, 40.0, 20.0])
+    late = est.path(X, [LAM, 3 * LAM, 2 * LAM])
     assert [status.name for status in late.status] == ["TIME_LIMIT"] * 3
     assert np.isnan(late.coef).all()
 
@@ -61,17 +65,17 @@ def test_an_interrupted_fit_keeps_the_release_and_says_so(data, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    est = lasso(lam=20.0)
+    est = lasso(lam=LAM)
     with monkeypatch.context() as patch:
         patch.setattr(Released, "solve", interrupt)
         with pytest.raises(KeyboardInterrupt) as caught:
             est.fit(X, y)
     assert "refit(X, lam)" in "".join(caught.value.__notes__)
-    np.testing.assert_array_equal(est.refit(X, 20.0).coef_, lasso(lam=20.0).fit(X, y).coef_)
+    np.testing.assert_array_equal(est.refit(X, LAM).coef_, lasso(lam=LAM).fit(X, y).coef_)
 
 
 def test_a_limit_is_checked_before_noise_is_drawn(data):
-    est = lasso(lam=20.0, time_limit=-1.0)
+    est = lasso(lam=LAM, time_limit=-1.0)
     with pytest.raises(ValueError, match="time_limit"):
         est.fit(*data)
     assert not hasattr(est, "release_")
