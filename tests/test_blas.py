@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from privasso import _blas
 from privasso._blas import SERIAL_BELOW, gram_matrix, one_thread, product, threads_for
 from privasso._threads import run
 
@@ -51,3 +52,12 @@ def test_an_error_in_a_task_is_raised():
         run([fail, lambda: None])
     with pytest.raises(ZeroDivisionError):
         run([lambda: None, fail])
+
+
+def test_a_gram_matrix_in_many_short_calls_is_the_same(monkeypatch):
+    A = np.random.default_rng(0).standard_normal((300, 90))
+    monkeypatch.setattr(_blas, "_LONGEST_CALL", 1e4)
+    monkeypatch.setattr(_blas, "_BLOCK", 20)
+    np.testing.assert_allclose(_blas.gram_matrix(A), A.T @ A, rtol=1e-12, atol=1e-12)
+    B = np.random.default_rng(1).standard_normal((90, 500))
+    np.testing.assert_allclose(_blas.product(A, B), A @ B, rtol=1e-12, atol=1e-12)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ from privasso._threads import n_threads, run
 
 #: Floating-point operations below which one thread is the better choice.
 SERIAL_BELOW = 1e10
+#: Multiplications of one call, which takes some tenths of a second; until then Ctrl-C waits.
+_LONGEST_CALL = 3e9
+#: Columns of a block of a large Gram matrix.
+_BLOCK = 1024
 
 
 @cache
@@ -47,7 +52,8 @@ def product(A: Any, B: np.ndarray) -> np.ndarray:
            [3., 4.]])
     """
     n = B.shape[1]
-    parts = min(n, n_threads()) if A.shape[0] * float(A.shape[1]) * n > 1e7 else 1
+    work = A.shape[0] * float(A.shape[1]) * n
+    parts = min(n, n_threads() * ceil(work / (n_threads() * _LONGEST_CALL))) if work > 1e7 else 1
     edges = [n * k // parts for k in range(parts + 1)]
     out = np.empty((A.shape[0], n), dtype=np.result_type(A.dtype, B.dtype))
 
@@ -68,16 +74,24 @@ def gram_matrix(A: np.ndarray) -> np.ndarray:
            [26., 35.]])
     """
     m, n = A.shape
-    parts = 1 if m * float(n) * n < 2e7 else n_threads()
-    edges = [n * k // parts for k in range(parts + 1)]
+    work = m * float(n) * n
+    parts = 1 if work < 2e7 else n_threads()
+    count = parts if work < parts * _LONGEST_CALL else max(parts, ceil(n / _BLOCK))
+    edges = [n * k // count for k in range(count + 1)]
     groups = [slice(lo, hi) for lo, hi in pairwise(edges)]
+    spans = max(1, ceil(m * (n / count) ** 2 / _LONGEST_CALL))
+    rows = [slice(m * k // spans, m * (k + 1) // spans) for k in range(spans)]
     out = np.empty((n, n))
 
     def fill(pairs: list[tuple[slice, slice]]) -> None:
         for i, j in pairs:
-            out[i, j] = A[:, i].T @ A[:, j]  # on the diagonal NumPy uses the symmetric product
+            # On the diagonal NumPy uses the symmetric product.
+            block = A[rows[0], i].T @ A[rows[0], j]
+            for span in rows[1:]:
+                block += A[span, i].T @ A[span, j]
+            out[i, j] = block
             if i != j:
-                out[j, i] = out[i, j].T
+                out[j, i] = block.T
 
     # A block off the diagonal takes twice the work of one on it; those are assigned first.
     loads: list[list[tuple[slice, slice]]] = [[] for _ in range(parts)]

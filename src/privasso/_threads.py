@@ -1,20 +1,32 @@
-"""A small thread pool for kernels that release the GIL.
+"""A small thread pool for kernels that release the GIL, and long calls that Ctrl-C can end.
 
 The kernels are memory-bound loops compiled with ``nogil=True``. A pool of plain threads runs them
 in parallel: no second threading runtime is needed beside that of BLAS, and import starts nothing.
+
+Python raises `KeyboardInterrupt` on the main thread only, and only between two steps of the
+interpreter. So the main thread never runs a long piece of compiled code itself: it either does a
+short piece or waits for another thread. All threads are daemons, because a process that was
+interrupted must not wait for what they still do. What they do then has no effect.
 """
 
 from __future__ import annotations
 
+import contextvars
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 #: Below this many matrix elements a pass is faster on one thread.
 SERIAL_BELOW = 300_000
+#: Most matrix elements of one piece, which takes some tenths of a second.
+_LONGEST_PIECE = 200_000_000
+#: Seconds after which a waiting thread looks whether it was interrupted; not all systems wake it.
+_LOOK_UP = 0.1
 
-_pool: ThreadPoolExecutor | None = None
+T = TypeVar("T")
 
 
 def n_threads() -> int:
@@ -27,32 +39,109 @@ def n_threads() -> int:
 
 
 def chunks(n: int, size: int, align: int = 4) -> list[tuple[int, int]]:
-    """Split ``range(n)`` into one contiguous piece per thread, for a pass over ``size`` elements.
+    """Split ``range(n)`` into contiguous pieces for a pass over ``size`` elements.
+
+    There is one piece per thread, or several if a pass takes long.
 
     >>> chunks(10, size=100)
     [(0, 10)]
     """
-    parts = 1 if size < SERIAL_BELOW else min(n_threads(), max(1, n // align))
+    workers = 1 if size < SERIAL_BELOW else n_threads()
+    parts = min(workers * -(-size // (workers * _LONGEST_PIECE)), max(1, n // align))
     edges = [n * k // parts // align * align for k in range(parts)] + [n]
     return [(lo, hi) for lo, hi in pairwise(edges) if hi > lo]
 
 
+class _Job:
+    """A task for the pool, and how it ended."""
+
+    def __init__(self, task: Callable[[], object]) -> None:
+        self._task, self._done = task, threading.Event()
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._task()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def done(self) -> bool:
+        return self._done.is_set()
+
+    def wait(self) -> None:
+        """Wait for the end, and raise the error of the task if there was one."""
+        while not self._done.wait(_LOOK_UP):
+            pass
+        if self._error is not None:
+            raise self._error
+
+
+_queue: SimpleQueue[_Job] = SimpleQueue()
+_workers: list[threading.Thread] = []
+_starting = threading.Lock()
+
+
+def _work() -> None:
+    while True:
+        _queue.get().run()
+
+
+def _start_workers(count: int) -> None:
+    with _starting:
+        while len(_workers) < count:
+            worker = threading.Thread(target=_work, name="privasso", daemon=True)
+            worker.start()
+            _workers.append(worker)
+
+
 def run(tasks: list[Callable[[], None]]) -> None:
-    """Run the tasks, the last one on the calling thread, and wait for all of them."""
-    global _pool
-    if len(tasks) > 1 and _pool is None:
-        _pool = ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) - 1))
-    futures = [_pool.submit(task) for task in tasks[:-1]] if _pool is not None else []
+    """Run the tasks on at most `n_threads` threads, this one among them, and wait for all of them.
+
+    If one raises an error, or this thread is interrupted, the others are not waited for.
+    """
+    helpers = min(n_threads(), len(tasks)) - 1
+    if helpers < 1 or threading.current_thread() in _workers:
+        for task in tasks:
+            task()
+        return
+    _start_workers(helpers)
+    jobs = [_Job(task) for task in tasks[:-1]]
+    for job in jobs:
+        _queue.put(job)
     tasks[-1]()
-    for future in futures:
-        future.result()
+    for job in jobs:
+        while not job.done():
+            try:
+                _queue.get_nowait().run()  # rather than wait, help
+            except Empty:
+                break
+        job.wait()
 
 
-def _forget_pool() -> None:
+def interruptible(task: Callable[[], T]) -> T:
+    """Return ``task()``, a long call that releases the GIL; Ctrl-C need not wait for its end.
+
+    >>> interruptible(lambda: 6 * 7)
+    42
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return task()
+    results: list[T] = []
+    context = contextvars.copy_context()  # such as what NumPy does about overflow
+    job = _Job(lambda: results.append(context.run(task)))
+    threading.Thread(target=job.run, name="privasso", daemon=True).start()
+    job.wait()
+    return results[0]
+
+
+def _forget_workers() -> None:
     """Drop the pool in a forked child, where its threads do not exist."""
-    global _pool
-    _pool = None
+    global _queue, _starting
+    _queue, _starting = SimpleQueue(), threading.Lock()
+    _workers.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_forget_workers)

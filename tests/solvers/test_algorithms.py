@@ -54,7 +54,7 @@ def test_adding_an_algorithm_takes_one_class(monkeypatch):
         advice: ClassVar = {pv.Status.MAX_ITER: "Raise n_steps."}
         n_steps: int = 3000
 
-        def minimise(self, problem, tol):
+        def minimise(self, problem, tol, clock):
             x = np.zeros(problem.shape[1])
             length = 1 / np.linalg.norm(problem.op.toarray(), 2) ** 2
             for _ in range(self.n_steps):

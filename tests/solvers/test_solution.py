@@ -31,7 +31,10 @@ ENDS = {
     "MAX_ITER": (problem, Amp(polish=False, max_iter=3)),
     "DIVERGED": (correlated, "amp"),
     "UNBOUNDED": (unbounded, "auto"),
+    "TIME_LIMIT": (problem, "auto"),
 }
+#: Passed before the first iteration.
+LIMITS = {"TIME_LIMIT": 1e-9}
 
 
 def test_every_status_is_covered():
@@ -42,7 +45,7 @@ def test_every_status_is_covered():
 def test_x_is_what_its_docstring_says(name):
     make, method = ENDS[name]
     F, y, lam, eta = make()
-    sol = pv.solve(F, y, lam, eta, method=method, throw=False)
+    sol = pv.solve(F, y, lam, eta, method=method, throw=False, time_limit=LIMITS.get(name))
     assert sol.status.name == name
     assert sol.message
     assert (sol.ray is not None) == (name == "UNBOUNDED")
@@ -66,8 +69,10 @@ def test_only_failures_raise(name):
     else:
         error = pv.UnboundedError if name == "UNBOUNDED" else pv.NotConvergedError
         with pytest.raises(error) as caught:
-            pv.solve(F, y, lam, eta, method=method)
-        assert caught.value.solution == pv.solve(F, y, lam, eta, method=method, throw=False)
+            pv.solve(F, y, lam, eta, method=method, time_limit=LIMITS.get(name))
+        assert caught.value.solution == pv.solve(
+            F, y, lam, eta, method=method, throw=False, time_limit=LIMITS.get(name)
+        )
 
 
 @pytest.mark.parametrize("seed", range(8))

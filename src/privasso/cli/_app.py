@@ -7,11 +7,12 @@ are an application of their own in `GROUPS`.
 
 from __future__ import annotations
 
+import functools
 import io
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
 
 import typer
 
@@ -28,6 +29,9 @@ COMMANDS = [demo, design, fit, predict, theory, reproduce]
 GROUPS = [ledger]
 
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+P = ParamSpec("P")
 
 
 def build() -> typer.Typer:
@@ -47,14 +51,18 @@ def build() -> typer.Typer:
             print(context.get_help())
 
     for command in COMMANDS:
-        app.command()(command)
+        app.command()(_with_notes(command))
     for group in GROUPS:
         app.add_typer(group)
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return its exit code, 2 for bad input with one sentence on stderr."""
+    """Run the command line; return its exit code.
+
+    It is 2 for bad input, with one sentence on stderr, and 130 after Ctrl-C, with a sentence on
+    what was kept.
+    """
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot show must not end a fit that has been paid for.
         if isinstance(stream, io.TextIOWrapper):
@@ -74,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _complain(error)
         except MemoryError:
             return _complain("this needs more memory than there is")
+        except (KeyboardInterrupt, _Interrupted) as error:
+            return _interrupted(error)
         except Exception as error:
             if _is_usage_error(error) or _is_solve_error(error):
                 return _complain(_usage(error))
@@ -101,6 +111,34 @@ def _complain(what: object) -> int:
     sentence = escaped(" ".join(str(what).split()))
     print(f"privasso: error: {sentence}", file=sys.stderr)
     return EXIT_BAD_INPUT
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C, under a name that Typer does not know: it would drop the notes."""
+
+
+def _with_notes(command: Callable[P, None]) -> Callable[P, None]:
+    """The same command, which keeps the notes of a `KeyboardInterrupt`."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt as error:
+            stopped = _Interrupted()
+            for note in getattr(error, "__notes__", ()):
+                stopped.add_note(note)
+            raise stopped from error
+
+    return run
+
+
+def _interrupted(error: BaseException) -> int:
+    """Say that Ctrl-C ended the run, and what the run has noted about what it kept."""
+    notes = " ".join(getattr(error, "__notes__", ()))
+    sentence = escaped(" ".join(f"interrupted. {notes}".split()))
+    print(f"privasso: {sentence}", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -66,6 +66,13 @@ def fit(
         Path | None,
         _option("--ledger", "Budget to charge first, from `privasso ledger create`."),
     ] = None,
+    time_limit: Annotated[
+        float | None,
+        _option(
+            "--time-limit",
+            "Seconds for choosing λ and solving, after the release.  [default: no limit]",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, _option("--seed", "Fixed noise for experiments: NOT FOR RELEASE.")
     ] = None,
@@ -113,7 +120,7 @@ def fit(
         data, target, features, exclude, label_dp, on_average, epsilon, delta, y_bounds, sigma,
         scales, noise, design, no_intercept, lam, lam_path, path_out, out, report, keep_release,
         from_release, ledger, seed, dry_run, no_target_column, assume_rho, assume_r2,
-        assume_label_sd,
+        assume_label_sd, time_limit,
     )  # fmt: skip
     settings.check()
     if dry_run:

@@ -57,6 +57,7 @@ def options_of(settings: FitSettings, names: list[str]) -> FitOptions:
         noise=settings.named_noise(),
         scales=_prior_scales(settings, names),
         fit_intercept=not settings.no_intercept,
+        time_limit=settings.time_limit,
         ledger=None if settings.ledger is None else opened(settings.ledger),
     )
 

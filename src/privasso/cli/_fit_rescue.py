@@ -24,7 +24,7 @@ def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path 
         return ""
     try:
         if where is None:
-            where = _rescue(settings, kept)
+            where = rescue(settings, kept)
         shown = escaped(where)
         return f"in {shown}, and using it with --from-release {shown} costs no further privacy"
     except OSError:
@@ -35,7 +35,7 @@ def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path 
         )
 
 
-def _rescue(settings: FitSettings, kept: KeptRelease) -> Path:
+def rescue(settings: FitSettings, kept: KeptRelease) -> Path:
     """Write the release beside the model under a name that does not exist yet."""
     from privasso._files import write_whole
     from privasso.artefact import release_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +12,10 @@ import numpy as np
 from privasso._text import escaped
 from privasso.cli._fit_read import features_of, plan_of, target_of
 from privasso.cli._fit_rehearsal import rehearse
-from privasso.cli._fit_rescue import keep_somewhere
+from privasso.cli._fit_rescue import keep_somewhere, rescue
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._outputs import Outputs
+from privasso.cli._progress import working
 
 if TYPE_CHECKING:
     from privasso.fit import CoefficientPath, Released, ReleasedModel
@@ -55,7 +55,7 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
         }.items():
             outputs.claim(option, path, inputs=inputs, new=option == "--keep-release")
         if settings.from_release is not None:
-            with _status("Reading", quiet):
+            with working("Reading", quiet=quiet):
                 released = _reopened(settings)
             return _finish(settings, outputs, released, quiet)
         return _fit(settings, outputs, quiet)
@@ -80,13 +80,13 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.ledger import summary
     from privasso.tables import open_table
 
-    with _status("Reading", quiet):
+    with working("Reading", quiet=quiet):
         table, target = open_table(settings.data), target_of(settings)
         names = features_of(settings, table, target)
         X, labels = table.matrix_and_labels(names, target)
         plan = plan_of(settings, X, names)
         rehearse(settings, plan, tuple(names), target)
-    with _status("Releasing", quiet):
+    with working("Releasing", quiet=quiet):
         released = plan.release(
             labels,
             rng=None if settings.seed is None else generator(settings.seed),
@@ -99,7 +99,13 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         if settings.keep_release is not None and released.kept is not None:
             outputs.write({"--keep-release": release_text(released.kept)}, new=True)
             where = settings.keep_release
+        elif released.kept is not None:
+            # Until the model is written: not even the end of the process loses what was paid for.
+            with contextlib.suppress(OSError):
+                where = rescue(settings, released.kept)
         result = _finish(settings, outputs, released, quiet)
+        if where is not None and settings.keep_release is None:
+            where.unlink(missing_ok=True)
     except (ValueError, RuntimeError, OSError) as error:
         raise released.failure(error, keep_somewhere(settings, released.kept, where)) from error
     except BaseException as error:
@@ -131,14 +137,14 @@ def _reopened(settings: FitSettings) -> Released:
             )
     X = table.matrix(names)
     try:
-        return kept.open(X)
+        return kept.open(X, time_limit=settings.time_limit)
     except ValueError as error:
         raise ValueError(f"{escaped(settings.data)}: {error}") from None
 
 
 def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: bool) -> FitResult:
     """Do everything after the release, from it and the covariates alone."""
-    with _status("Solving", quiet):
+    with working("Solving", quiet=quiet):
         return _write(settings, outputs, released, released.solve(settings.lam_value() or "auto"))
 
 
@@ -191,16 +197,3 @@ def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
         "intercept": path.intercept,
         **{f"coef:{name}": path.coef[k] for k, name in enumerate(facts.names)},
     }
-
-
-@contextlib.contextmanager
-def _status(what: str, quiet: bool) -> Iterator[None]:
-    """Show what is being done, on a terminal only."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(what):
-        yield

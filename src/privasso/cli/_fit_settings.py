@@ -22,7 +22,7 @@ _DECIDED = (
     "sigma", "scales", "noise", "design", "no_intercept", "keep_release", "ledger", "seed",
     "dry_run", "no_target_column",
 )  # fmt: skip
-_OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report")
+_OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,15 @@ class FitSettings:
     assume_rho: float = 0.1
     assume_r2: float = 0.5
     assume_label_sd: float | None = None
+    time_limit: float | None = None
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
         if self.out is None and not self.dry_run:
             raise ValueError("--out MODEL.json says where the model goes; it is missing")
         self.lams()
+        if self.time_limit is not None:
+            positive_float("--time-limit", self.time_limit)
         if self.lam_path is not None and self.path_out is None and self.report is None:
             raise ValueError("--lam-path needs --path-out or --report to show the path in")
         if self.from_release is not None:

@@ -77,6 +77,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         Run the LASSO on the best guess from the release (see `posterior`) instead of the release
         itself. False gives the estimator of the formula above. Only with `LabelDP` and up to 2048
         columns; `denoised_` says whether it was done.
+    time_limit : float, optional
+        Seconds that `fit`, `refit` and `path` may take after the release. With ``lam="auto"`` λ is
+        then chosen among the values solved so far, with a `TimeLimitWarning`; with a number, `fit`
+        raises `NotConvergedError`, and the release is kept.
     random_state : None, int, numpy Generator or RandomState
         None draws the noise from the operating system's entropy. Anything else is for
         experiments and marks the guarantee "not for release".
@@ -139,6 +143,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         model: Model | None = None,
         tol: float = 1e-8,
         denoise: bool = True,
+        time_limit: float | None = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -151,6 +156,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.model = model
         self.tol = tol
         self.denoise = denoise
+        self.time_limit = time_limit
         self.random_state = random_state
         self.ledger = ledger
 
@@ -174,6 +180,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         UnboundedError
             No minimiser exists at this λ. With `LabelDP` the release is kept, and
             `refit` with the λ named in the message costs no further privacy.
+        KeyboardInterrupt
+            Ctrl-C. If it came after the release, the release is kept with `LabelDP`, and `refit`
+            goes on from it at no further cost.
         """
         # All checks come before any noise is drawn.
         options = FitOptions(
@@ -186,6 +195,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             model=self.model,
             tol=self.tol,
             denoise=bool(self.denoise),
+            time_limit=self.time_limit,
             ledger=self.ledger,
         )
         rng = _generator(self.random_state)
@@ -312,6 +322,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             denoise=bool(self.denoise),
             method=self.method,
             tol=self.tol,
+            time_limit=self.time_limit,
         )
 
     def _take(self, released: Released, lam: float | str | None = None) -> PrivateLasso:
@@ -320,6 +331,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             model = released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
             raise released.failure(error, _KEPT) from None
+        except KeyboardInterrupt as error:
+            error.add_note(released.privacy.after_failure(_KEPT))
+            raise
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
         self.denoised_ = model.denoised
         return self

@@ -1,6 +1,6 @@
 """The steps of a private fit: plan, release once, then solve as often as needed."""
 
-from privasso.fit._choose_lambda import choose_lambda
+from privasso.fit._choose_lambda import TimeLimitWarning, choose_lambda
 from privasso.fit._denoised import Denoised
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
@@ -25,6 +25,7 @@ __all__ = [
     "PrivacyWarning",
     "Released",
     "ReleasedModel",
+    "TimeLimitWarning",
     "choose_lambda",
     "plan_fit",
     "posterior",

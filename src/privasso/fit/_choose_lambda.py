@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._clock import Clock
 from privasso.fit._posterior import Posterior
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._uses import warn_user
 from privasso.solvers import Status
 
 #: The smallest λ of the grid, relative to the λ above which all coefficients are zero.
@@ -16,6 +18,11 @@ _SPAN = 1e-3
 _POINTS = 36
 #: Points solved at a time; few where the grid may run into the critical λ.
 _TOGETHER = {True: 12, False: 4}
+#: The grid ends once the support is larger than this part of the largest possible one: beyond it
+#: the model follows the noise, and each solve takes far longer than those before.
+_FULL = 0.9
+#: Above this part, points are solved one at a time.
+_FILLING = 0.5
 #: The grid ends once this many points in a row were worse than the best by this factor.
 _WORSE_POINTS, _WORSE = 6, 1.2
 #: Supports larger than this are not considered: their inverse is cubic in size.
@@ -27,8 +34,16 @@ _FARTHEST = 3.0
 _CAUTION = 2.0
 
 
+class TimeLimitWarning(UserWarning):
+    """A time limit ended a choice of λ; it was made among the values solved until then."""
+
+
 def choose_lambda(
-    post: Postprocess, guess: Posterior | None = None, label_variance: float = 0.0
+    post: Postprocess,
+    guess: Posterior | None = None,
+    label_variance: float = 0.0,
+    *,
+    clock: Clock | None = None,
 ) -> float:
     """λ on a geometric grid, chosen from the release alone.
 
@@ -37,8 +52,12 @@ def choose_lambda(
     ‖F(x − m)‖² plus a constant. λ minimises ‖F(x̂_λ − m)‖².
 
     Without a guess λ minimises Stein's unbiased estimate of the squared error plus two of its
-    standard errors; see `_cautious_risk`. The grid ends above the critical λ, below which no
-    minimiser exists.
+    standard errors; see `_cautious_risk`.
+
+    The grid goes downwards. It ends above the critical λ, below which no minimiser exists; where
+    the coefficients are nearly as many as the rows, if F has more columns than rows; where a solve
+    fails; and when the clock has expired, with a `TimeLimitWarning`. λ is chosen among the values
+    before that.
 
     Parameters
     ----------
@@ -48,6 +67,8 @@ def choose_lambda(
         The best guess of the coefficients.
     label_variance : float
         Variance to expect of the labels, a value that does not come from them.
+    clock : Clock, optional
+        The time that is left.
 
     Examples
     --------
@@ -62,17 +83,23 @@ def choose_lambda(
     if post.op is None or largest == 0.0:
         return 1.0  # at every λ all coefficients are zero
     lams = largest * np.geomspace(1.0, _SPAN, _POINTS)
+    path = _path(post, lams, clock or Clock())
     if guess is None:
-        return _least_risk(post, lams, label_variance)
-    return _closest(post, lams, guess.coef)
+        return _least_risk(post, lams, label_variance, path)
+    return _closest(post, lams, guess.coef, path)
 
 
-def _closest(post: Postprocess, lams: np.ndarray, mean: np.ndarray) -> float:
+def _closest(
+    post: Postprocess,
+    lams: np.ndarray,
+    mean: np.ndarray,
+    path: Iterator[tuple[float, np.ndarray]],
+) -> float:
     """λ whose coefficients predict most like `mean`."""
     total = _distance(post, mean)
     best, least = float(lams[0]), total
     worse = 0
-    for lam, x in _path(post, lams):
+    for lam, x in path:
         distance = _distance(post, x - mean)
         if distance < least:
             best, least = lam, distance
@@ -87,11 +114,16 @@ def _distance(post: Postprocess, x: np.ndarray) -> float:
     return float(x @ post.rows.normal_products(x[:, None])[:, 0])
 
 
-def _least_risk(post: Postprocess, lams: np.ndarray, label_variance: float) -> float:
+def _least_risk(
+    post: Postprocess,
+    lams: np.ndarray,
+    label_variance: float,
+    path: Iterator[tuple[float, np.ndarray]],
+) -> float:
     """λ with the least value of Stein's estimate plus two standard errors."""
     best, least = float(lams[0]), 0.0  # the model without coefficients has the value zero
     explainable = _FARTHEST**2 * label_variance * post.rows.shape[0]
-    for lam, x in _path(post, lams):
+    for lam, x in path:
         with one_thread():
             found = _cautious_risk(post, x, label_variance)
         if found is None:
@@ -105,21 +137,34 @@ def _least_risk(post: Postprocess, lams: np.ndarray, label_variance: float) -> f
     return best
 
 
-def _path(post: Postprocess, lams: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-    """Solutions from the largest λ down, as long as they exist."""
+def _path(post: Postprocess, lams: np.ndarray, clock: Clock) -> Iterator[tuple[float, np.ndarray]]:
+    """Solutions from the largest λ down, as long as they exist, are of use, and there is time."""
     assert post.op is not None
     m, n = post.op.shape
-    step = _TOGETHER[post.full_rank or m > n]
-    for start in range(0, lams.size, step):
+    bounded = post.full_rank or m > n
+    step, start = _TOGETHER[bounded], 0
+    while start < lams.size:
         together = lams[start : start + step]
         try:
-            x, status = post.solutions(together)
+            x, status = post.solutions(together, clock=clock)
         except RuntimeError:  # neither a minimiser nor a proof that there is none
             return
         for k, lam in enumerate(together.tolist()):
+            if status[k] is Status.TIME_LIMIT:
+                warn_user(
+                    f"the time limit was over after {start + k} of {lams.size} values of λ, and "
+                    "lam is the best of those; a longer time limit may find a better one",
+                    TimeLimitWarning,
+                )
             if status[k] is not Status.CONVERGED:
                 return
             yield lam, x[:, k]
+            size = np.count_nonzero(x[:, k])
+            if not bounded and size > _FULL * m:
+                return
+            if not bounded and size > _FILLING * m:
+                step = 1
+        start += together.size
 
 
 def _cautious_risk(

@@ -7,9 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._clock import Clock
 from privasso._validation import positive_float, real_array
+from privasso.fit._choose_lambda import TimeLimitWarning
 from privasso.fit._path import CoefficientPath
 from privasso.fit._posterior import Posterior
+from privasso.fit._uses import warn_user
 from privasso.operators import Covariates
 from privasso.solvers import Status, solve, solve_problems
 
@@ -72,17 +75,20 @@ class Denoised:
         """The λ above which all coefficients are zero."""
         return float(np.max(np.abs(self._root.T @ self._fitted)))
 
-    def solve(self, lam: float) -> tuple[np.ndarray, float]:
+    def solve(self, lam: float, *, clock: Clock | None = None) -> tuple[np.ndarray, float]:
         """Coefficients and intercept at λ."""
-        found = solve(self._root, self._fitted, positive_float("lam", lam), tol=self.tol)
+        lam, limit = positive_float("lam", lam), (clock or Clock()).remaining()
+        if not self.rows.live.any():
+            return self._complete(np.zeros(0))
+        found = solve(self._root, self._fitted, lam, tol=self.tol, time_limit=limit)
         return self._complete(found.x)
 
-    def path(self, lams: np.ndarray) -> CoefficientPath:
-        """Coefficients at each λ."""
+    def path(self, lams: np.ndarray, *, clock: Clock | None = None) -> CoefficientPath:
+        """Coefficients at each λ; NaN, with a status, where none were found."""
         lams = real_array("lams", lams, ndim=1)
         if np.min(lams) <= 0.0:
             raise ValueError("lams must be positive")
-        x, status = self._solutions(lams)
+        x, status = self._solutions(lams, clock or Clock())
         both = [self._complete(column) for column in x.T]
         coef = np.stack([coef for coef, _ in both], axis=1)
         failed = np.array([one is not Status.CONVERGED for one in status])
@@ -90,27 +96,43 @@ class Denoised:
         intercept = np.where(failed, np.nan, [value for _, value in both])
         return CoefficientPath(lams, coef, intercept, status)
 
-    def choose(self) -> float:
+    def choose(self, clock: Clock | None = None) -> float:
         """Return the largest λ on a grid with ‖F(x̂ − m)‖² ≤ ¼ % of ‖Fm‖².
 
         Given the release, the expected squared error of coefficients x is ‖F(x − m)‖² plus a
         constant. So this is the sparsest model that predicts practically as well as the guess.
+        If the clock expires before, the smallest λ solved so far is returned, with a
+        `TimeLimitWarning`.
         """
+        clock = clock or Clock()
         if self.largest_lam == 0.0:
             return 1.0  # at every λ all coefficients are zero
         lams = self.largest_lam * np.geomspace(1.0, _SPAN, _POINTS)
         total = float(self._fitted @ self._fitted)
         for start in range(0, _POINTS, _TOGETHER):
             together = lams[start : start + _TOGETHER]
-            x, _ = self._solutions(together)
+            x, status = self._solutions(together, clock)
             lost = np.sum((self._root @ x - self._fitted[:, None]) ** 2, axis=0)
-            if np.any(lost <= _ENOUGH * total):
-                return float(together[np.argmax(lost <= _ENOUGH * total)])
+            close = (lost <= _ENOUGH * total) & (status == Status.CONVERGED)
+            if close.any():
+                return float(together[np.argmax(close)])
+            if clock.expired():
+                solved = np.concatenate([lams[:start], together[status == Status.CONVERGED]])
+                warn_user(
+                    f"the time limit of {clock.limit:g} s ended the choice of lam; it is the "
+                    "smallest of the values solved until then",
+                    TimeLimitWarning,
+                )
+                return float(solved[-1]) if solved.size else self.largest_lam
         return float(lams[-1])
 
-    def _solutions(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _solutions(self, lams: np.ndarray, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
+        if not self.rows.live.any():
+            return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
         b = (self._root.T @ self._fitted)[:, None]
-        many = solve_problems(self._root, b, lams, tol=self.tol, throw=False)
+        many = solve_problems(
+            self._root, b, lams, tol=self.tol, throw=False, time_limit=clock.remaining()
+        )
         return many.x, many.status
 
     def _complete(self, x: np.ndarray) -> tuple[np.ndarray, float]:

@@ -88,6 +88,7 @@ class KeptRelease(Release):
         denoise: bool = True,
         method: str = "auto",
         tol: float = 1e-8,
+        time_limit: float | None = None,
     ) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
@@ -111,6 +112,7 @@ class KeptRelease(Release):
             software=self.software,
             method=method,
             tol=tol,
+            time_limit=time_limit,
         )
 
     def check_covariates(self, rows: Covariates) -> None:

@@ -43,6 +43,9 @@ class FitOptions:
     denoise : bool
         Run the LASSO on the best guess from the release instead of the release itself, where
         there is one; see `posterior`.
+    time_limit : float or None
+        Seconds for all that follows the release; None for no limit. It does not shorten the
+        release itself. See `Released`.
     ledger : Ledger or None
         The budget to charge before noise is drawn; only with a formal kind of privacy.
 
@@ -63,6 +66,7 @@ class FitOptions:
     model: Model | None = None
     tol: float = 1e-8
     denoise: bool = True
+    time_limit: float | None = None
     ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
@@ -74,6 +78,8 @@ class FitOptions:
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
         positive_float("tol", self.tol)
+        if self.time_limit is not None:
+            positive_float("time_limit", self.time_limit)
         if self.model is not None and not isinstance(self.model, Model):
             raise ValueError("model must be a Model or None")
         if self.ledger is not None:

@@ -16,7 +16,7 @@ class CoefficientPath:
     lams : ndarray of shape (K,)
         As asked for, in that order.
     coef : ndarray of shape (N, K)
-        Coefficients; NaN where no minimiser exists.
+        Coefficients; NaN where no minimiser exists or was found.
     intercept : ndarray of shape (K,)
         Intercepts.
     status : ndarray of Status, shape (K,)

@@ -133,6 +133,7 @@ class Plan:
             lam=options.lam,
             method=options.method,
             tol=options.tol,
+            time_limit=options.time_limit,
         )
 
     def _what(self, target: str | None) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+from privasso._clock import Clock
+from privasso._threads import interruptible
 from privasso._validation import positive_float, real_array
 from privasso.fit._path import CoefficientPath
 from privasso.fit._posterior import uncentred
@@ -96,52 +97,72 @@ class Postprocess:
         """Whether F is known to have full column rank, and so a minimiser at every λ."""
         return self.reduced
 
-    def solve(self, lam: float) -> tuple[np.ndarray, float]:
+    def solve(self, lam: float, *, clock: Clock | None = None) -> tuple[np.ndarray, float]:
         """Coefficients and intercept at λ; if no minimiser exists, the error names a larger λ."""
+        clock = clock or Clock()
         lam = positive_float("lam", lam)
         if self.op is None:
             return self._complete(np.zeros(0))
         if self.reduced:
-            x, _, holds = self._checked(np.array([lam]))
+            x, _, holds = self._checked(np.array([lam]), clock)
             if holds.all():
                 return self._complete(x[:, 0])
             self._use_all_rows()
         problem = Problem(self.op, self.b, lam, squares=self.squares)
-        solution = solve_problem(problem, method=self.method, tol=self.tol, throw=False)
+        solution = solve_problem(
+            problem, method=self.method, tol=self.tol, throw=False, time_limit=clock.remaining()
+        )
         if solution.status is Status.UNBOUNDED:
             raise UnboundedError(replace(solution, message=self._advice(solution, lam)))
         if solution.status is not Status.CONVERGED:
             raise NotConvergedError(solution)
         return self._complete(solution.x)
 
-    def path(self, lams: np.ndarray) -> CoefficientPath:
-        """Coefficients at each λ; NaN, with a status, where no minimiser exists."""
+    def path(self, lams: np.ndarray, *, clock: Clock | None = None) -> CoefficientPath:
+        """Coefficients at each λ; NaN, with a status, where no minimiser exists or was found."""
+        clock = clock or Clock()
         lams = real_array("lams", lams, ndim=1)
         if np.min(lams) <= 0.0:
             raise ValueError("lams must be positive")
         if self.reduced:
-            x, status, holds = self._checked(lams)
+            x, status, holds = self._checked(lams, clock)
             if not holds.all():
                 self._use_all_rows()
-                x[:, ~holds], status[~holds] = self.solutions(lams[~holds])
+                x[:, ~holds], status[~holds] = self.solutions(lams[~holds], clock=clock)
         else:
-            x, status = self.solutions(lams)
+            x, status = self.solutions(lams, clock=clock)
         coef = np.zeros((self.rows.shape[1], lams.size))
         coef[self.rows.live] = x
         coef[:, [s is not Status.CONVERGED for s in status]] = np.nan
         intercept = np.array([self._intercept(c) for c in coef.T])
         return CoefficientPath(lams, coef, intercept, status)
 
-    def solutions(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def solutions(
+        self, lams: np.ndarray, *, clock: Clock | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the live columns and statuses for all λ at once."""
+        clock = clock or Clock()
         if self.op is None:
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
         if self.reduced or (self.op.dense and self.method == "auto"):
-            many = solve_problems(self.op, self.b[:, None], lams, tol=self.tol, throw=False)
+            many = solve_problems(
+                self.op,
+                self.b[:, None],
+                lams,
+                tol=self.tol,
+                throw=False,
+                time_limit=clock.remaining(),
+            )
             return many.x, many.status
         problem = Problem(self.op, self.b, float(lams[0]), squares=self.squares)
         found = [
-            solve_problem(problem.with_lam(lam), method=self.method, tol=self.tol, throw=False)
+            solve_problem(
+                problem.with_lam(lam),
+                method=self.method,
+                tol=self.tol,
+                throw=False,
+                time_limit=clock.remaining(),
+            )
             for lam in lams.tolist()
         ]
         return (
@@ -157,17 +178,17 @@ class Postprocess:
         block = np.asarray(block.todense() if hasattr(block, "todense") else block) / norms
         correlations, scale = block.T @ block, np.outer(norms, norms)
         try:
-            factor = cho_factor(correlations)
+            interruptible(lambda: np.linalg.cholesky(correlations))
         except np.linalg.LinAlgError:
             return None
-        return correlations * scale, cho_solve(factor, np.eye(support.size)) / scale
+        return correlations * scale, interruptible(lambda: np.linalg.inv(correlations)) / scale
 
-    def _checked(self, lams: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _checked(self, lams: np.ndarray, clock: Clock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Solutions from the square root, and which of them are optimal for all rows of F.
 
         The square root has the rounding errors of the Gram matrix, so one pass over F checks x.
         """
-        x, statuses = self.solutions(lams)
+        x, statuses = self.solutions(lams, clock=clock)
         holds = np.array([status is Status.CONVERGED for status in statuses])
         fitted = self.rows.normal_products(np.where(holds, x, 0.0))
         norms = np.sqrt(self.squares)

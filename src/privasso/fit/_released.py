@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._clock import Clock
 from privasso._validation import real_array
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._denoised import Denoised
@@ -50,6 +51,7 @@ class Released:
     lam: float | str | None = None
     method: str = "auto"
     tol: float = 1e-8
+    time_limit: float | None = None
 
     @cached_property
     def post(self) -> Postprocess | Denoised:
@@ -100,14 +102,16 @@ class Released:
         wanted = self.lam if lam is None else lam
         if wanted is None:
             raise ValueError("lam is missing: give λ as a number or 'auto'")
-        chosen, unit, post = fixed_lambda(wanted, self.privacy), self.release.unit, self.post
-        if chosen is None and isinstance(post, Denoised):
-            chosen = unit * post.choose()
-        elif chosen is None:
-            assert isinstance(post, Postprocess)
-            deviation = (self.privacy.label_deviation or 0.0) / unit
-            chosen = unit * choose_lambda(post, self.guess, deviation**2)
-        coef, intercept = post.solve(chosen / unit)
+        clock, post = Clock(self.time_limit), self.post
+        chosen, unit = fixed_lambda(wanted, self.privacy), self.release.unit
+        if chosen is None:
+            if isinstance(post, Denoised):
+                chosen = unit * post.choose(clock)
+            else:
+                deviation = (self.privacy.label_deviation or 0.0) / unit
+                chosen = unit * choose_lambda(post, self.guess, deviation**2, clock=clock)
+            clock = Clock()  # this λ was solved in time, so that a second solve is short too
+        coef, intercept = post.solve(chosen / unit, clock=clock)
         return ReleasedModel(
             coef=unit * coef,
             intercept=unit * intercept,
@@ -120,10 +124,14 @@ class Released:
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:
-        """Coefficients at each λ; the guarantee must cover the release."""
+        """Coefficients at each λ; the guarantee must cover the release.
+
+        A λ at which no minimiser exists, or none is found in the time limit, has NaN and a status.
+        """
         self.privacy.check_release_use("a path over λ")
         unit = self.release.unit
-        found = self.post.path(real_array("lams", lams, ndim=1) / unit)
+        clock = Clock(self.time_limit)
+        found = self.post.path(real_array("lams", lams, ndim=1) / unit, clock=clock)
         return CoefficientPath(
             unit * found.lams, unit * found.coef, unit * found.intercept, found.status
         )

@@ -73,12 +73,12 @@ def note_use(labels: np.ndarray, guarantee: Guarantee) -> None:
         )
 
 
-def warn_user(message: str) -> None:
+def warn_user(message: str, category: type[UserWarning] = PrivacyWarning) -> None:
     """Warn at the line of the caller outside of privasso and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _module(frame).startswith(_INNER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, PrivacyWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _repeater() -> str | None:

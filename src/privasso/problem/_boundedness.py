@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from privasso._threads import interruptible
 from privasso._validation import real_array
 from privasso.operators import as_operator
 from privasso.problem._problem import Problem
-from privasso.problem._projection import project
+from privasso.problem._projection import project, project_exactly
 
 #: Largest ‖Fd‖ of a ray d, relative to Σ|d_i|‖F_i‖.
 NULL_TOLERANCE = 1e-9
 #: The slope along a ray must be at least this far below zero, relative to λ‖d‖₁.
 SLOPE_TOLERANCE = 1e-7
+#: Largest M·N·min(M, N) for a projection by an eigendecomposition.
+_DIRECT_LIMIT = 2e9
 
 
 def slope(problem: Problem, d: np.ndarray) -> float:
@@ -62,20 +65,28 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
 
     On an unbounded problem the iterates of a descent method move away along a ray, and their
     projection soon is a ray itself. The projection is computed to full accuracy only if its slope
-    is negative after a few iterations of conjugate gradients.
+    is negative after a few iterations of conjugate gradients. On nearly collinear columns these
+    converge slowly; if F is not large, an eigendecomposition then takes their place.
     """
     scale = np.abs(x).max(initial=0.0)
     if scale == 0.0:
         return None
-    d = x
+    d, accurate, promising = x, False, False
     for k, part in enumerate(project(problem, x / scale * problem.norms)):
         d = part.residual / problem.norms
         promising = slope(problem, d) < -SLOPE_TOLERANCE
         if part.leak < 1e-2 and not promising and k >= 10:
             return None
-        if promising and part.leak < 1e-10:
+        accurate = part.leak < 1e-10
+        if promising and accurate:
             break
-    d = d / np.abs(d).max()
+    m, n = problem.shape
+    if promising and not accurate and m * min(m, n) * n <= _DIRECT_LIMIT:
+        d = project_exactly(problem, x / scale * problem.norms) / problem.norms
+    largest = np.abs(d).max()
+    if largest == 0.0:
+        return None
+    d = d / largest
     return d if is_ray(problem, d) else None
 
 
@@ -102,16 +113,24 @@ class Programme:
     d: np.ndarray
 
 
-def linear_programme(problem: Problem) -> Programme:
+def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Programme:
     """Minimise t subject to −t ≤ (b − Fᵀw)_i ≤ t; its value is λ_crit.
 
     The multipliers of the two sides are the positive and negative parts of d. F is made dense, and
-    the time grows with the cube of the size: seconds at 500 × 1000, minutes beyond.
+    the time grows with the cube of the size: seconds at 500 × 1000, minutes beyond. Ctrl-C ends it
+    at once.
+
+    Parameters
+    ----------
+    problem : Problem
+        F and b; its λ does not matter.
+    time_limit : float, optional
+        Seconds after which to give up.
 
     Raises
     ------
     ProgrammeError
-        When the programme cannot be solved.
+        When the programme cannot be solved, or not in that time.
     """
     from scipy.optimize import linprog  # takes long to import, and few solves need it
 
@@ -124,12 +143,15 @@ def linear_programme(problem: Problem) -> Programme:
     rows = np.concatenate([F * unit, -F * unit], axis=1).T  # one row per constraint on ±Fᵀw
     A = np.hstack([-rows, -np.concatenate([unit, unit])[:, None]])
     side = problem.b / bound * unit
-    result = linprog(
-        np.append(np.zeros(m), 1.0),
-        A_ub=A,
-        b_ub=np.concatenate([-side, side]),
-        bounds=[(None, None)] * m + [(0, None)],
-        method="highs-ipm",
+    result = interruptible(
+        lambda: linprog(
+            np.append(np.zeros(m), 1.0),
+            A_ub=A,
+            b_ub=np.concatenate([-side, side]),
+            bounds=[(None, None)] * m + [(0, None)],
+            method="highs-ipm",
+            options={} if time_limit is None else {"time_limit": time_limit},
+        )
     )
     if result.status != 0:
         raise ProgrammeError(

@@ -28,6 +28,8 @@ _EPS = np.finfo(np.float64).eps
 
 #: Largest M·N² for which the linear programme is solved (it takes about a second).
 LP_LIMIT = 2e8
+#: Largest violation, relative to λ, that cancellation in Fx explains.
+_CANCELLATION_LIMIT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def certify(
     """
     lam = problem.lam
     violation = violations(c, x, lam)
-    resolved = violation > rounding_floor(problem.b, problem.norms, float(np.linalg.norm(w)))
+    floor = rounding_floor(problem.b, problem.norms, float(np.linalg.norm(w)))
+    resolved = violation > np.maximum(floor, cancellation_floor(x, problem.norms, lam))
     return Certificate(
         kkt=float(violation.max() / lam),
         kkt_beyond_rounding=float(violation[resolved].max(initial=0.0) / lam),
@@ -83,8 +86,8 @@ def certify(
     )
 
 
-def certify_point(problem: Problem, x: np.ndarray) -> Certificate:
-    """Certify x, of which nothing else is known; costs at least one pass.
+def certify_point(problem: Problem, x: np.ndarray, *, anchors: bool = True) -> Certificate:
+    """Certify x, of which nothing else is known; takes one pass, and more with `anchors`.
 
     >>> import numpy as np
     >>> certify_point(Problem(np.eye(2), b=[3.0, 0.5], lam=1.0), np.array([2.0, 0.0]))
@@ -92,7 +95,18 @@ def certify_point(problem: Problem, x: np.ndarray) -> Certificate:
     """
     w = np.zeros(problem.shape[0])
     fitted, _ = problem.op.update(x, w, 0.0, 1.0)
-    return certify(problem, x, w, problem.b - fitted)
+    return certify(problem, x, w, problem.b - fitted, anchors=anchors)
+
+
+def cancellation_floor(x: np.ndarray, norms: np.ndarray, lam: float) -> np.ndarray:
+    """How much rounding x can move FᵀFx where large coefficients cancel in Fx, entry by entry.
+
+    On nearly collinear columns ‖Fx‖ may be far smaller than Σ|x_i|‖F_i‖, to which rounding errors
+    are relative. No more than 10⁻⁶λ is ever explained by this, so that coefficients without bound
+    do not pass as a minimiser.
+    """
+    total = float(np.abs(x) @ norms)
+    return np.minimum(_EPS * total * norms, _CANCELLATION_LIMIT * lam)
 
 
 def rounding_floor(b: np.ndarray, norms: np.ndarray, length: float) -> np.ndarray:

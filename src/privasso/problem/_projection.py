@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._threads import interruptible
 from privasso.problem._problem import Problem
+
+#: Eigenvalues of FFᵀ below this part of the largest one count as zero.
+_RANK_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +59,25 @@ def project(
         p = s + beta * p
         q = q_s * inverse_norms + beta * q
         yield Projection(r, w, float(np.sqrt(gamma / start)))
+
+
+def project_exactly(problem: Problem, d: np.ndarray) -> np.ndarray:
+    """The projection of d on the null space of FD⁻¹ by an eigendecomposition, F made dense.
+
+    Examples
+    --------
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[0.0, 0.0], lam=1.0)
+    >>> project_exactly(twins, np.array([3.0, 1.0]))
+    array([ 1., -1.])
+    """
+    A = problem.op.toarray() / problem.norms
+    m, n = A.shape
+    gram = A @ A.T if m <= n else A.T @ A
+    values, vectors = interruptible(lambda: np.linalg.eigh(gram))
+    kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
+    rows = vectors[:, kept] / np.sqrt(values[kept])
+    basis = rows.T @ A if m <= n else vectors[:, kept].T  # orthonormal, of the row space
+    r = np.array(d, dtype=np.float64)
+    for _ in range(3):  # the basis is orthonormal only to rounding
+        r -= basis.T @ (basis @ r)
+    return r

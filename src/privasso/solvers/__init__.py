@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from privasso._clock import Clock
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
 from privasso.solvers._amp_paper import AmpPaper
@@ -28,6 +29,7 @@ __all__ = [
     "AmpPaper",
     "AmpState",
     "Auto",
+    "Clock",
     "CoordinateDescent",
     "NotConvergedError",
     "Outcome",

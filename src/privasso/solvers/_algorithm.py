@@ -14,8 +14,9 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso._validation import real_float
-from privasso.problem import NO_CERTIFICATE, Certificate, Problem
+from privasso.problem import NO_CERTIFICATE, Certificate, Problem, certify_point
 from privasso.solvers._solution import Status, Step
 
 
@@ -47,6 +48,12 @@ class Outcome:
         nowhere = np.full(problem.shape[1], np.nan)
         return Outcome(nowhere, Status.UNBOUNDED, steps, ray=ray)
 
+    @staticmethod
+    def at_limit(problem: Problem, x: np.ndarray, steps: list[Step]) -> Outcome:
+        """The outcome x of a solve whose time was over, with a certificate that takes one pass."""
+        certificate = certify_point(problem, x, anchors=False)
+        return Outcome(x, Status.TIME_LIMIT, steps, certificate)
+
 
 class Algorithm(ABC):
     """What `solve` needs from an algorithm.
@@ -70,10 +77,12 @@ class Algorithm(ABC):
     ...     name = "proximal-gradient"
     ...     n_steps: int = 200
     ...
-    ...     def minimise(self, problem, tol):
+    ...     def minimise(self, problem, tol, clock):
     ...         x = np.zeros(problem.shape[1])
     ...         length = 1 / np.linalg.norm(problem.op.toarray(), 2) ** 2
     ...         for _ in range(self.n_steps):
+    ...             if clock.expired():
+    ...                 return Outcome.at_limit(problem, x, [])
     ...             u = x + length * problem.correlation(x)
     ...             x = u - np.clip(u, -length * problem.lam, length * problem.lam)
     ...         certificate = certify_point(problem, x)
@@ -89,11 +98,13 @@ class Algorithm(ABC):
     advice: ClassVar[Mapping[Status, str]] = {}
 
     @abstractmethod
-    def minimise(self, problem: Problem, tol: float) -> Outcome:
+    def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Minimise until the certificate proves x optimal to `tol`, or say why that failed.
 
         `solve` has checked the arguments before, and has made sure that no zero column shows the
-        problem to be unbounded. BLAS runs on one thread.
+        problem to be unbounded. BLAS runs on one thread. Once the clock has expired, the outcome
+        is the best point so far with the status `Status.TIME_LIMIT`; it is to be asked between
+        steps of at most some tenths of a second.
         """
 
 

@@ -23,6 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso._validation import integer
 from privasso.operators import Block
 from privasso.problem import Problem, certify_point
@@ -93,13 +94,14 @@ class Amp(Algorithm):
         object.__setattr__(self, "damping", checked_damping(self.damping))
         object.__setattr__(self, "max_iter", integer("max_iter", self.max_iter, minimum=1))
 
-    def minimise(self, problem: Problem, tol: float) -> Outcome:
+    def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Iterate until the support hardly changes, then solve exactly on the columns near it."""
         run = iterate(
             self,
             problem,
             tol=tol,
             max_iter=self.max_iter,
+            clock=clock,
             hand_over=candidate_columns if self.polish else None,
         )
         x, steps = run.state.x, run.steps
@@ -107,23 +109,32 @@ class Amp(Algorithm):
             return Outcome.unbounded(problem, run.ray, steps)
         if run.end is End.DIVERGED:
             return Outcome(x, Status.DIVERGED, steps)
+        if run.end is End.TIME_LIMIT:
+            return Outcome.at_limit(problem, x, steps)
         if not self.polish:
             certificate = certify_point(problem, x)
             status = Status.CONVERGED if certificate.proves(tol) else Status.MAX_ITER
             return Outcome(x, status, steps, certificate)
-        outcome = self._polished(problem, run.state, run.candidates, tol)
+        outcome = self._polished(problem, run.state, run.candidates, tol, clock)
         return replace(outcome, steps=steps + outcome.steps)
 
     def _polished(
-        self, problem: Problem, state: AmpState, candidates: np.ndarray | None, tol: float
+        self,
+        problem: Problem,
+        state: AmpState,
+        candidates: np.ndarray | None,
+        tol: float,
+        clock: Clock,
     ) -> Outcome:
         if candidates is None:
-            return grow_working_set(problem, state.x, np.flatnonzero(state.x), tol=tol)
+            return grow_working_set(problem, state.x, np.flatnonzero(state.x), tol=tol, clock=clock)
         if isinstance(state.block, np.ndarray) and candidates.size >= LARGE_SET:
-            outcome = amp_on_columns(Amp(), problem, state, candidates, state.block, tol)
+            outcome = amp_on_columns(Amp(), problem, state, candidates, state.block, tol, clock)
             if outcome is not None:
                 return outcome
-        return grow_working_set(problem, state.x, candidates, tol=tol, block=state.block)
+        return grow_working_set(
+            problem, state.x, candidates, tol=tol, clock=clock, block=state.block
+        )
 
     def init(self, problem: Problem) -> AmpState:
         """The state after the first threshold, of b itself, for which F need not be read."""

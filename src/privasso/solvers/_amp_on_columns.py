@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso.operators import Metered, RowMajor
 from privasso.problem import Problem, certify, violations
 from privasso.solvers._algorithm import Outcome
@@ -28,6 +29,7 @@ def amp_on_columns(
     index: np.ndarray,
     block: np.ndarray,
     tol: float,
+    clock: Clock,
 ) -> Outcome | None:
     """Iterate on the columns `index`, copied out as `block`, and certify; None if that fails.
 
@@ -43,10 +45,15 @@ def amp_on_columns(
         op = Metered(RowMajor(block))
         part = Problem(op, problem.b[index], problem.lam, squares=problem.squares[index])
         start = AmpState(x, g, s_theta, u, x)
-        run = iterate(amp, part, tol=aim, max_iter=_MAX_ITER, start=start)
+        run = iterate(amp, part, tol=aim, max_iter=_MAX_ITER, clock=clock, start=start)
         steps += run.steps
         x, g, s_theta, u = run.state.x, run.state.g, run.state.s_theta, run.state.u
         share = index.size / n
+        if run.end is End.TIME_LIMIT:
+            problem.op.count(op.passes * share)
+            everywhere = np.zeros(n)
+            everywhere[index] = x
+            return Outcome.at_limit(problem, everywhere, steps)
         if run.end is not End.FIXED_POINT:
             problem.op.count(op.passes * share)
             return None

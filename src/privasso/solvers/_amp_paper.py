@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso._validation import generator, integer
 from privasso.operators import Operator, as_operator
 from privasso.problem import LabelledProblem, Problem, certify_point
@@ -81,14 +82,16 @@ class AmpPaper(Algorithm):
         object.__setattr__(self, "damping", checked_damping(self.damping))
         object.__setattr__(self, "max_iter", integer("max_iter", self.max_iter, minimum=1))
 
-    def minimise(self, problem: Problem, tol: float) -> Outcome:
+    def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Iterate until the relative change is below a tenth of `tol`, and certify the result."""
-        run = iterate(self, problem, tol=tol, max_iter=self.max_iter)
+        run = iterate(self, problem, tol=tol, max_iter=self.max_iter, clock=clock)
         x = run.state.x
         if run.ray is not None:
             return Outcome.unbounded(problem, run.ray, run.steps)
         if run.end is End.DIVERGED:
             return Outcome(x, Status.DIVERGED, run.steps)
+        if run.end is End.TIME_LIMIT:
+            return Outcome.at_limit(problem, x, run.steps)
         certificate = certify_point(problem, x)
         status = Status.FIXED_POINT if run.end is End.FIXED_POINT else Status.MAX_ITER
         if certificate.proves(tol):

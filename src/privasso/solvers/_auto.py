@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from privasso._clock import Clock
 from privasso.problem import Problem
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
@@ -39,13 +40,13 @@ class Auto(Algorithm):
     amp: Amp = field(default_factory=Amp)
     cd: CoordinateDescent = field(default_factory=CoordinateDescent)
 
-    def minimise(self, problem: Problem, tol: float) -> Outcome:
-        """Return the first outcome that is a minimiser or a ray, otherwise the last one."""
+    def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
+        """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
         if problem.op.dense and min(problem.shape) >= _SMALLEST:
-            first = self.amp.minimise(problem, tol)
-            if first.status in (Status.CONVERGED, Status.UNBOUNDED):
+            first = self.amp.minimise(problem, tol, clock)
+            if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)
             steps = first.steps
-        last = self.cd.minimise(problem, tol)
+        last = self.cd.minimise(problem, tol, clock)
         return replace(last, steps=steps + last.steps, by=self.cd)

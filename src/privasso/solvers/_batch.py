@@ -6,32 +6,43 @@ from functools import partial
 
 import numpy as np
 
-from privasso._blas import one_thread
+from privasso._blas import one_thread, product
+from privasso._clock import Clock
 from privasso._threads import n_threads, run
 from privasso.operators import Operator
 from privasso.problem import Problem, certify
 from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._gram import Subproblem, submatrix
 from privasso.solvers._solution import Solution, Status
-from privasso.solvers._solve import solve_problem
+from privasso.solvers._solve import late, no_minimiser, solve_problem
 
 #: Most columns for which the Gram matrix of all of F is formed and shared.
 GRAM_COLUMNS = 4096
 #: Columns with a field |u|/λ above this after batched AMP form the first working set.
 _CANDIDATE = 0.96
 _MAX_ROUNDS = 4
+#: Largest cost ½‖Fx‖² + λ‖x‖₁ of a start, relative to bᵀx.
+_HARDLY = 1.1
 
 
 class Batch:
     """One batched run; row k of every array belongs to problem k.
 
-    `run` fills the arrays. A problem that the batch does not solve is left to a single solve.
+    `run` fills the arrays. A problem that the batch does not solve is left to a single solve, the
+    largest λ first. Once the clock has expired, the problems that are left keep the point that
+    they are at, or zero if they were not begun, and get the status TIME_LIMIT.
     """
 
     def __init__(
-        self, op: Operator, squares: np.ndarray, B: np.ndarray, lams: np.ndarray, tol: float
+        self,
+        op: Operator,
+        squares: np.ndarray,
+        B: np.ndarray,
+        lams: np.ndarray,
+        tol: float,
+        clock: Clock,
     ) -> None:
-        self.op, self.squares, self.lams, self.tol = op, squares, lams, tol
+        self.op, self.squares, self.lams, self.tol, self.clock = op, squares, lams, tol, clock
         self.B = np.ascontiguousarray(B).T
         n_rhs, n = self.B.shape
         self.norms = np.sqrt(np.where(squares > 0, squares, 1.0))
@@ -40,6 +51,7 @@ class Batch:
         self.evidence = np.full((n_rhs, 3), np.inf)  # kkt, kkt beyond rounding, gap
         self.status = np.full(n_rhs, Status.MAX_ITER, dtype=object)
         self.n_iter = np.zeros(n_rhs, dtype=np.int64)
+        self.falling: set[int] = set()  # probably without a minimiser: for a single solve
         self.rays: dict[int, np.ndarray] = {}
         self.messages: dict[int, str] = {}
 
@@ -49,8 +61,36 @@ class Batch:
         todo = np.arange(n_rhs)
         if n <= GRAM_COLUMNS and n_rhs > 1:
             todo = self._shared_gram(todo)
-        for k in todo.tolist():
-            self._record(k, solve_problem(self._problem(k), tol=self.tol, throw=False))
+        todo = todo[np.argsort(-self.lams[todo], kind="stable")]
+        for done, k in enumerate(todo.tolist()):
+            if self.clock.expired():
+                self._leave(todo[done:])
+                return
+            problem = self._problem(k)
+            ray = self._known_ray(k)
+            if ray is None:
+                limit = self.clock.remaining()
+                solution = solve_problem(problem, tol=self.tol, throw=False, time_limit=limit)
+            else:
+                solution = no_minimiser(problem, ray)
+            self._record(k, solution)
+
+    def _known_ray(self, k: int) -> np.ndarray | None:
+        """A ray of the same problem at a larger λ, which is a ray at this one too."""
+        for j, ray in self.rays.items():
+            if self.lams[k] <= self.lams[j] and np.array_equal(self.B[k], self.B[j]):
+                return ray
+        return None
+
+    def _leave(self, columns: np.ndarray) -> None:
+        """Certify the points that these problems are at, when there is no time to go on."""
+        X = np.nan_to_num(self.x[columns], copy=True)
+        W = np.ascontiguousarray(self.op.matmat(X.T).T)
+        fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
+        for j, k in enumerate(columns.tolist()):
+            problem = self._problem(k)
+            found = certify(problem, X[j], W[j], self.B[k] - fitted[j], anchors=False)
+            self._record(k, late(problem, X[j], found))
 
     def _problem(self, k: int) -> Problem:
         return Problem(self.op, self.B[k], float(self.lams[k]), squares=self.squares)
@@ -72,13 +112,13 @@ class Batch:
         gram = self.op.gram()
         gram /= self.norms
         gram /= self.norms[:, None]
-        open_ = todo[start.promising]
+        open_ = todo[start.promising & self._better_than_zero(gram, start.x)]
         candidates = {
             k: np.flatnonzero(np.abs(start.field[:, k]) > _CANDIDATE) for k in open_.tolist()
         }
         self.x[open_] = start.x[:, open_].T
         for _ in range(_MAX_ROUNDS):
-            if open_.size == 0:
+            if open_.size == 0 or self.clock.expired():
                 break
             self._solve_columns(gram, candidates, open_)
             violators = self._verify(open_)
@@ -86,6 +126,17 @@ class Batch:
             for k, extra in violators.items():
                 candidates[k] = np.union1d(candidates[k], extra)
         return np.flatnonzero(self.status != Status.CONVERGED)
+
+    def _better_than_zero(self, gram: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Which starts have an objective below that of x = 0, or hardly above it.
+
+        On correlated columns AMP diverges, and an exact solve that starts far away takes long.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = x * self.norms[:, None]
+            cost = 0.5 * np.einsum("ik,ik->k", z, product(gram, z))
+            cost += self.lams * np.abs(x).sum(axis=0)
+            return cost <= _HARDLY * np.einsum("ki,ik->k", self.B, x)
 
     def _solve_columns(
         self, gram: np.ndarray, candidates: dict[int, np.ndarray], columns: np.ndarray
@@ -95,10 +146,16 @@ class Batch:
 
         def work(part: int) -> None:
             for k in columns[part::parts].tolist():
+                if self.clock.expired():
+                    return
                 self._solve_column(gram, candidates[k], k)
 
-        with one_thread():
-            run([partial(work, part) for part in range(parts)])
+        try:
+            with one_thread():
+                run([partial(work, part) for part in range(parts)])
+        except BaseException:  # Ctrl-C is raised on one thread, and the others must end too
+            self.clock.stop()
+            raise
 
     def _solve_column(self, gram: np.ndarray, index: np.ndarray, k: int) -> None:
         norms = self.norms[index]
@@ -109,7 +166,9 @@ class Batch:
             weights,
             rank=min(self.op.shape),  # without `find_ray`: unbounded problems get a single solve
         )
-        result = problem.minimise(self.x[k, index] * norms, 0.1 * self.tol)
+        result = problem.minimise(self.x[k, index] * norms, 0.1 * self.tol, clock=self.clock)
+        if result.falling:
+            self.falling.add(k)
         self.x[k] = 0.0
         self.x[k, index] = result.z / norms
         self.path[k] = 0.0
@@ -138,7 +197,7 @@ class Batch:
                     certificate.gap,
                 )
                 self.status[k] = Status.CONVERGED
-            else:
+            elif k not in self.falling:
                 excess = np.abs(c) > problem.lam * (1 + 0.1 * self.tol)
                 violators[k] = np.flatnonzero(excess | (x != 0))
         return violators

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso._validation import integer
 from privasso.problem import LP_LIMIT, Problem, ProgrammeError, is_ray, linear_programme
 from privasso.solvers._algorithm import Algorithm, Outcome, register
@@ -51,7 +52,7 @@ class CoordinateDescent(Algorithm):
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_rounds", integer("max_rounds", self.max_rounds, minimum=1))
 
-    def minimise(self, problem: Problem, tol: float) -> Outcome:
+    def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Start from zero with the columns that gain most; look for a ray if that fails."""
         m, n = problem.shape
         gain = np.maximum(np.abs(problem.b) - problem.lam, 0.0) / problem.norms
@@ -59,11 +60,13 @@ class CoordinateDescent(Algorithm):
         index = np.empty(0, dtype=np.int64)
         if size:
             index = np.sort(np.argpartition(gain, -size)[-size:])
-        outcome = grow_working_set(problem, np.zeros(n), index, tol=tol, max_rounds=self.max_rounds)
+        outcome = grow_working_set(
+            problem, np.zeros(n), index, tol=tol, clock=clock, max_rounds=self.max_rounds
+        )
         if outcome.status is Status.MAX_ITER and m * n * n <= LP_LIMIT:
             # A programme that cannot be solved proves nothing: the status stays MAX_ITER.
             with suppress(ProgrammeError):
-                programme = linear_programme(problem)
+                programme = linear_programme(problem, time_limit=clock.remaining())
                 if programme.critical > problem.lam and is_ray(problem, programme.d):
                     return Outcome.unbounded(problem, programme.d, outcome.steps)
         return outcome

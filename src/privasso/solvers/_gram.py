@@ -15,18 +15,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._clock import Clock
+from privasso._threads import interruptible
 from privasso.solvers._newton import (
     cholesky_solve,
     copy_submatrix,
     descent_and_newton,
     largest_violation,
 )
-from privasso.solvers._proximal import FIRST_SIGMA, proximal_points
+from privasso.solvers._proximal import FIRST_SIGMA, SHORT_CALL, cholesky, proximal_points
+from privasso.solvers._vertex import to_vertex
 
 _ROUNDS = 4
+#: Newton iterations that start again from independent columns.
+_VERTICES = 4
 _SINGLE, _DOUBLE = np.empty(0, np.float32), np.empty(0)
 #: Proximal points without a halving of the violation before giving up.
 _PATIENCE = 12
+_REFINEMENTS = 2
+#: A column of unit norm that is this close to the span of the columns before it depends on them.
+_LEAST_PIVOT = 1e-7
+#: Largest violation on the support, relative to its weight, that passes as a rounding error. It
+#: only ends the iteration on a working set; what is a minimiser, the certificate decides.
+_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +60,12 @@ def submatrix(H: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 
 def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
-    """Factorise H on the active set; None if it is singular."""
+    """Factorise H on the active set; None if it is singular to working precision."""
     try:
-        return Factor(active, np.linalg.cholesky(submatrix(H, active)))
+        L = cholesky(submatrix(H, active))
     except np.linalg.LinAlgError:
         return None
+    return Factor(active, L) if np.diagonal(L).min(initial=1.0) > _LEAST_PIVOT else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +82,15 @@ class GramResult:
         What `find_ray` returned, if it proved the whole problem unbounded.
     sigma : float
         The last σ of the proximal-point iteration, with which the next one may start.
+    falling : bool
+        Whether the iteration stopped because the objective seems to fall for ever.
     """
 
     z: np.ndarray
     factor: Factor | None = None
     ray: np.ndarray | None = None
     sigma: float = FIRST_SIGMA
+    falling: bool = False
 
 
 class Subproblem:
@@ -89,7 +104,8 @@ class Subproblem:
         Largest rank H can have; an active set larger than that is not factorised.
     find_ray : callable, optional
         Given a direction along which the objective seems to fall for ever, returns a ray of the
-        whole problem, or None. Without it no ray is looked for.
+        whole problem, or None. Without it no ray is looked for, and such a direction ends the
+        iteration.
     """
 
     def __init__(
@@ -103,47 +119,100 @@ class Subproblem:
         self.H, self.b, self.weights = H, b, weights
         self._rank, self._find_ray = rank, find_ray
 
-    def minimise(self, z: np.ndarray, tol: float, *, sigma: float = FIRST_SIGMA) -> GramResult:
-        """Minimise from z until no violation exceeds tol times its weight, or rounding."""
+    def minimise(
+        self, z: np.ndarray, tol: float, *, clock: Clock, sigma: float = FIRST_SIGMA
+    ) -> GramResult:
+        """Minimise from z until no violation exceeds tol times its weight, or rounding.
+
+        When the clock has expired, the result is the best iterate so far.
+        """
         z = z.copy()
-        for like in (_SINGLE, _DOUBLE):
-            solved, active, L = descent_and_newton(
-                self.H, self.b, self.weights, z, self._rank, _ROUNDS, tol, like
-            )
-            if solved:
-                return GramResult(z, Factor(active, L) if active.size else None)
+        found = self._newton(z, tol, _SINGLE) or self._newton(z, tol, _DOUBLE)
+        for _ in range(_VERTICES):
+            if found is not None or clock.expired():
+                break
+            active = np.flatnonzero(z)
+            if not 0 < active.size <= self._rank or factorise(self.H, active) is not None:
+                break
+            z = self._vertex(z, active)
+            found = self._newton(z, tol, _DOUBLE)
+        if found is not None:
+            return found
         best, best_violation, factor, stale = z, np.inf, None, 0
         last_sigma = sigma
-        for point, step, used in proximal_points(self.H, self.b, self.weights, z, sigma=sigma):
+        points = proximal_points(self.H, self.b, self.weights, z, clock=clock, sigma=sigma)
+        for point, step, used in points:
             last_sigma = used
-            z, factor_here = self._exact_on_support(point)
+            z, factor_here, exact = self._exact_on_support(point, tol)
+            if exact:
+                return GramResult(z, factor_here, sigma=used)
             violation = float(largest_violation(self.b, self.weights, z, self.b - self.H @ z))
             stale = 0 if violation < 0.5 * best_violation else stale + 1
             if violation < best_violation:
                 best, best_violation, factor = z, violation, factor_here
-            if violation <= tol or stale > _PATIENCE:
+            if violation <= tol or stale > _PATIENCE or clock.expired():
                 break
             falls = float(self.b @ step) > float(self.weights @ np.abs(step))
             flat = float(step @ (self.H @ step)) < 1e-2 * float(step @ step)
-            if falls and flat and self._find_ray is not None:
+            if falls and flat:
+                if self._find_ray is None:
+                    return GramResult(best, factor, sigma=last_sigma, falling=True)
                 ray = self._find_ray(step)
                 if ray is not None:
                     return GramResult(z, ray=ray)
         return GramResult(best, factor, sigma=last_sigma)
 
-    def _exact_on_support(self, z: np.ndarray) -> tuple[np.ndarray, Factor | None]:
-        """The exact minimiser with the support and signs of z, or z where it has other signs."""
+    def _newton(self, z: np.ndarray, tol: float, like: np.ndarray) -> GramResult | None:
+        """Descent and Newton steps on z, in place; None if they are not enough."""
+        arguments = self.H, self.b, self.weights, z, self._rank, _ROUNDS, tol, like
+        if z.size < SHORT_CALL:
+            solved, active, L = descent_and_newton(*arguments)
+        else:
+            solved, active, L = interruptible(lambda: descent_and_newton(*arguments))
+        if not solved:
+            return None
+        return GramResult(z, Factor(active, L) if active.size else None)
+
+    def _vertex(self, z: np.ndarray, active: np.ndarray) -> np.ndarray:
+        """A point no worse than z on independent columns, or z if there is none that way."""
+        descent = self.b[active] - self.weights[active] * np.sign(z[active])
+        found = to_vertex(submatrix(self.H, active), descent, z[active])
+        if found is None:
+            return z
+        moved = np.zeros_like(z)
+        moved[active] = found
+        return moved
+
+    def _exact_on_support(
+        self, z: np.ndarray, tol: float
+    ) -> tuple[np.ndarray, Factor | None, bool]:
+        """The exact minimiser with the support and signs of z, or z where it has other signs.
+
+        The last entry says whether it is the minimiser of the whole subproblem: no other column
+        violates its condition, and on the support only rounding errors are left. With large
+        coefficients that cancel, those may exceed tol, and further iterations would not help.
+        """
         active = np.flatnonzero(z)
         if not 0 < active.size <= self._rank:
-            return z, None
+            return z, None, False
         factor = factorise(self.H, active)
         if factor is None:
-            return z, None
-        target = self.b[active] - self.weights[active] * np.sign(z[active])
+            z = self._vertex(z, active)
+            active = np.flatnonzero(z)
+            factor = factorise(self.H, active)
+            if factor is None:
+                return z, None, False
+        H, weights = submatrix(self.H, active), self.weights[active]
+        target = self.b[active] - weights * np.sign(z[active])
         exact = factor.solve(target)
-        exact += factor.solve(target - submatrix(self.H, active) @ exact)  # refinement
+        for _ in range(_REFINEMENTS):
+            exact += factor.solve(target - H @ exact)
         if not np.all(exact * z[active] > 0):
-            return z, factor
+            return z, factor, False
         refined = np.zeros_like(z)
         refined[active] = exact
-        return refined, factor
+        r = self.b - self.H @ refined
+        left = float(np.max(np.abs(r[active] - weights * np.sign(exact)) / weights))
+        r[active] = 0.0
+        violated = np.abs(r) > self.weights * (1.0 + tol)
+        return refined, factor, left <= _ROUNDING and not violated.any()

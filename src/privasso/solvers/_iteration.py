@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso.operators import Block
 from privasso.problem import Problem, ray_from
 from privasso.solvers._solution import Step
@@ -97,6 +98,7 @@ class End(Enum):
     UNBOUNDED = "unbounded"
     DIVERGED = "diverged"
     MAX_ITER = "max_iter"
+    TIME_LIMIT = "time limit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +118,11 @@ def iterate(
     *,
     tol: float,
     max_iter: int,
+    clock: Clock,
     start: S | None = None,
     hand_over: Callable[[Problem, S], np.ndarray] | None = None,
 ) -> Run:
-    """Iterate to a fixed point, a hand-over, a ray, divergence or the limit.
+    """Iterate to a fixed point, a hand-over, a ray, divergence or a limit of steps or time.
 
     `hand_over` chooses the columns for an exact solve once the support hardly changes; they are
     copied out of F in one last iteration. Without it the loop goes on to its fixed point.
@@ -131,6 +134,8 @@ def iterate(
     smallest, growing = np.inf, 0
     previous_v = 0.0
     for iteration in range(1, max_iter + 1):
+        if clock.expired():
+            return Run(state, End.TIME_LIMIT, steps)
         settled = state.turnover <= SETTLED_TURNOVER and state.change <= SETTLED_CHANGE
         # While V is large and still grows, the iterates may be moving along a ray.
         rising = m < n and state.s_theta > max(SUSPICIOUS_V, 1.01 * previous_v)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso._validation import positive_float, real_array
-from privasso.operators import as_operator, finite_squares
+from privasso.operators import Operator, as_operator, finite_squares
 from privasso.solvers._batch import Batch
 from privasso.solvers._solution import ComparesFields, Solution, Status, raise_on_failure
 
@@ -44,7 +45,14 @@ class Solutions(ComparesFields):
 
 
 def solve_many(
-    F: Any, y: Any, lam: Any, etas: Any = None, *, tol: float = 1e-8, throw: bool = True
+    F: Any,
+    y: Any,
+    lam: Any,
+    etas: Any = None,
+    *,
+    tol: float = 1e-8,
+    throw: bool = True,
+    time_limit: float | None = None,
 ) -> Solutions:
     """Minimise ½‖y − Fx‖² + λ_k‖x‖₁ + η_kᵀx for k = 1…K.
 
@@ -57,6 +65,9 @@ def solve_many(
         Noise vectors; none for a path in λ alone.
     tol, throw : as in `solve`.
         With `throw`, an error is raised for the first problem that fails.
+    time_limit : float, optional
+        Seconds after which the problems that are not solved are left with `Status.TIME_LIMIT`.
+        Problems that need a solve of their own come in the order of decreasing λ.
 
     Examples
     --------
@@ -67,6 +78,7 @@ def solve_many(
     >>> many.x.shape, bool((many.kkt < 1e-8).all())
     ((300, 8), True)
     """
+    clock = Clock(time_limit)
     op = as_operator(F)
     m, n = op.shape
     y = real_array("y", y, shape=(m,))
@@ -76,7 +88,7 @@ def solve_many(
     lams = _one_for_each(lam, etas.shape[1])
     squares, b = op.squares_and_rmatvec(y)
     finite_squares(squares)
-    return solve_problems(op, b[:, None] - etas, lams, squares=squares, tol=tol, throw=throw)
+    return _solved(op, b[:, None] - etas, lams, squares, tol, throw, clock)
 
 
 def solve_problems(
@@ -87,6 +99,7 @@ def solve_problems(
     squares: np.ndarray | None = None,
     tol: float = 1e-8,
     throw: bool = True,
+    time_limit: float | None = None,
 ) -> Solutions:
     """Minimise ½‖Fx‖² − b_kᵀx + λ_k‖x‖₁ for k = 1…K, b_k the columns of B.
 
@@ -101,7 +114,7 @@ def solve_problems(
         One λ for all problems, or one for each.
     squares : ndarray, optional
         Squared column norms of F, if the caller has them; otherwise one pass computes them.
-    tol, throw : as in `solve_many`.
+    tol, throw, time_limit : as in `solve_many`.
 
     Examples
     --------
@@ -111,13 +124,26 @@ def solve_problems(
     array([[ 2. ,  0.5],
            [-1. ,  0. ]])
     """
+    clock = Clock(time_limit)
     op = as_operator(F)
     B = real_array("B", B, shape=(op.shape[1], None))
     if B.shape[1] == 1:
         B = np.repeat(B, np.size(lam), axis=1)
     lams = _one_for_each(lam, B.shape[1])
     squares = finite_squares(op.column_squares() if squares is None else squares)
-    batch = Batch(op, squares, B, lams, positive_float("tol", tol))
+    return _solved(op, B, lams, squares, tol, throw, clock)
+
+
+def _solved(
+    op: Operator,
+    B: np.ndarray,
+    lams: np.ndarray,
+    squares: np.ndarray,
+    tol: float,
+    throw: bool,
+    clock: Clock,
+) -> Solutions:
+    batch = Batch(op, squares, B, lams, positive_float("tol", tol), clock)
     batch.run()
     kkt, beyond, gap = batch.evidence.T
     solutions = Solutions(

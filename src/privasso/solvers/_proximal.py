@@ -25,10 +25,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+
+from privasso._clock import Clock
+from privasso._threads import interruptible
+from privasso.solvers._newton import cholesky_solve, copy_submatrix
 
 FIRST_SIGMA, _GROWTH, _LAST_SIGMA = 1.0, 5.0, 1e12
+_LEAST_SIGMA = FIRST_SIGMA / _GROWTH**4
+#: Points at the largest σ that works before the next larger one, which has failed, is tried again.
+_TRUST = 4
 _MAX_NEWTON = 50
+#: Matrices with fewer rows than this are factorised in a few hundredths of a second.
+SHORT_CALL = 1000
+#: A step that should lower ψ by less than this part of ψ cannot be told from rounding,
+_INVISIBLE = 1e-14
+#: and after so many of these a point is as accurate as it can become.
+_MAX_INVISIBLE = 3
+
+
+def cholesky(A: np.ndarray) -> np.ndarray:
+    """The lower triangular factor of A; Ctrl-C does not wait for it."""
+    if len(A) < SHORT_CALL:
+        return np.linalg.cholesky(A)
+    return interruptible(lambda: np.linalg.cholesky(A))
 
 
 def proximal_points(
@@ -37,17 +56,26 @@ def proximal_points(
     weights: np.ndarray,
     z: np.ndarray,
     *,
+    clock: Clock,
     sigma: float = FIRST_SIGMA,
     max_outer: int = 60,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """Yield z_{k+1}, the step z_{k+1} − z_k and σ, at most `max_outer` times."""
+    ceiling, at_ceiling = _LAST_SIGMA, 0
     for outer in range(max_outer):
-        new, solved = _proximal_point(H, b, weights, z, sigma, 0.1 if outer < 4 else 0.01)
+        accuracy = 0.1 if outer < 4 else 0.01
+        new, solved = _proximal_point(H, b, weights, z, sigma, accuracy, clock)
         if not solved:  # σ was too large for a start this far away
-            sigma = max(sigma / _GROWTH**2, FIRST_SIGMA / _GROWTH**4)
+            if sigma <= _LEAST_SIGMA or clock.expired():
+                return
+            ceiling, at_ceiling = sigma / _GROWTH, 0
+            sigma = max(sigma / _GROWTH**2, _LEAST_SIGMA)
             continue
+        at_ceiling += sigma >= ceiling
+        if at_ceiling == _TRUST:
+            ceiling, at_ceiling = min(ceiling * _GROWTH, _LAST_SIGMA), 0
         yield new, new - z, sigma
-        z, sigma = new, min(sigma * _GROWTH, _LAST_SIGMA)
+        z, sigma = new, min(sigma * _GROWTH, ceiling)
 
 
 def _proximal_point(
@@ -57,8 +85,12 @@ def _proximal_point(
     centre: np.ndarray,
     sigma: float,
     accuracy: float,
+    clock: Clock,
 ) -> tuple[np.ndarray, bool]:
-    """Semismooth Newton on ψ from u = centre: the last point, and whether it is accurate."""
+    """Semismooth Newton on ψ from u = centre: the last point, and whether it is accurate.
+
+    A point is also accurate if the steps have become as small as the rounding errors of ψ.
+    """
 
     def primal(Hu: np.ndarray) -> np.ndarray:
         field = centre + sigma * (b - Hu)
@@ -67,6 +99,7 @@ def _proximal_point(
     u = centre.copy()
     Hu = H @ u
     z = primal(Hu)
+    invisible = 0
     for iteration in range(_MAX_NEWTON):
         e = z - u  # −∇ψ is the point Fe
         He = H @ e
@@ -74,16 +107,26 @@ def _proximal_point(
         moved = float(np.linalg.norm(z - centre)) / np.sqrt(sigma)
         if residual == 0.0 or (iteration > 0 and residual <= accuracy * min(1.0, moved)):
             return z, True
+        if invisible == _MAX_INVISIBLE:
+            return z, True
+        if clock.expired():
+            break
         active = np.flatnonzero(z)
         du = e
         if active.size:
-            A = sigma * H[np.ix_(active, active)]
-            A[np.diag_indices_from(A)] += 1.0
-            factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
-            du[active] -= sigma * cho_solve(factor, He[active], check_finite=False)
+            A = np.empty((active.size, active.size))
+            copy_submatrix(H, active, A)
+            A *= sigma
+            A.flat[:: active.size + 1] += 1.0
+            try:
+                factor = cholesky(A)
+            except np.linalg.LinAlgError:  # σ is too large for the rounding errors of H
+                break
+            du[active] -= sigma * cholesky_solve(factor, He[active])
         Hdu = H @ du
         slope = -float(He @ du)
         psi = 0.5 * float(u @ Hu) + float(z @ z) / (2 * sigma)
+        invisible += -slope <= _INVISIBLE * psi
         t = _armijo(lambda t: _psi(u + t * du, Hu + t * Hdu, primal, sigma), psi, slope)  # noqa: B023
         u = u + t * du
         Hu = H @ u

@@ -24,6 +24,8 @@ class Status(Enum):
     """
     MAX_ITER = "max_iter"
     """The algorithm stopped before x met the tolerance; `Solution.kkt` says how far off it is."""
+    TIME_LIMIT = "time_limit"
+    """The time was over before x met the tolerance; `Solution.kkt` says how far off it is."""
     DIVERGED = "diverged"
     """The iterates grew without bound, but nothing proves that the problem has no minimiser."""
 
@@ -78,8 +80,8 @@ class Solution(ComparesFields):
     Attributes
     ----------
     x : ndarray, shape (N,)
-        CONVERGED: the minimiser. FIXED_POINT: the fixed point. MAX_ITER and DIVERGED: the last
-        iterate. UNBOUNDED: NaN in every entry, as there is no minimiser.
+        CONVERGED: the minimiser. FIXED_POINT: the fixed point. MAX_ITER, TIME_LIMIT and DIVERGED:
+        the last iterate. UNBOUNDED: NaN in every entry, as there is no minimiser.
     status : Status
         How the solve ended.
     n_iter : int

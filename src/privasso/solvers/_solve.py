@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._clock import Clock
 from privasso._validation import positive_float
 from privasso.operators import Metered, as_operator
-from privasso.problem import LabelledProblem, Problem, zero_column_ray
+from privasso.problem import Certificate, LabelledProblem, Problem, zero_column_ray
 from privasso.solvers._algorithm import Algorithm, Outcome, algorithm_for
 from privasso.solvers._solution import Solution, Status, raise_on_failure
 
@@ -23,6 +24,7 @@ def solve(
     method: str | Algorithm = "auto",
     tol: float = 1e-8,
     throw: bool = True,
+    time_limit: float | None = None,
 ) -> Solution:
     """Minimise ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx.
 
@@ -48,6 +50,10 @@ def solve(
         Raise `UnboundedError` or `NotConvergedError` on failure; False returns the
         `Solution` with its status instead. `Status.FIXED_POINT`, in which ``"amp-paper"`` ends, is
         not a failure.
+    time_limit : float, optional
+        Seconds after which the solve ends with the best point so far and `Status.TIME_LIMIT`, or
+        with `NotConvergedError` if `throw`. It may be exceeded by the time of one step, which
+        takes about as long as a few passes over F.
 
     Examples
     --------
@@ -64,20 +70,26 @@ def solve(
     >>> sol.status.name, bool(np.abs(s.F @ sol.ray).max() < 1e-9)
     ('UNBOUNDED', True)
     """
+    clock = Clock(time_limit)
     algorithm, tol = algorithm_for(method), positive_float("tol", tol)
     op = Metered(as_operator(F))
-    return _run(LabelledProblem(op, y, lam, eta), op, algorithm, tol, throw)
+    return _run(LabelledProblem(op, y, lam, eta), op, algorithm, tol, throw, clock)
 
 
 def solve_problem(
-    problem: Problem, *, method: str | Algorithm = "auto", tol: float = 1e-8, throw: bool = True
+    problem: Problem,
+    *,
+    method: str | Algorithm = "auto",
+    tol: float = 1e-8,
+    throw: bool = True,
+    time_limit: float | None = None,
 ) -> Solution:
     """Minimise ½‖Fx‖² − bᵀx + λ‖x‖₁ for a `Problem` (F, b, λ), which holds no labels.
 
     Parameters
     ----------
     problem : Problem
-    method, tol, throw : as in `solve`.
+    method, tol, throw, time_limit : as in `solve`.
         ``"amp-paper"`` needs labels and so a `LabelledProblem`.
 
     Examples
@@ -88,24 +100,42 @@ def solve_problem(
     >>> solve_problem(Problem(np.eye(3), [3.0, -0.5, -2.0], lam=1.0)).x
     array([ 2.,  0., -1.])
     """
+    clock = Clock(time_limit)
     algorithm, tol = algorithm_for(method), positive_float("tol", tol)
     op = Metered(problem.op)
-    return _run(problem.with_operator(op), op, algorithm, tol, throw)
+    return _run(problem.with_operator(op), op, algorithm, tol, throw, clock)
 
 
-def _run(problem: Problem, op: Metered, algorithm: Algorithm, tol: float, throw: bool) -> Solution:
+def _run(
+    problem: Problem, op: Metered, algorithm: Algorithm, tol: float, throw: bool, clock: Clock
+) -> Solution:
     ray = zero_column_ray(problem)
     if ray is not None:
         outcome = Outcome.unbounded(problem, ray, [])
     else:
         with one_thread():
-            outcome = algorithm.minimise(problem, tol)
-    by = outcome.by or algorithm
-    solution = Solution(
+            outcome = algorithm.minimise(problem, tol, clock)
+    solution = _solution(problem, outcome, outcome.by or algorithm, op.passes)
+    return raise_on_failure(solution) if throw else solution
+
+
+def no_minimiser(problem: Problem, ray: np.ndarray) -> Solution:
+    """The solution of a problem of which a ray is known."""
+    return _solution(problem, Outcome.unbounded(problem, ray, []), algorithm_for("auto"))
+
+
+def late(problem: Problem, x: np.ndarray, certificate: Certificate) -> Solution:
+    """The solution of a problem for which there was no time left."""
+    outcome = Outcome(x, Status.TIME_LIMIT, [], certificate)
+    return _solution(problem, outcome, algorithm_for("auto"))
+
+
+def _solution(problem: Problem, outcome: Outcome, by: Algorithm, n_passes: float = 0.0) -> Solution:
+    return Solution(
         x=outcome.x,
         status=outcome.status,
         n_iter=len(outcome.steps),
-        n_passes=op.passes,
+        n_passes=n_passes,
         kkt=outcome.certificate.kkt,
         kkt_beyond_rounding=outcome.certificate.kkt_beyond_rounding,
         gap=outcome.certificate.gap,
@@ -114,7 +144,6 @@ def _run(problem: Problem, op: Metered, algorithm: Algorithm, tol: float, throw:
         ray=outcome.ray,
         message=_message(problem, outcome, by),
     )
-    return raise_on_failure(solution) if throw else solution
 
 
 def _message(problem: Problem, outcome: Outcome, by: Algorithm) -> str:
@@ -129,9 +158,13 @@ def _message(problem: Problem, outcome: Outcome, by: Algorithm) -> str:
         Status.CONVERGED: f"x is certified to be the minimiser: {found}.",
         Status.FIXED_POINT: f"x is a fixed point of {by.name}, but not the minimiser: {found}.",
         Status.MAX_ITER: f"{by.name} stopped before it converged: {found}.",
+        Status.TIME_LIMIT: f"The time limit was over before {by.name} converged: {found}.",
         Status.DIVERGED: f"{by.name} diverged, and no ray shows the problem to be unbounded.",
     }
-    return " ".join([happened[outcome.status], by.advice.get(outcome.status, "")]).strip()
+    advice = by.advice.get(outcome.status, "")
+    if outcome.status is Status.TIME_LIMIT:
+        advice = "Raise time_limit or lambda, or raise tol to accept a less exact minimiser."
+    return " ".join([happened[outcome.status], advice]).strip()
 
 
 def _no_minimiser(problem: Problem, ray: np.ndarray) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._blas import gram_matrix, threads_for
+from privasso._clock import Clock
 from privasso.operators import Block, RowMajor
 from privasso.problem import Problem, certify, ray_from, violations
 from privasso.solvers._algorithm import Outcome
@@ -78,14 +79,14 @@ class WorkingSet:
         self.gram = submatrix(self.gram, keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
-    def minimise(self, tol: float) -> GramResult:
+    def minimise(self, tol: float, clock: Clock) -> GramResult:
         """Solve the problem on these columns exactly, starting from the present coefficients."""
         b = self._problem.b[self.index] / self.norms
         weights = self._problem.lam / self.norms
         rank = min(self._problem.shape)
         with threads_for(float(self.index.size) ** 3 / 3):
             result = Subproblem(self.gram, b, weights, rank, self._ray_from).minimise(
-                self.z, tol, sigma=self._sigma
+                self.z, tol, clock=clock, sigma=self._sigma
             )
         self.z = result.z
         self._sigma = max(FIRST_SIGMA, result.sigma / 125.0)
@@ -143,6 +144,7 @@ def grow_working_set(
     index: np.ndarray,
     *,
     tol: float,
+    clock: Clock,
     block: Block | None = None,
     max_rounds: int = _MAX_ROUNDS,
 ) -> Outcome:
@@ -150,7 +152,7 @@ def grow_working_set(
 
     `block` holds the columns `index` if they were copied out of F before. Each round takes one pass
     over F, which checks the optimality condition of every column and, with a second right-hand
-    side, yields the dual point of the certificate.
+    side, yields the dual point of the certificate. The clock is asked once per round.
     """
     m = problem.shape[0]
     working = WorkingSet(problem)
@@ -158,7 +160,7 @@ def grow_working_set(
     steps: list[Step] = []
     best, stalled = np.inf, 0
     while True:
-        result = working.minimise(0.1 * tol)
+        result = working.minimise(0.1 * tol, clock)
         if result.ray is not None:
             return Outcome.unbounded(problem, result.ray, steps)
         x = working.scatter(working.z)
@@ -170,9 +172,11 @@ def grow_working_set(
         n_active = int(np.count_nonzero(x))
         steps.append(Step("working set", n_active, certificate.kkt, working.index.size / m))
         if certificate.proves(tol):
-            if not np.isfinite(certificate.gap):
+            if not np.isfinite(certificate.gap) and not clock.expired():
                 certificate = certify(problem, x, w, c, (delta, q))
             return Outcome(x, Status.CONVERGED, steps, certificate)
+        if clock.expired():
+            return Outcome(x, Status.TIME_LIMIT, steps, certificate)
         stalled = 0 if certificate.kkt < 0.5 * best else stalled + 1
         best = min(best, certificate.kkt)
         violation[working.index] = 0.0
