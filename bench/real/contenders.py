@@ -70,7 +70,9 @@ def _hash(sources: tuple[Path, ...]) -> str:
     return found.hexdigest()[:16]
 
 
-def _peer(title: str, module: str, protects: str, missing: Callable[[], str] = str) -> Contender:
+def _peer(title: str, module: str, protects: str, brought: bool = False) -> Contender:
+    """A file of `peers`; one that another package brings is tried first."""
+
     def run(split: Split) -> Predictions:
         fit: Callable[..., Linear] = importlib.import_module(f"bench.real.peers.{module}").fit
         model = fit(
@@ -84,6 +86,7 @@ def _peer(title: str, module: str, protects: str, missing: Callable[[], str] = s
         )
         return {title: model.predict(split.X_test)}
 
+    missing = partial(_trial, module) if brought else str
     sources = tuple(_PEERS / f"{name}.py" for name in (module, *_SHARED))
     return Contender(module.replace("_", "-"), (title,), protects, run, sources, missing=missing)
 
@@ -96,17 +99,29 @@ def _without_privacy(title: str, fit: Callable[[np.ndarray, np.ndarray], Linear]
     return Contender("no-privacy", (title,), "nothing", run, (source,), private=False)
 
 
-def _imports(name: str) -> str:
+def _trial(module: str) -> str:
+    """Say why a peer that another package brings cannot fit twenty rows here."""
+    fit: Callable[..., Linear] = importlib.import_module(f"bench.real.peers.{module}").fit
+    X, y = np.linspace(0.0, 1.0, 20)[:, None], np.arange(20) % 2.0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            importlib.import_module(name)
-    except ImportError as error:
-        return f"{name} cannot be imported: {error}"
+            fit(
+                X,
+                y,
+                epsilon=1.0,
+                delta=1e-6,
+                y_bounds=(0.0, 1.0),
+                column_bounds=np.array([[0.0, 1.0]]),
+                rng=np.random.default_rng(0),
+            )
+    except (ImportError, AttributeError, TypeError) as error:
+        # What follows in brackets is a path of this machine.
+        what = str(error).partition(" (")[0]
+        return f"{module.replace('_', '-')} does not work with the packages installed here: {what}"
     return ""
 
 
-_diffprivlib = partial(_imports, "diffprivlib.models")
 _OURS = (Path(str(privasso.__file__)).parent, Path(str(ours.__file__)))
 
 LABELS = (
@@ -128,13 +143,13 @@ RECORDS = (
     _peer("boosted AdaSSP", "boosted_adassp", "records"),
     _peer("TukeyEM", "tukey", "records"),
     _peer("DP-SGD", "dp_sgd", "records"),
-    _peer("diffprivlib", "diffprivlib_linear", "records", _diffprivlib),
+    _peer("diffprivlib", "diffprivlib_linear", "records", brought=True),
     _without_privacy("no privacy", lasso_cv),
 )
 BINARY = (
     _peer("randomised response", "randomised_response", "labels"),
     _peer("objective perturbation", "objective_perturbation", "records"),
-    _peer("diffprivlib", "diffprivlib_logistic", "records", _diffprivlib),
+    _peer("diffprivlib", "diffprivlib_logistic", "records", brought=True),
     _without_privacy("no privacy", logistic_cv),
 )
 

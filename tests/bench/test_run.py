@@ -160,3 +160,13 @@ def test_scores():
     assert r_squared(y, np.full(4, 0.5)) == 0.0
     assert r_squared(y, y) == 1.0
     assert area(y, np.array([0.1, 0.9, 0.8, 0.85])) == 0.75
+
+
+def test_a_peer_that_does_not_work_here_is_named_without_a_path(monkeypatch):
+    def broken(*data, **settings):
+        raise ImportError("cannot import name 'A' from 'b' (/somewhere/b.so)")
+
+    monkeypatch.setattr("bench.real.peers.diffprivlib_linear.fit", broken)
+    found = contenders._trial("diffprivlib_linear")
+    assert found.endswith("cannot import name 'A' from 'b'")
+    assert contenders._trial("adassp") == ""

@@ -3,6 +3,8 @@
 Holohan, Braghin, Mac Aonghusa, Levacher (2019), Diffprivlib: the IBM differential privacy library,
 after the functional mechanism of Zhang, Zhang, Xiao, Yang, Winslett (2012). It is ε-private without
 δ, which is a stronger guarantee than that of the others at the same ε.
+
+Version 0.6.6 does not work with scikit-learn 1.9; with 1.7 it does.
 """
 
 from __future__ import annotations

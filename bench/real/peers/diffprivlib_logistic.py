@@ -4,6 +4,8 @@ Holohan, Braghin, Mac Aonghusa, Levacher (2019), Diffprivlib: the IBM differenti
 after the objective perturbation of Chaudhuri, Monteleoni, Sarwate (2011). It protects whole records
 and is ε-private without δ. The columns are in the unit of their public bounds, rows of norm at most
 √N.
+
+Version 0.6.6 does not work with scikit-learn 1.9; with 1.7 it does.
 """
 
 from __future__ import annotations
