@@ -14,10 +14,12 @@ from bench.real.split import Split
 _LAMS = np.geomspace(1e3, 1e-4, 57)
 
 
-def _fit(split: Split, noise: str = "auto") -> pv.PrivateLasso:
+def _fit(split: Split, noise: str | None = None) -> pv.PrivateLasso:
     """A fit with a seed; the warnings about fitting the same labels again are expected."""
     privacy = pv.LabelDP(split.epsilon, split.delta, y_bounds=split.y_bounds)
-    estimator = pv.PrivateLasso(lam="auto", privacy=privacy, noise=noise, random_state=split.seed)
+    estimator = pv.PrivateLasso(lam="auto", privacy=privacy, random_state=split.seed)
+    if noise is not None:
+        estimator.set_params(noise=noise)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return estimator.fit(split.X, split.y)

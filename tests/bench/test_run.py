@@ -45,7 +45,8 @@ def test_a_split_divides_the_rows_and_is_the_same_for_all_methods():
     assert (len(data.y), len(data.y_test)) == (309, 133)
     other = split(Cell("labels", "diabetes", "no-privacy", None, None), 4)
     assert (data.X == other.X).all()
-    assert data.seed != other.seed
+    assert data.seed == split(Cell("labels", "diabetes", "label-noise", None, 3.0), 4).seed
+    assert data.seed != split(CELL, 5).seed
     assert not np.array_equal(data.y, split(CELL, 5).y)
 
 
