@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Each test worker keeps to one thread: BLAS threads of several workers would wait for one another.
 test test-slow: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format hooks bench docs clean
+.PHONY: demo test test-slow lint format hooks bench bench-real docs clean
 .DEFAULT_GOAL := test
 
 demo: .venv/.installed
@@ -40,6 +40,10 @@ hooks: .venv/.hooks
 bench: .venv/.bench
 	$(BIN)/python -m bench
 
+# Takes hours; what was run before is kept in build/real-tables and not run again.
+bench-real: .venv/.real
+	$(BIN)/python -m bench.real labels --jobs $(WORKERS) --out docs/real-tables.md
+
 docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
@@ -57,6 +61,6 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-.venv/.test .venv/.bench .venv/.docs .venv/.hooks: .venv/.%: .venv/.installed pyproject.toml
+.venv/.test .venv/.bench .venv/.real .venv/.docs .venv/.hooks: .venv/.%: .venv/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --group $*
 	touch $@

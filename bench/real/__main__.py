@@ -1,0 +1,87 @@
+"""Private fits on real tables, beside published alternatives at the same guarantee.
+
+``labels`` compares methods that protect the labels given public covariates, ``records`` methods
+that protect whole records, ``binary`` methods for outcomes of two values. What was run before is
+kept in a folder and not run again, unless the source of the method or the table has changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.real.cells import cells
+from bench.real.page import document, markdown
+from bench.real.run import complete
+from bench.real.summary import rows
+from bench.real.tables import REGISTRY, chosen
+from bench.real.task import TASKS, Task
+
+_KEPT = Path("build/real-tables")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    task = TASKS[options.task]
+    console = Console(stderr=True)
+    left_out = {c.name: c.missing() for c in task.contenders}
+    left_out = {name: reason for name, reason in left_out.items() if reason}
+    for reason in left_out.values():
+        console.print(f"not run: {reason}", markup=False)
+    try:
+        tables = chosen(task.kind, options.tables, options.least_rows)
+    except ValueError as error:
+        console.print(f"error: {error}", markup=False)
+        return 2
+    wanted = cells(task, tables, options.epsilon, options.form, set(left_out))
+    found = complete(wanted, options.splits, options.keep, options.jobs, console)
+    table = rows(found, options.epsilon, options.form, options.splits)
+    page = markdown(task, table, options.splits, _command(options), list(left_out.values()))
+    if options.out is None:
+        print(page)
+    elif options.out.suffix == ".json":
+        options.out.write_text(document(task, table, options.splits), encoding="utf-8")
+    else:
+        options.out.write_text(page, encoding="utf-8")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.real", description=__doc__)
+    parsers = parser.add_subparsers(dest="task", required=True)
+    for task in TASKS.values():
+        _add_options(parsers.add_parser(task.name, help=task.title), task)
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, task: Task) -> None:
+    names = ", ".join(entry.name for entry in REGISTRY.values() if entry.kind == task.kind)
+    add = parser.add_argument
+    add("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 10.0], help="values of ε")
+    add("--splits", type=int, default=30, help="random splits into training and test rows")
+    add("--tables", nargs="+", default=["all"], help=f"all, or any of {names}")
+    add("--least-rows", type=int, default=task.least_rows, help="smallest table of all")
+    add("--form", nargs="+", default=list(task.forms), choices=task.forms, help="of the columns")
+    add("--jobs", type=int, default=1, help="processes")
+    add("--keep", type=Path, default=_KEPT, help="folder of what was run before")
+    add("--out", type=Path, help="a .md or .json file; without it, the page is printed")
+
+
+def _command(options: argparse.Namespace) -> str:
+    words = ["python -m bench.real", options.task, "--epsilon"]
+    words += [f"{epsilon:g}" for epsilon in options.epsilon]
+    words += ["--splits", str(options.splits)]
+    if options.tables != ["all"]:
+        words += ["--tables", *options.tables]
+    if options.least_rows != TASKS[options.task].least_rows:
+        words += ["--least-rows", str(options.least_rows)]
+    if options.form != list(TASKS[options.task].forms):
+        words += ["--form", *options.form]
+    return " ".join(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
