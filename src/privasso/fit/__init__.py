@@ -1,6 +1,7 @@
 """The steps of a private fit: plan, release once, then solve as often as needed."""
 
 from privasso.fit._choose_lambda import choose_lambda
+from privasso.fit._encoded import encoded_guarantee
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
@@ -22,6 +23,7 @@ __all__ = [
     "Released",
     "ReleasedModel",
     "choose_lambda",
+    "encoded_guarantee",
     "plan_fit",
     "posterior_mean",
     "warn_user",

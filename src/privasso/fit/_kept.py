@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privasso.encoding import Encoding
 from privasso.fit._postprocess import check_shape
 from privasso.noise import NoiseDesign
 from privasso.operators import Covariates
@@ -42,6 +43,8 @@ class KeptRelease(Release):
         Name of the labels.
     software : str
         Version of privasso that made it.
+    encoding : Encoding or None
+        How the columns of a table become the columns of X, if that is not as they are.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class KeptRelease(Release):
     feature_names: tuple[str, ...] | None = None
     target: str | None = None
     software: str
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,6 +104,7 @@ class KeptRelease(Release):
             software=self.software,
             method=method,
             tol=tol,
+            encoding=self.encoding,
         )
 
     def check_covariates(self, rows: Covariates) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from numpy.typing import ArrayLike
 
 from privasso._validation import real_array
+from privasso.encoding import Encoding
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
@@ -41,6 +42,7 @@ class Released:
     lam: float | str | None = None
     method: str = "auto"
     tol: float = 1e-8
+    encoding: Encoding | None = None
 
     @cached_property
     def post(self) -> Postprocess:
@@ -61,6 +63,7 @@ class Released:
             feature_names=self.feature_names,
             target=self.target,
             software=self.software,
+            encoding=self.encoding,
         )
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
@@ -92,6 +95,7 @@ class Released:
             noise=self.noise,
             feature_names=self.feature_names,
             software=self.software,
+            encoding=self.encoding,
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:
