@@ -24,9 +24,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", help="Predictions, csv or parquet by the ending.")],
     unknown: Annotated[
         str,
-        typer.Option(
-            "--unknown", help="Levels that the model does not know: error, or ignore (no level)."
-        ),
+        typer.Option("--unknown", help="Levels that the model does not know: error or ignore."),
     ] = "error",
     as_json: AsJson = False,
 ) -> None:

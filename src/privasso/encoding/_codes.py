@@ -31,9 +31,11 @@ class NumberCode:
 
 @dataclass(frozen=True)
 class LevelCode:
-    """A column of texts: 0/1 columns for its levels, of which each row has at most one.
+    """A column of texts: a 0/1 column for each level but the reference, which is zero in all.
 
-    Of two levels only the second has a column, because the first would be its complement.
+    With a column for the reference, too, the columns and the intercept would be linearly
+    dependent, and noise in a direction that changes no prediction can leave the objective without
+    a minimum.
 
     Attributes
     ----------
@@ -41,29 +43,29 @@ class LevelCode:
         Name of the column in the table.
     levels : tuple of str
         The levels, sorted.
+    reference : str
+        The level without a column.
     missing : bool
         Whether a missing value is one more level, after the others; otherwise it is refused.
 
     Examples
     --------
-    >>> LevelCode("region", ("east", "north", "west")).outputs
-    ('region=east', 'region=north', 'region=west')
-    >>> LevelCode("smoker", ("no", "yes")).outputs
-    ('smoker=yes',)
+    >>> LevelCode("region", ("east", "north", "west"), "north", missing=True).outputs
+    ('region=east', 'region=west', 'region is missing')
     """
 
     name: str
     levels: tuple[str, ...]
+    reference: str
     missing: bool = False
 
     @property
-    def dropped(self) -> int:
-        """Number of levels, from the first, that have no column: 1 of two, otherwise 0."""
-        return 1 if len(self.levels) + self.missing == 2 else 0
+    def shown(self) -> tuple[str, ...]:
+        """The levels that have a column."""
+        return tuple(level for level in self.levels if level != self.reference)
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the columns of the matrix."""
-        names = [f"{self.name}={level}" for level in self.levels]
-        names += [f"{self.name} is missing"] if self.missing else []
-        return tuple(names[self.dropped :])
+        names = tuple(f"{self.name}={level}" for level in self.shown)
+        return (*names, f"{self.name} is missing") if self.missing else names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from privasso.encoding._matrix import Part, assembled, parts_of
 from privasso.encoding._troubles import Trouble, Words, option_words, refusal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Encoding:
     """How the columns of a table become the columns of a matrix.
 
@@ -30,7 +30,8 @@ class Encoding:
     --------
     >>> import numpy as np
     >>> from privasso.encoding import Columns, Levels, Numbers
-    >>> encoding = Encoding((NumberCode("age", fill=50.0), LevelCode("smoker", ("no", "yes"))))
+    >>> answers = LevelCode("smoker", ("no", "yes"), reference="no")
+    >>> encoding = Encoding((NumberCode("age", fill=50.0), answers))
     >>> smoker = Levels("smoker", np.array([1, 0]), ("no", "yes"))
     >>> encoding.names
     ('age', 'smoker=yes')
@@ -41,7 +42,10 @@ class Encoding:
     True
     """
 
-    codes: tuple[NumberCode | LevelCode, ...] = field(repr=False)
+    codes: tuple[NumberCode | LevelCode, ...]
+
+    def __repr__(self) -> str:
+        return f"<Encoding: {len(self.codes)} columns of a table, {len(self.names)} of a matrix>"
 
     def __post_init__(self) -> None:
         for what, names in (("the table", self.inputs), ("the matrix", self.names)):
@@ -87,7 +91,7 @@ class Encoding:
             Columns with the names of `inputs`, in any order.
         unknown : {"error", "ignore"}
             What becomes of a level that is not in the encoding. With ``"ignore"`` all columns of
-            the variable are zero in that row.
+            the variable are zero in that row, as for its reference.
         words : callable
             How errors write options.
         """
@@ -111,9 +115,9 @@ class Encoding:
     def in_words(self) -> str | None:
         """Say what was done to columns that are not numbers, or not complete; None if nothing.
 
-        >>> region = LevelCode("region", ("east", "north", "west"))
+        >>> region = LevelCode("region", ("east", "north", "west"), reference="north")
         >>> print(Encoding((NumberCode("age", fill=50.0), region)).in_words())
-        'region' as 3 levels; missing values of 'age' replaced by the mean
+        'region' as 3 levels (relative to 'north'); missing values of 'age' replaced by the mean
         """
         said = []
         levels = [code for code in self.codes if isinstance(code, LevelCode)]
@@ -129,14 +133,11 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "columns": [
-                {"name": code.name, "levels": list(code.levels), "missing": code.missing}
-                if isinstance(code, LevelCode)
-                else {"name": code.name, "fill": code.fill, "indicator": code.indicator}
-                for code in self.codes
-            ]
-        }
+        columns = [asdict(code) for code in self.codes]
+        for one in columns:
+            if "levels" in one:
+                one["levels"] = list(one["levels"])
+        return {"columns": columns}
 
     @classmethod
     def from_dict(cls, document: object) -> Encoding:
@@ -162,7 +163,9 @@ def _code(document: object) -> NumberCode | LevelCode:
         levels = fields.texts("levels", distinct=True)
         if not levels or levels != sorted(levels):
             raise DocumentError("the levels of a column must be sorted, and at least one")
-        code = LevelCode(name, tuple(levels), fields.flag("missing"))
+        code = LevelCode(name, tuple(levels), fields.text("reference"), fields.flag("missing"))
+        if code.reference not in code.levels:
+            raise DocumentError("the reference of a column must be one of its levels")
     else:
         fill = None if fields.is_null("fill") else fields.number("fill")
         code = NumberCode(name, fill, fields.flag("indicator"))
@@ -173,9 +176,10 @@ def _code(document: object) -> NumberCode | LevelCode:
 
 
 def _levels_in_words(code: LevelCode) -> str:
-    plural = "s" if len(code.levels) != 1 else ""
+    if len(code.levels) == 1:
+        return "1 level" + (" and missing values" if code.missing else " (no column)")
     also = " and missing values" if code.missing else ""
-    return f"{len(code.levels)} level{plural}{also}"
+    return f"{len(code.levels)} levels{also} (relative to {code.reference!r})"
 
 
 def _few(words: list[str], most: int = 8) -> str:

@@ -48,6 +48,8 @@ def learn_encoding(
     words : callable
         How errors write options.
 
+    The reference of a text column is its most frequent level, the first of them in a tie.
+
     Raises
     ------
     ValueError
@@ -59,12 +61,11 @@ def learn_encoding(
     >>> region = Levels("region", np.array([0, 1, 0, -1]), ("north", "south"))
     >>> table = Columns((Numbers("age", np.array([50.0, np.nan, 54.0, 52.0])), region), 4)
     >>> learn_encoding(table, missing="indicator").names
-    ('age', 'age is missing', 'region=north', 'region=south', 'region is missing')
+    ('age', 'age is missing', 'region=south', 'region is missing')
     """
     if missing not in MISSING_RULES:
-        raise ValueError(
-            f"{words('missing', '…')} must be one of {', '.join(MISSING_RULES)}, not {missing!r}"
-        )
+        rules = ", ".join(MISSING_RULES)
+        raise ValueError(f"missing must be one of {rules}, not {missing!r}")
     troubles, codes = list(table.troubles), []
     for column in table.columns:
         if column.name not in keep and looks_like_identifier(column):
@@ -74,7 +75,10 @@ def learn_encoding(
         (troubles if isinstance(found, Trouble) else codes).append(found)  # pyright: ignore
     if troubles:
         raise refusal(troubles, words)
-    return Encoding(tuple(codes))
+    encoding = Encoding(tuple(codes))
+    if not encoding.names:
+        raise ValueError("every column has the same value in all rows, so there is nothing to fit")
+    return encoding
 
 
 def looks_like_identifier(column: Numbers | Levels) -> bool:
@@ -127,15 +131,11 @@ def _numbers(column: Numbers, rule: str) -> NumberCode | Trouble:
     if infinite is not None:
         return Trouble(column.name, "infinite", infinite)
     missing = column.missing
-    if rule == "error":
-        return (
-            Trouble(column.name, "missing", int(missing[0]))
-            if missing.size
-            else NumberCode(column.name)
-        )
     if missing.size == column.values.size:
         return Trouble(column.name, "empty")
-    if rule == "indicator" and not missing.size:
+    if missing.size and rule == "error":
+        return Trouble(column.name, "missing", int(missing[0]))
+    if rule == "error" or (rule == "indicator" and not missing.size):
         return NumberCode(column.name)
     return NumberCode(column.name, _mean(column.values), rule == "indicator")
 
@@ -145,8 +145,10 @@ def _levels(column: Levels, rule: str) -> LevelCode | Trouble:
     if not column.levels:
         return Trouble(column.name, "empty")
     if missing.size and rule != "indicator":
-        return Trouble(column.name, "missing", int(missing[0]))
-    return LevelCode(column.name, column.levels, bool(missing.size))
+        return Trouble(column.name, "blank", int(missing[0]))
+    counts = np.bincount(column.codes + 1, minlength=len(column.levels) + 1)[1:]
+    most_common = column.levels[int(np.argmax(counts))]
+    return LevelCode(column.name, column.levels, most_common, bool(missing.size))
 
 
 def _mean(values: np.ndarray) -> float:

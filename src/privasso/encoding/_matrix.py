@@ -14,6 +14,8 @@ from privasso.encoding._troubles import Trouble
 
 #: A matrix is sparse if at most this share of its entries is not zero, and it is not tiny.
 _SPARSE_SHARE, _TINY = 0.2, 1 << 16
+#: Codes of levels that have no column.
+_REFERENCE, _UNKNOWN = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +82,15 @@ def parts_of(
 def _levels(code: LevelCode, column: Levels, unknown: str) -> list[Part] | Trouble:
     missing = column.missing
     if missing.size and not code.missing:
-        return Trouble(code.name, "missing", int(missing[0]))
-    place = {level: k for k, level in enumerate(code.levels)}
+        return Trouble(code.name, "blank", int(missing[0]))
+    place = {level: k for k, level in enumerate(code.shown)} | {code.reference: _REFERENCE}
     # The last entry is where the code −1 of a missing value points: the level after the others.
-    known = [*(place.get(level, -1) for level in column.levels), len(code.levels)]
+    known = [*(place.get(level, _UNKNOWN) for level in column.levels), len(code.shown)]
     codes = np.array(known, dtype=np.int32)[column.codes]
-    if min(known) < 0 and unknown == "error":
-        rows = np.flatnonzero(codes < 0)
+    if _UNKNOWN in known and unknown == "error":
+        rows = np.flatnonzero(codes == _UNKNOWN)
         return Trouble(code.name, "unknown", int(rows[0]), int(rows.size))
-    return [LevelPart(len(code.outputs), codes - np.int32(code.dropped))]
+    return [LevelPart(len(code.outputs), codes)]
 
 
 def infinite_row(values: np.ndarray) -> int | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal[
-    "missing", "empty", "infinite", "text", "mixed", "digits", "dates", "values", "identifier",
-    "many", "unknown",
+    "missing", "blank", "empty", "infinite", "text", "mixed", "digits", "dates", "values",
+    "identifier", "many", "unknown",
 ]  # fmt: skip
 #: How an option is written, from its name and value; the value "…" stands for the columns.
 Words: TypeAlias = Callable[[str, str], str]
@@ -97,6 +97,12 @@ _SENTENCES: dict[Kind, tuple[str, str, str]] = {
         "have missing values",
         "fill {them} with {missing mean} or {missing indicator}, remove such rows, or " + _LEAVE,
     ),
+    "blank": (
+        "has a missing text",
+        "have missing texts",
+        "take missing as a level of its own with {missing indicator}, remove such rows, or "
+        + _LEAVE,
+    ),
     "empty": ("has no value in any row", "have no value in any row", _LEAVE),
     "infinite": ("is infinite", "have infinite values", "remove such rows, or " + _LEAVE),
     "text": (
@@ -139,7 +145,7 @@ _SENTENCES: dict[Kind, tuple[str, str, str]] = {
     "unknown": (
         "has levels that the model does not know",
         "have levels that the model does not know",
-        "remove such rows, or let {unknown ignore} predict as if the value were none of the levels",
+        "remove such rows, or let {unknown ignore} predict as for the most frequent level",
     ),
 }
 _NUMBERS = "the model has numbers there"
@@ -147,6 +153,8 @@ _NUMBERS = "the model has numbers there"
 _FOR_A_MODEL: dict[Kind, str] = {
     "missing": "remove such rows, or fit the model again with {missing mean} or "
     "{missing indicator}, which fill {them}",
+    "blank": "remove such rows, or fit the model again with {missing indicator} on rows of which "
+    "some lack it",
     "infinite": "remove such rows",
     **dict.fromkeys(("text", "mixed", "digits", "dates", "values"), _NUMBERS),
     "many": "the model has fewer",
@@ -156,7 +164,8 @@ _OPTIONS = ("missing mean", "missing indicator", "categorical …", "keep …", 
 
 def _where(trouble: Trouble) -> str:
     if trouble.kind == "unknown" and trouble.row is not None:
-        return f" in {trouble.count} rows, first in row {trouble.row + 1}"
+        rows = "" if trouble.count == 1 else f" {trouble.count} rows, first in"
+        return f" in{rows} row {trouble.row + 1}"
     if trouble.row is not None:
         first = ", first in row" if trouble.kind in ("mixed", "text") else " in row"
         return f"{first} {trouble.row + 1}"

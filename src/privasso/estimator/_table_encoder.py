@@ -16,8 +16,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Turns a data frame into the matrix that `privasso fit` would make of it.
 
     Numbers and booleans stay as they are. Text becomes one 0/1 column for each level, named
-    ``region=north``; of two levels only the second has a column. The result is sparse where that
-    is smaller. `save` keeps the encoding of a pipeline of a `TableEncoder` and a `PrivateLasso`.
+    ``region=north``, but for the most frequent level, to which the others are relative. The result
+    is sparse where that is smaller. `save` keeps the encoding of a pipeline of a `TableEncoder` and
+    a `PrivateLasso`.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns to use although they look like identifiers of the rows.
     unknown : {"error", "ignore"}
         What `transform` does with a level that was not in the table of the fit: refuse it, or
-        leave all columns of the variable zero.
+        leave all columns of the variable zero, as for the most frequent level.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ def encoded_guarantee(guarantee: Guarantee, privacy: Privacy, encoding: Encoding
     >>> import privasso as pv
     >>> from privasso.encoding import LevelCode
     >>> from privasso.privacy import Terms
-    >>> privacy, region = pv.OnAverage(0.1), Encoding((LevelCode("region", ("north", "south")),))
+    >>> privacy, region = pv.OnAverage(0.1), Encoding((LevelCode("region", ("a", "b"), "a"),))
     >>> statement = privacy.guarantee(Terms(fit_intercept=True, seeded=False, n_rows=100))
     >>> encoded_guarantee(statement, privacy, region).assumptions[-1]
     'the levels of text columns, and the means that replace missing values, are not sensitive: the \

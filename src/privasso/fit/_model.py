@@ -58,7 +58,7 @@ class ReleasedModel:
 
         A data frame has its columns taken by name when the model knows names, and encoded as in
         the fit; anything else must have the columns of the model in their order. A level that the
-        model does not know is an error, or with ``unknown="ignore"`` none of the levels.
+        model does not know is an error, or with ``unknown="ignore"`` counts as the reference.
         """
         if self.encoding is not None and hasattr(X, "columns"):
             inputs, levels = self.encoding.inputs, self.encoding.categorical

@@ -34,6 +34,11 @@ class Header:
     separator: str
     row_names: bool
 
+    @property
+    def fields(self) -> int:
+        """Fields of the header line."""
+        return len(self.names) - self.row_names
+
 
 def read_header(path: Path) -> Header:
     r"""Read the header and the first row of a text file, and find what separates their fields.
@@ -53,9 +58,10 @@ def read_header(path: Path) -> Header:
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     separators = (usual, *(one for one in _SEPARATORS if one != usual))
     found = [header for one in separators if (header := _header(path, one)) is not None]
-    if not found:
+    found = [header for header in found if header.separator == usual or header.fields > 1]
+    if not found:  # polars finds out what is wrong
         return Header(_first_rows(path, usual)[0], usual, False)
-    return max(found, key=lambda header: len(header.names) - header.row_names)
+    return max(found, key=lambda header: header.fields)
 
 
 def _header(path: Path, separator: str) -> Header | None:
