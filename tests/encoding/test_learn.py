@@ -6,6 +6,7 @@ import pytest
 from privasso.encoding import (
     Columns,
     Levels,
+    NumberCode,
     Numbers,
     Trouble,
     learn_encoding,
@@ -93,6 +94,14 @@ def test_a_table_of_constants_has_nothing_to_fit():
     table = Columns((Levels("t", np.zeros(3, dtype=np.int32), ("a",)),), 3)
     with pytest.raises(ValueError, match="nothing to fit"):
         learn_encoding(table)
+
+
+@pytest.mark.parametrize("rule", ["mean", "indicator"])
+def test_complete_columns_have_nothing_to_fill_in(rule):
+    table = Columns((Numbers("x", np.arange(3.0)), Numbers("gap", np.array([1, np.nan, 2]))), 3)
+    full, gap = learn_encoding(table, missing=rule).codes
+    assert full == NumberCode("x")
+    assert gap == NumberCode("gap", 1.5, rule == "indicator")
 
 
 def test_the_mean_does_not_overflow():
