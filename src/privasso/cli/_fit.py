@@ -15,8 +15,12 @@ def _option(name: str, help: str) -> object:
     return typer.Option(name, help=help)
 
 
+def _names(name: str, help: str) -> object:
+    return typer.Option(name, help=help, metavar="NAMES")
+
+
 def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
-    return None if values is None else tuple(values)
+    return tuple(values) if values else None
 
 
 def fit(
@@ -24,18 +28,18 @@ def fit(
     target: Annotated[str | None, _option("--target", "Column of the labels.")] = None,
     features: Annotated[
         list[str] | None,
-        _option("--features", "Columns to use: a,b,c. All but the target otherwise. Repeatable."),
+        _names("--features", "Columns to use: a,b,c. All but the target otherwise. Repeatable."),
     ] = None,
     exclude: Annotated[
-        list[str] | None, _option("--exclude", "Columns to leave out: a,b,c. Repeatable.")
+        list[str] | None, _names("--exclude", "Columns to leave out: a,b,c. Repeatable.")
     ] = None,
     categorical: Annotated[
         list[str] | None,
-        _option("--categorical", "Columns of numbers or dates to take as levels. Repeatable."),
+        _names("--categorical", "Columns of numbers or dates to take as levels. Repeatable."),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        _option("--keep", "Columns to use although they look like identifiers. Repeatable."),
+        _names("--keep", "Columns to use although they look like identifiers. Repeatable."),
     ] = None,
     missing: Annotated[
         str | None,

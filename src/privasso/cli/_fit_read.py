@@ -66,7 +66,7 @@ def encoding_of(settings: FitSettings, columns: Columns, names: list[str]) -> En
 
 
 def names_in(given: Sequence[str] | None, known: Collection[str]) -> list[str] | None:
-    """Names of columns from the values of an option, each one name or several in between commas.
+    """Names of columns from the values of an option, each one name or several between commas.
 
     A name that holds a comma is given alone, or in double quotes.
 

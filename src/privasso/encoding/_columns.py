@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,8 +63,3 @@ class Columns:
     n_rows: int
     troubles: tuple[Trouble, ...] = ()
     block: np.ndarray | None = field(default=None, repr=False)
-
-    def named(self, names: Sequence[str]) -> list[Numbers | Levels]:
-        """Return the columns of these names, in their order."""
-        found = {column.name: column for column in self.columns}
-        return [found[name] for name in names]

@@ -96,7 +96,8 @@ class Encoding:
             How errors write options.
         """
         found = {column.name: column for column in table.columns}
-        troubles = [one for one in table.troubles if one.column in set(self.inputs)]
+        used = set(self.inputs)
+        troubles = [one for one in table.troubles if one.column in used]
         troubled = {one.column for one in troubles}
         parts: list[Part] = []
         for code in self.codes:

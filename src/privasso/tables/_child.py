@@ -2,7 +2,7 @@
 
 A damaged file can make polars abort the process it runs in, or exhaust its memory, and the
 messages of polars quote cells. This program takes requests, one line of JSON each, and answers with
-numbers and with facts that `_reader` puts into words; nothing that polars says leaves it.
+numbers, levels and facts that others put into words; nothing that polars says leaves it.
 """
 
 from __future__ import annotations
