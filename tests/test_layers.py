@@ -16,6 +16,7 @@ PACKAGE = Path(privasso.__file__).parent
 # is the package itself, which gathers the public names of the lines below it.
 LAYERS = [
     "_blas _clock _documents _files _text _threads _validation _version",
+    "encoding",
     "scales",
     "noise",
     "model",
@@ -37,7 +38,8 @@ LAYERS = [
     "cli",
 ]
 RANK = {name: rank for rank, line in enumerate(LAYERS) for name in line.split()}
-# These know nothing of the LASSO: they import single files of the first line and no folder.
+# These know nothing of the LASSO: they import single files of the first line, and columns of
+# tables, but no other folder.
 LEAVES = {"figures", "tables"}
 
 # Violations that are known and tolerated: none.
@@ -100,7 +102,7 @@ def upward_imports(package: Path) -> set[str]:
             continue  # the one value that the package itself holds
         both_first = RANK[room] == RANK[target] == 0
         too_high = RANK[target] >= RANK[room] and not both_first
-        if too_high or (room in LEAVES and RANK[target] > 0):
+        if too_high or (room in LEAVES and RANK[target] > RANK["encoding"]):
             found.add(f"{file}: {target}")
     return found
 

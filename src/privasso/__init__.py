@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         optimal_design,
         optimal_shape,
     )
-    from privasso.estimator import PrivateLasso
+    from privasso.estimator import PrivateLasso, TableEncoder
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
-    "estimator": ("PrivateLasso",),
+    "estimator": ("PrivateLasso", "TableEncoder"),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
@@ -114,6 +114,7 @@ __all__ = [
     "Shaped",
     "SolveError",
     "Status",
+    "TableEncoder",
     "Tabulated",
     "UnboundedError",
     "Uniform",

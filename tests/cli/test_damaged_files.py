@@ -67,6 +67,16 @@ def data():
     return pl.DataFrame({**columns, "y": 700.0 + 100.0 * rng.random(40)})
 
 
+def with_levels():
+    """The same table with text, categories and gaps."""
+    towns = ["north", "süd=1", "east"]
+    return data().with_columns(
+        pl.Series("town", [towns[k % 3] for k in range(40)]),
+        pl.Series("kind", [towns[k // 5 % 3] for k in range(40)], dtype=pl.Categorical),
+        pl.Series("gap", [None if k == 7 else float(k) ** 2 for k in range(40)]),
+    )
+
+
 def written(write, *arguments, **options):
     buffer = io.BytesIO()
     write(buffer, *arguments, **options)
@@ -78,17 +88,20 @@ def tables():
     frame = data()
     X, y = frame.drop("y").cast(pl.Float64).to_numpy(), frame["y"].to_numpy()
     arrays = {"X": X, "y": y, "feature_names": np.array(["a", "b", "c"])}
+    mixed = with_levels()
     compressed = ("uncompressed", "snappy", "zstd", "gzip", "lz4")
     return {
-        "csv": [frame.write_csv().encode()],
+        "csv": [frame.write_csv().encode(), mixed.write_csv(separator=";").encode()],
         "tsv": [frame.write_csv(separator="\t").encode()],
         "parquet": [
             *(written(frame.write_parquet, compression=kind) for kind in compressed),
             written(frame.write_parquet, row_group_size=10, data_page_size=64),
+            written(mixed.write_parquet),
         ],
         "arrow": [
             written(frame.write_ipc, compression=kind) for kind in ("uncompressed", "lz4", "zstd")
-        ],
+        ]
+        + [written(mixed.write_ipc)],
         "feather": [written(frame.write_ipc, record_batch_size=10)],
         "npz": [written(np.savez, **arrays), written(np.savez_compressed, **arrays)],
     }
@@ -101,6 +114,9 @@ def folder(tmp_path, monkeypatch):
     data().write_csv("whole.csv")
     files = ["--out", "model.json", "--keep-release", "release.json"]
     assert main(["fit", "whole.csv", *FIT, *files]) == 0
+    with_levels().write_parquet("levels.parquet")
+    rule = ["--missing", "indicator"]
+    assert main(["fit", "levels.parquet", *FIT, *rule, "--out", "levels.json"]) == 0
     assert main(["design", "--max-onavekl", "0.5", "--out", "design.json"]) == 0
     return tmp_path
 
@@ -162,6 +178,7 @@ def check(folder, capsys, words, secrets=()):
 
 COMMANDS = {
     "model": ["predict", "damaged.json", "whole.csv", "--out", "out.csv"],
+    "levels": ["predict", "damaged.json", "levels.parquet", "--out", "out.csv"],
     "release": ["fit", "whole.csv", "--from-release", "damaged.json", "--lam", "500",
                 "--out", "out.json"],
     "design": ["fit", "whole.csv", *FIT, "--design", "damaged.json", "--out", "out.json"],
@@ -180,7 +197,7 @@ def damage_tables(folder, capsys, no_hang, ending, seeds):
         if seed % 2:
             words = ["predict", "model.json", path.name, "--out", "out.csv"]
         else:
-            words = ["fit", path.name, *FIT, "--out", "out.json"]
+            words = ["fit", path.name, *FIT, "--missing", "indicator", "--out", "out.json"]
         codes.append(check(folder, capsys, words, secrets))
     return codes
 

@@ -20,19 +20,21 @@ FRAME = pl.DataFrame(
         "empty": [None, None, None],
         "text": ["1", "two", None],
         "digits": ["1", "2", "3"],
+        "mixed": ["1", "2", "x"],
         "kind": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
         "day": pl.Series(["2020-01-01"] * 3).str.to_date(),
         "list": [[1], [2], [3]],
     }
 )
+NAN = float("nan")
+NUMBERS = {"flag": [1.0, 0.0, 1.0], "number": [1.5, 2.5, -3.0], "hole": [1.0, NAN, 3.0],
+           "empty": [NAN] * 3}  # fmt: skip
+LEVELS = {"text": (["1", "two"], [0, 1, -1]), "kind": (["u", "v"], [0, 1, 0])}
 WRONG = {
-    "hole": {"wrong": "missing", "row": 1},
-    "empty": {"wrong": "missing", "row": 0},
-    "text": {"wrong": "text", "row": 1},
-    "digits": {"wrong": "text", "row": None},
-    "kind": {"wrong": "text", "row": None},
-    "day": {"wrong": "dates or times", "row": None},
-    "list": {"wrong": "values", "row": None},
+    "digits": {"wrong": "digits", "row": None, "count": None},
+    "mixed": {"wrong": "mixed", "row": 2, "count": None},
+    "day": {"wrong": "dates", "row": None, "count": None},
+    "list": {"wrong": "values", "row": None, "count": None},
 }
 
 
@@ -49,23 +51,34 @@ def test_answers(tmp_path, form):
     path = str(tmp_path / "data")
     (FRAME.write_parquet if form == "parquet" else FRAME.write_ipc)(path)
     ask = {"format": form, "path": path}
-    found = answers(ask, {**ask, "columns": ["flag", "number"]})
+    names = [*NUMBERS, *WRONG, *LEVELS]  # what is wrong with one column does not hide the next
+    found = answers(ask, {**ask, "columns": names})
     assert json.loads(found.readline()) == {"names": FRAME.columns}
     assert json.loads(found.readline()) == {"rows": 3}
-    for values in ([1.0, 0.0, 1.0], [1.5, 2.5, -3.0]):
+    for values in NUMBERS.values():
         assert json.loads(found.readline()) == {"bytes": 24}
-        assert np.frombuffer(found.read(24)).tolist() == values
+        np.testing.assert_array_equal(np.frombuffer(found.read(24)), values)
+    for wrong in WRONG.values():
+        assert json.loads(found.readline()) == wrong
+    for levels, codes in LEVELS.values():
+        assert json.loads(found.readline()) == {"bytes": 12, "levels": levels}
+        assert np.frombuffer(found.read(12), dtype=np.int32).tolist() == codes
     assert not found.read()
-    for name, wrong in WRONG.items():
-        found = answers({**ask, "columns": ["number", name]}).getvalue()
-        assert json.loads(found[found.rindex(b"{") :]) == wrong
 
 
-@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
-def test_text_is_read_once(tmp_path, form, separator):
+def test_labels_are_never_levels(tmp_path):
+    path = str(tmp_path / "data")
+    FRAME.write_parquet(path)
+    found = answers({"format": "parquet", "path": path, "columns": ["kind"], "labels": True})
+    assert found.getvalue() == b'{"rows": 3}\n{"wrong": "text", "row": null, "count": null}\n'
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_text_is_read_once(tmp_path, separator):
     path = tmp_path / "data"
     path.write_text(f"a{separator}b\n1{separator}2\n")
-    found = answers({"format": form, "path": str(path), "columns": ["b", "a"]}).getvalue()
+    ask = {"format": "text", "path": str(path), "separator": separator, "row_names": False}
+    found = answers({**ask, "columns": ["B", "A"], "places": [1, 0]}).getvalue()
     assert found == b'{"rows": 1}\n{"bytes": 8}\n' + np.array([2.0]).tobytes() + (
         b'{"bytes": 8}\n' + np.array([1.0]).tobytes()
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from privasso._documents import DocumentError, Fields, json_text, read_json
 from privasso._files import write_whole
+from privasso.artefact._pipeline import Pipeline, Publishable, published
+from privasso.encoding import Encoding
 from privasso.fit import ReleasedModel
 from privasso.noise import noise_from_dict, noise_to_dict
 from privasso.privacy import Guarantee
@@ -21,18 +23,12 @@ MAX_BYTES = 256 * 1024 * 1024
 MAX_FEATURES = 10_000_000
 
 
-class Publishable(Protocol):
-    """A fitted object that returns what may be published of it, such as `PrivateLasso`."""
-
-    def released_model(self) -> ReleasedModel:
-        """Return what may be published."""
-        ...
-
-
-def save(model: Publishable | ReleasedModel, path: str | os.PathLike[str]) -> None:
+def save(model: Publishable | Pipeline | ReleasedModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model as a release artefact.
 
-    The file appears whole or not at all. What it holds is checked by the rules of `load` first.
+    The file appears whole or not at all. What it holds is checked by the rules of `load` first. A
+    scikit-learn pipeline of `TableEncoder` and `PrivateLasso` is saved with its encoding, so that
+    the model predicts from tables; other pipelines are refused.
 
     Examples
     --------
@@ -45,14 +41,7 @@ def save(model: Publishable | ReleasedModel, path: str | os.PathLike[str]) -> No
     >>> bool(np.all(model.predict(np.eye(9)) == est.predict(np.eye(9))))
     True
     """
-    if not isinstance(model, ReleasedModel):
-        if not hasattr(model, "released_model"):
-            raise ValueError(
-                "only a fitted PrivateLasso or a ReleasedModel can be saved, "
-                f"not an object of type {type(model).__name__}"
-            )
-        model = model.released_model()
-    write_whole(path, model_text(model))
+    write_whole(path, model_text(published(model)))
 
 
 def model_text(model: ReleasedModel) -> str:
@@ -84,12 +73,14 @@ def load(path: str | os.PathLike[str]) -> ReleasedModel:
 def to_document(model: ReleasedModel) -> dict[str, Any]:
     """Plain values for JSON; only non-zero coefficients are listed."""
     support = np.flatnonzero(model.coef)
+    encoding = {} if model.encoding is None else {"encoding": model.encoding.to_dict()}
     return {
         "format": FORMAT,
         "version": VERSION,
         "software": model.software,
         "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
+        **encoding,
         "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
         "intercept": model.intercept,
         "lam": model.lam,
@@ -103,6 +94,7 @@ def from_document(document: object) -> ReleasedModel:
     """Check every field and build the model."""
     fields = Fields.of_file(document, "a release artefact", FORMAT, VERSION)
     n = fields.whole("n_features", 1, MAX_FEATURES)
+    names = column_names(fields, n)
     model = ReleasedModel(
         coef=_coefficients(fields.inner("coef"), n),
         intercept=fields.number("intercept"),
@@ -110,8 +102,9 @@ def from_document(document: object) -> ReleasedModel:
         guarantee=Guarantee.from_dict(fields.take("guarantee")),
         denoised=fields.flag("denoised"),
         noise=noise_from_dict(fields.take("noise")),
-        feature_names=column_names(fields, n),
+        feature_names=names,
         software=fields.text("software"),
+        encoding=encoding_of(fields, names),
     )
     fields.end()
     return model
@@ -122,6 +115,16 @@ def column_names(fields: Fields, n: int) -> tuple[str, ...] | None:
     if fields.is_null("feature_names"):
         return None
     return tuple(fields.texts("feature_names", n, distinct=True))
+
+
+def encoding_of(fields: Fields, names: tuple[str, ...] | None) -> Encoding | None:
+    """The encoding, which must give these columns, or None; a file without one has no field."""
+    if "encoding" not in fields.names():
+        return None
+    encoding = Encoding.from_dict(fields.take("encoding"))
+    if encoding.names != names:
+        raise DocumentError("the encoding does not give the columns of feature_names")
+    return encoding
 
 
 def _coefficients(fields: Fields, n: int) -> np.ndarray:

@@ -6,7 +6,13 @@ import os
 
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import write_whole
-from privasso.artefact._model_file import MAX_BYTES, MAX_FEATURES, bounded_text, column_names
+from privasso.artefact._model_file import (
+    MAX_BYTES,
+    MAX_FEATURES,
+    bounded_text,
+    column_names,
+    encoding_of,
+)
 from privasso.fit import KeptRelease
 from privasso.noise import (
     covariance_from_dict,
@@ -44,6 +50,7 @@ def save_release(kept: KeptRelease, path: str | os.PathLike[str]) -> None:
 
 def release_text(kept: KeptRelease) -> str:
     """Return the text of the file, checked by the rules of `load_release`."""
+    encoding = {} if kept.encoding is None else {"encoding": kept.encoding.to_dict()}
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -52,6 +59,7 @@ def release_text(kept: KeptRelease) -> str:
         "n_rows": kept.n_rows,
         "n_features": kept.b.size,
         "feature_names": None if kept.feature_names is None else list(kept.feature_names),
+        **encoding,
         "column_squares": kept.column_squares.tolist(),
         "b": kept.b.tolist(),
         "covariance": covariance_to_dict(kept.covariance),
@@ -105,9 +113,10 @@ def _from_document(document: object) -> KeptRelease:
         column_squares=fields.numbers("column_squares", n, least=0.0),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
-        feature_names=column_names(fields, n),
+        feature_names=(names := column_names(fields, n)),
         target=None if fields.is_null("target") else fields.text("target"),
         software=fields.text("software"),
+        encoding=encoding_of(fields, names),
     )
     fields.end()
     return kept

@@ -15,13 +15,36 @@ def _option(name: str, help: str) -> object:
     return typer.Option(name, help=help)
 
 
+def _names(name: str, help: str) -> object:
+    return typer.Option(name, help=help, metavar="NAMES")
+
+
+def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(values) if values else None
+
+
 def fit(
     data: Data,
     target: Annotated[str | None, _option("--target", "Column of the labels.")] = None,
     features: Annotated[
-        str | None, _option("--features", "Columns to use: a,b,c. All but the target otherwise.")
+        list[str] | None,
+        _names("--features", "Columns to use: a,b,c. All but the target otherwise. Repeatable."),
     ] = None,
-    exclude: Annotated[str | None, _option("--exclude", "Columns to leave out: a,b,c.")] = None,
+    exclude: Annotated[
+        list[str] | None, _names("--exclude", "Columns to leave out: a,b,c. Repeatable.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        _names("--categorical", "Columns of numbers or dates to take as levels. Repeatable."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        _names("--keep", "Columns to use although they look like identifiers. Repeatable."),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        _option("--missing", "Missing covariates: error, mean or indicator.  [default: error]"),
+    ] = None,
     label_dp: LabelDpFlag = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -106,6 +129,9 @@ def fit(
     `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
     --y-bounds 60 200 --out model.json --report report.html --keep-release release.json`
 
+    Text columns become one 0/1 column per level, such as `region=north`. Columns that look like
+    identifiers, dates and missing values are refused until an option settles what to do.
+
     Several fits of the same labels share the budget of a ledger, which each is entered in before
     its noise is drawn:
 
@@ -117,10 +143,11 @@ def fit(
     `privasso fit patients.csv --from-release release.json --lam 5000 --out model2.json`
     """
     settings = FitSettings(
-        data, target, features, exclude, label_dp, on_average, epsilon, delta, y_bounds, sigma,
-        scales, noise, design, no_intercept, lam, lam_path, path_out, out, report, keep_release,
-        from_release, ledger, seed, dry_run, no_target_column, assume_rho, assume_r2,
-        assume_label_sd, time_limit,
+        data, target, _tuple(features), _tuple(exclude), label_dp, on_average, epsilon, delta,
+        y_bounds, sigma, scales, noise, design, no_intercept, lam, lam_path, path_out, out, report,
+        keep_release, from_release, ledger, seed, dry_run, no_target_column, assume_rho, assume_r2,
+        assume_label_sd, time_limit, categorical=_tuple(categorical), keep=_tuple(keep),
+        missing=missing,
     )  # fmt: skip
     settings.check()
     if dry_run:

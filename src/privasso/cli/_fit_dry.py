@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._fit_read import features_of, plan_of, target_of
+from privasso.cli._fit_read import categorical_of, encoding_of, features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words
@@ -35,21 +35,23 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     suppose = assumptions_of(settings, privacy)
     table, target = open_table(settings.data), target_of(settings)
     names = features_of(settings, table, target)
-    plan = plan_of(settings, table.matrix(names), names)
+    columns = table.columns(names, categorical=categorical_of(settings, names))
+    encoding = encoding_of(settings, columns, names)
+    plan = plan_of(settings, encoding.matrix(columns), encoding)
     rows, covariance = plan.rows, plan.calibration.covariance
-    columns, ledger = column_noise(rows, covariance), plan.options.ledger
+    noises, ledger = column_noise(rows, covariance), plan.options.ledger
     # A prediction assumes that the noise follows the scales of the columns at hand.
     own_scales = plan.options.scales is None
     predicted = forecasts(rows, privacy, plan.noise, suppose, lam) if own_scales else ()
     record: dict[str, Any] = {
         "n_rows": rows.shape[0],
         "n_features": rows.shape[1],
-        "columns_without_data": [name for name, live in zip(names, rows.live, strict=True)
+        "columns_without_data": [name for name, live in zip(encoding.names, rows.live, strict=True)
                                  if not live],
         "noise": {**(noise_to_dict(plan.noise) or {}), **_spread(covariance.sigma)},
         "mu": plan.calibration.mu,
         "noise_of_label_sum": plan.calibration.sigma_sum if rows.centred else None,
-        "in_label_units": _spread(columns.in_label_units[rows.live]),
+        "in_label_units": _spread(noises.in_label_units[rows.live]),
         "assumptions": {
             "rho": suppose.rho, "r2": suppose.r2, "label_sd": suppose.label_sd
         },
@@ -63,19 +65,21 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     print(f"Dry run: no label has been read (column {target!r}), no budget is spent.\n")
     if plan.guarantee.warning is not None:
         print(f"{plan.guarantee.warning}\n")
-    _print(record, plan, columns)
+    _print(record, plan, noises, encoding.in_words())
     _print_predictions(predicted, suppose, plan)
     print(f"\nA fit would state:\n{plan.guarantee}")
     if ledger is not None:
         print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
 
 
-def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise) -> None:
+def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
     live = plan.rows.live
     print(f"{record['n_rows']} rows, {record['n_features']} features.")
+    if encoded is not None:
+        print(f"Columns of the table: {escaped(encoded)}.")
     if record["columns_without_data"]:
         names_shown = escaped(", ".join(record["columns_without_data"]))
         print(f"Constant, with coefficient zero: {names_shown}.")

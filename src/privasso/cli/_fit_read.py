@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ from privasso.cli._ledger import opened
 
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
+    from privasso.encoding import Columns, Encoding
     from privasso.fit import FitOptions, Plan
     from privasso.privacy import Scales
     from privasso.tables import Table
@@ -39,12 +43,56 @@ def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
         )
     return table.feature_names(
         target,
-        features=settings.names(settings.features),
-        exclude=settings.names(settings.exclude),
+        features=names_in(settings.features, table.names),
+        exclude=names_in(settings.exclude, table.names),
     )
 
 
-def options_of(settings: FitSettings, names: list[str]) -> FitOptions:
+def categorical_of(settings: FitSettings, names: list[str]) -> list[str]:
+    """The covariates that --categorical selects."""
+    return _some_of("--categorical", settings.categorical, names)
+
+
+def encoding_of(settings: FitSettings, columns: Columns, names: list[str]) -> Encoding:
+    """How covariates become columns of the matrix; columns that --features names are kept."""
+    from privasso.encoding import learn_encoding
+
+    keep = _some_of("--keep", settings.keep, names)
+    return learn_encoding(
+        columns,
+        missing=settings.missing_rule(),
+        keep=names if settings.features is not None else keep,
+    )
+
+
+def names_in(given: Sequence[str] | None, known: Collection[str]) -> list[str] | None:
+    """Names of columns from the values of an option, each one name or several between commas.
+
+    A name that holds a comma is given alone, or in double quotes.
+
+    Examples
+    --------
+    >>> names_in(["a, b", "height, cm", 'c,"height, cm"'], {"a", "b", "c", "height, cm"})
+    ['a', 'b', 'height, cm', 'c', 'height, cm']
+    """
+    if given is None:
+        return None
+    names = []
+    for value in given:
+        parts = [value] if value in known else next(csv.reader([value], skipinitialspace=True), [])
+        names += [part if part in known else part.strip() for part in parts if part.strip()]
+    return names
+
+
+def _some_of(option: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
+    found = names_in(given, names) or []
+    for name in found:
+        if name not in names:
+            raise ValueError(f"{option} {name!r} is none of the covariates")
+    return found
+
+
+def options_of(settings: FitSettings, names: Sequence[str]) -> FitOptions:
     """The options of the fit itself."""
     from privasso.fit import FitOptions
 
@@ -62,19 +110,21 @@ def options_of(settings: FitSettings, names: list[str]) -> FitOptions:
     )
 
 
-def plan_of(settings: FitSettings, X: object, names: list[str]) -> Plan:
+def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> Plan:
     """Plan the fit; covariates without any data are refused."""
-    from privasso.fit import plan_fit
+    from privasso.fit import encoded_guarantee, plan_fit
 
+    names = encoding.names
     plan = plan_fit(X, options_of(settings, names), seeded=settings.seed is not None)
     if not plan.rows.live.any():
         raise ValueError(
             f"every feature is constant, {names[0]!r} for example, so there is nothing to fit"
         )
-    return plan
+    guarantee = encoded_guarantee(plan.guarantee, plan.options.privacy, encoding)
+    return replace(plan, guarantee=guarantee)
 
 
-def _prior_scales(settings: FitSettings, names: list[str]) -> Scales:
+def _prior_scales(settings: FitSettings, names: Sequence[str]) -> Scales:
     """What --scales stands for: nothing, a law, or one scale per column from a file."""
     if settings.scales is None or settings.scales == "data":
         return None
@@ -86,4 +136,4 @@ def _prior_scales(settings: FitSettings, names: list[str]) -> Scales:
     if law or not Path(settings.scales).exists():
         return scale_law(settings.scales)
 
-    return scales_by_name(Path(settings.scales), names)
+    return scales_by_name(Path(settings.scales), list(names))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.cli._fit_settings import FitSettings
-
 if TYPE_CHECKING:
+    from privasso.encoding import Encoding
     from privasso.fit import Plan
 
 #: A number that takes as many characters as a number can.
 _LONGEST = -1.2345678901234567e-300
 
 
-def rehearse(settings: FitSettings, plan: Plan, names: tuple[str, ...], target: str) -> None:
+def rehearse(plan: Plan, encoding: Encoding, target: str) -> None:
     """Refuse a fit whose model or release could not be written or read back.
 
     Nothing of this depends on the labels, so that it costs nothing to know.
@@ -24,7 +24,9 @@ def rehearse(settings: FitSettings, plan: Plan, names: tuple[str, ...], target: 
     from privasso.fit import ReleasedModel
 
     n = plan.rows.shape[1]
-    released = plan.rehearsal(_LONGEST, feature_names=names, target=target)
+    released = plan.rehearsal(_LONGEST, feature_names=encoding.names, target=target)
+    kept_encoding = None if encoding.plain else encoding
+    released = replace(released, encoding=kept_encoding)
     if released.kept is not None:
         release_text(released.kept)
     model_text(
@@ -34,6 +36,7 @@ def rehearse(settings: FitSettings, plan: Plan, names: tuple[str, ...], target: 
             lam=-_LONGEST,
             guarantee=plan.guarantee,
             noise=plan.noise,
-            feature_names=names,
+            feature_names=encoding.names,
+            encoding=kept_encoding,
         )
     )

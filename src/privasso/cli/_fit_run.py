@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._fit_read import features_of, plan_of, target_of
+from privasso.cli._fit_read import (
+    categorical_of,
+    encoding_of,
+    features_of,
+    plan_of,
+    target_of,
+)
 from privasso.cli._fit_rehearsal import rehearse
 from privasso.cli._fit_rescue import keep_somewhere, rescue
 from privasso.cli._fit_settings import FitSettings
@@ -78,21 +84,27 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso._validation import generator
     from privasso.artefact import release_text
     from privasso.ledger import summary
-    from privasso.tables import open_table
+    from privasso.tables import check_labels, open_table
 
     with working("Reading", quiet=quiet):
         table, target = open_table(settings.data), target_of(settings)
         names = features_of(settings, table, target)
-        X, labels = table.matrix_and_labels(names, target)
-        plan = plan_of(settings, X, names)
-        rehearse(settings, plan, tuple(names), target)
+        levels = categorical_of(settings, names)
+        columns, labels = table.columns_and_labels(names, target, categorical=levels)
+        encoding = encoding_of(settings, columns, names)
+        X = encoding.matrix(columns)
+        del columns
+        check_labels(labels)
+        plan = plan_of(settings, X, encoding)
+        rehearse(plan, encoding, target)
     with working("Releasing", quiet=quiet):
         released = plan.release(
             labels,
             rng=None if settings.seed is None else generator(settings.seed),
-            feature_names=tuple(names),
+            feature_names=encoding.names,
             target=target,
         )
+        released = replace(released, encoding=None if encoding.plain else encoding)
     labels.fill(0.0)  # no longer needed
     where = None
     try:
@@ -135,7 +147,11 @@ def _reopened(settings: FitSettings) -> Released:
                 f"{escaped(settings.data)} has {len(names)} columns and the release, which knows "
                 f"no names, was made from {kept.b.size}"
             )
-    X = table.matrix(names)
+    if kept.encoding is None:
+        X = table.matrix(names)
+    else:
+        inputs, levels = kept.encoding.inputs, kept.encoding.categorical
+        X = kept.encoding.matrix(table.columns(inputs, categorical=levels))
     try:
         return kept.open(X, time_limit=settings.time_limit)
     except ValueError as error:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 #: Options that were decided when a kept release was made.
 _DECIDED = (
-    "target", "features", "exclude", "label_dp", "on_average", "epsilon", "delta", "y_bounds",
-    "sigma", "scales", "noise", "design", "no_intercept", "keep_release", "ledger", "seed",
-    "dry_run", "no_target_column",
+    "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "on_average",
+    "epsilon", "delta", "y_bounds", "sigma", "scales", "noise", "design", "no_intercept",
+    "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 _OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
 
@@ -31,8 +31,8 @@ class FitSettings:
 
     data: Path
     target: str | None = None
-    features: str | None = None
-    exclude: str | None = None
+    features: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
     label_dp: bool = False
     on_average: bool = False
     epsilon: float | None = None
@@ -58,6 +58,9 @@ class FitSettings:
     assume_r2: float = 0.5
     assume_label_sd: float | None = None
     time_limit: float | None = None
+    categorical: tuple[str, ...] | None = None
+    keep: tuple[str, ...] | None = None
+    missing: str | None = None
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -80,6 +83,7 @@ class FitSettings:
             raise ValueError(
                 "--no-target-column belongs to --dry-run: a fit needs the column of labels"
             )
+        self.missing_rule()
         privacy = self.privacy()
         self._check_release_use(privacy)
         if self.ledger is not None and not privacy.formal:
@@ -156,9 +160,14 @@ class FitSettings:
             return None
         return [_positive("--lam-path", part) for part in self.lam_path.split(",")]
 
-    def names(self, what: str | None) -> list[str] | None:
-        """A comma-separated list of columns."""
-        return None if what is None else [part.strip() for part in what.split(",") if part.strip()]
+    def missing_rule(self) -> str:
+        """What becomes of missing covariates."""
+        from privasso.encoding import MISSING_RULES
+
+        rule = self.missing or "error"
+        if rule not in MISSING_RULES:
+            raise ValueError(f"--missing must be one of {', '.join(MISSING_RULES)}, not {rule!r}")
+        return rule
 
     def command(self) -> str:
         """The command that does this again, one option per line."""
@@ -167,6 +176,8 @@ class FitSettings:
             option, value = option_of(name), getattr(self, name)
             if value is True:
                 lines.append(option)
+            elif isinstance(value, tuple) and isinstance(value[0], str):
+                lines += [_words(option, part) for part in value]
             elif isinstance(value, tuple):
                 lines.append(" ".join([option, *(f"{x:.17g}" for x in value)]))
             elif value not in (None, False):

@@ -33,6 +33,8 @@ def show(result: FitResult, as_json: bool) -> None:
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
+    if model.encoding is not None:
+        print(f"Columns of the table: {escaped(model.encoding.in_words())}.")
     print(f"Noise: {noise_words(model.noise)}.")
     if facts.columns is not None:
         print(effect_words(facts.columns.in_label_units, facts.columns.scale > 0.0))

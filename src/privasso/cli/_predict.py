@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from privasso._text import escaped
 from privasso.cli._options import AsJson, Data
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from privasso.fit import ReleasedModel
+    from privasso.tables import Table
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
     data: Data,
     out: Annotated[Path, typer.Option("--out", help="Predictions, csv or parquet by the ending.")],
+    unknown: Annotated[
+        str,
+        typer.Option("--unknown", help="Levels that the model does not know: error or ignore."),
+    ] = "error",
     as_json: AsJson = False,
 ) -> None:
     """Predict with a model; columns are found by name, in any order, and others are ignored.
@@ -26,6 +36,8 @@ def predict(
     from privasso.cli._outputs import Outputs
     from privasso.tables import check_ending, open_table, table_bytes
 
+    if unknown not in ("error", "ignore"):
+        raise ValueError(f"--unknown must be error or ignore, not {unknown!r}")
     check_ending(out)
     with Outputs() as outputs:
         outputs.claim("--out", out, inputs=(model, data))
@@ -34,13 +46,7 @@ def predict(
         except DocumentError as error:
             raise ValueError(f"{escaped(model)}: {error}") from None
         table = open_table(data)
-        names = released.feature_names or table.names
-        if len(names) != released.n_features:
-            raise ValueError(
-                f"{escaped(data)} has {len(names)} columns, but the model has no column names and "
-                f"needs exactly {released.n_features} in the order of the fit"
-            )
-        predictions = released.predict(table.matrix(names))
+        predictions = _predictions(released, table, unknown)
         outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
     if as_json:
         summary = {
@@ -54,3 +60,19 @@ def predict(
         print(json.dumps(summary))
     else:
         print(f"{predictions.size} predictions in {escaped(out)}")
+
+
+def _predictions(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
+    if released.encoding is not None:
+        inputs, levels = released.encoding.inputs, released.encoding.categorical
+        columns = table.columns(inputs, categorical=levels)
+        return released.predict(
+            released.encoding.matrix(columns, unknown=cast(Literal["error", "ignore"], unknown))
+        )
+    names = released.feature_names or table.names
+    if len(names) != released.n_features:
+        raise ValueError(
+            f"{escaped(table.path)} has {len(names)} columns, but the model has no column names "
+            f"and needs exactly {released.n_features} in the order of the fit"
+        )
+    return released.predict(table.matrix(names))

@@ -1,5 +1,6 @@
-"""A private fit as a scikit-learn estimator."""
+"""A private fit, and the table before it, as scikit-learn estimators."""
 
 from privasso.estimator._private_lasso import PrivateLasso
+from privasso.estimator._table_encoder import TableEncoder
 
-__all__ = ["PrivateLasso"]
+__all__ = ["PrivateLasso", "TableEncoder"]

@@ -2,6 +2,7 @@
 
 from privasso.fit._choose_lambda import TimeLimitWarning, choose_lambda
 from privasso.fit._denoised import Denoised
+from privasso.fit._encoded import encoded_guarantee
 from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
@@ -27,6 +28,7 @@ __all__ = [
     "ReleasedModel",
     "TimeLimitWarning",
     "choose_lambda",
+    "encoded_guarantee",
     "plan_fit",
     "posterior",
     "posterior_mean",

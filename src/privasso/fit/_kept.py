@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso.encoding import Encoding
 from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows
 from privasso.noise import Diagonal, Noise
@@ -44,6 +45,8 @@ class KeptRelease(Release):
         Name of the labels.
     software : str
         Version of privasso that made it.
+    encoding : Encoding or None
+        How the columns of a table become the columns of X, if that is not as they are.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class KeptRelease(Release):
     feature_names: tuple[str, ...] | None = None
     target: str | None = None
     software: str
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,6 +117,7 @@ class KeptRelease(Release):
             method=method,
             tol=tol,
             time_limit=time_limit,
+            encoding=self.encoding,
         )
 
     def check_covariates(self, rows: Covariates) -> None:

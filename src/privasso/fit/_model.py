@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from privasso._validation import real_array
 from privasso._version import __version__
+from privasso.encoding import Encoding, columns_of_frame, parameter_words
 from privasso.noise import Noise
 from privasso.privacy import Guarantee
 
@@ -36,6 +37,8 @@ class ReleasedModel:
         Whether the LASSO ran on the best guess from the release instead of the release itself.
     software : str
         Version of privasso that wrote it.
+    encoding : Encoding or None
+        How the columns of a table become the columns of the model, if that is not as they are.
     """
 
     coef: np.ndarray = field(repr=False)
@@ -46,19 +49,25 @@ class ReleasedModel:
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     denoised: bool = False
     software: str = __version__
+    encoding: Encoding | None = field(default=None, repr=False)
 
     @property
     def n_features(self) -> int:
         """Number of columns that `predict` expects."""
         return self.coef.size
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
         """Return ``X @ coef + intercept``.
 
-        A data frame has its columns taken by name when the model knows names; anything else
-        must have the columns of the fit in their order.
+        A data frame has its columns taken by name when the model knows names, and encoded as in
+        the fit; anything else must have the columns of the model in their order. A level that the
+        model does not know is an error, or with ``unknown="ignore"`` counts as the reference.
         """
-        if self.feature_names is not None and hasattr(X, "columns"):
+        if self.encoding is not None and hasattr(X, "columns"):
+            inputs, levels = self.encoding.inputs, self.encoding.categorical
+            table = columns_of_frame(X, inputs, categorical=levels)
+            X = self.encoding.matrix(table, unknown=unknown, words=parameter_words)
+        elif self.feature_names is not None and hasattr(X, "columns"):
             present = {str(name) for name in X.columns}
             missing = [name for name in self.feature_names if name not in present]
             if missing:

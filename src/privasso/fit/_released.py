@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
 from privasso._validation import real_array
+from privasso.encoding import Encoding
 from privasso.fit._choose_lambda import choose_lambda
 from privasso.fit._denoised import Denoised
 from privasso.fit._kept import KeptRelease
@@ -52,6 +53,7 @@ class Released:
     method: str = "auto"
     tol: float = 1e-8
     time_limit: float | None = None
+    encoding: Encoding | None = None
 
     @cached_property
     def post(self) -> Postprocess | Denoised:
@@ -84,6 +86,7 @@ class Released:
             feature_names=self.feature_names,
             target=self.target,
             software=self.software,
+            encoding=self.encoding,
         )
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
@@ -121,6 +124,7 @@ class Released:
             feature_names=self.feature_names,
             denoised=isinstance(post, Denoised),
             software=self.software,
+            encoding=self.encoding,
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:

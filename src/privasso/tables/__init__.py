@@ -1,6 +1,6 @@
-"""Data files as tables of numbers, and which of their columns a model is fitted on."""
+"""Data files as columns of numbers and levels, and which of them a model is fitted on."""
 
 from privasso.tables._files import check_ending, open_table, table_bytes
-from privasso.tables._table import Table
+from privasso.tables._table import Table, check_labels
 
-__all__ = ["Table", "check_ending", "open_table", "table_bytes"]
+__all__ = ["Table", "check_ending", "check_labels", "open_table", "table_bytes"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import zipfile
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,8 @@ from numpy.lib.format import MAGIC_PREFIX, read_array
 
 from privasso._files import open_regular
 from privasso._text import escaped
-from privasso.tables._table import (
-    Table,
-    check_finite,
-    check_size,
-    fill_labels,
-    fits_memory,
-    unreadable,
-)
+from privasso.encoding import Columns, Numbers
+from privasso.tables._table import Table, check_size, fits_memory, unreadable
 
 LABELS = "y"
 #: Of the name of an array in the archive.
@@ -48,27 +43,37 @@ class NpzTable(Table):
             names = [f"x{k}" for k in range(self._width)]
         super().__init__(path, [*names, LABELS] if LABELS in members else names)
 
-    def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
+    def _read(
+        self, names: list[str], target: str | None, categorical: Collection[str]
+    ) -> tuple[Columns, np.ndarray]:
         X = self._matrix(self.path)
         if X.shape[1] != self._width:
             raise ValueError(
                 f"{escaped(self.path)}: feature_names has {self._width} names for {X.shape[1]} "
                 "columns of X"
             )
+        if X.shape[0] == 0:
+            raise ValueError(f"{escaped(self.path)} has no rows")
+        if categorical:
+            raise ValueError(
+                f"{escaped(self.path)}: columns of an NPZ file are numbers; for levels save the "
+                "table as CSV, Parquet or Arrow"
+            )
         position = {name: k for k, name in enumerate(self.names)}
 
-        def fill(values: np.ndarray, name: str) -> None:
+        def column(name: str) -> np.ndarray:
             at = position[name]
-            values[:] = self._labels(X) if at == self._width else X[:, at]
-            check_finite(values, name)
+            return self._labels(X) if at == self._width else X[:, at]
 
-        matrix = np.empty((X.shape[0], len(names)), order="F")
-        labels = np.empty(X.shape[0] if target is not None else 0)
+        block = np.empty((X.shape[0], len(names)), order="F")
         for k, name in enumerate(names):
-            fill(matrix[:, k], name)
+            block[:, k] = column(name)
+        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
+        labels = np.full(0 if target is None else X.shape[0], np.nan)
         if target is not None:
-            fill_labels(partial(fill, labels, target))
-        return matrix, labels
+            with contextlib.suppress(ValueError):  # what it says may tell of the labels
+                labels[:] = column(target)
+        return Columns(columns, X.shape[0], block=block), labels
 
     def _matrix(self, path: Path) -> np.ndarray:
         if self._X is None:

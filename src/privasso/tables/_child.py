@@ -2,7 +2,7 @@
 
 A damaged file can make polars abort the process it runs in, or exhaust its memory, and the
 messages of polars quote cells. This program takes requests, one line of JSON each, and answers with
-numbers and with facts that `_reader` puts into words; nothing that polars says leaves it.
+numbers, levels and facts that others put into words; nothing that polars says leaves it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from privasso.encoding import MISSING, Numbers, Trouble, read_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,9 +33,15 @@ def serve(
     r"""Answer requests until there are no more, or one fails in a way that polars may not survive.
 
     A request names the format, the file, and the columns to read; without columns it asks for the
-    names of all columns, which CSV files are not asked for. An answer is a line of JSON, followed
-    by the numbers of the columns as float64 one after the other, each announced by a line. Before
-    a file is read, `prepare` is called with its path.
+    names of all columns, which text files are not asked for. Of the columns it may say which are
+    read as levels whatever they hold (`categorical`), and that the last one holds the labels
+    (`labels`). A request for columns of a text file also has their `places` in it, the
+    `separator`, and whether rows begin with a name that is not in the header (`row_names`).
+
+    An answer is a line of JSON with the number of rows, then for each column a line followed by
+    its numbers as float64; or by the codes of its levels as int32, where the line has `levels`; or
+    by nothing, where the line says what is wrong. Before a file is read, `prepare` is called with
+    its path.
 
     Examples
     --------
@@ -61,12 +69,15 @@ def serve(
 
 
 def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
-    form, path, names = request["format"], request["path"], request.get("columns")
+    names = request.get("columns")
     if names is None:
-        _say(answers, names=_schema(form, path))
+        _say(answers, names=_schema(request["format"], request["path"]))
         return
+    text = request["format"] == "text"
+    labels = names[-1] if request.get("labels") else None
+    categorical = set(request.get("categorical", ()))
     n_rows: int | None = None
-    for part, frame in _frames(form, path, names):
+    for part, frame in _frames(request):
         if n_rows is None:
             n_rows = frame.height
             _say(answers, rows=n_rows)
@@ -75,52 +86,40 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
         for name in part:
             # Taken out of the frame, so that its memory goes as its numbers leave.
             series = frame.drop_in_place(name)
-            trouble = what_is_wrong(series)
-            if trouble is not None:
-                _say(answers, **trouble)
-                return
-            numbers = _numbers(series)
-            _say(answers, bytes=numbers.nbytes)
-            answers.write(numbers)
+            column = read_series(
+                series,
+                as_levels=name in categorical,
+                typed=not text,
+                decimal_comma=text and request["separator"] == ";",
+            )
+            if isinstance(column, Trouble):
+                _say(answers, wrong=column.kind, row=column.row, count=column.count)
+            elif isinstance(column, Numbers):
+                _say(answers, bytes=column.values.nbytes)
+                answers.write(column.values.data)
+            elif name == labels:  # which are never more than numbers
+                _say(answers, wrong="text", row=None, count=None)
+            else:
+                _say(answers, bytes=column.codes.nbytes, levels=column.levels)
+                answers.write(column.codes.data)
 
 
-def what_is_wrong(series: pl.Series) -> dict[str, object] | None:
-    """Why the values of a column are not all numbers, and in which row first; None if they are.
-
-    >>> import polars as pl
-    >>> what_is_wrong(pl.Series(["1", "two"]))
-    {'wrong': 'text', 'row': 1}
-    """
-    import polars as pl
-
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == pl.Boolean:
-        if series.null_count():
-            return {"wrong": "missing", "row": _first(series.is_null())}
-        return None
-    if series.null_count() == len(series):
-        return {"wrong": "missing", "row": 0}
-    if dtype == pl.String:
-        bad = series.is_not_null() & series.cast(pl.Float64, strict=False).is_null()
-        return {"wrong": "text", "row": _first(bad) if bad.any() else None}
-    if dtype in (pl.Categorical, pl.Enum):
-        return {"wrong": "text", "row": None}
-    return {"wrong": "dates or times" if dtype.is_temporal() else "values", "row": None}
-
-
-def _frames(form: str, path: str, names: list[str]) -> Iterator[tuple[list[str], pl.DataFrame]]:
+def _frames(request: dict[str, Any]) -> Iterator[tuple[list[str], pl.DataFrame]]:
     """Read columns a few together, the next ones while the last ones are used.
 
     The columns of a text file are read all together, because that is one reading of the text.
     """
-    step = len(names) if form in ("csv", "tsv") else _TOGETHER
-    parts = [names[start : start + step] for start in range(0, len(names), step)]
+    names = request["columns"]
+    if request["format"] == "text":
+        yield names, _text(request)
+        return
+    parts = [names[start : start + _TOGETHER] for start in range(0, len(names), _TOGETHER)]
     with ThreadPoolExecutor(1) as ahead:
-        coming = ahead.submit(_frame, form, path, parts[0])
+        coming = ahead.submit(_frame, request["format"], request["path"], parts[0])
         for part, following in zip(parts, [*parts[1:], None], strict=True):
             frame = coming.result()
             if following is not None:
-                coming = ahead.submit(_frame, form, path, following)
+                coming = ahead.submit(_frame, request["format"], request["path"], following)
             yield part, frame
 
 
@@ -135,31 +134,46 @@ def _frame(form: str, path: str, names: list[str]) -> pl.DataFrame:
     """Read columns; the file is opened here, so that its name means no pattern and no address."""
     import polars as pl
 
-    def text(rows: int | None) -> pl.DataFrame:
-        with open(path, "rb") as file:
-            separator = "\t" if form == "tsv" else ","
-            return pl.read_csv(file, columns=names, separator=separator, infer_schema_length=rows)
-
-    if form in ("csv", "tsv"):
-        try:
-            return text(_GUESSED_FROM)
-        except pl.exceptions.ComputeError:
-            return text(None)
     with open(path, "rb") as file:
         if form == "parquet":
             return pl.read_parquet(file, columns=names, hive_partitioning=False)
         return pl.read_ipc(file, columns=names)
 
 
-def _numbers(series: pl.Series) -> Any:
-    import numpy as np
+def _text(request: dict[str, Any]) -> pl.DataFrame:
+    """Read columns of a text file by their places, under the names of the request."""
     import polars as pl
 
-    return np.ascontiguousarray(series.cast(pl.Float64).to_numpy())
+    name_at = dict(zip(request["places"], request["columns"], strict=True))
+    places = sorted(name_at)
 
+    def read(rows: int | None, as_text: list[str], most: int | None = None) -> pl.DataFrame:
+        with open(request["path"], "rb") as file:
+            return pl.read_csv(
+                file,
+                columns=places,
+                separator=request["separator"],
+                has_header=not request["row_names"],
+                skip_rows=int(request["row_names"]),
+                schema_overrides=dict.fromkeys(as_text, pl.String),
+                null_values=list(MISSING),
+                infer_schema_length=rows,
+                n_rows=most,
+            )
 
-def _first(mask: pl.Series) -> int:
-    return int(mask.arg_max() or 0)
+    as_text: list[str] = []
+    if categorical := set(request.get("categorical", ())):
+        # The names that polars gives to columns, which differ from ours where there are none.
+        theirs = read(0, [], 1).columns
+        as_text = [
+            name for name, k in zip(theirs, places, strict=True) if name_at[k] in categorical
+        ]
+    try:
+        frame = read(_GUESSED_FROM, as_text)
+    except pl.exceptions.ComputeError:
+        frame = read(None, as_text)
+    frame.columns = [name_at[k] for k in places]
+    return frame
 
 
 def _say(answers: BinaryIO, **facts: object) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 from privasso._files import check_regular
 from privasso._text import escaped
 from privasso.tables._arrays import NpzTable
-from privasso.tables._frames import CsvTable, FrameTable
+from privasso.tables._frames import FrameTable, TextTable
 from privasso.tables._table import Table
 
 READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": lambda path: CsvTable(path, "csv"),
-    ".tsv": lambda path: CsvTable(path, "tsv"),
+    ".csv": TextTable,
+    ".tsv": TextTable,
     ".parquet": lambda path: FrameTable(path, "parquet"),
     ".arrow": lambda path: FrameTable(path, "arrow"),
     ".feather": lambda path: FrameTable(path, "arrow"),

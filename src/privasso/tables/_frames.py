@@ -1,29 +1,18 @@
-"""Files that polars reads, in a process of its own: CSV, Parquet, Arrow."""
+"""Files that polars reads, in a process of its own: text, Parquet, Arrow."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from privasso._files import open_regular
 from privasso._text import escaped
+from privasso.encoding import Columns, Levels, Numbers, Trouble
 from privasso.tables._reader import Reader, ReadFailedError
-from privasso.tables._table import (
-    Table,
-    check_finite,
-    check_size,
-    fill_labels,
-    missing_value,
-    unreadable,
-)
-
-#: Longest header of a text file, in characters.
-_LONGEST_HEADER = 1 << 26
+from privasso.tables._table import Table, check_size, unreadable
+from privasso.tables._text_file import read_header
 
 
 class FrameTable(Table):
@@ -40,27 +29,38 @@ class FrameTable(Table):
         except ReadFailedError:
             raise unreadable(path) from None
 
-    def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
-        columns = names if target is None else [*names, target]
+    def _read(
+        self, names: list[str], target: str | None, categorical: Collection[str]
+    ) -> tuple[Columns, np.ndarray]:
+        asked = names if target is None else [*names, target]
         reader = self._living()
         try:
-            answer = reader.ask(format=self._form, path=str(self.path), columns=columns)
+            answer = reader.ask(
+                format=self._form,
+                path=str(self.path),
+                columns=asked,
+                categorical=sorted(categorical),
+                labels=target is not None,
+                **self._places(asked),
+            )
             m = answer["rows"]
             if m == 0:
                 raise ValueError(f"{escaped(self.path)} has no rows")
-            check_size(self.path, m, len(columns))
-            matrix = np.empty((m, len(names)), order="F")
-            labels = np.empty(m if target is not None else 0)
-            for k, name in enumerate(names):
-                _take(reader, name, matrix[:, k])
-            if target is not None:
-                fill_labels(partial(_take, reader, target, labels))
-            return matrix, labels
+            check_size(self.path, m, len(asked))
+            columns = _take(reader, names, m)
+            labels = np.full(m if target is not None else 0, np.nan)
+            if target is not None and "wrong" not in reader.next():
+                reader.numbers(labels)
+            return columns, labels
         except ReadFailedError:
             raise unreadable(self.path) from None
         except BaseException:
             reader.forget()
             raise
+
+    def _places(self, names: list[str]) -> dict[str, Any]:
+        """What the process must know of a text file besides."""
+        return {}
 
     def _living(self) -> Reader:
         """The process that reads the file; a new one if there is none that can answer."""
@@ -69,41 +69,46 @@ class FrameTable(Table):
         return self._reader
 
 
-class CsvTable(FrameTable):
-    """Comma- or tab-separated text with a header, by `form`."""
+class TextTable(FrameTable):
+    """Text with a header, whose fields are separated by commas, semicolons or tabs."""
+
+    def __init__(self, path: Path) -> None:
+        self._header = read_header(path)
+        super().__init__(path, "text")
 
     def _names(self, path: Path) -> list[str]:
-        separator = "\t" if self._form == "tsv" else ","
-        try:
-            with open_regular(path) as file:
-                text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-                return next(csv.reader(_lines(text), delimiter=separator), [])
-        except (UnicodeDecodeError, csv.Error):
-            raise unreadable(path) from None
+        return list(self._header.names)
+
+    def _places(self, names: list[str]) -> dict[str, Any]:
+        place = {name: k for k, name in enumerate(self.names)}
+        return {
+            "places": [place[name] for name in names],
+            "separator": self._header.separator,
+            "row_names": self._header.row_names,
+        }
 
 
-def _take(reader: Reader, name: str, values: np.ndarray) -> None:
-    """Take a column from the answer of the process, or say what is wrong with it."""
-    answer = reader.next()
-    if "wrong" not in answer:
-        reader.numbers(values)
-        check_finite(values, name)
-        return
-    what, row = answer["wrong"], answer["row"]
-    if what == "missing":
-        raise missing_value(name, row)
-    where = "" if row is None else f", first in row {row + 1}"
-    what = "values that are no numbers" if what == "values" else what
-    raise ValueError(
-        f"column {name!r} holds {what}{where}; turn it into numbers, or leave it out with --exclude"
-    )
+def _take(reader: Reader, names: list[str], m: int) -> Columns:
+    """Take columns from the answer of the process.
 
-
-def _lines(text: io.TextIOBase) -> Iterator[str]:
-    """Lines of a file, as many as a header may have."""
-    left = _LONGEST_HEADER
-    while line := text.readline(left):
-        left -= len(line)
-        if left <= 0:
-            raise csv.Error("the header does not end")
-        yield line
+    Numbers fill one matrix from the left. What is not filled of it is never touched, so that it
+    takes no memory.
+    """
+    block, width = np.empty((m, len(names)), order="F"), 0
+    columns: list[Numbers | Levels] = []
+    troubles = []
+    for name in names:
+        answer = reader.next()
+        if "wrong" in answer:
+            troubles.append(Trouble(name, answer["wrong"], answer["row"], answer["count"]))
+        elif "levels" in answer:
+            codes = np.empty(m, dtype=np.int32)
+            reader.numbers(codes)
+            columns.append(Levels(name, codes, tuple(answer["levels"])))
+        else:
+            values = block[:, width]
+            reader.numbers(values)
+            columns.append(Numbers(name, values))
+            width += 1
+    whole = block if width == len(names) else block[:, :width]
+    return Columns(tuple(columns), m, tuple(troubles), whole)

@@ -73,8 +73,10 @@ class Reader:
         if not line.endswith(b"\n"):
             raise self._failed()
         answer = json.loads(line)
-        if "wrong" in answer or "failed" in answer:
+        if "failed" in answer:
             self._coming = 0  # nothing follows
+        elif "wrong" in answer:
+            self._coming -= 1  # nothing of this column follows
         if "failed" not in answer:
             return answer
         raise ReadFailedError if answer["failed"] == "file" else self._failed()

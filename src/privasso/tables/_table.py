@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from privasso._text import escaped, is_unicode
 from privasso._validation import LABELS_REFUSED
+from privasso.encoding import Columns, Encoding, NumberCode
 
 #: Most columns a table may have; a larger number is a damaged or hostile file.
 _MAX_COLUMNS = 10_000_000
@@ -54,13 +55,37 @@ class Table(ABC):
         Integers and booleans count as numbers. Text, missing and infinite values are refused
         with the name of the column and the number of the first such row, counted from 1.
         """
-        self.require(names)
-        return self._checked(list(names), None)[0]
+        numbers = Encoding(tuple(NumberCode(name) for name in names))
+        X = numbers.matrix(self.columns(names))
+        assert isinstance(X, np.ndarray)
+        return X
 
-    def matrix_and_labels(self, names: Sequence[str], target: str) -> tuple[np.ndarray, np.ndarray]:
-        r"""Columns as in `matrix`, and the column of labels as a vector, in one reading.
+    def columns(self, names: Sequence[str], *, categorical: Collection[str] = ()) -> Columns:
+        r"""Columns as numbers or levels; those of `categorical` as levels whatever they hold.
 
-        Labels that are not finite numbers are refused without saying what they are or where.
+        Examples
+        --------
+        >>> import tempfile, pathlib, privasso.tables as tables
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "data.csv")
+        ...     _ = file.write_text("ward;weight\n3;80,5\n4;NA\n")
+        ...     ward, weight = (
+        ...         tables.open_table(file)
+        ...         .columns(["ward", "weight"], categorical=["ward"])
+        ...         .columns
+        ...     )
+        >>> ward.levels, weight.values
+        (('3', '4'), array([80.5,  nan]))
+        """
+        self.require([*names, *categorical])
+        return self._read(list(names), None, categorical)[0]
+
+    def columns_and_labels(
+        self, names: Sequence[str], target: str, *, categorical: Collection[str] = ()
+    ) -> tuple[Columns, np.ndarray]:
+        r"""Columns as in `columns`, and the column of labels as a vector, in one reading.
+
+        A label that is not a number is NaN; `check_labels` refuses it without saying which it is.
 
         Examples
         --------
@@ -68,18 +93,11 @@ class Table(ABC):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = pathlib.Path(folder, "data.csv")
         ...     _ = file.write_text("age,pressure\n61,120.5\n48,118\n")
-        ...     tables.open_table(file).matrix_and_labels(["age"], "pressure")
-        (array([[61.],
-               [48.]]), array([120.5, 118. ]))
+        ...     tables.open_table(file).columns_and_labels(["age"], "pressure")[1]
+        array([120.5, 118. ])
         """
-        self.require([*names, target])
-        return self._checked(list(names), target)
-
-    def _checked(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
-        matrix, labels = self._read(names, target)
-        if matrix.shape[0] == 0:
-            raise ValueError(f"{escaped(self.path)} has no rows")
-        return matrix, labels
+        self.require([*names, target, *categorical])
+        return self._read(list(names), target, categorical)
 
     def require(self, names: Sequence[str]) -> None:
         """Refuse names of columns that are not there."""
@@ -127,55 +145,25 @@ class Table(ABC):
         return chosen
 
     @abstractmethod
-    def _read(self, names: list[str], target: str | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns, which exist, and the labels, none where there is no target."""
+    def _read(
+        self, names: list[str], target: str | None, categorical: Collection[str]
+    ) -> tuple[Columns, np.ndarray]:
+        """Return the columns, which exist, and the labels, none where there is no target.
+
+        A table without rows is refused.
+        """
 
 
-def check_finite(values: np.ndarray, name: str) -> None:
-    """Refuse a column with NaN or infinity, by name and row.
+def check_labels(labels: np.ndarray) -> None:
+    """Refuse labels that are not finite; the error tells neither a value nor a row.
 
-    >>> check_finite(np.array([1.0, np.inf]), "age")
-    Traceback (most recent call last):
-    ...
-    ValueError: column 'age' is infinite in row 2; remove or impute such rows, or leave the \
-column out
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values)):  # finite only if every term is
-            return
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        what = "has a missing value (NaN)" if np.isnan(values[bad[0]]) else "is infinite"
-        raise ValueError(_bad_row(name, what, int(bad[0])))
-
-
-def missing_value(name: str, row: int) -> ValueError:
-    """The error for an empty cell in a row counted from 0."""
-    return ValueError(_bad_row(name, "has a missing value", row))
-
-
-def _bad_row(name: str, what: str, row: int) -> str:
-    return (
-        f"column {name!r} {what} in row {row + 1}; remove or impute such rows, "
-        "or leave the column out"
-    )
-
-
-def fill_labels(fill: Callable[[], None]) -> None:
-    """Run what fills the vector of labels; an error tells neither a value nor a row.
-
-    >>> fill_labels(lambda: check_finite(np.array([1.0, np.inf]), "status"))
+    >>> check_labels(np.array([1.0, np.inf]))
     Traceback (most recent call last):
     ...
     ValueError: the labels must be one column of finite numbers; they hold something else, and \
 which is not shown because labels are private
     """
-    refused = False
-    try:
-        fill()
-    except ValueError:
-        refused = True
-    if refused:  # said here, so that the error that names a row is not even its context
+    if not np.isfinite(labels).all():
         raise ValueError(LABELS_REFUSED)
 
 

@@ -1,0 +1,27 @@
+"""Columns of a table as columns of a matrix: levels, missing values, and what is no covariate."""
+
+from privasso.encoding._codes import LevelCode, NumberCode
+from privasso.encoding._columns import Columns, Levels, Numbers
+from privasso.encoding._encoding import Encoding
+from privasso.encoding._frames import columns_of_frame
+from privasso.encoding._learn import MISSING_RULES, learn_encoding
+from privasso.encoding._series import MISSING, read_series
+from privasso.encoding._troubles import Trouble, option_words, parameter_words, refusal
+
+__all__ = [
+    "MISSING",
+    "MISSING_RULES",
+    "Columns",
+    "Encoding",
+    "LevelCode",
+    "Levels",
+    "NumberCode",
+    "Numbers",
+    "Trouble",
+    "columns_of_frame",
+    "learn_encoding",
+    "option_words",
+    "parameter_words",
+    "read_series",
+    "refusal",
+]

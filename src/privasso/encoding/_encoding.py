@@ -1,0 +1,188 @@
+"""How the columns of a table become the columns of a matrix, as a value that files can hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._documents import DocumentError, Fields
+from privasso.encoding._codes import LevelCode, NumberCode
+from privasso.encoding._columns import Columns
+from privasso.encoding._matrix import Part, assembled, parts_of
+from privasso.encoding._troubles import Trouble, Words, option_words, refusal
+
+
+@dataclass(frozen=True, repr=False)
+class Encoding:
+    """How the columns of a table become the columns of a matrix.
+
+    Attributes
+    ----------
+    codes : tuple of NumberCode or LevelCode
+        One for each column of the table that is used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.encoding import Columns, Levels, Numbers
+    >>> answers = LevelCode("smoker", ("no", "yes"), reference="no")
+    >>> encoding = Encoding((NumberCode("age", fill=50.0), answers))
+    >>> smoker = Levels("smoker", np.array([1, 0]), ("no", "yes"))
+    >>> encoding.names
+    ('age', 'smoker=yes')
+    >>> encoding.matrix(Columns((Numbers("age", np.array([np.nan, 61.0])), smoker), 2))
+    array([[50.,  1.],
+           [61.,  0.]])
+    >>> Encoding.from_dict(encoding.to_dict()) == encoding
+    True
+    """
+
+    codes: tuple[NumberCode | LevelCode, ...]
+
+    def __repr__(self) -> str:
+        return f"<Encoding: {len(self.codes)} columns of a table, {len(self.names)} of a matrix>"
+
+    def __post_init__(self) -> None:
+        for what, names in (("the table", self.inputs), ("the matrix", self.names)):
+            twice = [name for name, count in Counter(names).items() if count > 1]
+            if twice:
+                raise ValueError(
+                    f"two columns of {what} would have the name {twice[0]!r}; rename the column or "
+                    "the level that it comes from"
+                )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the columns of the table."""
+        return tuple(code.name for code in self.codes)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the matrix."""
+        return tuple(name for code in self.codes for name in code.outputs)
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """Names of the columns of the table that are read as levels."""
+        return tuple(code.name for code in self.codes if isinstance(code, LevelCode))
+
+    @property
+    def plain(self) -> bool:
+        """Whether the matrix is the table as it is: numbers alone, and none of them filled in."""
+        return all(isinstance(code, NumberCode) and code.fill is None for code in self.codes)
+
+    def matrix(
+        self,
+        table: Columns,
+        *,
+        unknown: Literal["error", "ignore"] = "error",
+        words: Words = option_words,
+    ) -> np.ndarray | sp.csr_array:
+        """Return the matrix of a table: dense, or sparse in CSR form where that is smaller.
+
+        Parameters
+        ----------
+        table : Columns
+            Columns with the names of `inputs`, in any order.
+        unknown : {"error", "ignore"}
+            What becomes of a level that is not in the encoding. With ``"ignore"`` all columns of
+            the variable are zero in that row, as for its reference.
+        words : callable
+            How errors write options.
+        """
+        found = {column.name: column for column in table.columns}
+        used = set(self.inputs)
+        troubles = [one for one in table.troubles if one.column in used]
+        troubled = {one.column for one in troubles}
+        parts: list[Part] = []
+        for code in self.codes:
+            if code.name not in troubled:
+                made = parts_of(code, found[code.name], unknown)
+                if isinstance(made, Trouble):
+                    troubles.append(made)
+                else:
+                    parts += made
+        if troubles:
+            raise refusal(troubles, words, fixed=True)
+        if self.plain and table.block is not None and self.inputs == tuple(found):
+            return table.block
+        return assembled(parts, (table.n_rows, len(self.names)))
+
+    def in_words(self) -> str | None:
+        """Say what was done to columns that are not numbers, or not complete; None if nothing.
+
+        >>> region = LevelCode("region", ("east", "north", "west"), reference="north")
+        >>> print(Encoding((NumberCode("age", fill=50.0), region)).in_words())
+        'region' as 3 levels (relative to 'north'); missing values of 'age' replaced by the mean
+        """
+        said = []
+        levels = [code for code in self.codes if isinstance(code, LevelCode)]
+        if levels:
+            shown = [f"{one.name!r} as {_levels_in_words(one)}" for one in levels]
+            said.append(_few(shown))
+        filled = [one for one in self.codes if isinstance(one, NumberCode) and one.fill is not None]
+        for flagged, how in ((False, "replaced by the mean"), (True, "also marked by a column")):
+            names = [repr(one.name) for one in filled if one.indicator == flagged]
+            if names:
+                said.append(f"missing values of {_few(names)} {how}")
+        return "; ".join(said) or None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        columns = [asdict(code) for code in self.codes]
+        for one in columns:
+            if "levels" in one:
+                one["levels"] = list(one["levels"])
+        return {"columns": columns}
+
+    @classmethod
+    def from_dict(cls, document: object) -> Encoding:
+        """Build the encoding from plain values, each of which is checked."""
+        fields = Fields(document, "the encoding")
+        columns = fields.take("columns")
+        fields.end()
+        if not isinstance(columns, list) or not columns:
+            raise DocumentError("columns of the encoding must be a list of objects")
+        try:
+            return cls(tuple(_code(one) for one in columns))
+        except DocumentError:
+            raise
+        except ValueError as error:
+            raise DocumentError(str(error)) from None
+
+
+def _code(document: object) -> NumberCode | LevelCode:
+    fields = Fields(document, "a column of the encoding")
+    name = fields.text("name")
+    code: NumberCode | LevelCode
+    if "levels" in fields.names():
+        levels = fields.texts("levels", distinct=True)
+        if not levels or levels != sorted(levels):
+            raise DocumentError("the levels of a column must be sorted, and at least one")
+        code = LevelCode(name, tuple(levels), fields.text("reference"), fields.flag("missing"))
+        if code.reference not in code.levels:
+            raise DocumentError("the reference of a column must be one of its levels")
+    else:
+        fill = None if fields.is_null("fill") else fields.number("fill")
+        code = NumberCode(name, fill, fields.flag("indicator"))
+        if code.indicator and fill is None:
+            raise DocumentError("a column with an indicator of missing values needs a fill")
+    fields.end()
+    return code
+
+
+def _levels_in_words(code: LevelCode) -> str:
+    if len(code.levels) == 1:
+        return "1 level" + (" and missing values" if code.missing else " (no column)")
+    also = " and missing values" if code.missing else ""
+    return f"{len(code.levels)} levels{also} (relative to {code.reference!r})"
+
+
+def _few(words: list[str], most: int = 8) -> str:
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
