@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,7 +121,7 @@ def _distribution(loss: Loss, step: float, order: int) -> PrivacyLossDistributio
 
     top = math.ceil(loss.reach / step)
     grid = step * np.arange(top + 1)
-    both = loss.deltas(grid)
+    both = _bounds(loss, step, top)
     ahead, reverse = both[order], both[1 - order]
     below = -np.expm1(-grid[:0:-1]) + np.exp(-grid[:0:-1]) * reverse[:0:-1]
     deltas = np.clip(np.concatenate([below, ahead]), 0.0, 1.0)
@@ -129,6 +129,12 @@ def _distribution(loss: Loss, step: float, order: int) -> PrivacyLossDistributio
     return PrivacyLossDistribution(
         create_pmf_pessimistic_connect_dots_fixed_gap(step, -top, top, deltas)
     )
+
+
+@lru_cache(maxsize=32)
+def _bounds(loss: Loss, step: float, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds on the grid, kept for the other order of the pair."""
+    return loss.deltas(step * np.arange(top + 1))
 
 
 def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:

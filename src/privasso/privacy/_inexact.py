@@ -13,6 +13,8 @@ from privasso.privacy._loss import Loss
 
 #: Points at which the ε with the least δ is searched for.
 _POINTS = 400
+#: Rounds of the search for an ε before it is left to halving.
+_ROUNDS = 40
 
 
 def output_total_variation(distance: float, sigma: float, failure: float = 0.0) -> float:
@@ -81,15 +83,32 @@ class InexactLoss(Loss):
         """Those of the ideal releases, and the distance."""
         return (*self.ideal.parameters, ("total_variation", self.total_variation))
 
-    @cached_property
+    @property
     def reach(self) -> float:
         """The ε beyond which (1 + e^ε) times the distance grows faster than δ falls."""
+        return self._turn
+
+    @cached_property
+    def _turn(self) -> float:
         grid = np.linspace(0.0, self.ideal.reach, _POINTS)
         return float(grid[np.argmin(np.maximum(*self._raised(grid)))])
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """δ + (1 + e^ε)·distance, constant beyond `reach`: δ of a pair never grows with ε."""
         return self._raised(np.minimum(epsilons, self.reach))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε with δ(ε) ≤ δ, rounded up; inf where there is none."""
+        delta = positive_float("delta", delta)
+        # Any ε at which the ideal releases leave room for the distance will do.
+        epsilon = 0.0
+        for _ in range(_ROUNDS):
+            room = (delta - inexact_delta(epsilon, self.total_variation)) * (1.0 - 1e-15)
+            least = self.ideal.epsilon(room) if room > 0.0 else math.inf
+            if least <= epsilon or math.isinf(least):
+                return max(least, epsilon)
+            epsilon = least * (1.0 + 1e-6)
+        return super().epsilon(delta)
 
     def group(self, k: int) -> InexactLoss:
         """Return that of the ideal releases; both data sets are as far from their own ideal."""

@@ -13,11 +13,11 @@ perturbation in the documentation has the proofs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias, cast, get_args, overload
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import erf
 
 from privasso._validation import nonnegative_float, real_array
@@ -36,7 +36,7 @@ Neighbours: TypeAlias = Literal["labels", "records", "replace"]
 Slope: TypeAlias = Literal["huber", "logistic"]
 
 #: A smaller c is taken to be this.
-_SMALLEST_C = 1e-20
+SMALLEST_C = 1e-20
 #: Added to log δ where sums of bounds are rounded.
 _MARGIN = 1e-12
 _TINY = float(np.nextafter(0.0, 1.0))
@@ -57,7 +57,7 @@ def objective_delta(
 
 @overload
 def objective_delta(
-    epsilon: ArrayLike,
+    epsilon: NDArray[np.float64] | Sequence[float],
     c: float,
     t: float,
     neighbours: Neighbours = "records",
@@ -67,7 +67,7 @@ def objective_delta(
 
 
 def objective_delta(
-    epsilon: float | ArrayLike,
+    epsilon: float | NDArray[np.float64] | Sequence[float],
     c: float,
     t: float,
     neighbours: Neighbours = "records",
@@ -102,7 +102,7 @@ def objective_delta(
     >>> pv.objective_delta([0.5, 1.0, 2.0], 0.2, 0.3, "records").round(6).tolist()
     [0.002452, 1e-06, 0.0]
     """
-    values = real_array("epsilon", cast(ArrayLike, epsilon))
+    values = real_array("epsilon", epsilon)
     if np.min(values) < 0.0:
         raise ValueError("epsilon must be zero or positive")
     logs = log_objective_deltas(values.ravel(), c, t, neighbours, loss=loss)
@@ -120,25 +120,35 @@ def log_objective_deltas(
 
 
 def objective_orders(
-    epsilons: Vector, c: float, t: float, neighbours: Neighbours, *, loss: Slope = "huber"
+    epsilons: Vector,
+    c: float,
+    t: float,
+    neighbours: Neighbours,
+    *,
+    loss: Slope = "huber",
+    searched: bool = True,
 ) -> tuple[Vector, Vector]:
     """Return log δ for the two orders: under ``"records"`` with the record first, then without.
 
-    For ``"labels"`` and ``"replace"`` both orders have the same bound.
+    For ``"labels"`` and ``"replace"`` both orders have the same bound. Without the search for a
+    better t the bounds may be some percent larger where ε is near or below log(1+t).
     """
     c, t = nonnegative_float("c", c), nonnegative_float("t", t)
     check_choices(neighbours, loss)
     if c == 0.0:
         nothing = np.full_like(epsilons, -np.inf)
         return nothing, nothing
-    c = max(c, _SMALLEST_C)
+    c = max(c, SMALLEST_C)
     if neighbours == "replace":
         both = _replaced(epsilons, c, t, loss)
         return both, both
     if neighbours == "labels":
-        both = log_shift(epsilons, c) if loss == "logistic" else _with_label(epsilons, c, t)
+        if loss == "logistic":
+            both = log_shift(epsilons, c)
+        else:
+            both = _with_label(epsilons, c, t, searched)
         return both, both
-    return _with_record(epsilons, c, t, loss), _without_record(epsilons, c, loss)
+    return _with_record(epsilons, c, t, loss, searched), _without_record(epsilons, c, loss)
 
 
 def check_choices(neighbours: str, loss: str) -> None:
@@ -151,15 +161,13 @@ def check_choices(neighbours: str, loss: str) -> None:
         raise ValueError(f"loss must be one of {known}, not {loss!r}")
 
 
-def _with_label(epsilons: Vector, c: float, t: float) -> Vector:
+def _with_label(epsilons: Vector, c: float, t: float, searched: bool) -> Vector:
     """One label against another: U, or the distance through the data without the record."""
     far = np.log(2.0) + np.log(erf(c / np.sqrt(8.0))) + _MARGIN
-    return np.minimum(_sharp(epsilons, c, t, log_ramp), min(far, 0.0))
+    return np.minimum(_sharp(epsilons, c, t, log_ramp, searched), min(far, 0.0))
 
 
-def _with_record(
-    epsilons: Vector, c: float, t: float, loss: Slope, searched: bool = True
-) -> Vector:
+def _with_record(epsilons: Vector, c: float, t: float, loss: Slope, searched: bool) -> Vector:
     """With the record against without: U, or the total variation distance of the other order."""
     areas = log_ramp if loss == "logistic" else _both_sides
     distance = _without_record(np.zeros(1), c, loss)[0]
@@ -179,7 +187,7 @@ def _sharp(
     c: float,
     t: float,
     log_area: Callable[[Vector, float], Vector],
-    searched: bool = True,
+    searched: bool,
 ) -> Vector:
     """Log U = log min{G(ε′; c), G(ε; c) + ((1+t)/t)·area(ε′)}, where ε′ = ε − log(1+t).
 
@@ -198,8 +206,8 @@ def _sharp(
     second = scaled(lower, epsilons)
     # At t = ∞ the areas have the height φ(0) throughout.
     second = np.minimum(second, log_area(np.array([-np.inf]), c)[0])
-    turn = turning_t(lower, c)
-    below = np.flatnonzero(turn > t) if searched else np.empty(0, dtype=int)
+    turn = turning_t(lower, c) if searched else np.zeros_like(lower)
+    below = np.flatnonzero(turn > t)
     if below.size:
         of, turn = epsilons[below], np.minimum(turn[below], _LARGEST_T)
 

@@ -11,7 +11,13 @@ import numpy as np
 from privasso._validation import nonnegative_float, positive_float, probability
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._inexact import inexact_delta
-from privasso.privacy._objective import Neighbours, Slope, check_choices, log_objective_deltas
+from privasso.privacy._objective import (
+    SMALLEST_C,
+    Neighbours,
+    Slope,
+    check_choices,
+    log_objective_deltas,
+)
 
 #: The calibration aims this much below log δ, and settles for twice as much.
 _MARGIN = 2e-4
@@ -69,10 +75,17 @@ def objective_sensitivity(
 
     # No bound is below that of a Gaussian mechanism.
     high = math.log(sensitivity_for(epsilon, left))
-    low = high
+    low, step = high, _STEP
+    if excess(low) <= 0.0:
+        return math.exp(low)
     while excess(low) > 0.0:
-        low -= _STEP
-    return math.exp(low if low == high else _last(excess, low, low + _STEP, _MARGIN))
+        if low < math.log(SMALLEST_C):
+            raise ValueError(
+                f"t = {t!r} is too large for ε = {epsilon!r}: δ is small only where ε is above "
+                "log(1 + t); choose a larger ridge"
+            )
+        low, high, step = low - step, low, 2.0 * step
+    return math.exp(_last(excess, low, high, _MARGIN))
 
 
 def objective_epsilon(
@@ -90,7 +103,7 @@ def objective_epsilon(
     >>> round(objective_epsilon(1e-6, 0.25, 0.3, "labels"), 3)
     1.19
     """
-    target = math.log(probability("delta", delta))
+    target = math.log(probability("delta", delta)) - 1e-12
     c, t = nonnegative_float("c", c), nonnegative_float("t", t)
 
     def excess(epsilon: float) -> float:

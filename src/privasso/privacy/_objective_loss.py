@@ -61,7 +61,9 @@ class ObjectiveLoss(Loss):
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of both orders."""
-        orders = objective_orders(epsilons, self.c, self.t, self.neighbours, loss=self.loss)
+        orders = objective_orders(
+            epsilons, self.c, self.t, self.neighbours, loss=self.loss, searched=False
+        )
         forward, backward = (np.exp(order) for order in orders)
         return forward, backward
 
