@@ -188,8 +188,9 @@ def stated(budget=1.0, **changes):
     return Guarantee("tested", tuple(numbers.items()), "one record", (), ("coefficients",), False)
 
 
-def test_guarantees_are_written_and_read(kind):
-    one = stated()
+@pytest.mark.parametrize("budget", [0.2, 1.0, 6.0])
+def test_guarantees_are_written_and_read(kind, budget):
+    one = stated(budget)  # the first is below log(1 + t)
     document = json.loads(json.dumps(one.to_dict()))
     assert pv.Guarantee.from_dict(document) == one
     assert one.loss == InexactLoss(ObjectiveLoss(one["c"], 0.3, "records"), 1e-13)

@@ -97,6 +97,15 @@ class InexactLoss(Loss):
         """δ + (1 + e^ε)·distance, constant beyond `reach`: δ of a pair never grows with ε."""
         return self._raised(np.minimum(epsilons, self.reach))
 
+    def delta(self, epsilon: float) -> float:
+        """δ + (1 + e^ε)·distance at ε, or at a smaller ε where that is less."""
+        epsilon = nonnegative_float("epsilon", epsilon)
+        extra = inexact_delta(epsilon, self.total_variation)
+        found = self.ideal.delta(epsilon)
+        if extra > found and self.reach < epsilon:
+            return self.delta(self.reach)
+        return min((found + extra) * (1.0 + 1e-15), 1.0)
+
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε with δ(ε) ≤ δ, rounded up; inf where there is none."""
         delta = positive_float("delta", delta)
