@@ -99,11 +99,18 @@ def log_ramp(epsilons: Vector, c: float) -> Vector:
 def turning_t(epsilons: Vector, c: float) -> Vector:
     """Return a t beyond which ((1+t)/t)·∫₀^c m(u) du grows with t, where ε falls with log(1+t).
 
-    Its derivative has the sign of the mean of y/u − 1/t under m, and y/u is least at u = c.
+    Its derivative has the sign of the mean of y/u − 1/t under m, and y/u is least at u = c, where
+    it is 1/(e^L − 1). For ε > c²/2 that is more than (ε − c²/2)/c².
     """
-    e = np.minimum(epsilons, _FAR * c)
-    a, b = np.maximum(e, 0.0)[:, None], np.maximum(-e, 0.0)[:, None]
-    return np.expm1(np.minimum(_end_of_ramp(a, b, c) + b, 700.0))[:, 0]
+    half = 0.5 * c * c
+    found = np.empty_like(epsilons)
+    plain = epsilons > 2.0 * half
+    found[plain] = 2.0 * half / (epsilons[plain] - half)
+    e = epsilons[~plain]
+    if e.size:
+        a, b = np.maximum(e, 0.0)[:, None], np.maximum(-e, 0.0)[:, None]
+        found[~plain] = np.expm1(np.minimum(_end_of_ramp(a, b, c) + b, 700.0))[:, 0]
+    return found
 
 
 def log_far_side(epsilons: Vector, c: float) -> Vector:
