@@ -13,22 +13,30 @@ from privasso.privacy._gaussian import (
     sensitivity_for,
 )
 from privasso.privacy._guarantee import Claim, Guarantee
+from privasso.privacy._inexact import InexactLoss, inexact_delta, output_total_variation
 from privasso.privacy._kind import Calibration, Privacy, Scales, Terms, check_kind
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
+from privasso.privacy._objective import objective_delta
+from privasso.privacy._objective_claim import objective_claim, objective_parameters
+from privasso.privacy._objective_inverse import objective_epsilon, objective_sensitivity
+from privasso.privacy._objective_loss import ChainLoss, ObjectiveLoss
 from privasso.privacy._on_average import OnAverage
 from privasso.privacy._release import Release
 
 __all__ = [
     "ApproximateLoss",
     "Calibration",
+    "ChainLoss",
     "Claim",
     "GaussianLoss",
     "Guarantee",
+    "InexactLoss",
     "LabelDP",
     "Loss",
+    "ObjectiveLoss",
     "OnAverage",
     "Privacy",
     "Release",
@@ -43,7 +51,14 @@ __all__ = [
     "formal_loss",
     "gaussian_delta",
     "gaussian_epsilon",
+    "inexact_delta",
     "log_gaussian_delta",
+    "objective_claim",
+    "objective_delta",
+    "objective_epsilon",
+    "objective_parameters",
+    "objective_sensitivity",
+    "output_total_variation",
     "release_labels",
     "rounded_down",
     "rounded_up",

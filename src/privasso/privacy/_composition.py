@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._validation import positive_float
 from privasso.privacy._guarantee import CLAIMS, Claim, Guarantee, check_budget, register
+from privasso.privacy._inexact import InexactLoss
 from privasso.privacy._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.privacy._numbers import rounded_up
 
@@ -32,7 +33,8 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     """Return the loss of releases of the same data taken together, as small as it can be shown.
 
     The shifts of Gaussian mechanisms add up at right angles, so that μ² = Σ μ_k² exactly. Others
-    are composed numerically; see `ComposedLoss`.
+    are composed numerically; see `ComposedLoss`. Distances of inexact releases from ideal ones add
+    up; see `InexactLoss`.
 
     Examples
     --------
@@ -42,7 +44,12 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     >>> 1.5 < mixed.epsilon(1e-6) < 1.3 + 0.5
     True
     """
-    parts = [part for loss in losses for part in getattr(loss, "parts", (loss,))]
+    given = list(losses)
+    distances = [loss.total_variation for loss in given if isinstance(loss, InexactLoss)]
+    if distances:
+        ideal = (loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given)
+        return InexactLoss(compose_losses(ideal), math.fsum(distances) * (1.0 + 1e-15))
+    parts = [part for loss in given for part in getattr(loss, "parts", (loss,))]
     gaussian = GaussianLoss(math.hypot(*(p.mu for p in parts if isinstance(p, GaussianLoss))))
     others = [part for part in parts if not isinstance(part, GaussianLoss)]
     if not others:
@@ -106,20 +113,55 @@ def _convolved(parts: Sequence[Loss], step: float, order: int) -> PrivacyLossDis
 def _distribution(loss: Loss, step: float, order: int) -> PrivacyLossDistribution:
     """Return a distribution of losses on multiples of `step` that dominates one order of a pair.
 
-    For ε < 0 it uses δ_PQ(ε) = 1 − e^ε + e^ε δ_QP(−ε).
+    For ε < 0 it uses δ_PQ(ε) = 1 − e^ε + e^ε δ_QP(−ε). The bounds of a loss need not belong to a
+    pair themselves, which takes a convex function of e^ε; their lower envelope does.
     """
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     top = math.ceil(loss.reach / step)
     grid = step * np.arange(top + 1)
-    both = loss.deltas(grid)
+    both = _bounds(loss, step, top)
     ahead, reverse = both[order], both[1 - order]
     below = -np.expm1(-grid[:0:-1]) + np.exp(-grid[:0:-1]) * reverse[:0:-1]
     deltas = np.clip(np.concatenate([below, ahead]), 0.0, 1.0)
+    deltas = lower_envelope(step * np.arange(-top, top + 1), deltas)
     return PrivacyLossDistribution(
         create_pmf_pessimistic_connect_dots_fixed_gap(step, -top, top, deltas)
     )
+
+
+@lru_cache(maxsize=32)
+def _bounds(loss: Loss, step: float, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds on the grid, kept for the other order of the pair."""
+    return loss.deltas(step * np.arange(top + 1))
+
+
+def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+    """Return the largest bounds at or below these that are convex in e^ε and do not increase.
+
+    The δ of a pair of distributions is such a function, with the value 1 at e^ε = 0. It therefore
+    lies below the chords of any upper bound.
+
+    Examples
+    --------
+    >>> lower_envelope(np.log([0.5, 1.0, 1.5, 2.0]), np.array([0.6, 0.5, 0.1, 0.2])).round(3)
+    array([0.6 , 0.35, 0.1 , 0.1 ])
+    """
+    x = np.append(0.0, np.exp(epsilons))
+    z = np.append(1.0, np.minimum.accumulate(deltas))
+    kept: list[int] = []
+    for k in range(x.size):
+        while len(kept) > 1:
+            i, j = kept[-2], kept[-1]
+            if (z[j] - z[i]) * (x[k] - x[i]) < (z[k] - z[i]) * (x[j] - x[i]):
+                break
+            kept.pop()
+        kept.append(k)
+    # The rounding of a chord is below 4e-16 of its larger end, and nothing at the ends themselves.
+    starts = z[kept][np.searchsorted(x[kept], x, side="right") - 1]
+    chords = np.interp(x, x[kept], z[kept]) + 4e-16 * starts
+    return np.minimum(chords, z)[1:]
 
 
 def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guarantee:
@@ -150,7 +192,7 @@ def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guar
     delta = positive_float("delta", max(g["delta"] for g in parts) if delta is None else delta)
     loss = compose_losses(losses)
     first, kinds = parts[0], {part.kind for part in parts}
-    same = len(kinds) == 1 and {type(part) for part in losses} == {type(loss)}
+    same = len(kinds) == 1 and {_family(part) for part in losses} == {_family(loss)}
     numbers = {
         **_context(first),
         **dict(loss.parameters if same else ()),
@@ -200,6 +242,12 @@ def check_same_neighbours(guarantees: Sequence[Guarantee]) -> None:
                 f"guarantees for labels within different bounds ({here} and {there}) are not "
                 "composed: use the same y_bounds for every release of the same labels"
             )
+
+
+def _family(loss: Loss) -> tuple[type[Loss], ...]:
+    """The type of a loss, which says what its parameters are."""
+    ideal = (type(loss.ideal),) if isinstance(loss, InexactLoss) else ()
+    return (type(loss), *ideal)
 
 
 def _context(guarantee: Guarantee) -> dict[str, float]:

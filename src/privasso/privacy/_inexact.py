@@ -1,0 +1,130 @@
+"""What is lost when the computed release is only close to the one that was analysed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from privasso._validation import integer, nonnegative_float, positive_float
+from privasso.privacy._loss import Loss
+
+#: Points at which the ε with the least δ is searched for.
+_POINTS = 400
+#: Rounds of the search for an ε before it is left to halving.
+_ROUNDS = 40
+
+
+def output_total_variation(distance: float, sigma: float, failure: float = 0.0) -> float:
+    """Bound the total variation between a computed and an ideal release with output noise.
+
+    If the computed coefficients are certainly within `distance` of the ideal ones, in the norm in
+    which the output noise N(0, σ²I) is spherical, both with noise differ by at most
+    2Φ(τ/2σ) − 1 ≤ τ/(σ√(2π)). A certificate that may fail with some probability adds it.
+
+    Parameters
+    ----------
+    distance : float
+        τ, a bound that holds for every data set and every draw of the noise in the objective,
+        except with probability `failure`.
+    sigma : float
+        σ of the output noise.
+    failure : float
+        Probability with which τ may be exceeded.
+
+    Examples
+    --------
+    >>> f"{output_total_variation(1e-12, 1e-3):.4g}"
+    '3.989e-10'
+    """
+    distance = nonnegative_float("distance", distance)
+    sigma, failure = positive_float("sigma", sigma), nonnegative_float("failure", failure)
+    return min((math.erf(distance / sigma / math.sqrt(8.0)) + failure) * (1.0 + 1e-14), 1.0)
+
+
+def inexact_delta(epsilon: float, total_variation: float) -> float:
+    """Return (1 + e^ε) times a total variation distance, rounded up.
+
+    Examples
+    --------
+    >>> inexact_delta(0.0, 0.0), round(inexact_delta(1.0, 1e-9), 12)
+    (0.0, 3.718e-09)
+    """
+    distance = nonnegative_float("total_variation", total_variation)
+    return min((1.0 + math.exp(min(epsilon, 700.0))) * distance * (1.0 + 1e-14), 1.0)
+
+
+@dataclass(frozen=True)
+class InexactLoss(Loss):
+    """The loss of releases within a total variation distance of others whose loss is known.
+
+    δ(ε) grows by (1 + e^ε) times the distance. The distances of several releases add up, so they
+    are added once to the composed loss of the ideal ones.
+
+    Examples
+    --------
+    >>> from privasso.privacy import GaussianLoss
+    >>> loss = InexactLoss(GaussianLoss(0.5), 1e-9)
+    >>> 3e-9 < loss.delta(1.0) - GaussianLoss(0.5).delta(1.0) < 4e-9
+    True
+    """
+
+    ideal: Loss
+    total_variation: float
+
+    def __post_init__(self) -> None:
+        distance = nonnegative_float("total_variation", self.total_variation)
+        object.__setattr__(self, "total_variation", distance)
+
+    @property
+    def parameters(self) -> tuple[tuple[str, float], ...]:
+        """Those of the ideal releases, and the distance."""
+        return (*self.ideal.parameters, ("total_variation", self.total_variation))
+
+    @property
+    def reach(self) -> float:
+        """The ε beyond which (1 + e^ε) times the distance grows faster than δ falls."""
+        return self._turn
+
+    @cached_property
+    def _turn(self) -> float:
+        grid = np.linspace(0.0, self.ideal.reach, _POINTS)
+        return float(grid[np.argmin(np.maximum(*self._raised(grid)))])
+
+    def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """δ + (1 + e^ε)·distance, constant beyond `reach`: δ of a pair never grows with ε."""
+        return self._raised(np.minimum(epsilons, self.reach))
+
+    def delta(self, epsilon: float) -> float:
+        """δ + (1 + e^ε)·distance at ε, or at a smaller ε where that is less."""
+        epsilon = nonnegative_float("epsilon", epsilon)
+        extra = inexact_delta(epsilon, self.total_variation)
+        found = self.ideal.delta(epsilon)
+        if extra > found and self.reach < epsilon:
+            return self.delta(self.reach)
+        return min((found + extra) * (1.0 + 1e-15), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε with δ(ε) ≤ δ, rounded up; inf where there is none."""
+        delta = positive_float("delta", delta)
+        # Any ε at which the ideal releases leave room for the distance will do.
+        epsilon = 0.0
+        for _ in range(_ROUNDS):
+            room = (delta - inexact_delta(epsilon, self.total_variation)) * (1.0 - 1e-15)
+            least = self.ideal.epsilon(room) if room > 0.0 else math.inf
+            if least <= epsilon or math.isinf(least):
+                return max(least, epsilon)
+            epsilon = least * (1.0 + 1e-6)
+        return super().epsilon(delta)
+
+    def group(self, k: int) -> InexactLoss:
+        """Return that of the ideal releases; both data sets are as far from their own ideal."""
+        return InexactLoss(self.ideal.group(integer("k", k, minimum=1)), self.total_variation)
+
+    def _raised(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with np.errstate(over="ignore"):
+            extra = (1.0 + np.exp(epsilons)) * self.total_variation * (1.0 + 1e-14)
+        forward, backward = (np.minimum(d + extra, 1.0) for d in self.ideal.deltas(epsilons))
+        return forward, backward

@@ -1,0 +1,108 @@
+"""Guarantees of objective perturbation: which numbers they carry, and how they are checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from privasso.privacy._guarantee import Claim, Guarantee, check_budget
+from privasso.privacy._inexact import InexactLoss
+from privasso.privacy._objective import Neighbours, Slope
+from privasso.privacy._objective_loss import ObjectiveLoss
+
+_NUMBERS = ("c", "delta", "epsilon", "n_rows", "t", "total_variation")
+#: Where a group is stated, its size.
+_GROUP = "group"
+
+
+def objective_parameters(c: float, t: float, total_variation: float) -> dict[str, float]:
+    """Return the numbers of a guarantee from which its loss is rebuilt.
+
+    Examples
+    --------
+    >>> objective_parameters(0.2, 0.3, 1e-12)
+    {'c': 0.2, 't': 0.3, 'total_variation': 1e-12}
+    """
+    return {"c": c, "t": t, "total_variation": total_variation}
+
+
+def objective_claim(
+    kind: str,
+    sentence: Callable[[Guarantee], str],
+    neighbours: Neighbours,
+    *,
+    loss: Slope = "huber",
+    context: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    adjacency: Callable[[int], str],
+    assumptions: Callable[[Guarantee, int], tuple[str, ...]] = lambda guarantee, k: (
+        guarantee.assumptions
+    ),
+) -> Claim:
+    """Return a kind of guarantee for objective perturbation, ready to be registered.
+
+    Its guarantees have the parameters of `objective_parameters`, epsilon, delta, n_rows and those
+    of `context`. One whose ε and δ do not follow from c, t and the distance is refused.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the kind, as written to files.
+    sentence : callable
+        The claim in words.
+    neighbours, loss
+        As in `objective_delta`.
+    context : tuple of str
+        Further parameters, which must be equal in guarantees that are composed.
+    optional : tuple of str
+        Further parameters that a guarantee may have.
+    adjacency : callable
+        What data sets differ in, for a group of k.
+    assumptions : callable
+        The assumptions of a guarantee, restated for a group of k.
+    """
+
+    def bound(guarantee: Guarantee) -> InexactLoss:
+        numbers = dict(guarantee.parameters)
+        one = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
+        return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), numbers["total_variation"])
+
+    def check(guarantee: Guarantee) -> None:
+        check_budget(guarantee)
+        numbers = dict(guarantee.parameters)
+        k = numbers.get(_GROUP, 1.0)
+        if not (k >= 1.0 and k.is_integer()):
+            raise ValueError(f"a {kind} guarantee needs a whole number for its group")
+        if numbers["c"] <= 0.0 or bound(guarantee).delta(numbers["epsilon"]) > numbers["delta"]:
+            raise ValueError(
+                f"a {kind} guarantee needs c > 0, t and total_variation that are small enough for "
+                "its ε and δ"
+            )
+
+    def group(guarantee: Guarantee, k: int) -> Guarantee:
+        if k == 1:
+            return guarantee
+        if _GROUP in dict(guarantee.parameters):
+            raise ValueError("the guarantee is for groups already; group the one for single people")
+        epsilon = bound(guarantee).group(k).epsilon(guarantee["delta"])
+        if not math.isfinite(epsilon):
+            raise ValueError(f"no finite ε holds for groups of {k} at the δ of this guarantee")
+        numbers = {**dict(guarantee.parameters), _GROUP: float(k), "epsilon": epsilon}
+        return replace(
+            guarantee,
+            parameters=tuple(numbers.items()),
+            adjacency=adjacency(k),
+            assumptions=assumptions(guarantee, k),
+        )
+
+    return Claim(
+        kind,
+        (*_NUMBERS, *context),
+        (_GROUP, *optional),
+        sentence,
+        check,
+        loss=bound,
+        group=group,
+        context=context,
+    )
