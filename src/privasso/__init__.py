@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Status,
         UnboundedError,
         solve,
+        solve_clipped,
         solve_many,
     )
     from privasso.theory import (
@@ -76,6 +77,7 @@ _HOMES = {
         "Status",
         "UnboundedError",
         "solve",
+        "solve_clipped",
         "solve_many",
     ),
     "theory": (
@@ -142,6 +144,7 @@ __all__ = [
     "save_release",
     "scales",
     "solve",
+    "solve_clipped",
     "solve_many",
     "solvers",
     "state_evolution",

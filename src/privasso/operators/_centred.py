@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from privasso.operators._enclosed import Enclosed, two_sum
 from privasso.operators._operator import Operator, as_operator
+
+_UNIT = 2.0**-53
 
 
 class Centred(Operator):
@@ -53,6 +57,26 @@ class Centred(Operator):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._squared_norms.copy(), self.rmatvec(y)
 
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        products = self._mean * x
+        shift = math.fsum(products)
+        lost = 2 * _UNIT * (float(np.abs(products).sum()) + abs(shift))
+        base = self._base.matvec_enclosed(x)
+        value, low = two_sum(base.value, np.full(self.shape[0], -shift))
+        return _renormalised(value, low + base.low, base.error + lost)
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        total = math.fsum(g.value) + math.fsum(g.low)
+        lost = 2 * _UNIT * abs(total) + float(g.error.sum()) * (1.0 + g.value.size * _UNIT)
+        shift = self._mean * total
+        base = self._base.rmatvec_enclosed(g)
+        value, low = two_sum(base.value, -shift)
+        error = base.error + np.abs(self._mean) * lost + 2 * _UNIT * np.abs(shift)
+        return _renormalised(value, low + base.low, error)
+
+    def rows(self, take: np.ndarray) -> np.ndarray:
+        return self._base.rows(take).toarray() - self._mean
+
     def columns(self, take: np.ndarray) -> np.ndarray:
         block = self._base.columns(take).toarray()
         block -= self._mean[take]
@@ -72,3 +96,9 @@ class Centred(Operator):
 
     def toarray(self) -> np.ndarray:
         return self._base.toarray() - self._mean
+
+
+def _renormalised(value: np.ndarray, low: np.ndarray, error: np.ndarray) -> Enclosed:
+    """Enclosure of value + low, which may overlap; the addition of two low parts is rounded."""
+    high, rest = two_sum(value, low)
+    return Enclosed(high, rest, error * (1.0 + 8 * _UNIT) + 2 * _UNIT * np.abs(low))

@@ -1,4 +1,4 @@
-"""The perturbed LASSO (F, b, λ): proofs of optimality, and whether a minimiser exists."""
+"""The perturbed LASSO and the clipped one: proofs of optimality, and whether a minimiser exists."""
 
 from privasso.problem._boundedness import (
     Programme,
@@ -19,17 +19,29 @@ from privasso.problem._certificate import (
     dual_gap,
     rounding_floor,
 )
+from privasso.problem._clipped import ClippedProblem, smallest_subgradient
+from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
+from privasso.problem._loss import Huber, Logistic, Loss
 from privasso.problem._problem import LabelledProblem, Problem, violations
+from privasso.problem._ridge import Ridge, as_ridge
 
 __all__ = [
     "LP_LIMIT",
     "NO_CERTIFICATE",
     "Certificate",
+    "ClippedCertificate",
+    "ClippedProblem",
+    "Huber",
     "LabelledProblem",
+    "Logistic",
+    "Loss",
     "Problem",
     "Programme",
     "ProgrammeError",
+    "Ridge",
+    "as_ridge",
     "certify",
+    "certify_clipped",
     "certify_point",
     "critical_lambda",
     "dual_gap",
@@ -38,6 +50,7 @@ __all__ = [
     "ray_from",
     "rounding_floor",
     "slope",
+    "smallest_subgradient",
     "violations",
     "zero_column_ray",
 ]
