@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         solve,
         solve_clipped,
         solve_many,
+        solve_path,
     )
     from privasso.theory import (
         critical_noise,
@@ -79,6 +80,7 @@ _HOMES = {
         "solve",
         "solve_clipped",
         "solve_many",
+        "solve_path",
     ),
     "theory": (
         "critical_noise",
@@ -146,6 +148,7 @@ __all__ = [
     "solve",
     "solve_clipped",
     "solve_many",
+    "solve_path",
     "solvers",
     "state_evolution",
     "theory",

@@ -38,6 +38,7 @@ class Centred(Operator):
     """
 
     dense = False
+    exact_columns = False
 
     def __init__(self, F: Any, mean: np.ndarray, squares: np.ndarray) -> None:
         self._base = as_operator(F)

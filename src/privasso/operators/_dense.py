@@ -9,8 +9,8 @@ import numpy as np
 
 from privasso._blas import gram_matrix, one_thread, product
 from privasso._threads import chunks, run
-from privasso.operators import _kernels as kernels
 from privasso.operators import _enclosed as accurate
+from privasso.operators import _kernels as kernels
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Link, Operator
 
@@ -57,7 +57,7 @@ def _dots(lines: np.ndarray, v: Enclosed) -> Enclosed:
     pieces = chunks(n_lines, n_lines * index.size)
     step = max(1, _TURN // max(1, index.size))
     run([partial(_in_turns, accurate.dots, lines, lo, hi, step, *args) for lo, hi in pieces])
-    return enclosed(*out, index.size)
+    return enclosed(out[0], out[1], out[2], index.size)
 
 
 def _axpys(lines: np.ndarray, v: Enclosed) -> Enclosed:

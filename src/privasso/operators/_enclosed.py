@@ -10,7 +10,7 @@ Oishi 2005, "Accurate sum and dot product"). The sum of k products then has an e
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -61,6 +61,24 @@ def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return s, (a - (s - part)) + (b - part)
 
 
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded product and its exact error, for factors well inside the range of doubles.
+
+    >>> import numpy as np
+    >>> two_product(np.array([1 + 2.0**-30]), np.array([1 + 2.0**-30]))
+    (array([1.]), array([8.67361738e-19]))
+    """
+    p = a * b
+    a1, b1 = _upper_half(a), _upper_half(b)
+    a2, b2 = a - a1, b - b1
+    return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _upper_half(a: np.ndarray) -> np.ndarray:
+    c = 134217729.0 * a  # 2²⁷ + 1
+    return c - (c - a)
+
+
 def enclosed(high: np.ndarray, low: np.ndarray, size: np.ndarray, terms: int) -> Enclosed:
     """Enclosure from a running sum, the sum of its errors, and the sum of sizes and input errors.
 
@@ -76,8 +94,7 @@ def weights_of(v: Enclosed, terms: int) -> np.ndarray:
     return growth(terms) * size + v.error * (1.0 + 4.0 * _UNIT)
 
 
-@intrinsic
-def _fma(typingctx, a, b, c):  # pragma: no cover
+def _type_fma(typingctx, a, b, c):  # pragma: no cover
     """a·b + c with one rounding."""
     signature = types.float64(types.float64, types.float64, types.float64)
 
@@ -85,6 +102,19 @@ def _fma(typingctx, a, b, c):  # pragma: no cover
         return builder.fma(*args)
 
     return signature, codegen
+
+
+_fma: Any = intrinsic(_type_fma)
+
+
+@njit(nogil=True, cache=True)
+def _add(s, c, a, v, low):  # pragma: no cover
+    """The running sum s and the sum of its errors c after the product a·(v + low)."""
+    p = a * v
+    e = _fma(a, v, -p)
+    new = s + p
+    part = new - s
+    return new, c + ((s - (new - part)) + (p - part) + e + a * low)
 
 
 @njit(nogil=True, cache=True)
@@ -97,12 +127,7 @@ def dots(A, lo, hi, index, v, low, weight, out):  # pragma: no cover
         size = 0.0
         for t in range(index.size):
             a = float(line[index[t]])
-            p = a * v[t]
-            e = _fma(a, v[t], -p)
-            new = s + p
-            part = new - s
-            c += (s - (new - part)) + (p - part) + e + a * low[t]
-            s = new
+            s, c = _add(s, c, a, v[t], low[t])
             size += abs(a) * weight[t]
         out[0, i] = s
         out[1, i] = c
@@ -122,13 +147,7 @@ def axpys(A, lo, hi, index, v, low, weight, acc):  # pragma: no cover
         wt = weight[t]
         for j in range(line.size):
             a = float(line[j])
-            p = a * vt
-            e = _fma(a, vt, -p)
-            s = high[j]
-            new = s + p
-            part = new - s
-            rest[j] += (s - (new - part)) + (p - part) + e + a * lt
-            high[j] = new
+            high[j], rest[j] = _add(high[j], rest[j], a, vt, lt)
             size[j] += abs(a) * wt
 
 
@@ -142,12 +161,7 @@ def sparse_dots(data, indices, indptr, lo, hi, v, low, weight, out):  # pragma: 
         for k in range(indptr[i], indptr[i + 1]):
             t = indices[k]
             a = float(data[k])
-            p = a * v[t]
-            e = _fma(a, v[t], -p)
-            new = s + p
-            part = new - s
-            c += (s - (new - part)) + (p - part) + e + a * low[t]
-            s = new
+            s, c = _add(s, c, a, v[t], low[t])
             size += abs(a) * weight[t]
         out[0, i] = s
         out[1, i] = c
@@ -164,11 +178,5 @@ def sparse_axpys(data, indices, indptr, lo, hi, v, low, weight, acc):  # pragma:
         for k in range(indptr[t], indptr[t + 1]):
             j = indices[k]
             a = float(data[k])
-            p = a * vt
-            e = _fma(a, vt, -p)
-            s = acc[0, j]
-            new = s + p
-            part = new - s
-            acc[1, j] += (s - (new - part)) + (p - part) + e + a * low[t]
-            acc[0, j] = new
+            acc[0, j], acc[1, j] = _add(acc[0, j], acc[1, j], a, vt, low[t])
             acc[2, j] += abs(a) * weight[t]

@@ -31,7 +31,7 @@ class Metered(Operator):
     def __init__(self, op: Operator) -> None:
         super().__init__(op.shape)
         self._op = op
-        self.dense = op.dense
+        self.dense, self.exact_columns = op.dense, op.exact_columns
         self.passes = 0.0
 
     def count(self, cost: float) -> None:

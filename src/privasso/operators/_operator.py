@@ -27,6 +27,8 @@ class Operator(ABC):
     """
 
     dense = True
+    #: Whether `columns` returns the numbers of F as they are, without rounding.
+    exact_columns = True
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape

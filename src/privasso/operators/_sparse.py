@@ -63,7 +63,7 @@ class Sparse(Operator):
         kernel = accurate.sparse_dots if along_lines else accurate.sparse_axpys
         F, weights = self._F, weights_of(v, terms)
         kernel(F.data, F.indices, F.indptr, 0, n_lines, v.value, v.low, weights, out)
-        return enclosed(*out, terms)
+        return enclosed(out[0], out[1], out[2], terms)
 
     def rows(self, take: np.ndarray) -> Any:
         return sp.csr_array(self._F[take], dtype=np.float64)

@@ -24,6 +24,7 @@ from privasso.problem._clipped_certificate import ClippedCertificate, certify_cl
 from privasso.problem._loss import Huber, Logistic, Loss
 from privasso.problem._problem import LabelledProblem, Problem, violations
 from privasso.problem._ridge import Ridge, as_ridge
+from privasso.problem._sharper import certain_curvature, sharpened, undecided_columns
 
 __all__ = [
     "LP_LIMIT",
@@ -40,6 +41,7 @@ __all__ = [
     "ProgrammeError",
     "Ridge",
     "as_ridge",
+    "certain_curvature",
     "certify",
     "certify_clipped",
     "certify_point",
@@ -49,8 +51,10 @@ __all__ = [
     "linear_programme",
     "ray_from",
     "rounding_floor",
+    "sharpened",
     "slope",
     "smallest_subgradient",
+    "undecided_columns",
     "violations",
     "zero_column_ray",
 ]

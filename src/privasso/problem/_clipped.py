@@ -12,7 +12,6 @@ from privasso.operators import Operator, as_operator, finite_squares
 from privasso.problem._loss import Loss
 from privasso.problem._ridge import Ridge, as_ridge
 
-
 _UNIT = 2.0**-53
 
 
@@ -134,6 +133,11 @@ class ClippedProblem:
         d = self.loss.curvature(self.y, u)
         return d if self.weights is None else d * self.weights
 
+    def least_curvature(self, u: np.ndarray, margin: np.ndarray) -> np.ndarray:
+        """Lower bound of `curvature` for all predictions within `margin` of u."""
+        d = self.loss.least_curvature(self.y, u, margin)
+        return d if self.weights is None else d * self.weights * (1 - 2 * _UNIT)
+
     def majorant(self, u: np.ndarray) -> np.ndarray:
         """w_μ times the curvature of the parabola above ℓ that touches it at u, of all rows."""
         d = self.loss.majorant(self.y, u)
@@ -181,15 +185,13 @@ class ClippedProblem:
 
 
 def smallest_subgradient(g: np.ndarray, x: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """g + λω∂|x|, the element of smallest size in each entry.
+    """G + λω∂|x|, the element of smallest size in each entry.
 
     >>> import numpy as np
     >>> smallest_subgradient(np.array([-1.0, 1.5, 0.2]), np.array([2.0, 0.0, 0.0]), np.ones(3))
     array([0. , 0.5, 0. ])
     """
-    return np.where(
-        x != 0, g + thresholds * np.sign(x), g - np.clip(g, -thresholds, thresholds)
-    )
+    return np.where(x != 0, g + thresholds * np.sign(x), g - np.clip(g, -thresholds, thresholds))
 
 
 def _nonnegative(name: str, value: Any, size: int) -> np.ndarray:

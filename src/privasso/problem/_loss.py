@@ -49,6 +49,10 @@ class Loss(ABC):
         """∂²ℓ/∂u², where it exists; at a kink of the slope, one of its two values."""
 
     @abstractmethod
+    def least_curvature(self, y: np.ndarray, u: np.ndarray, margin: np.ndarray) -> np.ndarray:
+        """Lower bound of the curvature for all predictions within `margin` of u."""
+
+    @abstractmethod
     def majorant(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Curvature of the flattest parabola that touches ℓ at u and is nowhere below it."""
 
@@ -106,6 +110,10 @@ class Huber(Loss):
 
     def curvature(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return (np.abs(y - u) <= self.kappa).astype(np.float64)
+
+    def least_curvature(self, y: np.ndarray, u: np.ndarray, margin: np.ndarray) -> np.ndarray:
+        far = (np.abs(y - u) + margin) * (1 + 8 * _UNIT)
+        return (far <= self.kappa).astype(np.float64)
 
     def majorant(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         size = np.abs(y - u)
@@ -166,6 +174,10 @@ class Logistic(Loss):
     def curvature(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return _sigmoid(u) * _sigmoid(-u)
 
+    def least_curvature(self, y: np.ndarray, u: np.ndarray, margin: np.ndarray) -> np.ndarray:
+        # The logarithm of the curvature changes by at most 1 per unit of u.
+        return self.curvature(y, u) * np.exp(-margin) * (1 - 64 * _UNIT)
+
     def majorant(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         half = 0.5 * np.abs(u)
         return np.divide(np.tanh(half), 4 * half, out=np.full_like(half, 0.25), where=half > 1e-4)
@@ -189,4 +201,3 @@ def _sigmoid(u: np.ndarray) -> np.ndarray:
 
 def _plogp(p: np.ndarray) -> np.ndarray:
     return p * np.log(np.where(p > 0, p, 1.0))
-

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from privasso._blas import threads_for
 from privasso._validation import real_array
 from privasso.noise import Covariance, Diagonal
-from privasso.operators import Enclosed, Operator, as_operator
+from privasso.operators import Enclosed, Operator, as_operator, two_product
+from privasso.problem._dual_norm import DualNorm, norm
 
 _UNIT = 2.0**-53
+#: More than rounding makes of a sum of squares.
+_SLACK = 1 + 1e-6
 
 
 class Ridge(ABC):
@@ -39,6 +41,10 @@ class Ridge(ABC):
     @abstractmethod
     def dual_norm(self, v: np.ndarray, error: np.ndarray) -> float:
         """Upper bound of ‖a‖ = √(aᵀQ⁻¹a) over all a with |a − v| ≤ error, entry by entry."""
+
+    @abstractmethod
+    def reach(self, squares: np.ndarray) -> float:
+        """Upper bound of ‖Fδ‖/‖δ‖_Q over all δ, given the squared column norms of F."""
 
     @property
     def size(self) -> int:
@@ -70,23 +76,22 @@ class DiagonalRidge(Ridge):
         return self._d * x
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
-        value = self._d * x
-        return Enclosed(value, np.zeros_like(value), _UNIT * np.abs(value) + 2.0**-1070)
+        value, low = two_product(self._d, x)
+        return Enclosed(value, low, np.full_like(value, 2.0**-1060))
 
     def submatrix(self, take: np.ndarray) -> np.ndarray:
         return np.diag(self._d[take])
 
     def dual_norm(self, v: np.ndarray, error: np.ndarray) -> float:
         size = (np.abs(v) + error) / np.sqrt(self._d)
-        return _norm(size) * (1 + 4 * (v.size + 8) * _UNIT)
+        return norm(size) * (1 + 4 * (v.size + 8) * _UNIT)
+
+    def reach(self, squares: np.ndarray) -> float:
+        return float(np.sqrt(np.sum(squares / self._d))) * _SLACK
 
 
 class FullRidge(Ridge):
     """Q given as a whole.
-
-    The norm needs Q⁻¹ = SXᵀXS with S = diag(Q)^(−½) and X the inverse of the Cholesky factor of
-    SQS, which does not depend on the scales of the columns. Bounds on the rounding of the factor
-    and of its inverse are part of `dual_norm`.
 
     Examples
     --------
@@ -103,7 +108,6 @@ class FullRidge(Ridge):
             raise ValueError("ridge must be positive definite")
         self._Q = np.ascontiguousarray(Q)
         self._op: Operator = as_operator(self._Q)
-        self._scale = np.sqrt(np.diag(Q))
 
     @property
     def diagonal(self) -> np.ndarray:
@@ -122,38 +126,21 @@ class FullRidge(Ridge):
         return self._Q[np.ix_(take, take)]
 
     @cached_property
-    def _inverse(self) -> tuple[np.ndarray, float, float]:
-        """X, the factor by which rounding of the factorisation may raise a norm, and ‖X‖."""
-        from scipy.linalg import solve_triangular
-
-        n = self.size
-        correlation = self._Q / self._scale / self._scale[:, None]
+    def _norm(self) -> DualNorm:
         try:
-            with threads_for(n**3 / 3):
-                L = np.linalg.cholesky(correlation)
-                X = solve_triangular(L, np.eye(n), lower=True)
-        except np.linalg.LinAlgError:
-            raise ValueError("ridge must be positive definite") from None
-        size = float(np.linalg.norm(X))  # 1/size² is at most the smallest eigenvalue
-        # Scaling moves each entry by at most 4u, the factor reproduces the matrix to γ_{n+1}.
-        lost = 1.1 * _UNIT * n * (n + 6) * size**2
-        if lost > 0.5:
+            return DualNorm(self._Q)
+        except ValueError as error:
             raise ValueError(
-                "ridge is too close to singular for double precision; add a multiple of its "
-                "diagonal to it"
-            )
-        return X, 1.0 / np.sqrt(1.0 - lost), size
+                "ridge must be positive definite, with eigenvalues well above rounding; add a "
+                "multiple of its diagonal to it"
+            ) from error
 
     def dual_norm(self, v: np.ndarray, error: np.ndarray) -> float:
-        X, inflation, size = self._inverse
-        n = v.size
-        v, error = v / self._scale, error / self._scale
-        spread = np.abs(X)
-        gamma = 1.1 * (n + 8) * _UNIT
-        # |computed Xv − exact| ≤ γ|X||L||X||v| from the inverse, and γ|X||v| from the product.
-        rounding = gamma * (2.0 + np.sqrt(n) * size) * _norm(spread @ np.abs(v))
-        total = _norm(X @ v) + _norm(spread @ error) + rounding
-        return total * inflation * (1 + 8 * gamma)
+        return self._norm(v, error)
+
+    def reach(self, squares: np.ndarray) -> float:
+        inverse = (self._norm.size * self._norm.inflation) ** 2
+        return float(np.sqrt(np.sum(squares / self.diagonal) * inverse)) * _SLACK
 
 
 def as_ridge(ridge: Any, n: int) -> Ridge:
@@ -176,12 +163,3 @@ def as_ridge(ridge: Any, n: int) -> Ridge:
     if ridge.size != n:
         raise ValueError(f"ridge has {ridge.size} columns, F has {n}")
     return ridge
-
-
-def _norm(v: np.ndarray) -> float:
-    """‖v‖₂ without overflow or underflow of the squares."""
-    largest = float(np.max(v, initial=0.0))
-    largest = max(largest, -float(np.min(v, initial=0.0)))
-    if largest == 0.0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.linalg.norm(v / largest))

@@ -14,11 +14,15 @@ from privasso.problem import (
     ClippedCertificate,
     ClippedProblem,
     Huber,
+    certain_curvature,
     certify_clipped,
+    sharpened,
     smallest_subgradient,
+    undecided_columns,
 )
 from privasso.solvers._clipped_face import Face
-from privasso.solvers._gram import factorise
+from privasso.solvers._clipped_quadratic import cholesky
+from privasso.solvers._gram import submatrix
 from privasso.solvers._solution import Solution, Status, Step, raise_on_failure
 
 _MAX_ROUNDS = 60
@@ -27,6 +31,8 @@ _RETRIES = 2
 _ROOM = 64
 #: Violation from which on corrections in twice the working precision take over.
 _HAND_OVER = 1e-9
+#: Most columns for which the curvature of the rows is used in the bound (a second at 3000).
+_SHARPEN_COLUMNS = 2000
 #: Corrections of x by the gradient in twice the working precision.
 _CORRECTIONS = 4
 
@@ -119,7 +125,7 @@ def solve_clipped_problem(
     >>> F, y = np.array([[1.0], [1.0], [-1.0]]), [1, 1, 0]
     >>> problem = ClippedProblem(F, y, 0.5, loss=Logistic(), ridge=0.5)
     >>> solve_clipped_problem(problem).x.round(6)
-    array([0.845065])
+    array([0.826418])
     """
     tol = positive_float("tol", tol)
     solution, _ = minimise_clipped(problem, starting_point(problem, x0), None, tol, expired)
@@ -178,14 +184,14 @@ def minimise_clipped(
 class _Run:
     """One solve: rounds of working sets, then corrections in twice the working precision."""
 
-    def __init__(
-        self, problem: ClippedProblem, tol: float, expired: Callable[[], bool]
-    ) -> None:
+    def __init__(self, problem: ClippedProblem, tol: float, expired: Callable[[], bool]) -> None:
         self.problem, self.tol, self.expired = problem, tol, expired
         self.history: list[Step] = []
         self.n_steps = 0
 
-    def minimise(self, x: np.ndarray, face: Face | None) -> tuple[np.ndarray, Face, ClippedCertificate]:
+    def minimise(
+        self, x: np.ndarray, face: Face | None
+    ) -> tuple[np.ndarray, Face, ClippedCertificate]:
         """Minimise from x; certify; where the certificate fails, try once more from there."""
         tol = self.tol
         x, face = self._grow(x, face, tol)
@@ -198,7 +204,7 @@ class _Run:
             again, other = self._correct(again, face)
             if other.distance < certificate.distance:
                 x, certificate = again, other
-        return x, face, certificate
+        return x, face, self._sharpen(x, face, certificate)
 
     def _grow(self, x: np.ndarray, face: Face | None, tol: float) -> tuple[np.ndarray, Face]:
         """Minimise over a working set, check all columns in one pass, add violators, repeat."""
@@ -208,7 +214,7 @@ class _Run:
         excess, gain = self._excess(x)
         needed = (x != 0) | (problem.thresholds == 0)
         if face is None:
-            room = max(_ROOM, int(needed.sum()))
+            room = max(_ROOM, min(problem.shape) // 8, int(needed.sum()))
             chosen = needed | _largest(gain, ~needed, room)
             chosen[0] |= not chosen.any()  # a face has at least one column, also where x = 0
             face = Face(problem, np.flatnonzero(chosen))
@@ -251,15 +257,19 @@ class _Run:
     def _correct(self, x: np.ndarray, face: Face) -> tuple[np.ndarray, ClippedCertificate]:
         """Newton steps on the support with the gradient in twice the working precision."""
         problem = self.problem
-        certificate = certify_clipped(problem, x)
+        certificate = self._certify(x, face)
         here = x[face.index]
         active = np.flatnonzero((here != 0) | (problem.thresholds[face.index] == 0))
         penalised = problem.thresholds[face.index[active]] > 0
         d = problem.curvature(face.op.matvec(here))
         solve = _solver(face.hessian(problem, d), active)
-        for _ in range(_CORRECTIONS):
+        for turn in range(_CORRECTIONS):
             self._note(x, face, certificate.kkt)
-            explained = np.all(np.abs(certificate.residual) <= certificate.rounding)
+            # After the first correction, rounding of x may be all that is left: an eighth of the
+            # floor, as each entry of x is off by at most half its last digit.
+            floor = problem.rounding_floor(x) / 8 if turn else 0.0
+            floor = np.maximum(floor, certificate.rounding)
+            explained = bool(np.all(np.abs(certificate.residual) <= floor))
             if explained or active.size == 0 or solve is None or self.expired():
                 break
             self.n_steps += 1
@@ -268,13 +278,36 @@ class _Run:
                 break
             better = x.copy()
             better[face.index[active]] = moved
-            other = certify_clipped(problem, better)
+            other = self._certify(better, face)
             improved = other.distance < 0.5 * certificate.distance
             if other.distance < certificate.distance:
                 x, certificate = better, other
             if not improved:
                 break
         return x, certificate
+
+    def _sharpen(
+        self, x: np.ndarray, face: Face, certificate: ClippedCertificate
+    ) -> ClippedCertificate:
+        """Use the curvature of the rows too, where all that matters happens on the face."""
+        problem = self.problem
+        undecided = undecided_columns(problem, x, certificate)
+        inside = undecided[face.index]
+        n_inside = int(inside.sum())
+        if n_inside < undecided.sum() or not 0 < n_inside <= _SHARPEN_COLUMNS:
+            return certificate
+        if not problem.op.exact_columns:
+            return certificate
+        K = face.hessian(problem, certain_curvature(problem, certificate))
+        take = np.flatnonzero(inside)
+        own = submatrix(K, take)
+        return sharpened(certificate, face.index[take], own, face.uncertainty[take])
+
+    def _certify(self, x: np.ndarray, face: Face) -> ClippedCertificate:
+        """Certify x, whose support lies in the face."""
+        copied = self.problem.op.exact_columns and not face.whole
+        fitted = face.op.matvec_enclosed(x[face.index]) if copied else None
+        return certify_clipped(self.problem, x, fitted)
 
     def _note(self, x: np.ndarray, face: Face, worst: float) -> None:
         size = face.index.size / self.problem.shape[0]
@@ -284,7 +317,7 @@ class _Run:
 def _solver(H: np.ndarray, active: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     """The solution of H_AA p = r for columns of any scale, or None where H_AA is singular."""
     scale = np.sqrt(np.diag(H))
-    factor = factorise(H / scale / scale[:, None], active)
+    factor = cholesky(H / scale / scale[:, None], active)
     if factor is None:
         return None
     own = scale[active]

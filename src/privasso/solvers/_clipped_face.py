@@ -26,6 +26,10 @@ _REFORM = 0.5
 #: After a step shorter than this the parabola above the loss is the better model.
 _SHORT = 0.25
 _MAX_STEPS = 200
+#: Accuracy of a step relative to the present violation.
+_FORCING = 1e-4
+_UNIT = 2.0**-53
+_ROUNDING = 8 * _UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +51,11 @@ class Face:
         m, n = problem.shape
         self.whole = index.size > n // 2
         self.index: np.ndarray = np.arange(n) if self.whole else index
-        self.op: Operator = (
-            problem.op if self.whole else _as_rows(problem.op.columns(index))
-        )
+        self.op: Operator = problem.op if self.whole else _as_rows(problem.op.columns(index))
         self._d = np.zeros(m)
         self._curved = np.zeros((self.index.size, self.index.size))
+        #: Entry (i, j) of FᵀDF is off by at most √(uncertainty_i · uncertainty_j).
+        self.uncertainty: np.ndarray = np.zeros(self.index.size)
 
     def with_columns(self, problem: ClippedProblem, more: np.ndarray) -> Face:
         """Return the face with more columns; what is known of FᵀDF is kept."""
@@ -67,11 +71,13 @@ class Face:
         other._curved = np.zeros((index.size, index.size))
         k = self.index.size
         other._curved[:k, :k] = self._curved
+        other.uncertainty = np.concatenate([self.uncertainty, np.zeros(more.size)])
         for rows, d in _pieces(self._d, index.size):
             part = other.op.rows(rows)
             cross = _dense(part.T @ _times_rows(part[:, k:], d))
             other._curved[:, k:] += cross
             other._curved[k:, :k] += cross[:k].T
+            other._note_rounding(part, d)
         return other
 
     def curved(self, d: np.ndarray) -> np.ndarray:
@@ -80,15 +86,28 @@ class Face:
         if changed.size > _REFORM * np.count_nonzero(d):
             self._curved = np.zeros_like(self._curved)
             self._d = np.zeros_like(d)
+            self.uncertainty = np.zeros_like(self.uncertainty)
         for rows, change in _pieces(d - self._d, self.index.size):
             part = self.op.rows(rows)
             if np.all(change > 0):  # NumPy recognises a matrix times its own transpose
-                part = _times_rows(part, np.sqrt(change))
-                self._curved += _dense(part.T @ part)
+                scaled = _times_rows(part, np.sqrt(change))
+                self._curved += _dense(scaled.T @ scaled)
             else:
                 self._curved += _dense(part.T @ _times_rows(part, change))
+            self._note_rounding(part, change)
         self._d = d
         return self._curved
+
+    def _note_rounding(self, part: Block, change: np.ndarray) -> None:
+        """Add what the rounding of one sum over rows, and of its addition to FᵀDF, can amount to.
+
+        An entry of the sum is off by at most γ Σ_μ|d_μ||f_μi||f_μj|, γ growing with the number of
+        rows, and that is at most γ√(a_i a_j) with a_i = Σ_μ|d_μ|f_μi².
+        """
+        squared = part.multiply(part) if sp.issparse(part) else part * part
+        added = squared.T @ np.abs(change)
+        total = np.maximum(np.diag(self._curved), 0.0) + added
+        self.uncertainty = self.uncertainty + _UNIT * (1.1 * (change.size + 8) * added + 2 * total)
 
     def hessian(self, problem: ClippedProblem, d: np.ndarray) -> np.ndarray:
         """FᵀDF + Q on the columns of the face."""
@@ -112,6 +131,7 @@ class Face:
         Q = problem.ridge.submatrix(self.index)
         eta, thresholds = problem.eta[self.index], problem.thresholds[self.index]
         norms = np.sqrt(problem.squares[self.index])
+        steep = np.sqrt(problem.steepness[self.index])
         x = x.copy()
         u = self.op.matvec(x)
         step = 0
@@ -122,22 +142,22 @@ class Face:
             gradient = linear - self.op.rmatvec(psi)
             size = norms * float(np.linalg.norm(psi)) + np.abs(linear) + thresholds
             worst = np.abs(smallest_subgradient(gradient, x, thresholds))
-            if np.all(worst <= tol * size):
+            beyond = worst > _ROUNDING * steep * float(np.linalg.norm(steep * x))
+            relative = float(np.divide(worst, size, out=np.zeros_like(x), where=beyond).max())
+            if relative <= tol:
                 break
             H = self.curved(d) + Q
-            target = minimise_quadratic(H, H @ x - gradient, thresholds, x, 0.01 * tol)
+            inner = max(0.01 * tol, _FORCING * relative)
+            target = minimise_quadratic(H, H @ x - gradient, thresholds, x, inner)
             direction = target - x
             q = self.op.matvec(direction)
             length = _line_search(problem, (x, u), (direction, q), (Q, eta, thresholds))
             step += 1
             x = target if length == 1.0 else x + length * direction
             u = u + length * q
-            settled = length == 1.0 and np.array_equal(problem.curvature(u), d)
-            if settled:  # the model is exact for Huber; other losses never have equal curvatures
+            if length == 0.0 and cautious:  # rounding hides what is left to gain
                 break
-            cautious = 0.0 < length < _SHORT
-            if length == 0.0:
-                break
+            cautious = length < _SHORT
         return FaceResult(x, u, step)
 
 
