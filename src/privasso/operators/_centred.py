@@ -75,7 +75,7 @@ class Centred(Operator):
         error = base.error + np.abs(self._mean) * lost + 2 * _UNIT * np.abs(shift)
         return _renormalised(value, low + base.low, error)
 
-    def rows(self, take: np.ndarray) -> np.ndarray:
+    def rows(self, take: np.ndarray | slice) -> np.ndarray:
         return self._base.rows(take).toarray() - self._mean
 
     def columns(self, take: np.ndarray) -> np.ndarray:

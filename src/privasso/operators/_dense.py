@@ -43,7 +43,7 @@ class _Dense(Operator):
     def toarray(self) -> np.ndarray:
         return np.asarray(self._F, dtype=np.float64)
 
-    def rows(self, take: np.ndarray) -> np.ndarray:
+    def rows(self, take: np.ndarray | slice) -> np.ndarray:
         return np.ascontiguousarray(self._F[take], dtype=np.float64)
 
 
@@ -159,9 +159,12 @@ class RowMajor(_Dense):
                 block = self._F[rows].astype(np.float64, copy=False)
                 out += link(rows, block @ x) @ block
 
+        if len(pieces) == 1:
+            work(*pieces[0], acc[0])
+            return acc[0]
         with one_thread():
             run([partial(work, *piece, out) for piece, out in zip(pieces, acc, strict=True)])
-        return acc[0] if len(pieces) == 1 else acc.sum(axis=0)
+        return acc.sum(axis=0)
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
         return _dots(self._F, Enclosed.exactly(x))

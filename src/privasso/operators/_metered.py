@@ -76,9 +76,10 @@ class Metered(Operator):
         self.count(1.0)
         return self._op.rmatvec_enclosed(g)
 
-    def rows(self, take: np.ndarray) -> Block:
-        self.count(take.size / self.shape[0])
-        return self._op.rows(take)
+    def rows(self, take: np.ndarray | slice) -> Block:
+        rows = self._op.rows(take)
+        self.count(rows.shape[0] / self.shape[0])
+        return rows
 
     def columns(self, take: np.ndarray) -> Block:
         self.count(self._op.columns_cost(take.size))

@@ -86,8 +86,8 @@ class Operator(ABC):
         """``F.T @ g`` in the same way, for every vector in the enclosure g."""
 
     @abstractmethod
-    def rows(self, take: np.ndarray) -> Block:
-        """``F[take]`` in float64."""
+    def rows(self, take: np.ndarray | slice) -> Block:
+        """``F[take]`` in float64; for a slice it may be a view of F."""
 
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:

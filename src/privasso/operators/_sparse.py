@@ -65,7 +65,7 @@ class Sparse(Operator):
         kernel(F.data, F.indices, F.indptr, 0, n_lines, v.value, v.low, weights, out)
         return enclosed(out[0], out[1], out[2], terms)
 
-    def rows(self, take: np.ndarray) -> Any:
+    def rows(self, take: np.ndarray | slice) -> Any:
         return sp.csr_array(self._F[take], dtype=np.float64)
 
     def columns(self, take: np.ndarray) -> Any:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from privasso._blas import threads_for
 
 _UNIT = 2.0**-53
+#: Columns from which on it matters how many threads BLAS uses.
+_LARGE = 500
 
 
 class DualNorm:
@@ -45,7 +49,7 @@ class DualNorm:
         self._scale = np.sqrt(diagonal)
         unit = K / self._scale / self._scale[:, None]
         try:
-            with threads_for(n**3 / 3):
+            with threads_for(n**3 / 3) if n > _LARGE else nullcontext():
                 L = np.linalg.cholesky(unit)
                 self._X = solve_triangular(L, np.eye(n), lower=True)
         except np.linalg.LinAlgError:

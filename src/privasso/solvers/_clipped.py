@@ -27,10 +27,8 @@ from privasso.solvers._solution import Solution, Status, Step, raise_on_failure
 
 _MAX_ROUNDS = 60
 _RETRIES = 2
-#: Fewest columns of a first working set.
-_ROOM = 64
-#: Violation from which on corrections in twice the working precision take over.
-_HAND_OVER = 1e-9
+#: Violation, relative to the gradient, that needs no correction.
+_ENOUGH = 1e-15
 #: Most columns for which the curvature of the rows is used in the bound (a second at 3000).
 _SHARPEN_COLUMNS = 2000
 #: Corrections of x by the gradient in twice the working precision.
@@ -214,37 +212,44 @@ class _Run:
         excess, gain = self._excess(x)
         needed = (x != 0) | (problem.thresholds == 0)
         if face is None:
-            room = max(_ROOM, min(problem.shape) // 8, int(needed.sum()))
+            room = max(_room(n), int(needed.sum()))
             chosen = needed | _largest(gain, ~needed, room)
             chosen[0] |= not chosen.any()  # a face has at least one column, also where x = 0
             face = Face(problem, np.flatnonzero(chosen))
         elif np.any(needed & ~_members(face, n)):
             face = face.with_columns(problem, np.flatnonzero(needed & ~_members(face, n)))
-        best, stalled = np.inf, 0
         for _ in range(_MAX_ROUNDS):
             # Early rounds need not be exact, as the set is not the right one yet.
             inner = 0.1 * tol if face.whole else max(0.1 * tol, 1e-3 * float(excess.max()))
-            result = face.minimise(
-                problem, x[face.index], inner, cautious=cautious, expired=self.expired
-            )
+            x = self._minimise(x, face, inner, cautious=cautious)
             cautious = False
-            self.n_steps += result.n_steps
-            x = np.zeros(n)
-            x[face.index] = result.x
             if face.whole:
                 break
             excess, gain = self._excess(x)
             worst = float(excess.max())
             self._note(x, face, worst)
             wrong = ~_members(face, n) & (excess > 0.1 * tol)
-            stalled = 0 if worst < 0.5 * best else stalled + 1
-            best = min(best, worst)
-            if self.expired() or (not wrong.any() and (worst <= _HAND_OVER or stalled > 2)):
+            if self.expired():
                 break
-            if wrong.any():
-                more = _largest(gain, wrong, max(_ROOM, face.index.size))
-                face = face.with_columns(problem, np.flatnonzero(more))
+            if not wrong.any():  # all but sure: what is left to check, the certificate does
+                if worst > 0.1 * tol:
+                    x = self._minimise(x, face, 0.1 * tol)
+                break
+            more = _largest(gain, wrong, max(_room(n), face.index.size))
+            face = face.with_columns(problem, np.flatnonzero(more))
         return x, face
+
+    def _minimise(
+        self, x: np.ndarray, face: Face, tol: float, *, cautious: bool = False
+    ) -> np.ndarray:
+        """Minimise on the face."""
+        result = face.minimise(
+            self.problem, x[face.index], tol, cautious=cautious, expired=self.expired
+        )
+        self.n_steps += result.n_steps
+        x = np.zeros_like(x)
+        x[face.index] = result.x
+        return x
 
     def _excess(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Violations beyond rounding relative to the gradient, and what a step on each gains."""
@@ -261,8 +266,7 @@ class _Run:
         here = x[face.index]
         active = np.flatnonzero((here != 0) | (problem.thresholds[face.index] == 0))
         penalised = problem.thresholds[face.index[active]] > 0
-        d = problem.curvature(face.op.matvec(here))
-        solve = _solver(face.hessian(problem, d), active)
+        solve = None
         for turn in range(_CORRECTIONS):
             self._note(x, face, certificate.kkt)
             # After the first correction, rounding of x may be all that is left: an eighth of the
@@ -270,7 +274,11 @@ class _Run:
             floor = problem.rounding_floor(x) / 8 if turn else 0.0
             floor = np.maximum(floor, certificate.rounding)
             explained = bool(np.all(np.abs(certificate.residual) <= floor))
-            if explained or active.size == 0 or solve is None or self.expired():
+            if certificate.kkt <= _ENOUGH or explained or active.size == 0 or self.expired():
+                break
+            if solve is None:
+                solve = _solver(face, problem, problem.curvature(certificate.fitted.value), active)
+            if solve is None:
                 break
             self.n_steps += 1
             moved = x[face.index[active]] - solve(certificate.residual[face.index[active]])
@@ -314,14 +322,22 @@ class _Run:
         self.history.append(Step("working set", int(np.count_nonzero(x)), worst, size))
 
 
-def _solver(H: np.ndarray, active: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+def _solver(
+    face: Face, problem: ClippedProblem, d: np.ndarray, active: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray] | None:
     """The solution of H_AA p = r for columns of any scale, or None where H_AA is singular."""
+    H = face.hessian(problem, d)
     scale = np.sqrt(np.diag(H))
     factor = cholesky(H / scale / scale[:, None], active)
     if factor is None:
         return None
     own = scale[active]
     return lambda r: factor.solve(r / own) / own
+
+
+def _room(n: int) -> int:
+    """Columns of a first working set: so many that FᵀDF on them costs about a pass over F."""
+    return max(16, int(np.sqrt(8 * n)))
 
 
 def _members(face: Face, n: int) -> np.ndarray:

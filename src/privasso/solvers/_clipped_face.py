@@ -9,7 +9,7 @@ step is exact. The matrix FᵀDF is kept, and only rows whose curvature changes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,10 +74,12 @@ class Face:
         other.uncertainty = np.concatenate([self.uncertainty, np.zeros(more.size)])
         for rows, d in _pieces(self._d, index.size):
             part = other.op.rows(rows)
-            cross = _dense(part.T @ _times_rows(part[:, k:], d))
+            fresh = _times_rows(part[:, k:], d)
+            cross = _dense(part.T @ fresh)
             other._curved[:, k:] += cross
             other._curved[k:, :k] += cross[:k].T
-            other._note_rounding(part, d)
+            added = np.concatenate([np.diag(self._curved), np.diag(cross[k:])])
+            other._note_rounding(d.size, added)
         return other
 
     def curved(self, d: np.ndarray) -> np.ndarray:
@@ -87,27 +89,24 @@ class Face:
             self._curved = np.zeros_like(self._curved)
             self._d = np.zeros_like(d)
             self.uncertainty = np.zeros_like(self.uncertainty)
-        for rows, change in _pieces(d - self._d, self.index.size):
-            part = self.op.rows(rows)
-            if np.all(change > 0):  # NumPy recognises a matrix times its own transpose
-                scaled = _times_rows(part, np.sqrt(change))
-                self._curved += _dense(scaled.T @ scaled)
-            else:
-                self._curved += _dense(part.T @ _times_rows(part, change))
-            self._note_rounding(part, change)
+        change = d - self._d
+        for sign in (1.0, -1.0):
+            for rows, size in _pieces(np.maximum(sign * change, 0.0), self.index.size):
+                part = _times_rows(self.op.rows(rows), np.sqrt(size))
+                product = _dense(part.T @ part)  # NumPy sees that the product is symmetric
+                self._curved += product if sign > 0 else -product
+                self._note_rounding(size.size, np.diag(product))
         self._d = d
         return self._curved
 
-    def _note_rounding(self, part: Block, change: np.ndarray) -> None:
+    def _note_rounding(self, n_rows: int, added: np.ndarray) -> None:
         """Add what the rounding of one sum over rows, and of its addition to FᵀDF, can amount to.
 
         An entry of the sum is off by at most γ Σ_μ|d_μ||f_μi||f_μj|, γ growing with the number of
-        rows, and that is at most γ√(a_i a_j) with a_i = Σ_μ|d_μ|f_μi².
+        rows, and that is at most γ√(a_i a_j) with a_i = Σ_μ|d_μ|f_μi², which is `added`.
         """
-        squared = part.multiply(part) if sp.issparse(part) else part * part
-        added = squared.T @ np.abs(change)
         total = np.maximum(np.diag(self._curved), 0.0) + added
-        self.uncertainty = self.uncertainty + _UNIT * (1.1 * (change.size + 8) * added + 2 * total)
+        self.uncertainty = self.uncertainty + _UNIT * (1.1 * (n_rows + 16) * added + 2 * total)
 
     def hessian(self, problem: ClippedProblem, d: np.ndarray) -> np.ndarray:
         """FᵀDF + Q on the columns of the face."""
@@ -208,12 +207,21 @@ def _line_search(
     return lo
 
 
-def _pieces(change: np.ndarray, n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows where `change` is not zero with their values, so many at a time as fit in cache."""
-    rows = np.flatnonzero(change)
+def _pieces(change: np.ndarray, n: int) -> Iterator[tuple[np.ndarray | slice, np.ndarray]]:
+    """Rows where `change` is not zero with their values, so many at a time as fit in cache.
+
+    If most rows change, they come as slices, zeros included, which need no copy of F.
+    """
     step = max(64, _CHUNK // max(1, n))
-    parts = [rows[k : k + step] for k in range(0, rows.size, step)]
-    return [(part, change[part]) for part in parts]
+    rows = np.flatnonzero(change)
+    if 2 * rows.size > change.size:
+        for start in range(0, change.size, step):
+            piece = slice(start, min(start + step, change.size))
+            yield piece, change[piece]
+        return
+    for start in range(0, rows.size, step):
+        part = rows[start : start + step]
+        yield part, change[part]
 
 
 def _as_rows(block: Block) -> Operator:
