@@ -209,9 +209,11 @@ class _Run:
         problem = self.problem
         n = problem.shape[1]
         cautious = face is None and not x.any()
-        excess, gain = self._excess(x)
         needed = (x != 0) | (problem.thresholds == 0)
+        worst = 1.0
         if face is None:
+            excess, gain = self._excess(x)
+            worst = float(excess.max())
             room = max(_room(n), int(needed.sum()))
             chosen = needed | _largest(gain, ~needed, room)
             chosen[0] |= not chosen.any()  # a face has at least one column, also where x = 0
@@ -220,7 +222,7 @@ class _Run:
             face = face.with_columns(problem, np.flatnonzero(needed & ~_members(face, n)))
         for _ in range(_MAX_ROUNDS):
             # Early rounds need not be exact, as the set is not the right one yet.
-            inner = 0.1 * tol if face.whole else max(0.1 * tol, 1e-3 * float(excess.max()))
+            inner = 0.1 * tol if face.whole else max(0.1 * tol, 1e-3 * worst)
             x = self._minimise(x, face, inner, cautious=cautious)
             cautious = False
             if face.whole:
