@@ -200,6 +200,39 @@ def test_sharper_bound_covers_the_exact_distance(seed, size):
 
 
 @pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("loss", [Huber(0.5), Logistic()])
+def test_what_is_called_certain_holds_up_to_the_minimiser(loss, full):
+    from privasso.solvers import solve_clipped_problem
+
+    rng = np.random.default_rng(0)
+    m, n = 40, 6
+    F = rng.standard_normal((m, n))
+    F[:, 1] += F[:, 0]
+    y = rng.integers(0, 2, m).astype(float)
+    B = rng.standard_normal((n, n))
+    Q = 200.0 * np.eye(n) + (20.0 * B @ B.T if full else 0.0)
+    Q = (Q + Q.T) / 2
+    ridge = Q if full else np.diag(Q).copy()
+    decided, sure = 0, 0
+    for lam in (1.0, 3.0, 5.0):
+        problem = ClippedProblem(F, y, lam, loss=loss, ridge=ridge)
+        end = solve_clipped_problem(problem).x
+        for size in np.repeat([0.001, 0.01, 0.03, 0.1, 0.3], 40):
+            x = end + size * rng.standard_normal(n) * (rng.uniform(size=n) < 0.5)
+            x[rng.uniform(size=n) < 0.3] = 0.0
+            first = certify_clipped(problem, x)
+            undecided = undecided_columns(problem, x, first)
+            assert not np.any(end[~undecided])
+            decided += np.sum(~undecided)
+            d = certain_curvature(problem, first)
+            sure += np.count_nonzero(d)
+            for t in np.linspace(0, 1, 11):
+                assert np.all(problem.curvature(F @ ((1 - t) * x + t * end)) >= d)
+    assert decided > 100  # the claims are not empty
+    assert sure > 1000
+
+
+@pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_residual_is_the_exact_subgradient_up_to_its_rounding(full, seed):
     rng = np.random.default_rng(100 + seed)

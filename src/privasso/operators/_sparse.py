@@ -12,6 +12,9 @@ from privasso.operators import _enclosed as accurate
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Operator
 
+#: Entries that a compiled loop reads before Python may be interrupted: a tenth of a second.
+_TURN = 1 << 25
+
 
 class Sparse(Operator):
     """A CSR or CSC matrix; other sparse formats are converted to CSC once."""
@@ -62,7 +65,10 @@ class Sparse(Operator):
         out = np.zeros((3, n_lines if along_lines else length))
         kernel = accurate.sparse_dots if along_lines else accurate.sparse_axpys
         F, weights = self._F, weights_of(v, terms)
-        kernel(F.data, F.indices, F.indptr, 0, n_lines, v.value, v.low, weights, out)
+        step = max(1, int(n_lines * _TURN / max(1, F.nnz)))
+        for start in range(0, n_lines, step):
+            stop = min(start + step, n_lines)
+            kernel(F.data, F.indices, F.indptr, start, stop, v.value, v.low, weights, out)
         return enclosed(out[0], out[1], out[2], terms)
 
     def rows(self, take: np.ndarray | slice) -> Any:
