@@ -16,6 +16,7 @@ import polars as pl
 NAMES = [
     "passes",
     "single",
+    "clipped",
     "many",
     "unbounded",
     "start_up",

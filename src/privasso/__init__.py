@@ -47,7 +47,9 @@ if TYPE_CHECKING:
         Status,
         UnboundedError,
         solve,
+        solve_clipped,
         solve_many,
+        solve_path,
     )
     from privasso.theory import (
         critical_noise,
@@ -76,7 +78,9 @@ _HOMES = {
         "Status",
         "UnboundedError",
         "solve",
+        "solve_clipped",
         "solve_many",
+        "solve_path",
     ),
     "theory": (
         "critical_noise",
@@ -145,7 +149,9 @@ __all__ = [
     "save_release",
     "scales",
     "solve",
+    "solve_clipped",
     "solve_many",
+    "solve_path",
     "solvers",
     "state_evolution",
     "theory",

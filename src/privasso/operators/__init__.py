@@ -3,8 +3,9 @@
 from privasso.operators._centred import Centred
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
+from privasso.operators._enclosed import Enclosed, two_product, two_sum
 from privasso.operators._metered import Metered
-from privasso.operators._operator import Block, Operator, as_operator, finite_squares
+from privasso.operators._operator import Block, Link, Operator, as_operator, finite_squares
 from privasso.operators._reduce import square_root
 from privasso.operators._sparse import Sparse
 
@@ -13,6 +14,8 @@ __all__ = [
     "Centred",
     "ColumnMajor",
     "Covariates",
+    "Enclosed",
+    "Link",
     "Metered",
     "Operator",
     "RowMajor",
@@ -20,4 +23,6 @@ __all__ = [
     "as_operator",
     "finite_squares",
     "square_root",
+    "two_product",
+    "two_sum",
 ]

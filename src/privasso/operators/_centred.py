@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from privasso.operators._enclosed import Enclosed, two_sum
 from privasso.operators._operator import Operator, as_operator
+
+_UNIT = 2.0**-53
 
 
 class Centred(Operator):
@@ -36,6 +40,7 @@ class Centred(Operator):
     """
 
     dense = False
+    exact_columns = False
 
     def __init__(
         self, F: Any, mean: np.ndarray, squares: np.ndarray, roots: np.ndarray | None = None
@@ -58,6 +63,28 @@ class Centred(Operator):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._squared_norms.copy(), self.rmatvec(y)
 
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        self._refuse_scaled_rows()
+        products = self._mean * x
+        shift = math.fsum(products)
+        lost = 2 * _UNIT * (float(np.abs(products).sum()) + abs(shift))
+        base = self._base.matvec_enclosed(x)
+        value, low = two_sum(base.value, np.full(self.shape[0], -shift))
+        return _renormalised(value, low + base.low, base.error + lost)
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        self._refuse_scaled_rows()
+        total = math.fsum(g.value) + math.fsum(g.low)
+        lost = 2 * _UNIT * abs(total) + float(g.error.sum()) * (1.0 + g.value.size * _UNIT)
+        shift = self._mean * total
+        base = self._base.rmatvec_enclosed(g)
+        value, low = two_sum(base.value, -shift)
+        error = base.error + np.abs(self._mean) * lost + 2 * _UNIT * np.abs(shift)
+        return _renormalised(value, low + base.low, error)
+
+    def rows(self, take: np.ndarray | slice) -> np.ndarray:
+        return self._base.rows(take).toarray() - self._mean
+
     def columns(self, take: np.ndarray) -> np.ndarray:
         block = self._base.columns(take).toarray()
         block -= np.outer(self._roots, self._mean[take])
@@ -69,6 +96,13 @@ class Centred(Operator):
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
         return self._base.rmatmat(G) - np.outer(self._mean, self._roots @ G)
 
+    def _refuse_scaled_rows(self) -> None:
+        if np.any(self._roots != 1.0):
+            raise ValueError(
+                "products with centred sparse rows are enclosed only if the rows are not scaled; "
+                "pass weights to the solver instead"
+            )
+
     def single(self) -> np.ndarray:
         return self.toarray().astype(np.float32)
 
@@ -78,3 +112,9 @@ class Centred(Operator):
 
     def toarray(self) -> np.ndarray:
         return self._base.toarray() - np.outer(self._roots, self._mean)
+
+
+def _renormalised(value: np.ndarray, low: np.ndarray, error: np.ndarray) -> Enclosed:
+    """Enclosure of value + low, which may overlap; the addition of two low parts is rounded."""
+    high, rest = two_sum(value, low)
+    return Enclosed(high, rest, error * (1.0 + 8 * _UNIT) + 2 * _UNIT * np.abs(low))

@@ -7,12 +7,18 @@ from functools import partial
 
 import numpy as np
 
-from privasso._blas import gram_matrix, product
+from privasso._blas import gram_matrix, one_thread, product
 from privasso._threads import chunks, run
+from privasso.operators import _enclosed as accurate
 from privasso.operators import _kernels as kernels
-from privasso.operators._operator import Operator
+from privasso.operators._enclosed import Enclosed, enclosed, weights_of
+from privasso.operators._operator import Link, Operator
 
 _NONE = np.empty(0, dtype=np.int64)
+#: Entries of F in one block of rows of `through`: half a megabyte, which stays in cache.
+_CHUNK = 1 << 16
+#: Entries that a compiled loop reads before Python may be interrupted: a tenth of a second.
+_TURN = 1 << 25
 
 
 class _Dense(Operator):
@@ -36,6 +42,54 @@ class _Dense(Operator):
 
     def toarray(self) -> np.ndarray:
         return np.asarray(self._F, dtype=np.float64)
+
+    def rows(self, take: np.ndarray | slice) -> np.ndarray:
+        return np.ascontiguousarray(self._F[take], dtype=np.float64)
+
+
+def _dots(lines: np.ndarray, v: Enclosed) -> Enclosed:
+    """Each line times v, enclosed."""
+    n_lines = lines.shape[0]
+    index = np.flatnonzero((v.value != 0) | (v.error != 0))
+    part = Enclosed(*(np.ascontiguousarray(entry[index]) for entry in v))
+    out = np.empty((3, n_lines))
+    args = (index, part.value, part.low, weights_of(part, index.size), out)
+    pieces = chunks(n_lines, n_lines * index.size)
+    step = max(1, _TURN // max(1, index.size))
+    run([partial(_in_turns, accurate.dots, lines, lo, hi, step, *args) for lo, hi in pieces])
+    return enclosed(out[0], out[1], out[2], index.size)
+
+
+def _axpys(lines: np.ndarray, v: Enclosed) -> Enclosed:
+    """The sum of the lines times the entries of v, enclosed."""
+    length = lines.shape[1]
+    index = np.flatnonzero((v.value != 0) | (v.error != 0))
+    part = Enclosed(*(entry[index] for entry in v))
+    weights = weights_of(part, index.size)
+    pieces = chunks(index.size, index.size * length) or [(0, 0)]
+    acc = np.zeros((len(pieces), 3, length))
+    step = max(1, _TURN // length)
+    args = (index, part.value, part.low, weights)
+    run(
+        [
+            partial(_in_turns, accurate.axpys, lines, lo, hi, step, *args, own)
+            for (lo, hi), own in zip(pieces, acc, strict=True)
+        ]
+    )
+    high, low, size = acc[0]
+    for other in acc[1:]:
+        high, error = accurate.two_sum(high, other[0])
+        low = low + error + other[1]
+        size = size + other[2]
+    return enclosed(high, low, size, index.size)
+
+
+def _in_turns(
+    kernel: Callable[..., None], lines: np.ndarray, lo: int, hi: int, step: int, *args: object
+) -> None:
+    """Run the kernel over lo..hi, `step` lines at a time."""
+    for start in range(lo, hi, step):
+        kernel(lines, start, min(start + step, hi), *args)
 
 
 class RowMajor(_Dense):
@@ -92,6 +146,32 @@ class RowMajor(_Dense):
         self._over_rows(kernels.rows_take, take, taken)
         return taken
 
+    def through(self, x: np.ndarray, link: Link) -> np.ndarray:
+        """Block by block of rows, which stay in cache from the first product to the second."""
+        m, n = self.shape
+        step = max(4, _CHUNK // n)
+        pieces = chunks(m, m * n)
+        acc = np.zeros((len(pieces), n))
+
+        def work(lo: int, hi: int, out: np.ndarray) -> None:
+            for start in range(lo, hi, step):
+                rows = slice(start, min(start + step, hi))
+                block = self._F[rows].astype(np.float64, copy=False)
+                out += link(rows, block @ x) @ block
+
+        if len(pieces) == 1:
+            work(*pieces[0], acc[0])
+            return acc[0]
+        with one_thread():
+            run([partial(work, *piece, out) for piece, out in zip(pieces, acc, strict=True)])
+        return acc.sum(axis=0)
+
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        return _dots(self._F, Enclosed.exactly(x))
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        return _axpys(self._F, g)
+
     def columns_cost(self, n_taken: int) -> float:
         # A cache line holds eight numbers: to read one of a row is to read its seven neighbours.
         return min(1.0, 8 * n_taken / self.shape[1])
@@ -139,3 +219,9 @@ class ColumnMajor(_Dense):
 
     def columns(self, take: np.ndarray) -> np.ndarray:
         return np.asfortranarray(self._F[:, take], dtype=np.float64)
+
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        return _axpys(self._F.T, Enclosed.exactly(x))
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        return _dots(self._F.T, g)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privasso.operators._operator import Block, Operator
+from privasso.operators._enclosed import Enclosed
+from privasso.operators._operator import Block, Link, Operator
 
 
 class Metered(Operator):
@@ -30,7 +31,7 @@ class Metered(Operator):
     def __init__(self, op: Operator) -> None:
         super().__init__(op.shape)
         self._op = op
-        self.dense = op.dense
+        self.dense, self.exact_columns = op.dense, op.exact_columns
         self.passes = 0.0
 
     def count(self, cost: float) -> None:
@@ -62,6 +63,23 @@ class Metered(Operator):
     ) -> tuple[np.ndarray, Block | None]:
         self.count(self._op.update_cost(x, take))
         return self._op.update(x, g, beta, gamma, take)
+
+    def through(self, x: np.ndarray, link: Link) -> np.ndarray:
+        self.count(self._op.update_cost(x, None))
+        return self._op.through(x, link)
+
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        self.count(self._op.matvec_cost(x))
+        return self._op.matvec_enclosed(x)
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        self.count(1.0)
+        return self._op.rmatvec_enclosed(g)
+
+    def rows(self, take: np.ndarray | slice) -> Block:
+        rows = self._op.rows(take)
+        self.count(rows.shape[0] / self.shape[0])
+        return rows
 
     def columns(self, take: np.ndarray) -> Block:
         self.count(self._op.columns_cost(take.size))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from privasso._validation import real_array
+from privasso.operators._enclosed import Enclosed
 
-#: Columns copied out of F: a dense array or a sparse matrix with M rows.
+#: Given rows (a slice) and the entries of F @ x in them, the entries of g in these rows.
+Link = Callable[[slice, np.ndarray], np.ndarray]
+#: Columns or rows copied out of F: a dense array or a sparse matrix.
 Block = Any
 
 
@@ -23,6 +27,8 @@ class Operator(ABC):
     """
 
     dense = True
+    #: Whether `columns` returns the numbers of F as they are, without rounding.
+    exact_columns = True
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
@@ -63,6 +69,25 @@ class Operator(ABC):
         g *= beta
         g += gamma * self.matvec(x)
         return self.rmatvec(g), (None if take is None else self.columns(take))
+
+    def through(self, x: np.ndarray, link: Link) -> np.ndarray:
+        """``F.T @ g`` with g = link(F @ x), row by row: the gradient of a sum over the rows.
+
+        It takes two products, unless the storage can do both in one reading.
+        """
+        return self.rmatvec(link(slice(0, self.shape[0]), self.matvec(x)))
+
+    @abstractmethod
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        """``F @ x`` in twice the working precision, with a bound on the error that is left."""
+
+    @abstractmethod
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        """``F.T @ g`` in the same way, for every vector in the enclosure g."""
+
+    @abstractmethod
+    def rows(self, take: np.ndarray | slice) -> Block:
+        """``F[take]`` in float64; for a slice it may be a view of F."""
 
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:

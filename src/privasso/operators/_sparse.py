@@ -8,7 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._validation import real_array
+from privasso.operators import _enclosed as accurate
+from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Operator
+
+#: Entries that a compiled loop reads before Python may be interrupted: a tenth of a second.
+_TURN = 1 << 25
 
 
 class Sparse(Operator):
@@ -45,6 +50,29 @@ class Sparse(Operator):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         squares = self._F.astype(np.float64).power(2).sum(axis=0)
         return np.asarray(squares).ravel(), self.rmatvec(y)
+
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        return self._enclosed(Enclosed.exactly(x), along_lines=self._F.format == "csr")
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        return self._enclosed(g, along_lines=self._F.format == "csc")
+
+    def _enclosed(self, v: Enclosed, *, along_lines: bool) -> Enclosed:
+        """The product with v, along the stored lines (rows of CSR, columns of CSC) or across."""
+        m, n = self.shape
+        n_lines, length = (m, n) if self._F.format == "csr" else (n, m)
+        terms = length if along_lines else n_lines
+        out = np.zeros((3, n_lines if along_lines else length))
+        kernel = accurate.sparse_dots if along_lines else accurate.sparse_axpys
+        F, weights = self._F, weights_of(v, terms)
+        step = max(1, int(n_lines * _TURN / max(1, F.nnz)))
+        for start in range(0, n_lines, step):
+            stop = min(start + step, n_lines)
+            kernel(F.data, F.indices, F.indptr, start, stop, v.value, v.low, weights, out)
+        return enclosed(out[0], out[1], out[2], terms)
+
+    def rows(self, take: np.ndarray | slice) -> Any:
+        return sp.csr_array(self._F[take], dtype=np.float64)
 
     def columns(self, take: np.ndarray) -> Any:
         return sp.csc_array(self._F[:, take], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The perturbed LASSO (F, b, λ): proofs of optimality, and whether a minimiser exists."""
+"""The perturbed LASSO and the clipped one: proofs of optimality, and whether a minimiser exists."""
 
 from privasso.problem._boundedness import (
     Programme,
@@ -19,17 +19,31 @@ from privasso.problem._certificate import (
     dual_gap,
     rounding_floor,
 )
+from privasso.problem._clipped import ClippedProblem, smallest_subgradient
+from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
+from privasso.problem._loss import Huber, Logistic, Loss
 from privasso.problem._problem import LabelledProblem, Problem, violations
+from privasso.problem._ridge import Ridge, as_ridge
+from privasso.problem._sharper import certain_curvature, sharpened, undecided_columns
 
 __all__ = [
     "LP_LIMIT",
     "NO_CERTIFICATE",
     "Certificate",
+    "ClippedCertificate",
+    "ClippedProblem",
+    "Huber",
     "LabelledProblem",
+    "Logistic",
+    "Loss",
     "Problem",
     "Programme",
     "ProgrammeError",
+    "Ridge",
+    "as_ridge",
+    "certain_curvature",
     "certify",
+    "certify_clipped",
     "certify_point",
     "critical_lambda",
     "dual_gap",
@@ -37,7 +51,10 @@ __all__ = [
     "linear_programme",
     "ray_from",
     "rounding_floor",
+    "sharpened",
     "slope",
+    "smallest_subgradient",
+    "undecided_columns",
     "violations",
     "zero_column_ray",
 ]

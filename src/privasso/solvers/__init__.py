@@ -7,9 +7,12 @@ from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
 from privasso.solvers._amp_paper import AmpPaper
 from privasso.solvers._auto import Auto
+from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
+from privasso.solvers._clipped_many import solve_clipped_many
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._iteration import AmpState
 from privasso.solvers._many import Solutions, solve_many, solve_problems
+from privasso.solvers._path import solve_path
 from privasso.solvers._solution import (
     NotConvergedError,
     Solution,
@@ -44,7 +47,11 @@ __all__ = [
     "paper_starts",
     "register",
     "solve",
+    "solve_clipped",
+    "solve_clipped_many",
+    "solve_clipped_problem",
     "solve_many",
+    "solve_path",
     "solve_problem",
     "solve_problems",
 ]

@@ -32,6 +32,8 @@ class Solutions(ComparesFields):
         For each unbounded problem its ray.
     messages : dict
         For each problem that did not converge what happened and what to do.
+    distance : ndarray, shape (K,), or empty
+        As in `Solution`, for problems that have a ridge.
     """
 
     x: np.ndarray = field(repr=False)
@@ -42,6 +44,7 @@ class Solutions(ComparesFields):
     n_iter: np.ndarray = field(repr=False)
     rays: dict[int, np.ndarray] = field(repr=False, default_factory=dict)
     messages: dict[int, str] = field(repr=False, default_factory=dict)
+    distance: np.ndarray = field(repr=False, default_factory=lambda: np.empty(0))
 
 
 def solve_many(

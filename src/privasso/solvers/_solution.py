@@ -106,6 +106,9 @@ class Solution(ComparesFields):
         For UNBOUNDED: d with Fd = 0 and λ‖d‖₁ < bᵀd.
     message : str
         What happened and what to do about it.
+    distance : float
+        Upper bound of ‖x − x̂‖_Q, x̂ the exact minimiser, rounding included. Only a problem with
+        a ridge Q has one (`solve_clipped`); infinite for others.
     """
 
     x: np.ndarray = field(repr=False)
@@ -119,6 +122,7 @@ class Solution(ComparesFields):
     history: tuple[Step, ...] = field(repr=False, default=())
     ray: np.ndarray | None = field(repr=False, default=None)
     message: str = ""
+    distance: float = float("inf")
 
 
 class SolveError(RuntimeError):

@@ -1,0 +1,38 @@
+"""`solve_path`: the perturbed LASSO for many λ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privasso._validation import real_array
+from privasso.operators import as_operator
+from privasso.solvers._many import Solutions, solve_many
+
+
+def solve_path(
+    F: Any, y: Any, lams: Any, eta: Any = None, *, tol: float = 1e-8, throw: bool = True
+) -> Solutions:
+    """Minimise ½‖y − Fx‖² + λ_k‖x‖₁ + ηᵀx for λ_1, …, λ_K.
+
+    Parameters
+    ----------
+    F, y, eta : as in `solve`.
+    lams : array_like, shape (K,)
+        Values of λ > 0, in any order.
+    tol, throw : as in `solve_many`.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> pv.solve_path(np.eye(2), [3.0, -2.0], [1.0, 2.5]).x
+    array([[ 2. ,  0.5],
+           [-1. ,  0. ]])
+    """
+    op = as_operator(F)
+    lams = real_array("lams", lams, ndim=1)
+    n = op.shape[1]
+    eta = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
+    etas = np.repeat(eta[:, None], lams.size, axis=1)
+    return solve_many(op, y, lams, etas, tol=tol, throw=throw)
