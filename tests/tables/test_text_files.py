@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from privasso.encoding import Levels, Numbers
-from privasso.tables import open_table
+from privasso.tables import _frames, open_table
 from privasso.tables._text_file import Header, read_header
 
 AGE, TOWN, NUMBER = [61.5, 48.0, 55.25], ["a,b", "ü;x", 'q"z'], [1.0, np.nan, 3.0]
@@ -27,6 +27,16 @@ R_TABLE = """"age"\t"town"\t"number, of"
 "2"\t48\t"ü;x"\tNA
 "3"\t55.25\t"q""z"\t3
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_process():
+    """Read all tables in one process, where each would start its own, which takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        reader = _frames.Reader()
+        patch.setattr(_frames, "Reader", lambda: reader)
+        yield
+        reader.close()
 
 
 def check(path):
