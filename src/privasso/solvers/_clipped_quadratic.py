@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from privasso._clock import Clock
 from privasso.problem import smallest_subgradient
 from privasso.solvers._gram import Factor, submatrix
 from privasso.solvers._newton import descend, line_search, residual
@@ -82,7 +83,7 @@ class _Model:
 def _proximal(model: _Model, z: np.ndarray, violation: float, limit: float) -> np.ndarray:
     """Proximal points, each improved by a Newton step, until the limit or no further progress."""
     best, stale = z, 0
-    for point, _, _ in proximal_points(model.H, model.b, model.t, z):
+    for point, _, _ in proximal_points(model.H, model.b, model.t, z, clock=Clock()):
         here = point.copy()
         reached = model.improve(here)
         stale = 0 if reached < 0.5 * violation else stale + 1
