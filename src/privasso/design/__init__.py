@@ -7,6 +7,7 @@ from privasso.design._optimal import LabelBudget, optimal_design
 from privasso.design._release_shape import ReleaseShape, release_shape
 from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, TunedDesign
 from privasso.design._shape import OptimalShape, optimal_shape
+from privasso.design._shrink import best_shrink
 
 __all__ = [
     "Constraint",
@@ -17,6 +18,7 @@ __all__ = [
     "ReleaseShape",
     "SavedDesign",
     "TunedDesign",
+    "best_shrink",
     "least_leakage_exponent",
     "load_design",
     "misspecification_table",

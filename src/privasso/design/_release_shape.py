@@ -20,8 +20,8 @@ _ROUNDS = 2
 #: Directions in which the rows have less than this part of their largest second moment get no
 #: noise: they hold nothing but rounding.
 _RANK = 1e-12
-#: Certificate of the shape where no row is shrunk.
-_CERTIFICATE = 0.02
+#: Certificate of the shape where no row is shrunk, and most columns for which it is computed.
+_CERTIFICATE, _MOST_COLUMNS = 0.02, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,8 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
 
     The noise is η ~ N(0, Σ) on the columns and an independent η₀ ~ N(0, σ₀²) on the label sum.
     Where no row is shrunk, Σ is the `optimal_shape`. Where many are, their sizes are nearly equal,
-    and it is enough to bound the mean of f_μᵀΣ⁻¹f_μ instead of its maximum. The least tr(WΣ) is
-    then reached by
+    and it is enough to bound the mean of f_μᵀΣ⁻¹f_μ instead of its maximum; so it is with very
+    many columns, over which sizes even out. The least tr(WΣ) is then reached by
 
         Σ ∝ W^(−½) (W^½ A W^½)^½ W^(−½),   A = Σ_μ g_μ² f_μf_μᵀ,
 
@@ -79,7 +79,8 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
     factors, share, level = weights, 0.0, 1.0
     noise: Covariance = Diagonal([])
     for _ in range(_ROUNDS if shrink > 0.0 else 1):
-        noise, cost = _shape(rows, factors) if shrink > 0.0 else _best(rows, weights)
+        exact = shrink == 0.0 and int(rows.live.sum()) <= _MOST_COLUMNS
+        noise, cost = _best(rows, weights) if exact else _shape(rows, factors)
         if rows.centred:
             share = math.sqrt(_SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(_SUM_WEIGHT))
         sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)

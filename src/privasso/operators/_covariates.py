@@ -225,6 +225,17 @@ class Covariates:
         """Return the same rows with other weights, centred anew."""
         return Covariates(self._F, centre=self.centred, weights=weights)
 
+    def sampled(self, index: np.ndarray) -> Covariates:
+        """Return the rows of these indices, with the means and scales of all rows."""
+        part = object.__new__(Covariates)
+        part.__dict__.update(self.__dict__)
+        part.__dict__.pop("gram", None)
+        part._F, part.shape = self._F[index], (index.size, self.shape[1])
+        part.weights = None if self.weights is None else self.weights[index]
+        share = index.size / self.shape[0]
+        part.squares, part.total = share * self.squares, share * self.total
+        return part
+
     def _live_blocks(
         self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:

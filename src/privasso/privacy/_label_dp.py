@@ -122,13 +122,23 @@ class LabelDP(Privacy):
         """The same as `width`."""
         return self.width
 
+    @property
+    def label_deviation(self) -> float:
+        """A sixth of the width."""
+        return self.width / 6.0
+
     def default_noise(self, rows: Covariates) -> Noise:
         """The best covariance for the rows; with very many columns σ² ∝ √v, the best diagonal one.
 
         The best covariance has a dense root, whose size and cost grow with the square and the cube
-        of the number of columns.
+        of the number of columns. Rows are shrunk where that is expected to pay.
         """
-        return Shaped() if int(rows.live.sum()) <= LARGEST_SHAPE else PowerLaw(1.0, 0.5)
+        from privasso.design import best_shrink
+
+        if int(rows.live.sum()) > LARGEST_SHAPE:
+            return PowerLaw(1.0, 0.5)
+        deviation = self.label_deviation / self.unit
+        return Shaped(shrink=best_shrink(rows, self._bound, deviation))
 
     def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
         """Return the power of v with the least predicted error at this budget.
