@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
     from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
-    from privasso.privacy import Guarantee, LabelDP, OnAverage, objective_delta
+    from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP, objective_delta
     from privasso.problem import critical_lambda
     from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
     from privasso.solvers import (
@@ -69,7 +69,7 @@ _HOMES = {
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
     "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Shaped", "Tabulated"),
-    "privacy": ("Guarantee", "LabelDP", "OnAverage", "objective_delta"),
+    "privacy": ("Guarantee", "LabelDP", "OnAverage", "RecordDP", "objective_delta"),
     "problem": ("critical_lambda",),
     "scales": ("Constant", "Empirical", "LogNormal", "ScaleLaw", "Uniform"),
     "solvers": (
@@ -113,6 +113,7 @@ __all__ = [
     "PowerLaw",
     "PrivacyWarning",
     "PrivateLasso",
+    "RecordDP",
     "ReleasedModel",
     "ScaleLaw",
     "Shaped",

@@ -204,6 +204,26 @@ def probability(name: str, value: object) -> float:
     return number
 
 
+def label_bounds(bounds: object) -> tuple[float, float]:
+    """Return (low, high), bounds that every label lies in.
+
+    >>> label_bounds((0, 10))
+    (0.0, 10.0)
+    """
+    try:
+        low, high = bounds  # type: ignore[misc]
+    except (TypeError, ValueError):
+        raise ValueError(
+            "y_bounds must be a pair (low, high) that every label lies in, "
+            "fixed before looking at the labels"
+        ) from None
+    pair = real_float("y_bounds[0]", low), real_float("y_bounds[1]", high)
+    if not pair[0] < pair[1]:
+        raise ValueError(f"y_bounds must increase, not {pair}")
+    real_float("the width of y_bounds", pair[1] - pair[0])
+    return pair
+
+
 def nonnegative_float(name: str, value: object) -> float:
     """Return ``value`` as a finite float that is zero or more.
 

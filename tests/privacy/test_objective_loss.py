@@ -160,6 +160,35 @@ def test_inexact_releases_by_an_exact_example():
     assert true > GaussianLoss(mu).delta(epsilon)
 
 
+@pytest.mark.parametrize("shift", [1e-3, 8e-3])
+def test_shifted_output_noise_by_an_exact_example(shift):
+    """Gaussian laws, computed off by the shift in the worst direction on both sides."""
+    for mu in (0.3, 1.0):
+        loss = InexactLoss(GaussianLoss(mu), shift=shift)
+        worst = GaussianLoss(mu + 2 * shift)
+        for epsilon in (0.5, 1.0, 3.0, 10.0):
+            assert worst.delta(epsilon) <= loss.delta(epsilon)
+        assert loss.delta(1.0) < 1.0
+    assert InexactLoss(GaussianLoss(0.3), shift=shift).delta(0.001) == 1.0  # below 2ε₀
+
+
+def test_shifts():
+    ideal = ObjectiveLoss(*SETTING, "records")
+    loss = InexactLoss(ideal, shift=1e-6)
+    # ε₀ = 2e-5 on either side, a factor e^ε₀, and nothing that grows like e^ε.
+    assert loss.delta(1.0) == pytest.approx(ideal.delta(1.0 - 4e-5) * math.exp(2e-5), rel=1e-3)
+    assert loss.epsilon(1e-6) == pytest.approx(ideal.epsilon(1e-6) + 4e-5, abs=2e-5)
+    assert loss.delta(loss.epsilon(1e-6)) <= 1e-6
+    assert InexactLoss(GaussianLoss(2.0), shift=1e-6).delta(12.0) < 1.01 * GaussianLoss(2.0).delta(
+        11.999
+    )
+    several = compose_losses([loss, GaussianLoss(0.1), loss])
+    assert isinstance(several, InexactLoss)
+    assert several.shift == pytest.approx(2e-6)
+    exact = compose_losses([ideal, ideal, GaussianLoss(0.1)])
+    assert several.epsilon(1e-6) == pytest.approx(exact.epsilon(1e-6) + 8e-5, abs=1e-4)
+
+
 @pytest.fixture
 def kind(monkeypatch):
     """A kind of guarantee as a mechanism would register it."""
@@ -175,9 +204,9 @@ def kind(monkeypatch):
 
 
 def stated(budget=1.0, **changes):
-    c = objective_sensitivity(budget, 1e-6, 0.3, "records", total_variation=1e-13)
+    c = objective_sensitivity(budget - 1e-4, 0.999e-6, 0.3, "records")
     numbers = {
-        **objective_parameters(c, 0.3, 1e-13),
+        **objective_parameters(c, 0.3, 1e-6),
         "epsilon": budget,
         "delta": 1e-6,
         "n_rows": 1000.0,
@@ -193,7 +222,7 @@ def test_guarantees_are_written_and_read(kind, budget):
     one = stated(budget)  # the first is below log(1 + t)
     document = json.loads(json.dumps(one.to_dict()))
     assert pv.Guarantee.from_dict(document) == one
-    assert one.loss == InexactLoss(ObjectiveLoss(one["c"], 0.3, "records"), 1e-13)
+    assert one.loss == InexactLoss(ObjectiveLoss(one["c"], 0.3, "records"), shift=1e-6)
     assert one.for_release
 
 
@@ -203,7 +232,8 @@ def test_guarantees_are_written_and_read(kind, budget):
         ({"c": 0.5}, "small enough for its ε and δ"),
         ({"c": 0.0}, "needs c > 0"),
         ({"t": 0.5}, "small enough"),
-        ({"total_variation": 1e-6}, "small enough"),
+        ({"shift": 1e-3}, "small enough"),
+        ({"shift": 0.1}, "at most 0.01"),
         ({"group": 1.5}, "a whole number for its group"),
         ({"group": 2.0}, "small enough"),
         ({"t": -1.0}, "t must be zero or positive"),

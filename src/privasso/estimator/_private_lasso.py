@@ -14,6 +14,7 @@ from privasso.fit import (
     CoefficientPath,
     FitOptions,
     KeptRelease,
+    Published,
     Released,
     ReleasedModel,
     plan_fit,
@@ -128,7 +129,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     guarantee_: Guarantee
     lam_: float
     denoised_: bool
-    noise_: Noise
+    noise_: Noise | None
     release_: KeptRelease
     n_features_in_: int
 
@@ -203,7 +204,13 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             self.__dict__.pop(name, None)
 
         X, y = self._validated(X, y)
-        plan = plan_fit(X, options, sample_weight=sample_weight, seeded=rng is not None)
+        plan = plan_fit(
+            X,
+            options,
+            sample_weight=sample_weight,
+            seeded=rng is not None,
+            feature_names=self._feature_names(),
+        )
         if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
             warn_user(plan.guarantee.warning)
         released = plan.release(y, rng=rng, feature_names=self._feature_names())
@@ -325,7 +332,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             time_limit=self.time_limit,
         )
 
-    def _take(self, released: Released, lam: float | str | None = None) -> PrivateLasso:
+    def _take(self, released: Released | Published, lam: float | str | None = None) -> PrivateLasso:
         """Solve, and store the coefficients."""
         try:
             model = released.solve(lam)

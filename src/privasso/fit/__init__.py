@@ -7,6 +7,7 @@ from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
+from privasso.fit._perturbed import PerturbedPlan, Published
 from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._posterior import Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
@@ -20,10 +21,12 @@ __all__ = [
     "Denoised",
     "FitOptions",
     "KeptRelease",
+    "PerturbedPlan",
     "Plan",
     "Posterior",
     "Postprocess",
     "PrivacyWarning",
+    "Published",
     "Released",
     "ReleasedModel",
     "TimeLimitWarning",

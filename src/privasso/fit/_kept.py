@@ -14,7 +14,7 @@ from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows
 from privasso.noise import Diagonal, Noise
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Privacy, Release, log_gaussian_delta
+from privasso.privacy import Guarantee, Release, ReleasesProducts, log_gaussian_delta
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released
@@ -78,10 +78,10 @@ class KeptRelease(Release):
         self._check_statement()
 
     @property
-    def privacy(self) -> Privacy:
+    def privacy(self) -> ReleasesProducts:
         """The privacy value that the release was made under."""
         privacy = self.guarantee.privacy
-        assert privacy is not None
+        assert isinstance(privacy, ReleasesProducts)
         return privacy
 
     def open(

@@ -9,7 +9,7 @@ from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
-from privasso.privacy import Privacy, Scales, check_kind
+from privasso.privacy import PerturbsObjective, Privacy, ReleasesProducts, Scales, check_kind
 
 #: Algorithms that work from a release alone.
 METHODS = ("auto", "amp", "cd")
@@ -84,6 +84,19 @@ class FitOptions:
             raise ValueError("model must be a Model or None")
         if self.ledger is not None:
             self._check_ledger()
+        if isinstance(self.privacy, PerturbsObjective):
+            self._check_perturbed()
+
+    def _check_perturbed(self) -> None:
+        """Refuse options that belong to a release of products of rows and labels."""
+        name = type(self.privacy).__name__
+        if self.noise != "auto" or self.scales is not None:
+            raise ValueError(
+                f"{name} adds the same noise to all columns, scaled by their bounds; leave noise "
+                "and scales out"
+            )
+        if self.method != "auto":
+            raise ValueError(f"{name} has a solver of its own; leave method out")
 
     def _check_ledger(self) -> None:
         if not isinstance(self.ledger, Ledger):
@@ -104,6 +117,7 @@ class FitOptions:
 
     def design(self, rows: Covariates) -> Noise:
         """Return how the noise is spread; its level is still to be calibrated."""
+        assert isinstance(self.privacy, ReleasesProducts)
         if isinstance(self.noise, NoiseDesign | Shaped):
             return self.noise
         if self.noise == "optimal":
@@ -145,5 +159,6 @@ def fixed_lambda(lam: float | str, privacy: Privacy) -> float | None:
         return positive_float("lam", lam)
     if lam != "auto":
         raise ValueError(f"lam must be a positive number or 'auto', not {lam!r}")
-    privacy.check_release_use("lam='auto'")
+    if not privacy.automatic_lam:
+        privacy.check_release_use("lam='auto'")
     return None

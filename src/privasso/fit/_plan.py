@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._text import is_unicode
 from privasso._version import __version__
 from privasso.fit._options import FitOptions
+from privasso.fit._perturbed import PerturbedPlan, plan_perturbed
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows
-from privasso.fit._uses import note_use
+from privasso.fit._start import account, check_names, fit_in_words
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import Calibration, Guarantee, Release, Terms, calibrate, release_labels
+from privasso.privacy import (
+    Calibration,
+    Guarantee,
+    PerturbsObjective,
+    Release,
+    ReleasesProducts,
+    Terms,
+    calibrate,
+    release_labels,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +79,18 @@ class Plan:
         """
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
-        _check_names(feature_names, target)
-        options, rows = self.options, self.rows
-
-        def account(labels: np.ndarray) -> None:
-            if options.ledger is None:
-                note_use(labels, self.guarantee)
-            else:
-                options.ledger.charge(self.guarantee, self._what(target))
-
+        check_names(feature_names, target)
+        rows, privacy = self.rows, self.options.privacy
+        assert isinstance(privacy, ReleasesProducts)
+        what = fit_in_words(rows.shape, target, self.seeded)
         made = release_labels(
             rows,
             y,
-            options.privacy,
+            privacy,
             self.calibration,
             fit_intercept=rows.centred,
             rng=rng,
-            before_noise=account,
+            before_noise=lambda labels: account(labels, self.guarantee, self.options.ledger, what),
         )
         return self._released(made, feature_names, target)
 
@@ -136,27 +140,6 @@ class Plan:
             time_limit=options.time_limit,
         )
 
-    def _what(self, target: str | None) -> str:
-        """Say what is fitted, for a ledger."""
-        of = "" if target is None else f" of {target!r}"
-        m, n = self.rows.shape
-        seed = ", fixed seed" if self.seeded else ""
-        return f"fit{of} on {m} rows and {n} columns{seed}, privasso {__version__}"
-
-
-def _check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
-    """Refuse names that no file could hold, before the budget is spent on what they belong to."""
-    names = feature_names or ()
-    for name in (*names, *(() if target is None else (target,))):
-        if not is_unicode(name):
-            raise ValueError(
-                f"the name {name!r} holds half a character (a lone surrogate) and could not be "
-                "saved; rename the column"
-            )
-    if len(set(names)) != len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"two columns have the name {twice!r}; rename one of them")
-
 
 def plan_fit(
     X: Any,
@@ -164,7 +147,8 @@ def plan_fit(
     *,
     sample_weight: ArrayLike | None = None,
     seeded: bool = False,
-) -> Plan:
+    feature_names: tuple[str, ...] | None = None,
+) -> Plan | PerturbedPlan:
     """Determine the noise, its level and the privacy statement from the covariates.
 
     Parameters
@@ -177,10 +161,21 @@ def plan_fit(
         Public weights of the rows; only their ratios matter.
     seeded : bool
         Whether the noise will come from a fixed random state, which the statement must say.
+    feature_names : tuple of str, optional
+        Names of the columns, by which bounds of columns are found.
     """
+    privacy = options.privacy
+    if isinstance(privacy, PerturbsObjective):
+        if sample_weight is not None:
+            raise ValueError(
+                f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
+                "person would have to be protected too; leave it out"
+            )
+        return plan_perturbed(X, options, privacy, seeded=seeded, feature_names=feature_names)
+    assert isinstance(privacy, ReleasesProducts)
     rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
     design = options.design(rows)
-    calibration = calibrate(rows, options.privacy, design, scales=options.scales)
+    calibration = calibrate(rows, privacy, design, scales=options.scales)
     noise = design.with_sigma(calibration.level)
     terms = Terms(
         fit_intercept=rows.centred,
@@ -191,4 +186,4 @@ def plan_fit(
         model=options.model,
         lam=options.fixed_lam,
     )
-    return Plan(options, rows, noise, calibration, options.privacy.guarantee(terms), seeded)
+    return Plan(options, rows, noise, calibration, privacy.guarantee(terms), seeded)

@@ -28,6 +28,7 @@ _FREE = (
     "lam='auto', refit and path give models at any λ from one release at no further cost; a Ledger "
     "keeps count of several fits"
 )
+_NOT_FREE = "each λ is a release of its own; a Ledger keeps count of several fits"
 
 #: Labels are recognised by a hash under a key that only this process knows, so that nothing that
 #: outlives it tells whether a guess at the labels is right.
@@ -57,19 +58,21 @@ def note_use(labels: np.ndarray, guarantee: Guarantee) -> None:
     _USES[digest] = count, total
     delta = guarantee["delta"]
     at = f"at δ = {rounded_up(delta)}, not ε = {rounded_up(guarantee['epsilon'])}"
+    # A kind whose release may be kept gives further models from it.
+    advice = _FREE if guarantee.privacy is not None else _NOT_FREE
     repeater = _repeater()
     if repeater is not None:
         cost = rounded_up(compose_losses([loss] * _ENTERS).epsilon(delta), 4)
         warn_user(
             f"this fit is one of several in {repeater}, and each of them costs: {_FITS} fits for 4 "
             f"candidates in 5 folds and a refit, of which each label enters {_ENTERS}, are "
-            f"together ε = {cost} {at}; and scores come from the labels without noise. {_FREE}"
+            f"together ε = {cost} {at}; and scores come from the labels without noise. {advice}"
         )
     elif count > 1:
         cost = rounded_up(total.epsilon(delta), 4)
         warn_user(
             f"the same labels have been released {count} times in this process, which together is "
-            f"ε = {cost} {at}. {_FREE}"
+            f"ε = {cost} {at}. {advice}"
         )
 
 

@@ -14,7 +14,16 @@ from privasso.privacy._gaussian import (
 )
 from privasso.privacy._guarantee import Claim, Guarantee
 from privasso.privacy._inexact import InexactLoss, inexact_delta, output_total_variation
-from privasso.privacy._kind import Calibration, Privacy, Scales, Terms, check_kind
+from privasso.privacy._kind import (
+    Calibration,
+    PerturbsObjective,
+    Privacy,
+    ReleasesProducts,
+    Scales,
+    Terms,
+    check_kind,
+    check_products,
+)
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.privacy._mechanism import calibrate, release_labels
@@ -24,7 +33,16 @@ from privasso.privacy._objective_claim import objective_claim, objective_paramet
 from privasso.privacy._objective_inverse import objective_epsilon, objective_sensitivity
 from privasso.privacy._objective_loss import ChainLoss, ObjectiveLoss
 from privasso.privacy._on_average import OnAverage
+from privasso.privacy._perturbed_objective import (
+    ObjectiveNoise,
+    UncertifiedError,
+    calibrate_objective,
+    perturbed_minimiser,
+)
+from privasso.privacy._record_dp import RecordDP
+from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._release import Release
+from privasso.privacy._rounded_gaussian import bit_source
 
 __all__ = [
     "ApproximateLoss",
@@ -37,13 +55,22 @@ __all__ = [
     "LabelDP",
     "Loss",
     "ObjectiveLoss",
+    "ObjectiveNoise",
     "OnAverage",
+    "PerturbedObjective",
+    "PerturbsObjective",
     "Privacy",
+    "RecordDP",
     "Release",
+    "ReleasesProducts",
     "Scales",
     "Terms",
+    "UncertifiedError",
+    "bit_source",
     "calibrate",
+    "calibrate_objective",
     "check_kind",
+    "check_products",
     "check_same_neighbours",
     "compose",
     "compose_losses",
@@ -59,6 +86,7 @@ __all__ = [
     "objective_parameters",
     "objective_sensitivity",
     "output_total_variation",
+    "perturbed_minimiser",
     "release_labels",
     "rounded_down",
     "rounded_up",

@@ -45,10 +45,14 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     True
     """
     given = list(losses)
-    distances = [loss.total_variation for loss in given if isinstance(loss, InexactLoss)]
+    distances = [loss for loss in given if isinstance(loss, InexactLoss)]
     if distances:
         ideal = (loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given)
-        return InexactLoss(compose_losses(ideal), math.fsum(distances) * (1.0 + 1e-15))
+        return InexactLoss(
+            compose_losses(ideal),
+            math.fsum(loss.total_variation for loss in distances) * (1.0 + 1e-15),
+            math.fsum(loss.shift for loss in distances) * (1.0 + 1e-15),
+        )
     parts = [part for loss in given for part in getattr(loss, "parts", (loss,))]
     gaussian = GaussianLoss(math.hypot(*(p.mu for p in parts if isinstance(p, GaussianLoss))))
     others = [part for part in parts if not isinstance(part, GaussianLoss)]

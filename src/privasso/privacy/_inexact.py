@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,12 +56,39 @@ def inexact_delta(epsilon: float, total_variation: float) -> float:
     return min((1.0 + math.exp(min(epsilon, 700.0))) * distance * (1.0 + 1e-14), 1.0)
 
 
+#: ε₀ in units of the shift μ₀ of a Gaussian law: beyond it, its δ is below 1e-86.
+_DEVIATIONS, _NEGLIGIBLE = 20.0, 1e-86
+
+
+def shift_epsilon(shift: float) -> float:
+    """Return ε₀ at which Gaussian laws that are `shift` deviations apart are alike, up to 1e-86.
+
+    δ(ε₀) = Φ(μ₀/2 − ε₀/μ₀) − e^ε₀ Φ(−μ₀/2 − ε₀/μ₀) ≤ Φ(−19.5) < 1e-84 for μ₀ ≤ 1 and ε₀ = 20 μ₀;
+    for the shifts below 0.01 that are used here it is below 1e-86.
+
+    Examples
+    --------
+    >>> shift_epsilon(1e-6)
+    2e-05
+    """
+    shift = nonnegative_float("shift", shift)
+    if shift > 0.01:
+        raise ValueError(f"shift must be at most 0.01, not {shift!r}; add more output noise")
+    return _DEVIATIONS * shift
+
+
 @dataclass(frozen=True)
 class InexactLoss(Loss):
-    """The loss of releases within a total variation distance of others whose loss is known.
+    """The loss of releases that are close to others whose loss is known.
 
-    δ(ε) grows by (1 + e^ε) times the distance. The distances of several releases add up, so they
-    are added once to the composed loss of the ideal ones.
+    There are two ways to be close. With a total variation distance v, δ(ε) grows by (1 + e^ε)v.
+    With Gaussian output noise whose mean is off by at most μ₀ of its deviations, each release is
+    (ε₀, 1e-86)-indistinguishable from its ideal, ε₀ = 20μ₀, and so
+
+        δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀) + (1 + e^ε)·1e-86.
+
+    The distances and shifts of several releases add up, so they are added once to the composed loss
+    of the ideal ones.
 
     Examples
     --------
@@ -69,19 +96,34 @@ class InexactLoss(Loss):
     >>> loss = InexactLoss(GaussianLoss(0.5), 1e-9)
     >>> 3e-9 < loss.delta(1.0) - GaussianLoss(0.5).delta(1.0) < 4e-9
     True
+    >>> shifted = InexactLoss(GaussianLoss(0.5), shift=1e-7)
+    >>> 1.0 < shifted.delta(1.0) / GaussianLoss(0.5).delta(1.0) < 1.0001
+    True
     """
 
     ideal: Loss
-    total_variation: float
+    total_variation: float = 0.0
+    shift: float = 0.0
 
     def __post_init__(self) -> None:
         distance = nonnegative_float("total_variation", self.total_variation)
         object.__setattr__(self, "total_variation", distance)
+        shift_epsilon(self.shift)
 
     @property
     def parameters(self) -> tuple[tuple[str, float], ...]:
-        """Those of the ideal releases, and the distance."""
-        return (*self.ideal.parameters, ("total_variation", self.total_variation))
+        """Those of the ideal releases, and the distances."""
+        own = (("total_variation", self.total_variation), ("shift", self.shift))
+        return (*self.ideal.parameters, *((name, x) for name, x in own if x > 0.0))
+
+    @property
+    def _lost(self) -> float:
+        """2ε₀, rounded up."""
+        return 2.0 * shift_epsilon(self.shift) * (1.0 + 1e-12)
+
+    @property
+    def _distance(self) -> float:
+        return self.total_variation + (_NEGLIGIBLE if self.shift > 0.0 else 0.0)
 
     @property
     def reach(self) -> float:
@@ -90,18 +132,20 @@ class InexactLoss(Loss):
 
     @cached_property
     def _turn(self) -> float:
-        grid = np.linspace(0.0, self.ideal.reach, _POINTS)
+        grid = np.linspace(self._lost, self.ideal.reach + self._lost, _POINTS)
         return float(grid[np.argmin(np.maximum(*self._raised(grid)))])
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """δ + (1 + e^ε)·distance, constant beyond `reach`: δ of a pair never grows with ε."""
+        """The bounds above, constant beyond `reach`: δ of a pair never grows with ε."""
         return self._raised(np.minimum(epsilons, self.reach))
 
     def delta(self, epsilon: float) -> float:
-        """δ + (1 + e^ε)·distance at ε, or at a smaller ε where that is less."""
+        """Return the bound at ε, or at a smaller ε where that is less."""
         epsilon = nonnegative_float("epsilon", epsilon)
-        extra = inexact_delta(epsilon, self.total_variation)
-        found = self.ideal.delta(epsilon)
+        if epsilon < self._lost:
+            return 1.0
+        extra = inexact_delta(epsilon, self._distance)
+        found = self._factor * self.ideal.delta(epsilon - self._lost)
         if extra > found and self.reach < epsilon:
             return self.delta(self.reach)
         return min((found + extra) * (1.0 + 1e-15), 1.0)
@@ -112,8 +156,9 @@ class InexactLoss(Loss):
         # Any ε at which the ideal releases leave room for the distance will do.
         epsilon = 0.0
         for _ in range(_ROUNDS):
-            room = (delta - inexact_delta(epsilon, self.total_variation)) * (1.0 - 1e-15)
-            least = self.ideal.epsilon(room) if room > 0.0 else math.inf
+            room = (delta - inexact_delta(epsilon, self._distance)) * (1.0 - 1e-15)
+            room = room / self._factor * (1.0 - 1e-15)
+            least = self.ideal.epsilon(room) + self._lost if room > 0.0 else math.inf
             if least <= epsilon or math.isinf(least):
                 return max(least, epsilon)
             epsilon = least * (1.0 + 1e-6)
@@ -121,10 +166,19 @@ class InexactLoss(Loss):
 
     def group(self, k: int) -> InexactLoss:
         """Return that of the ideal releases; both data sets are as far from their own ideal."""
-        return InexactLoss(self.ideal.group(integer("k", k, minimum=1)), self.total_variation)
+        return replace(self, ideal=self.ideal.group(integer("k", k, minimum=1)))
+
+    @property
+    def _factor(self) -> float:
+        """e^ε₀, rounded up."""
+        return math.exp(self._lost) if self.shift > 0.0 else 1.0
 
     def _raised(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(over="ignore"):
-            extra = (1.0 + np.exp(epsilons)) * self.total_variation * (1.0 + 1e-14)
-        forward, backward = (np.minimum(d + extra, 1.0) for d in self.ideal.deltas(epsilons))
+            extra = (1.0 + np.exp(epsilons)) * self._distance * (1.0 + 1e-14)
+        lost = self._lost
+        ideal = self.ideal.deltas(np.maximum(epsilons - lost, 0.0))
+        forward, backward = (
+            np.where(epsilons < lost, 1.0, np.minimum(self._factor * d + extra, 1.0)) for d in ideal
+        )
         return forward, backward

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
@@ -13,6 +14,8 @@ from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._perturbed_objective import ObjectiveNoise
+from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.scales import ScaleLaw
@@ -110,6 +113,8 @@ class Privacy(ABC):
     public_covariates: ClassVar[bool]
     #: Whether the guarantee covers the release itself, so that it may be kept and solved again.
     covers_release: ClassVar[bool]
+    #: Whether λ may be left to the fit, which takes it from the release or from public numbers.
+    automatic_lam: ClassVar[bool]
     #: What is equal when two designs are compared under this privacy.
     compared_at: ClassVar[str]
 
@@ -125,6 +130,33 @@ class Privacy(ABC):
         Labels that fill their bounds vary by about a sixth of the width.
         """
         return None if self.label_width is None else self.label_width / 6.0
+
+    @abstractmethod
+    def composition(self, mu: float | None) -> str | None:
+        """Say how the loss of several such releases adds up, if there is anything to say."""
+
+    @abstractmethod
+    def after_failure(self, kept: str) -> str:
+        """Say what happens to the release when a solve fails after the noise was drawn.
+
+        `kept` says where the release is kept and how to use it.
+        """
+
+    def check_release_use(self, what: str) -> None:
+        """Refuse what needs a release that the guarantee covers."""
+        if not self.covers_release:
+            raise ValueError(
+                f"{what} uses the release itself, which {type(self).__name__} does not cover: "
+                "only the coefficients at one λ chosen beforehand may be published; "
+                "use LabelDP, or state_evolution to choose λ"
+            )
+
+
+class ReleasesProducts(Privacy):
+    """A kind whose mechanism releases noisy products of rows and labels, b = Fᵀy − η.
+
+    Coefficients are computed from the release. A guarantee that covers it covers them at every λ.
+    """
 
     @abstractmethod
     def default_noise(self, rows: Covariates) -> Noise:
@@ -165,25 +197,22 @@ class Privacy(ABC):
     def guarantee(self, terms: Terms) -> Guarantee:
         """State what holds for a fit under these terms."""
 
-    @abstractmethod
-    def composition(self, mu: float | None) -> str | None:
-        """Say how the loss of several such releases adds up, if there is anything to say."""
+
+class PerturbsObjective(Privacy):
+    """A kind whose mechanism adds a random linear term to the objective and releases its minimiser.
+
+    Each λ is a release of its own. Columns and labels are scaled by public numbers first.
+    """
 
     @abstractmethod
-    def after_failure(self, kept: str) -> str:
-        """Say what happens to the release when a solve fails after the noise was drawn.
+    def objective(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> PerturbedObjective:
+        """Return the noise and the scaling for a table of this shape; no data are read."""
 
-        `kept` says where the release is kept and how to use it.
-        """
-
-    def check_release_use(self, what: str) -> None:
-        """Refuse what needs a release that the guarantee covers."""
-        if not self.covers_release:
-            raise ValueError(
-                f"{what} uses the release itself, which {type(self).__name__} does not cover: "
-                "only the coefficients at one λ chosen beforehand may be published; "
-                "use LabelDP, or state_evolution to choose λ"
-            )
+    @abstractmethod
+    def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
+        """State what holds for the coefficients at one λ."""
 
 
 _Kind = TypeVar("_Kind", bound=type[Privacy])
@@ -197,6 +226,16 @@ def register_kind(kind: _Kind) -> _Kind:
     return kind
 
 
+def check_products(privacy: object) -> None:
+    """Refuse what does not release products of rows and labels."""
+    check_kind(privacy)
+    if not isinstance(privacy, ReleasesProducts):
+        raise ValueError(
+            f"{type(privacy).__name__} releases coefficients only, no products of rows and labels; "
+            "use LabelDP or OnAverage, or PrivateLasso"
+        )
+
+
 def check_kind(privacy: object) -> None:
     """Refuse what is no kind of privacy, and subclasses, which could claim what does not hold.
 
@@ -205,15 +244,17 @@ def check_kind(privacy: object) -> None:
     >>> check_kind(Bolder(1.0, 1e-6, (0, 1)))
     Traceback (most recent call last):
     ...
-    ValueError: privacy must be exactly LabelDP or OnAverage, not Bolder, a kind of its own
+    ValueError: privacy must be exactly LabelDP, OnAverage or RecordDP, not another kind, Bolder
     """
     if type(privacy) in _KINDS:
         return
     name = type(privacy).__name__
     if isinstance(privacy, Privacy):
-        known = " or ".join(sorted(kind.__name__ for kind in _KINDS))
-        raise ValueError(f"privacy must be exactly {known}, not {name}, a kind of its own")
+        *first, last = sorted(kind.__name__ for kind in _KINDS)
+        known = f"{', '.join(first)} or {last}"
+        raise ValueError(f"privacy must be exactly {known}, not another kind, {name}")
     raise ValueError(
         "privacy must say what to protect: LabelDP(epsilon, delta, y_bounds) for a formal "
-        f"guarantee of the labels, or OnAverage(sigma) for noise without one; got {name}"
+        "guarantee of the labels, RecordDP(epsilon, delta, bounds, y_bounds) for one of whole "
+        f"records, or OnAverage(sigma) for noise without a guarantee; got {name}"
     )

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from privasso._validation import positive_float, probability, real_float
+from privasso._validation import label_bounds, positive_float, probability
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
@@ -16,7 +16,7 @@ from privasso.privacy._composition import ALONE
 from privasso.privacy._exact_release import exact_release
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee, register
-from privasso.privacy._kind import Calibration, Privacy, Terms, register_kind
+from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
 from privasso.privacy._label_claim import LABEL_CLAIM, ONE_ENTRY, ONE_LABEL
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
@@ -36,7 +36,7 @@ _ROUNDING = 1.0 + 1e-12
 
 @register_kind
 @dataclass(frozen=True)
-class LabelDP(Privacy):
+class LabelDP(ReleasesProducts):
     """(ε, δ)-differential privacy of the labels, given public covariates F.
 
     For any two label vectors that differ in one entry, and any set of outputs A,
@@ -73,23 +73,13 @@ class LabelDP(Privacy):
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = True
     covers_release: ClassVar[bool] = True
+    automatic_lam: ClassVar[bool] = True
     compared_at: ClassVar[str] = "guarantee"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
-        try:
-            low, high = self.y_bounds
-        except (TypeError, ValueError):
-            raise ValueError(
-                "y_bounds must be a pair (low, high) that every label lies in, "
-                "fixed before looking at the labels"
-            ) from None
-        bounds = real_float("y_bounds[0]", low), real_float("y_bounds[1]", high)
-        if not bounds[0] < bounds[1]:
-            raise ValueError(f"y_bounds must increase, not {bounds}")
-        real_float("the width of y_bounds", bounds[1] - bounds[0])
-        object.__setattr__(self, "y_bounds", bounds)
+        object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
         if self.neighbours != NEIGHBOURS:
             raise ValueError(
                 f"neighbours must be {NEIGHBOURS!r}, the only relation under which the covariates "

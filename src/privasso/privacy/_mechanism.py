@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from privasso._validation import finite_labels, generator, real_array
 from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
 from privasso.operators import Covariates
-from privasso.privacy._kind import Calibration, Privacy, Scales, check_kind
+from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, check_products
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import generator_bits, operating_system_bits
+from privasso.privacy._rounded_gaussian import bit_source
 from privasso.scales import ScaleLaw
 
 
 def calibrate(
-    rows: Covariates, privacy: Privacy, noise: Noise, *, scales: Scales = None
+    rows: Covariates, privacy: ReleasesProducts, noise: Noise, *, scales: Scales = None
 ) -> Calibration:
     """Return the noise that `privacy` asks for on these covariates; reads no label.
 
@@ -32,7 +32,7 @@ def calibrate(
     >>> bool(np.isclose(sigma[1] / sigma[0], 10.0))
     True
     """
-    check_kind(privacy)
+    check_products(privacy)
     if isinstance(noise, Shaped):
         if scales is not None and not (isinstance(scales, str) and scales == "data"):
             raise ValueError(
@@ -53,7 +53,7 @@ def calibrate(
 def release_labels(
     F: Any,
     y: ArrayLike,
-    privacy: Privacy,
+    privacy: ReleasesProducts,
     noise: Noise | Calibration,
     *,
     fit_intercept: bool = True,
@@ -69,7 +69,7 @@ def release_labels(
         Covariates; public under `LabelDP`.
     y : array_like, shape (M,)
         Labels.
-    privacy : Privacy
+    privacy : ReleasesProducts
         What to protect, and how much.
     noise : NoiseDesign, Shaped or Calibration
         How the noise is spread over the columns; its level comes from `privacy`. Or what
@@ -98,7 +98,7 @@ def release_labels(
     rows = F if isinstance(F, Covariates) else Covariates(F, centre=fit_intercept)
     if rows.centred != fit_intercept:
         raise ValueError("F is prepared with centring that contradicts fit_intercept")
-    check_kind(privacy)
+    check_products(privacy)
     if isinstance(noise, Calibration):
         calibration = noise
     else:
@@ -110,7 +110,7 @@ def release_labels(
         )
     if before_noise is not None:
         before_noise(labels)
-    bits = operating_system_bits if rng is None else generator_bits(generator(rng))
+    bits = bit_source(None if rng is None else generator(rng))
     return privacy.release(rows, labels, calibration, bits)
 
 

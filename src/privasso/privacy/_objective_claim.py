@@ -11,20 +11,20 @@ from privasso.privacy._inexact import InexactLoss
 from privasso.privacy._objective import Neighbours, Slope
 from privasso.privacy._objective_loss import ObjectiveLoss
 
-_NUMBERS = ("c", "delta", "epsilon", "n_rows", "t", "total_variation")
+_NUMBERS = ("c", "delta", "epsilon", "n_rows", "shift", "t")
 #: Where a group is stated, its size.
 _GROUP = "group"
 
 
-def objective_parameters(c: float, t: float, total_variation: float) -> dict[str, float]:
+def objective_parameters(c: float, t: float, shift: float) -> dict[str, float]:
     """Return the numbers of a guarantee from which its loss is rebuilt.
 
     Examples
     --------
-    >>> objective_parameters(0.2, 0.3, 1e-12)
-    {'c': 0.2, 't': 0.3, 'total_variation': 1e-12}
+    >>> objective_parameters(0.2, 0.3, 1e-7)
+    {'c': 0.2, 't': 0.3, 'shift': 1e-07}
     """
-    return {"c": c, "t": t, "total_variation": total_variation}
+    return {"c": c, "t": t, "shift": shift}
 
 
 def objective_claim(
@@ -43,7 +43,7 @@ def objective_claim(
     """Return a kind of guarantee for objective perturbation, ready to be registered.
 
     Its guarantees have the parameters of `objective_parameters`, epsilon, delta, n_rows and those
-    of `context`. One whose ε and δ do not follow from c, t and the distance is refused.
+    of `context`. One whose ε and δ do not follow from c, t and the shift is refused.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def objective_claim(
     def bound(guarantee: Guarantee) -> InexactLoss:
         numbers = dict(guarantee.parameters)
         one = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
-        return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), numbers["total_variation"])
+        return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), shift=numbers["shift"])
 
     def check(guarantee: Guarantee) -> None:
         check_budget(guarantee)
@@ -76,8 +76,7 @@ def objective_claim(
             raise ValueError(f"a {kind} guarantee needs a whole number for its group")
         if numbers["c"] <= 0.0 or bound(guarantee).delta(numbers["epsilon"]) > numbers["delta"]:
             raise ValueError(
-                f"a {kind} guarantee needs c > 0, t and total_variation that are small enough for "
-                "its ε and δ"
+                f"a {kind} guarantee needs c > 0, t and shift that are small enough for its ε and δ"
             )
 
     def group(guarantee: Guarantee, k: int) -> Guarantee:

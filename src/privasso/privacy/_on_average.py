@@ -13,7 +13,7 @@ from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Claim, Guarantee, register
-from privasso.privacy._kind import Calibration, Privacy, Scales, Terms, register_kind
+from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, Terms, register_kind
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.scales import ScaleLaw
@@ -24,7 +24,7 @@ _DEVIATION = 2.0**44
 
 @register_kind
 @dataclass(frozen=True)
-class OnAverage(Privacy):
+class OnAverage(ReleasesProducts):
     """Objective perturbation of level σ, which guarantees nothing to any one person.
 
     The noise vector η has variances σ_η²(v_i) that follow the noise design and average to σ².
@@ -48,6 +48,7 @@ class OnAverage(Privacy):
     formal: ClassVar[bool] = False
     public_covariates: ClassVar[bool] = False
     covers_release: ClassVar[bool] = False
+    automatic_lam: ClassVar[bool] = False
     compared_at: ClassVar[str] = "mean variance"
 
     def __post_init__(self) -> None:

@@ -52,6 +52,11 @@ def generator_bits(rng: np.random.Generator) -> BitSource:
     return lambda n: np.frombuffer(rng.bytes(8 * n), dtype=np.uint64)
 
 
+def bit_source(rng: np.random.Generator | None) -> BitSource:
+    """Bits of the operating system, or of a generator, which is for experiments only."""
+    return operating_system_bits if rng is None else generator_bits(rng)
+
+
 def rounded_gaussian(
     deviation: float, size: int, bits: BitSource = operating_system_bits, *, margin: float = _MARGIN
 ) -> NDArray[np.int64]:

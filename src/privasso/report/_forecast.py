@@ -12,7 +12,7 @@ from privasso._validation import positive_float
 from privasso.model import Model
 from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
-from privasso.privacy import Privacy, calibrate
+from privasso.privacy import Privacy, ReleasesProducts, calibrate
 from privasso.scales import Empirical
 from privasso.theory import FixedPointStatus, critical_lambda_ratio, state_evolution
 
@@ -179,6 +179,7 @@ def compare(
     >>> ours.noise.sigma < even.noise.sigma
     True
     """
+    assert isinstance(privacy, ReleasesProducts)
     even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
     shapes = (noise,) if even else (noise, Isotropic(1.0))
     return [

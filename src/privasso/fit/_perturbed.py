@@ -1,0 +1,146 @@
+"""A fit by objective perturbation: each λ is a release of its own, and nothing else is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from privasso._validation import finite_labels
+from privasso._version import __version__
+from privasso.fit._model import ReleasedModel
+from privasso.fit._options import FitOptions
+from privasso.fit._path import CoefficientPath
+from privasso.fit._released import AfterReleaseError
+from privasso.fit._start import account, check_names, fit_in_words
+from privasso.privacy import (
+    Guarantee,
+    PerturbedObjective,
+    PerturbsObjective,
+    Privacy,
+    Terms,
+    bit_source,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """The model of a perturbed fit.
+
+    It answers like `Released`, but there is nothing to solve again.
+    """
+
+    model: ReleasedModel
+    privacy: Privacy
+    n_rows: int
+    target: str | None
+
+    kept = None
+    mu = None
+
+    def solve(self, lam: float | str | None = None) -> ReleasedModel:
+        """Return the model; another λ would be another release."""
+        if lam is not None and lam != self.model.lam:
+            self.privacy.check_release_use("another λ")
+        return self.model
+
+    def path(self, lams: ArrayLike) -> CoefficientPath:
+        """Refuse: each λ would be a release of its own."""
+        self.privacy.check_release_use("a path over λ")
+        raise AssertionError("a perturbed objective has no release to solve from")
+
+    def failure(self, error: Exception, kept: str) -> Exception:
+        """Return the error to raise when a step after the release fails."""
+        happened = str(error).rstrip(".")
+        return AfterReleaseError(f"{self.privacy.after_failure(kept)} What happened: {happened}.")
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedPlan:
+    """Everything that is decided about a perturbed fit before the data are read.
+
+    Attributes
+    ----------
+    options : FitOptions
+        What was asked for.
+    objective : PerturbedObjective
+        Noise, ridge and scaling.
+    lam : float
+        λ.
+    guarantee : Guarantee
+        What a fit will state.
+    seeded : bool
+        Whether the noise comes from a fixed random state.
+    """
+
+    options: FitOptions
+    objective: PerturbedObjective
+    lam: float
+    guarantee: Guarantee = field(repr=False)
+    seeded: bool
+    X: Any = field(repr=False)
+
+    noise = None
+
+    def release(
+        self,
+        y: ArrayLike,
+        *,
+        rng: np.random.Generator | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
+    ) -> Published:
+        """Read the data, draw the noise once, and return the model.
+
+        The ledger, if there is one, is charged before the noise is drawn.
+        """
+        if (rng is not None) != self.seeded:
+            raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
+        check_names(feature_names, target)
+        labels = finite_labels(y)
+        shape = self.X.shape
+        if labels.size != shape[0]:
+            raise ValueError(
+                f"y must have one label for each of the {shape[0]} rows, not {labels.size}"
+            )
+        what = fit_in_words(shape, target, self.seeded)
+        account(labels, self.guarantee, self.options.ledger, what)
+        coef, intercept = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+        model = ReleasedModel(
+            coef=coef,
+            intercept=intercept,
+            lam=self.lam,
+            guarantee=self.guarantee,
+            noise=None,
+            feature_names=feature_names,
+            software=__version__,
+        )
+        return Published(model, self.options.privacy, shape[0], target)
+
+
+def plan_perturbed(
+    X: Any,
+    options: FitOptions,
+    privacy: PerturbsObjective,
+    *,
+    seeded: bool,
+    feature_names: tuple[str, ...] | None,
+) -> PerturbedPlan:
+    """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
+    if sp.issparse(X):
+        raise ValueError(
+            f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
+            "a sparse matrix; pass X.toarray()"
+        )
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
+    m, n = X.shape
+    objective = privacy.objective(m, n, feature_names, fit_intercept=options.fit_intercept)
+    terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=X.shape[0])
+    lam = objective.lam if options.fixed_lam is None else options.fixed_lam
+    guarantee = privacy.guarantee_for(objective.noise, terms)
+    return PerturbedPlan(options, objective, lam, guarantee, seeded, X)

@@ -1,0 +1,205 @@
+"""Objective perturbation as it is computed: calibrated noise, a certified solve, output noise.
+
+The mechanism that the accounting is about returns the exact minimiser x̂ of
+
+    Σ_μ ℓ_κ(y_μ − g_μᵀx) + λ Σ_i ω_i|x_i| + (Λ/2)‖x‖² + ηᵀx,   η ~ N(0, σ²I),  ‖g_μ‖ ≤ R,
+
+with real numbers. A computer has neither. So the rows and labels are taken to be the
+floating-point numbers that they are stored as, which is a map of single records. Everything that
+remains is closed by a bound on the distance between the computed and the exact minimiser. The
+solver proves one; to it are added what the rounding of η and of x to a grid can do. Then Gaussian
+noise of a size well above that distance is added to x, in integers. What is published then differs
+from the exact mechanism followed by the same noise by a shift of a tiny part of a deviation, which
+costs a tiny part of ε; see `InexactLoss`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privasso._validation import positive_float
+from privasso.privacy._inexact import shift_epsilon
+from privasso.privacy._objective import Neighbours
+from privasso.privacy._objective_inverse import objective_sensitivity
+from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
+from privasso.solvers import solve_clipped
+
+#: Part of ε that is kept for the distance between the computed and the exact mechanism.
+_EPSILON_SHARE = 1e-4
+#: Output noise, relative to a lower bound of the noise that η gives a coefficient.
+_OUTPUT_NOISE = 0.02
+#: Coefficients within so many deviations of the output noise of zero are set to zero.
+_THRESHOLD = 5.0
+#: η is drawn on a grid of 2^−52 of its deviation.
+_ETA_BITS = 52
+#: x is rounded to a grid of about 2^−40 of the deviation of the output noise.
+_GRID_BITS = 40
+#: Guards products of a few numbers against their own rounding.
+_ROUNDING = 1.0 + 1e-12
+_UNIT = 2.0**-53
+
+
+class UncertifiedError(RuntimeError):
+    """The minimiser could not be certified closely enough; nothing was published."""
+
+
+@dataclass(frozen=True)
+class ObjectiveNoise:
+    """Noise, ridge and accounting numbers of one perturbed fit; all of them are public.
+
+    Attributes
+    ----------
+    kappa : float
+        Largest residual that is not clipped.
+    radius : float
+        R, no row is longer.
+    ridge : float
+        Λ = R²/t.
+    sigma : float
+        Deviation of η, so that c = Δψ·R/σ, where Δψ is κ for a record and 2κ for a label.
+    c, t : float
+        As in `objective_delta`.
+    sigma_out : float
+        Deviation of the noise that is added to the coefficients.
+    shift : float
+        Bound on the distance ‖x − x̂‖ between computed and exact minimiser, in units of sigma_out.
+    """
+
+    kappa: float
+    radius: float
+    ridge: float
+    sigma: float
+    c: float
+    t: float
+    sigma_out: float
+    shift: float
+
+
+def calibrate_objective(
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    *,
+    kappa: float,
+    radius: float,
+    t: float,
+    n_rows: int,
+) -> ObjectiveNoise:
+    """Return the noise and the ridge with which a fit is (ε, δ)-differentially private.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    neighbours : {"records", "labels"}
+        One record emptied, or one label replaced.
+    kappa : float
+        κ, in units of the labels.
+    radius : float
+        R.
+    t : float
+        R²/Λ: a larger one is a smaller ridge and more noise.
+    n_rows : int
+        Number of rows, which is public.
+
+    Examples
+    --------
+    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=2.0, t=0.3, n_rows=500)
+    >>> round(noise.ridge, 6), round(noise.c * noise.sigma, 6)
+    (13.333333, 0.2)
+    """
+    kappa, radius = positive_float("kappa", kappa), positive_float("radius", radius)
+    t = positive_float("t", t)
+    # δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀), up to 1e-86 (1 + e^ε), with ε₀ = 20 times the shift.
+    shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
+    lost = 2.0 * shift_epsilon(shift) * _ROUNDING
+    c = objective_sensitivity(epsilon - lost, delta * (1.0 - 2.0 * lost), t, neighbours)
+    sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * _ROUNDING
+    ridge = radius**2 / t * _ROUNDING
+    # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
+    # uncorrelated columns by this deviation at least.
+    sigma_out = _OUTPUT_NOISE * sigma / (ridge + n_rows)
+    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift)
+
+
+def perturbed_minimiser(
+    G: np.ndarray,
+    y: np.ndarray,
+    lam: float,
+    noise: ObjectiveNoise,
+    bits: BitSource,
+    *,
+    penalty_weights: np.ndarray,
+) -> np.ndarray:
+    """Run the mechanism once: the only function here that reads labels and draws noise.
+
+    Parameters
+    ----------
+    G : ndarray of shape (M, N)
+        Rows, none longer than ``noise.radius``, which must be certain.
+    y : ndarray of shape (M,)
+        Labels, scaled with their rows.
+    lam : float
+        λ, fixed beforehand.
+    noise : ObjectiveNoise
+        See `calibrate_objective`.
+    bits : BitSource
+        Source of all noise.
+    penalty_weights : ndarray of shape (N,)
+        ω; zero for a column without penalty.
+
+    Raises
+    ------
+    UncertifiedError
+        The distance to the exact minimiser could not be bounded closely enough.
+
+    Examples
+    --------
+    >>> from privasso.privacy._rounded_gaussian import generator_bits
+    >>> G = np.ones((4000, 1))
+    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
+    >>> rng = np.random.default_rng(0)
+    >>> x = perturbed_minimiser(
+    ...     G, np.full(4000, 0.25), 0.0, noise, generator_bits(rng), penalty_weights=np.ones(1)
+    ... )
+    >>> bool(abs(x[0] - 0.25) < 0.01)
+    True
+    """
+    n = G.shape[1]
+    z = np.ldexp(rounded_gaussian(2.0**_ETA_BITS, n, bits).astype(np.float64), -_ETA_BITS)
+    eta = noise.sigma * z
+    solution = solve_clipped(
+        G,
+        y,
+        lam,
+        eta,
+        kappa=noise.kappa,
+        ridge=noise.ridge,
+        penalty_weights=penalty_weights,
+        throw=False,
+    )
+    exponent = math.floor(math.log2(noise.sigma_out)) - _GRID_BITS
+    grid = math.ldexp(1.0, exponent)
+    # η is half a step of its grid away from a normal number, and rounded twice. An error e of the
+    # linear term moves the minimiser by ‖e‖/Λ at most, because the objective is Λ-strongly convex.
+    rounded = noise.sigma * float(np.linalg.norm(2.0**-_ETA_BITS + 4.0 * _UNIT * np.abs(z)))
+    off = solution.distance / math.sqrt(noise.ridge) + rounded / noise.ridge
+    off = (off + 0.5 * grid * math.sqrt(n)) * _ROUNDING
+    if not off <= noise.shift * noise.sigma_out:
+        raise UncertifiedError(
+            "the minimiser could not be certified to the accuracy that the guarantee needs, so "
+            "nothing was published; choose bounds closer to the values, or a larger ε"
+        )
+    steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
+    whole = np.rint(np.ldexp(solution.x, -exponent)).tolist()
+    x = np.array(
+        [
+            math.ldexp(float(int(k) + step), exponent)
+            for k, step in zip(whole, steps.tolist(), strict=True)
+        ]
+    )
+    small = (np.abs(x) <= _THRESHOLD * noise.sigma_out) & (penalty_weights > 0.0)
+    return np.where(small, 0.0, x)

@@ -1,0 +1,237 @@
+"""Differential privacy of whole records: covariates and labels are protected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._validation import label_bounds, positive_float, probability, real_array
+from privasso.privacy._composition import ALONE
+from privasso.privacy._guarantee import Guarantee, register
+from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
+from privasso.privacy._numbers import exactly, rounded_up
+from privasso.privacy._objective_claim import objective_claim, objective_parameters
+from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
+from privasso.privacy._record_rows import PerturbedObjective, longest_row
+
+ONE_RECORD = "one record"
+_CONTRIBUTES = "each person contributes one record"
+#: λ per row, for labels of range 1 and columns in [−1, 1].
+_LAM = 1e-4
+
+
+@register_kind
+@dataclass(frozen=True)
+class RecordDP(PerturbsObjective):
+    """(ε, δ)-differential privacy of whole records, by objective perturbation.
+
+    Two data sets are neighbours if one is the other with one record replaced by an empty one,
+    which contributes nothing; the number of rows is public. For such data sets D, D' and any set
+    of outputs A, P(A | D) ≤ e^ε P(A | D') + δ. Only the coefficients at one λ are released, and a
+    fit at another λ is another release.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta : float
+        δ in (0, 1), well below one over the number of rows.
+    bounds : array_like of shape (N, 2), or mapping of column names to (low, high)
+        Smallest and largest value of each column. They must come from public knowledge, such as a
+        data dictionary, not from the data. Values outside are clipped without notice.
+    y_bounds : (float, float)
+        Smallest and largest label, likewise.
+    kappa : float
+        The largest residual that is not clipped, as a part of the range of the labels. The noise
+        grows with it.
+    t : float
+        Squared length of a row over the ridge: a larger one is a smaller ridge and more noise.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (2000, 3)) * [1.0, 10.0, 1000.0]
+    >>> y = 0.5 * X[:, 0] + 0.03 * X[:, 1] + 0.05 * rng.standard_normal(2000)
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1), (0, 10), (0, 1000)], y_bounds=(0, 1))
+    >>> est = pv.PrivateLasso(privacy=privacy, random_state=0).fit(X, y)
+    >>> est.score(X, y) > 0.8, est.guarantee_.kind
+    (True, 'record-dp')
+    """
+
+    epsilon: float
+    delta: float
+    bounds: Any = field(default=None, repr=False)
+    y_bounds: tuple[float, float] = (0.0, 0.0)
+    kappa: float = 0.1
+    t: float = 0.3
+
+    formal: ClassVar[bool] = True
+    public_covariates: ClassVar[bool] = False
+    covers_release: ClassVar[bool] = False
+    automatic_lam: ClassVar[bool] = True
+    compared_at: ClassVar[str] = "guarantee"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
+        object.__setattr__(self, "kappa", positive_float("kappa", self.kappa))
+        object.__setattr__(self, "t", positive_float("t", self.t))
+        object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
+
+    @property
+    def label_width(self) -> float:
+        """High minus low."""
+        return self.y_bounds[1] - self.y_bounds[0]
+
+    def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
+        """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
+        if isinstance(self.bounds, tuple):
+            known = dict(self.bounds)
+            if names is None:
+                raise ValueError(
+                    "bounds are given by name, but the columns of X have no names; pass a data "
+                    "frame, or bounds as an array with one row (low, high) per column"
+                )
+            missing = [name for name in names if name not in known]
+            if missing:
+                raise ValueError(f"bounds are missing for {_listed(missing)}")
+            return np.array([known[name] for name in names])
+        if self.bounds.shape[0] != n_columns:
+            raise ValueError(
+                f"bounds must have one row (low, high) for each of the {n_columns} columns, not "
+                f"{self.bounds.shape[0]}"
+            )
+        return self.bounds
+
+    def objective(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> PerturbedObjective:
+        """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
+        noise = calibrate_objective(
+            self.epsilon,
+            self.delta,
+            "records",
+            kappa=self.kappa,
+            radius=longest_row(n_columns + fit_intercept),
+            t=self.t,
+            n_rows=n_rows,
+        )
+        return PerturbedObjective(
+            noise,
+            self.column_bounds(n_columns, names),
+            self.y_bounds,
+            fit_intercept,
+            _LAM * n_rows * self.label_width,
+        )
+
+    def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
+        """State record-level differential privacy of the coefficients at one λ."""
+        low, high = self.y_bounds
+        what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
+        parameters = {
+            **objective_parameters(noise.c, noise.t, noise.shift),
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "n_rows": float(terms.n_rows),
+            "y_high": high,
+            "y_low": low,
+        }
+        return Guarantee(
+            kind=RECORD_CLAIM.kind,
+            parameters=tuple(parameters.items()),
+            adjacency=ONE_RECORD,
+            assumptions=(
+                "the bounds of the columns and of the labels, λ and all settings of the fit were "
+                "chosen without looking at the data",
+                "the number of rows and the names of the columns are public",
+                _CONTRIBUTES,
+                ALONE,
+                terms.entropy,
+            ),
+            released=(f"{what} at one λ",),
+            seeded=terms.seeded,
+        )
+
+    def composition(self, mu: float | None) -> str:
+        """Each fit is a release of its own."""
+        return (
+            "Further fits on the same records, at another λ too, add to the loss; a ledger keeps "
+            "count of them."
+        )
+
+    def after_failure(self, kept: str) -> str:
+        """Nothing was published."""
+        return (
+            "Nothing of this fit is published, but its noise has been drawn, so count its budget "
+            "as spent."
+        )
+
+
+def _checked_bounds(bounds: Any) -> Any:
+    if bounds is None:
+        raise ValueError(
+            "RecordDP needs bounds=, the smallest and largest value of each column, from public "
+            "knowledge such as a data dictionary: the noise must hide any record that is possible, "
+            "and bounds taken from the data would reveal its extreme records"
+        )
+    if isinstance(bounds, Mapping):
+        pairs = tuple((str(name), tuple(_pairs([pair])[0])) for name, pair in bounds.items())
+        if not pairs:
+            raise ValueError("bounds is empty; give (low, high) for each column")
+        return pairs
+    return _pairs(bounds)
+
+
+def _pairs(bounds: ArrayLike) -> np.ndarray:
+    try:
+        found = real_array("bounds", bounds, shape=(None, 2))
+    except ValueError as error:
+        raise ValueError(f"{error}; bounds are pairs (low, high), one per column") from None
+    if np.any(found[:, 0] > found[:, 1]):
+        column = int(np.argmax(found[:, 0] > found[:, 1]))
+        raise ValueError(f"bounds must not decrease; pair {column} is {tuple(found[column])}")
+    found.setflags(write=False)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _sentence(guarantee: Guarantee) -> str:
+    return (
+        f"Differential privacy of whole records with ε = {rounded_up(guarantee['epsilon'])} and "
+        f"δ = {rounded_up(guarantee['delta'])}: for any two data sets of which one is the other "
+        f"with {guarantee.adjacency} replaced by an empty one, every outcome that has probability "
+        f"p under one has at least (p − δ)·e^(−ε) under the other. Covariates and labels are "
+        f"protected. Labels are clipped to [{exactly(guarantee['y_low'])}, "
+        f"{exactly(guarantee['y_high'])}], covariates to the bounds of their columns."
+    )
+
+
+def _adjacency(k: int) -> str:
+    return ONE_RECORD if k == 1 else f"up to {k} records"
+
+
+def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
+    many = f"each person contributes at most {k} records"
+    return tuple(many if s == _CONTRIBUTES else s for s in guarantee.assumptions)
+
+
+RECORD_CLAIM = register(
+    objective_claim(
+        "record-dp",
+        _sentence,
+        "records",
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
