@@ -24,6 +24,7 @@ from privasso.privacy._objective_claim import objective_claim, objective_paramet
 from privasso.privacy._objective_inverse import objective_epsilon, objective_sensitivity
 from privasso.privacy._objective_loss import ChainLoss, ObjectiveLoss
 from privasso.privacy._on_average import OnAverage
+from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._release import Release
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "ObjectiveLoss",
     "OnAverage",
     "Privacy",
+    "RecordBudget",
     "Release",
     "Scales",
     "Terms",

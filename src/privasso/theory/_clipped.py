@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,56 @@ def clipped_state_evolution(
         stacklevel=3,
     )
     return before
+
+
+class ClippedPoint(NamedTuple):
+    """Error and sparsity on given columns, and (b, q) as a start for the next point nearby."""
+
+    E: float
+    rho_hat: float
+    start: tuple[float, float]
+
+
+def clipped_point(
+    model: Model,
+    lam: float,
+    kappa: float,
+    v: FloatArray,
+    w: FloatArray,
+    variances: FloatArray,
+    ridge: FloatArray,
+    start: tuple[float, float] | None = None,
+) -> ClippedPoint | None:
+    """The fixed point on given columns, fast enough for a search; None where there is none.
+
+    Parameters
+    ----------
+    model : Model
+        Its scales are not used.
+    lam, kappa : float
+        As in `state_evolution`.
+    v, w, variances, ridge : ndarray
+        Squared scales, weights that sum to 1, noise variances and ridge.
+    start : (float, float), optional
+        Of a point nearby.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.theory import clipped_point
+    >>> model, one = pv.Model(scales=pv.Constant(1.0)), np.ones(1)
+    >>> point = clipped_point(model, 0.2, 0.1, one, one, 0.01 * one, 0.5 * one)
+    >>> fp = pv.state_evolution(model, 0.2, pv.Isotropic(0.1), kappa=0.1, ridge=0.5)
+    >>> bool(np.isclose(point.E, fp.E))
+    True
+    """
+    data = (model.alpha, model.rho, model.sigma_xi**2, lam)
+    b, q = clipped_fixed_point(*(start or (0.0, 0.0)), *data, kappa, v, w, variances, ridge)
+    if q == 0.0:
+        return None
+    e = row_averages(b, kappa)[1]
+    R, _, rho_hat = column_averages(e, q, *data, v, w, variances, ridge)[:3]
+    return ClippedPoint(R / (q * q), rho_hat, (b, q))
 
 
 def ridge_values(ridge: float | NoiseDesign, v: FloatArray, w: FloatArray) -> FloatArray:
