@@ -205,6 +205,8 @@ def optimal_design(
             )
         budget = objective_budget(label_dp, record_dp)
         return _objective_design(model, budget, lam, gamma, n_features)
+    if mechanism is not None and label_dp is None:
+        raise ValueError("mechanism goes with a budget, label_dp or record_dp; leave it out")
     chosen = _models(model, models)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     if family not in FAMILIES:
