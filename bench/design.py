@@ -248,7 +248,7 @@ def main() -> None:
             print(name, table)
         if arguments.write:
             page = DOCS / "design.md"
-            page.write_text(_replaced(page.read_text("utf-8"), name, table), encoding="utf-8")
+            page.write_text(replaced(page.read_text("utf-8"), name, table), encoding="utf-8")
 
 
 def scales() -> pl.DataFrame:
@@ -261,7 +261,7 @@ def scales() -> pl.DataFrame:
 TABLES = {"gains": gains, "labels": labels, "crossings": scales, "times": run}
 
 
-def _replaced(text: str, name: str, table: pl.DataFrame) -> str:
+def replaced(text: str, name: str, table: pl.DataFrame) -> str:
     """Put the table between its marks."""
     from bench.__main__ import markdown
 
@@ -269,7 +269,7 @@ def _replaced(text: str, name: str, table: pl.DataFrame) -> str:
     head, _, rest = text.partition(start)
     _, found, tail = rest.partition(end)
     if not found:
-        raise ValueError(f"docs/design.md has no place for the table {name!r}")
+        raise ValueError(f"the page has no place for the table {name!r}")
     rounded = table.with_columns(pl.selectors.float().map_elements(_four, return_dtype=pl.String))
     return f"{head}{start}\n{markdown(rounded)}\n{end}{tail}"
 

@@ -7,6 +7,7 @@ import pytest
 import privasso as pv
 from privasso.cli import main
 from privasso.design import load_design
+from privasso.privacy import RecordBudget
 
 MODEL = pv.Model(0.7, 0.2, 0.05, pv.LogNormal(0.0, 0.5))
 OPTIONS = "--scales lognormal:0,0.5 --alpha 0.7 --rho 0.2 --sigma-xi 0.05"
@@ -106,3 +107,46 @@ def test_bad_input(capsys, monkeypatch, tmp_path, options, message):
     assert message in err
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+BUDGET = "--epsilon 1 --delta 1e-6"
+
+
+def test_objective_perturbation(capsys):
+    model = pv.Model(10.0, 0.1, 0.1, pv.LogNormal(0.0, 0.5))
+    options = f"--scales lognormal:0,0.5 --alpha 10 {BUDGET}"
+    assert run(f"{options} --record-dp --json") == 0
+    record = json.loads(capsys.readouterr().out)
+    best = pv.optimal_design(model, record_dp=RecordBudget(1.0, 1e-6))
+    for name in ("kappa", "t", "lam", "sigma", "gamma", "E", "rho_hat", "explained", "covers"):
+        assert record[name] == getattr(best, name)
+    assert run(f"{options} --label-dp --y-bounds -1 1 --mechanism objective") == 0
+    out = capsys.readouterr().out
+    budget = pv.LabelDP(1.0, 1e-6, (-1, 1))
+    best = pv.optimal_design(model, label_dp=budget, mechanism="objective")
+    assert f"Clip residuals at κ = {best.kappa:.4g}; use λ = {best.lam:.4g}" in out
+    assert f"{best.explained:.1%} of the signal explained" in out
+    assert "ε = 1, δ = 1e-06 for labels" in out
+    assert "Warning" not in out
+    assert run(f"--record-dp {BUDGET}") == 0
+    assert "hardly worth fitting" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--record-dp --epsilon 1", "--record-dp needs --epsilon and --delta"),
+        (f"--record-dp {BUDGET} --y-bounds 0 1", "--y-bounds plays no part"),
+        (f"--record-dp --label-dp {BUDGET}", "not both"),
+        (f"--record-dp {BUDGET} --out a.json", "--out and --plot are not for"),
+        (f"--record-dp {BUDGET} --mechanism release", "mechanism='objective' only"),
+        ("--mechanism objective", "give label_dp or record_dp"),
+        ("--max-onavekl 2 --mechanism objective", "leave out max_onavekl"),
+        ("--max-onavekl 2 --mechanism release", "mechanism goes with a budget"),
+        ("--max-onavekl 2 --mechanism output", "mechanism must be one of"),
+    ],
+)
+def test_bad_requests_for_objective_perturbation(options, said, capsys):
+    assert run(options) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert said in error

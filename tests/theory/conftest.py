@@ -42,12 +42,24 @@ def variances(design, v, w):
     return design.sigma**2 * power / np.sum(w * power)
 
 
-def step(model, lam, design, E, V):
+def clipped_slopes(E, V, kappa):
+    """E[g'(r)] and E[g(r)²] of the clipped residual g(r) = clip(r/(1+V), ±κ), r ~ N(0, E)."""
+    kink = min(kappa * (1 + V) / np.sqrt(E), 9.0)
+    edges = [0.0, 0.5 * kink, kink, 0.5 * (kink + 12.0), 12.0]
+    z, weight = gauss(edges[:-1], edges[1:], 60)
+    mass = 2 * weight * normal(z)
+    g = np.minimum(z * np.sqrt(E) / (1 + V), kappa)
+    return np.sum(mass[:2]) / (1 + V), np.sum(mass * g**2)
+
+
+def step(model, lam, design, E, V, kappa=np.inf, ridge=None):
     """One iteration (E, V) -> (E, V, rho_hat), straight from the definition."""
     v, w = scale_rule(model.scales)
-    Sigma = (1 + V) / (model.alpha * v)
+    slope, power = clipped_slopes(E, V, kappa)
+    Sigma = 1 / (model.alpha * v * slope)
     theta = lam * Sigma
-    spread = np.sqrt(E / (model.alpha * v) + Sigma**2 * variances(design, v, w))
+    spread = np.sqrt(power / (model.alpha * v * slope**2) + Sigma**2 * variances(design, v, w))
+    shrink = 1 + (0.0 if ridge is None else ridge(v)) * Sigma
 
     def errors(x0):
         """E[(x0 - soft(x0 + spread·g, theta))²] and P(active), given x0 (v along axis 0)."""
@@ -58,13 +70,15 @@ def step(model, lam, design, E, V):
         ends.append(np.full_like(lower, far))
         loss = np.zeros_like(lower)
         active = np.zeros_like(lower)
-        for k, shrink in enumerate((t, None, -t)):
+        for k, shift in enumerate((t, None, -t)):
             g, weight = gauss(ends[k], ends[k + 1], 40)
             mass = weight * normal(g)
             m = x0[..., None] + s[..., None] * g
-            x = np.zeros_like(m) if shrink is None else m + shrink[..., None]
+            x = np.zeros_like(m)
+            if shift is not None:
+                x = (m + shift[..., None]) / np.broadcast_to(shrink, v.shape)[:, None, None]
             loss += np.sum(mass * (x0[..., None] - x) ** 2, axis=-1)
-            if shrink is not None:
+            if shift is not None:
                 active += np.sum(mass, axis=-1)
         return loss, active
 
@@ -78,8 +92,8 @@ def step(model, lam, design, E, V):
     loss = (1 - rho) * zero_loss[:, 0] + rho * signal_loss @ weight
     active = (1 - rho) * zero_active[:, 0] + rho * signal_active @ weight
     rho_hat = np.sum(w * active)
-    # V is the average of v·Σ·1{active}.
-    V_new = np.sum(w * v * Sigma * active)
+    # V is the average of v·Σ·1{active}/D.
+    V_new = np.sum(w * v * Sigma * active / shrink)
     return np.sum(w * v * loss) + model.sigma_xi**2, V_new, rho_hat
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privasso.cli._design_objective import record_budget, show
 from privasso.cli._options import (
     NO_BOUND,
     Alpha,
@@ -42,6 +43,17 @@ def design(
         float | None, typer.Option("--max-error", help="Largest prediction error E.")
     ] = None,
     label_dp: LabelDpFlag = False,
+    record_dp: Annotated[
+        bool, typer.Option("--record-dp", help="Protect whole records (mechanism: objective).")
+    ] = False,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--mechanism",
+            help="release: noise on Fᵀy. objective: noise in the objective of a fit that clips "
+            "residuals. The default is release with --label-dp and objective with --record-dp.",
+        ),
+    ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     y_bounds: YBounds = None,
@@ -72,25 +84,34 @@ def design(
 ) -> None:
     """Choose λ, the level of the noise and its shape for a given amount of privacy, without data.
 
-    Give one target: --max-onavekl, --max-error or --label-dp.
+    Give one target: --max-onavekl, --max-error, --label-dp or --record-dp.
 
     Example: `privasso design --scales lognormal:0,0.5 --max-onavekl 2 --out design.json`
     """
-    from privasso.design import optimal_design, save_design
+    from privasso.design import ObjectiveDesign, optimal_design, save_design
 
     check_figure_path(plot)
-    budget = label_budget(label_dp, epsilon, delta, y_bounds)
-    model = model_of(alpha, rho, sigma_xi, scales)
-    best = optimal_design(
-        model,
-        lam=lam,
-        max_onavekl=max_onavekl,
-        max_error=max_error,
-        label_dp=budget,
-        family=family,
-        n_features=n_features,
-        scale_error=scale_error,
-    )
+    if record_dp and label_dp:
+        raise ValueError("give --label-dp or --record-dp, not both")
+    objective = record_dp or mechanism == "objective"
+    if objective and (out is not None or plot is not None):
+        raise ValueError("--out and --plot are not for mechanism objective; use --json to keep it")
+    budget = None if record_dp else label_budget(label_dp, epsilon, delta, y_bounds)
+    options: dict[str, Any] = {
+        "lam": lam,
+        "max_onavekl": max_onavekl,
+        "max_error": max_error,
+        "label_dp": budget,
+        "record_dp": record_budget(record_dp, epsilon, delta, y_bounds),
+        "mechanism": mechanism,
+        "family": family,
+        "n_features": n_features,
+        "scale_error": scale_error,
+    }
+    best = optimal_design(model_of(alpha, rho, sigma_xi, scales), **options)
+    if isinstance(best, ObjectiveDesign):
+        show(best, as_json=as_json)
+        return
     if out is not None:
         save_design(best, out)
     if as_json:

@@ -3,9 +3,12 @@
 from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._least import least_leakage_exponent
 from privasso.design._misspecification import misspecification_table
+from privasso.design._objective import ObjectiveBudget
+from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._optimal import LabelBudget, optimal_design
 from privasso.design._release_shape import ReleaseShape, release_shape
 from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, TunedDesign
+from privasso.design._rows_needed import rows_needed
 from privasso.design._shape import OptimalShape, optimal_shape
 from privasso.design._shrink import best_shrink
 
@@ -13,6 +16,8 @@ __all__ = [
     "Constraint",
     "InfeasibleError",
     "LabelBudget",
+    "ObjectiveBudget",
+    "ObjectiveDesign",
     "OptimalDesign",
     "OptimalShape",
     "ReleaseShape",
@@ -25,5 +30,6 @@ __all__ = [
     "optimal_design",
     "optimal_shape",
     "release_shape",
+    "rows_needed",
     "save_design",
 ]

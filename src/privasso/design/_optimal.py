@@ -1,15 +1,25 @@
-"""The noise of least error for a given privacy, or of most privacy for a given error."""
+"""The settings of least error for a given privacy, or of most privacy for a given error."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, SupportsIndex, runtime_checkable
+from typing import (
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    get_args,
+    overload,
+    runtime_checkable,
+)
 
 from scipy.special import log_ndtr
 
 from privasso._validation import integer, nonnegative_float, positive_float, real_float
 from privasso.design._family import FAMILIES
+from privasso.design._objective import ObjectiveBudget, ObjectiveSearch, objective_budget
+from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._request import DesignRequest
 from privasso.design._result import Constraint, OptimalDesign
 from privasso.design._search import elasticity
@@ -37,6 +47,11 @@ class LabelBudget(Protocol):
         ...
 
 
+#: How a formal guarantee is met: noise on Fᵀy, or in the objective of a clipped-residual LASSO.
+Mechanism: TypeAlias = Literal["release", "objective"]
+
+
+@overload
 def optimal_design(
     model: Model | None = None,
     *,
@@ -45,22 +60,69 @@ def optimal_design(
     max_onavekl: float | None = None,
     max_error: float | None = None,
     label_dp: LabelBudget | None = None,
+    record_dp: None = None,
+    mechanism: Literal["release"] | None = None,
     family: str = "power",
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
     models: Sequence[Model] | None = None,
-) -> OptimalDesign:
+) -> OptimalDesign: ...
+
+
+@overload
+def optimal_design(
+    model: Model,
+    *,
+    lam: float | None = None,
+    gamma: float | None = None,
+    label_dp: ObjectiveBudget,
+    mechanism: Literal["objective"],
+    n_features: SupportsIndex | None = None,
+) -> ObjectiveDesign: ...
+
+
+@overload
+def optimal_design(
+    model: Model,
+    *,
+    lam: float | None = None,
+    gamma: float | None = None,
+    record_dp: ObjectiveBudget,
+    mechanism: Literal["objective"] | None = None,
+    n_features: SupportsIndex | None = None,
+) -> ObjectiveDesign: ...
+
+
+def optimal_design(
+    model: Model | None = None,
+    *,
+    lam: float | None = None,
+    gamma: float | None = None,
+    max_onavekl: float | None = None,
+    max_error: float | None = None,
+    label_dp: LabelBudget | ObjectiveBudget | None = None,
+    record_dp: ObjectiveBudget | None = None,
+    mechanism: Mechanism | None = None,
+    family: str = "power",
+    n_features: SupportsIndex | None = None,
+    scale_error: float = 0.0,
+    models: Sequence[Model] | None = None,
+) -> OptimalDesign | ObjectiveDesign:
     """Choose λ, the level of the noise and its shape over the columns, without data.
 
-    Exactly one of three questions is answered:
+    Exactly one of these questions is answered:
 
     - ``max_onavekl=κ``: least E with the OnAveKL of the whole released vector at most κ;
     - ``max_error=e``: least OnAveKL with E at most e;
     - ``label_dp=LabelDP(...)``: least E under (ε, δ)-differential privacy of the labels, where
-      the level follows from (hi − lo)·`label_sensitivity` = μ(ε, δ).
+      the level follows from (hi − lo)·`label_sensitivity` = μ(ε, δ);
+    - ``label_dp=LabelDP(...), mechanism="objective"`` or ``record_dp=RecordBudget(...)``: least E
+      of a clipped-residual LASSO with a ridge and noise in its objective, under (ε, δ)-differential
+      privacy of labels or of records; κ and the ridge are chosen too (see `ObjectiveDesign`).
 
-    The search is sequential quadratic programming in (log λ, log σ², shape) with exact
-    gradients of the fixed point. What is reported is `state_evolution` at the result.
+    For the first three the search is sequential quadratic programming in (log λ, log σ², shape)
+    with exact gradients of the fixed point, for the others a search without derivatives. What is
+    reported is `state_evolution` at the result.
 
     Parameters
     ----------
@@ -69,11 +131,17 @@ def optimal_design(
     lam : float, optional
         Use this λ; it is chosen too if not given.
     gamma : float, optional
-        Use this exponent, so that only λ and the level are chosen.
+        Use this exponent of v instead of choosing one.
     max_onavekl, max_error : float, optional
         Targets.
     label_dp : LabelBudget, optional
         A privacy budget for labels: a `LabelDP`.
+    record_dp : ObjectiveBudget, optional
+        A privacy budget for whole records, such as a `RecordBudget`.
+    mechanism : {"release", "objective"}, optional
+        How a formal guarantee is met. ``"release"``: noise is added to Fᵀy, from which the
+        LASSO is solved; the default for `label_dp`. ``"objective"``: noise in the objective of the
+        fit; the only one for `record_dp`.
     family : {"power", "free"}
         ``"power"``: σ_η² ∝ v^γ. ``"free"``: σ_η²(v) is any smooth function, a natural cubic spline
         of log σ_η² in log v with up to nine knots; the design is then a `Tabulated`.
@@ -91,7 +159,8 @@ def optimal_design(
 
     Returns
     -------
-    OptimalDesign
+    OptimalDesign or ObjectiveDesign
+        The latter for ``mechanism="objective"``.
 
     Raises
     ------
@@ -112,7 +181,32 @@ def optimal_design(
 
     >>> round(pv.state_evolution(model, best.lam, best.noise).E, 4)
     0.0408
+
+    The same budget for labels, met in two ways:
+
+    >>> model, budget = pv.Model(alpha=10.0), pv.LabelDP(1.0, 1e-6, (-1, 1))
+    >>> round(pv.optimal_design(model, label_dp=budget).E, 4)
+    0.0372
+    >>> best = pv.optimal_design(model, label_dp=budget, mechanism="objective")
+    >>> round(best.E, 4), round(best.kappa, 2), round(best.t, 1), round(best.lam, 1)
+    (0.0181, 0.12, 0.4, 0.7)
     """
+    if mechanism not in (None, *get_args(Mechanism)):
+        known = ", ".join(map(repr, get_args(Mechanism)))
+        raise ValueError(f"mechanism must be one of {known}, not {mechanism!r}")
+    if record_dp is not None or mechanism == "objective":
+        if mechanism == "release":
+            raise ValueError("whole records are protected by mechanism='objective' only")
+        others = (max_onavekl, max_error, models)
+        if any(x is not None for x in others) or family != "power" or scale_error != 0.0:
+            raise ValueError(
+                "mechanism='objective' goes with one model and a budget; leave out max_onavekl, "
+                "max_error, models, family and scale_error"
+            )
+        budget = objective_budget(label_dp, record_dp)
+        return _objective_design(model, budget, lam, gamma, n_features)
+    if mechanism is not None and label_dp is None:
+        raise ValueError("mechanism goes with a budget, label_dp or record_dp; leave it out")
     chosen = _models(model, models)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     if family not in FAMILIES:
@@ -142,7 +236,8 @@ def optimal_design(
         price = math.nan
         if len(chosen) == 1:
             (fp,) = points
-            price = _price(elasticity(program, found), constraint, fp, label_dp)
+            budget = label_dp if isinstance(label_dp, LabelBudget) else None
+            price = _price(elasticity(program, found), constraint, fp, budget)
         return OptimalDesign(
             lam=math.exp(found[0]) if lam is None else lam,
             noise=noise,
@@ -157,6 +252,23 @@ def optimal_design(
     return answer(family, gamma)
 
 
+def _objective_design(
+    model: Model | None,
+    budget: ObjectiveBudget,
+    lam: float | None,
+    gamma: float | None,
+    n_features: SupportsIndex | None,
+) -> ObjectiveDesign:
+    (one,) = _models(model, None)
+    search = ObjectiveSearch(
+        budget,
+        None if lam is None else positive_float("lam", lam),
+        None if gamma is None else real_float("gamma", gamma),
+        None if n_features is None else integer("n_features", n_features, minimum=1),
+    )
+    return search.best(one)[0]
+
+
 def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model, ...]:
     if (model is None) == (models is None):
         raise ValueError("give one model, or several as models=[...]; not both")
@@ -167,7 +279,9 @@ def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model,
 
 
 def _constraint(
-    max_onavekl: float | None, max_error: float | None, label_dp: LabelBudget | None
+    max_onavekl: float | None,
+    max_error: float | None,
+    label_dp: LabelBudget | ObjectiveBudget | None,
 ) -> Constraint:
     given = [x for x in (max_onavekl, max_error, label_dp) if x is not None]
     if len(given) != 1:

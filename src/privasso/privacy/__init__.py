@@ -39,6 +39,7 @@ from privasso.privacy._perturbed_objective import (
     calibrate_objective,
     perturbed_minimiser,
 )
+from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._release import Release
@@ -60,6 +61,7 @@ __all__ = [
     "PerturbedObjective",
     "PerturbsObjective",
     "Privacy",
+    "RecordBudget",
     "RecordDP",
     "Release",
     "ReleasesProducts",

@@ -18,6 +18,7 @@ from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
 from privasso.privacy._label_claim import LABEL_CLAIM, ONE_ENTRY, ONE_LABEL
+from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._row_weights import row_weights
@@ -90,6 +91,10 @@ class LabelDP(ReleasesProducts):
     def mu(self) -> float:
         """The largest Mahalanobis sensitivity that (ε, δ) allows."""
         return sensitivity_for(self.epsilon, self.delta)
+
+    def objective_noise(self, t: float) -> float:
+        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""
+        return 2.0 / objective_sensitivity(self.epsilon, self.delta, t, "labels")
 
     @property
     def width(self) -> float:

@@ -1,5 +1,6 @@
 """Predictions without data: error, sparsity, stability and privacy of the private LASSO."""
 
+from privasso.theory._clipped import ClippedPoint, clipped_point
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._gradient import PointGradients, point_gradients
@@ -12,10 +13,12 @@ from privasso.theory._state_evolution import state_evolution
 from privasso.theory._tradeoff import phase_diagram, tradeoff
 
 __all__ = [
+    "ClippedPoint",
     "FixedPoint",
     "FixedPointStatus",
     "PointGradients",
     "QuadratureWarning",
+    "clipped_point",
     "critical_lambda_ratio",
     "critical_noise",
     "label_sensitivity",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.theory._clipped_recursion import iterate_clipped
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import joint
 from privasso.theory._recursion import iterate
@@ -30,7 +31,9 @@ class FixedPointStatus(Enum):
     UNSTABLE = "unstable"
     """Too much noise for λ: the objective is unbounded below and there is no estimator."""
     INFINITE_ERROR = "infinite error"
-    """E grows with N, as the noise does not vanish on small columns and E[v^(γ−1)] = ∞."""
+    """E grows with N, as the noise does not vanish on small columns and E[v^(γ−1)] = ∞.
+
+    A ridge that vanishes more slowly than v may prevent it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +48,13 @@ class FixedPoint:
         Prediction error E[(y − fᵀx̂)²] on a new record, label noise included; inf when there is
         no estimator or its error grows with the number of columns.
     V : float
-        Variance parameter of AMP, ρ̂/(α − ρ̂) at a stable point, inf beyond.
+        Variance parameter of AMP, inf where no estimator exists. Without clipping and ridge it is
+        ρ̂/(α − ρ̂) at a stable point.
     rho_hat : float
         Fraction of nonzero coefficients. Where no estimator exists, the fraction that the
         diverging recursion tends to: V then grows by the factor rho_hat/alpha ≥ 1 per iteration.
-    model, lam, noise
+        With clipping or a ridge, V and rho_hat are NaN where E is infinite.
+    model, lam, noise, kappa, ridge
         What was asked for.
 
     Examples
@@ -69,11 +74,20 @@ class FixedPoint:
     noise: NoiseDesign
     _component_wise: float = field(repr=False)
     _nodes: Nodes = field(repr=False)
+    kappa: float = math.inf
+    ridge: float | NoiseDesign = 0.0
+    _ridge: NDArray[np.float64] | None = field(default=None, repr=False)
+    """Values of the ridge on the nodes; None without clipping and ridge."""
 
     @property
     def stability(self) -> float:
-        """ρ̂/α: below 1 the estimator exists, and V = 1/(1/stability − 1)."""
-        return self.rho_hat / self.model.alpha
+        """V/(1 + V), which is ρ̂/α without clipping and ridge: below 1 the estimator exists.
+
+        Where it does not exist, it is ρ̂/α ≥ 1 without clipping, and 1 with it.
+        """
+        if self._ridge is None:
+            return self.rho_hat / self.model.alpha
+        return 1.0 if math.inf == self.V else self.V / (1.0 + self.V)
 
     @cached_property
     def trajectory(self) -> NDArray[np.float64]:
@@ -94,10 +108,15 @@ class FixedPoint:
         """
         model, nodes = self.model, self._nodes
         infinite = self.status is FixedPointStatus.INFINITE_ERROR
-        rows = iterate(
-            model.alpha, model.rho, model.sigma_xi**2, self.lam, self.noise.mean_power,
-            nodes.v, nodes.w, nodes.profile, 2 if infinite else _ROWS, _SETTLED, _CEILING,
-        )  # fmt: skip
+        data = (model.alpha, model.rho, model.sigma_xi**2, self.lam)
+        power, limit = self.noise.mean_power, 2 if infinite else _ROWS
+        if self._ridge is None:
+            rows = iterate(*data, power, nodes.v, nodes.w, nodes.profile, limit, _SETTLED, _CEILING)
+        else:
+            rows = iterate_clipped(
+                *data, self.kappa, nodes.v, nodes.w, power * nodes.profile, self._ridge,
+                limit, _SETTLED, _CEILING,
+            )  # fmt: skip
         if infinite:
             rows[1, 0] = np.inf
         return rows
@@ -126,6 +145,11 @@ class FixedPoint:
         float
             inf without noise, or where E is infinite; NaN where no estimator exists.
 
+        Raises
+        ------
+        ValueError
+            With a clipped loss or a ridge, for which the divergence is not known.
+
         Examples
         --------
         >>> import privasso as pv
@@ -133,6 +157,11 @@ class FixedPoint:
         >>> round(fp.onavekl(), 4), round(fp.onavekl(kind="paper"), 4)
         (0.3478, 0.2164)
         """
+        if self._ridge is not None:
+            raise ValueError(
+                "the OnAveKL is known for the squared loss without a ridge only; with kappa or "
+                "ridge, privacy is accounted for by objective_delta"
+            )
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
         if kind == "paper":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from privasso._validation import integer, positive_float
+from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.theory._clipped import clipped_state_evolution
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
 from privasso.theory._points import GridPoints, solve_grid
@@ -25,6 +27,8 @@ def state_evolution(
     lam: float,
     noise: NoiseDesign,
     *,
+    kappa: float = math.inf,
+    ridge: float | NoiseDesign = 0.0,
     n_features: SupportsIndex | None = None,
 ) -> FixedPoint:
     """Predict error, sparsity, stability and privacy of the private LASSO, without data.
@@ -35,7 +39,9 @@ def state_evolution(
         E = E_v[ v {(1−ρ) S₂(s₀,θ) + ρ (1 − 2P₁ + S₂(s₁,θ))} ] + σ_ξ²
         ρ̂ = E_v[ (1−ρ) P₀ + ρ P₁ ],    V = (1+V) ρ̂/α.
 
-    The average over the scales is refined until E, V, ρ̂ and the OnAveKL agree to 1e-6.
+    The average over the scales is refined until E, V, ρ̂ and the OnAveKL agree to 1e-6. With
+    `kappa` or `ridge` the prediction is for the minimiser that `solve_clipped` computes, by the
+    recursion in `docs/derivations.md`.
 
     Parameters
     ----------
@@ -45,6 +51,13 @@ def state_evolution(
         Regularisation λ > 0.
     noise : NoiseDesign
         The objective perturbation, with its level.
+    kappa : float
+        Residuals larger than this count with the slope κ only (Huber loss); inf clips none. Label
+        noise is normal of variance σ_ξ² here: other noise of the same variance, which matters where
+        residuals are clipped, is not predicted.
+    ridge : float or NoiseDesign
+        Diagonal Q_ii of the ridge ½xᵀQx: the same number Λ for all columns, or the variances of a
+        design. For Q = Λ diag(v) that is ``PowerLaw(sqrt(Λ * mean(v)), gamma=1)``.
     n_features : int, optional
         Predict for N columns whose scales are the N quantiles of the law, instead of for the
         limit of many columns. This matters where the limit has an infinite error: a few small
@@ -71,10 +84,24 @@ def state_evolution(
     >>> fp = pv.state_evolution(pv.Model(), 0.2, pv.Isotropic(0.05), n_features=1000)
     >>> fp.status.name, round(fp.E, 3)
     ('STABLE', 0.024)
+
+    Clipped residuals and a ridge in proportion to v, as in a fit with a formal guarantee:
+
+    >>> model = pv.Model(alpha=5.0, rho=0.1, sigma_xi=0.1)
+    >>> fp = pv.state_evolution(
+    ...     model, 0.1, pv.PowerLaw(0.2, 1.0), kappa=0.15, ridge=pv.PowerLaw(0.7, 1.0)
+    ... )
+    >>> round(fp.E, 5), round(fp.V, 5), round(fp.rho_hat, 5)
+    (0.01623, 0.10547, 0.54002)
     """
     check(model, noise)
     lam = positive_float("lam", lam)
+    kappa = _threshold(kappa)
+    if not isinstance(ridge, NoiseDesign):
+        ridge = nonnegative_float("ridge", ridge)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    if kappa < math.inf or _is_positive(ridge):
+        return clipped_state_evolution(model, lam, noise, kappa, ridge, count)
     points = solve_grid(model, np.array([lam]), np.array([noise.sigma]), noise, count)
     return point_at(points, 0, model, lam, noise)
 
@@ -94,6 +121,15 @@ def point_at(
         _component_wise=float(points.component_wise[k]),
         _nodes=points.nodes,
     )
+
+
+def _threshold(kappa: float) -> float:
+    """Return κ > 0, which may be infinite."""
+    return math.inf if kappa == math.inf else positive_float("kappa", kappa)
+
+
+def _is_positive(ridge: float | NoiseDesign) -> bool:
+    return (ridge.sigma if isinstance(ridge, NoiseDesign) else ridge) > 0.0
 
 
 def check(model: Any, noise: Any) -> None:
