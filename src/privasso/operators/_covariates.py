@@ -225,6 +225,10 @@ class Covariates:
         """Return the same rows with other weights, centred anew."""
         return Covariates(self._F, centre=self.centred, weights=weights)
 
+    def selected(self, columns: np.ndarray) -> Covariates:
+        """Return some of the columns, by their indices, with the same weights of the rows."""
+        return Covariates(self._F[:, columns], centre=self.centred, weights=self.weights)
+
     def _live_blocks(
         self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
