@@ -19,7 +19,7 @@ _EPSILONS, _GROWTH = (2.0, 3.0), 4.0
 _MANY_COLUMNS = 8
 #: Simulated fits for each line: a number that makes quantiles stable to a few hundredths, and the
 #: smallest that still says something. With very many columns there is time for one line only.
-_MOST, _ENOUGH, _FEWEST, _LINES = 120, 24, 12, 5
+_MOST, _ENOUGH, _FEWEST, _LINES = 100, 24, 12, 5
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,13 +50,12 @@ class SimulatedReleases:
     def on(self, counts: np.ndarray | float) -> SimulatedFit:
         """Fits on a table in which each row occurs that often."""
         scheme = self.scheme
-        if isinstance(counts, float):
-            moments = self.moments.times(counts)
-            gram = counts * scheme.rows.gram
-        else:
+        if isinstance(counts, np.ndarray):
             moments = RowMoments.of(scheme.rows, scheme.calibration.weights, counts)
             own = scheme.rows.weights
             gram = scheme.rows.moments(counts if own is None else counts * own)
+        else:
+            moments, gram = self.moments.times(counts), counts * scheme.rows.gram
         return SimulatedFit(scheme, moments, gram)
 
 
