@@ -53,8 +53,10 @@ def cell(rng, m, n, epsilon, fits):
 def check_coverage(cells, low, high):
     inside = [one.interval[0] <= r2 <= one.interval[1] for one, r2 in cells]
     assert low <= np.mean(inside) <= high
-    medians, reached = [one.median for one, _ in cells], [r2 for _, r2 in cells]
-    assert np.median(medians) < np.median(reached) + 0.1
+    medians, reached = [one.median for one, _ in cells], sorted(r2 for _, r2 in cells)
+    # The upper end of the range of two standard errors around the median that fits reach.
+    least = reached[len(cells) // 2 + round(np.sqrt(len(cells)))]
+    assert np.median(medians) < least + 0.1
 
 
 def test_intervals_cover_what_fits_reach():
@@ -143,6 +145,8 @@ def test_what_cannot_be_simulated_says_so():
     suppose = Assumptions(0.3, 0.5, 1.0)
     for scheme, words in (
         (scheme_of(X, 1.0, denoise=False), "λ"),
+        (scheme_of(X + 9.0, 1.0, fit_intercept=False), "near zero"),
+        (scheme_of(X, 1.0, (1.0, 2.0), fit_intercept=False), "near zero"),
         (scheme_of(np.ones((5, 2)), 1.0), "no column"),
     ):
         assert scheme.unavailable is not None

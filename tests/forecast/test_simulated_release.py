@@ -14,16 +14,16 @@ BOUNDS = (10.0, 34.0)
 def columns(rng, m, n, strength):
     """Correlated columns of very different scales, with heavy tails."""
     mix = np.eye(n) + strength * rng.standard_normal((n, n))
-    return rng.standard_t(6, (m, n)) @ mix * np.geomspace(0.1, 100, n) + 5.0
+    return rng.standard_t(6, (m, n)) @ mix * np.geomspace(0.1, 100, n)
 
 
 def end_to_end(X, options, truth, rng, weights=None):
     """R² on the rows X of a real fit of labels that follow the truth."""
     plan = plan_fit(X, options, sample_weight=weights, seeded=True)
-    rows, centre = plan.rows, 22.0
+    rows, centre = plan.rows, options.privacy.centre
     F = X - rows.mean
     coef = truth.coef / np.sqrt(rows.squares / rows.total)
-    predicted = (centre if options.fit_intercept else 0.0) + truth.level + F @ coef
+    predicted = centre + truth.level + F @ coef
     y = predicted + truth.residual_sd * rng.standard_normal(X.shape[0])
     model = plan.release(y, rng=rng).solve()
     found = model.intercept + X @ model.coef
@@ -46,8 +46,10 @@ SETTINGS = {
 def compare(options, epsilon, strength, fits, m=400, n=6, weighted=False):
     rng = np.random.default_rng(1)
     X = columns(rng, m, n, strength)
+    X += 5.0 if options.get("fit_intercept", True) else 0.0
     weights = rng.uniform(0.2, 2.0, m) if weighted else None
-    options = FitOptions(pv.LabelDP(epsilon, 1e-6, BOUNDS), **options)
+    bounds = BOUNDS if options.get("fit_intercept", True) else (-12.0, 12.0)
+    options = FitOptions(pv.LabelDP(epsilon, 1e-6, bounds), **options)
     plan = plan_fit(X, options, sample_weight=weights)
     scheme = Scheme.of_plan(plan, options.fixed_lam)
     population, table = Population(plan.rows), SimulatedReleases.of(scheme).on(1.0)

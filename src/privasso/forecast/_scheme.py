@@ -11,6 +11,9 @@ from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, LabelDP, calibrate
 
+#: Largest mean of a column, relative to its root mean square, of a fit without intercept.
+_LARGEST_MEAN = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
@@ -67,9 +70,22 @@ class Scheme:
             return "no column carries data, so there is nothing to predict"
         if columns > MOST_COLUMNS:
             return f"simulated fits would take too long for more than {MOST_COLUMNS} columns"
+        if not self.rows.centred and not self._around_zero:
+            return (
+                "without an intercept, fits are simulated for columns with means near zero and "
+                "label bounds around zero only"
+            )
         if not self.denoise and self.lam is None:
             return "with denoise=False, fits are simulated for a given λ only; give λ as a number"
         return None
+
+    @property
+    def _around_zero(self) -> bool:
+        """Whether labels of any coefficients would be within their bounds without an intercept."""
+        rows, (low, high) = self.rows, self.privacy.y_bounds
+        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+        means = rows.rmatvec(weights)[rows.live] / np.sqrt(rows.total * rows.squares[rows.live])
+        return low < 0.0 < high and bool(np.max(np.abs(means)) <= _LARGEST_MEAN)
 
     def with_epsilon(self, factor: float) -> Scheme:
         """The scheme with ε times `factor`: the noise keeps its shape and changes its level.
