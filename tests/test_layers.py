@@ -28,6 +28,7 @@ LAYERS = [
     "privacy",
     "ledger",
     "fit",
+    "forecast",
     "artefact",
     "figures tables",
     "page",

@@ -3,6 +3,7 @@
 ``labels`` compares methods that protect the labels given public covariates, ``records`` methods
 that protect whole records, ``binary`` methods for outcomes of two values. What was run before is
 kept in a folder and not run again, unless the source of the method or the table has changed.
+``forecast`` compares forecasts, made before the labels are read, with what fits then reach.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.real.cells import cells
+from bench.real.forecast import compared
+from bench.real.forecast import page as forecast_page
 from bench.real.page import document, markdown
 from bench.real.run import complete
 from bench.real.summary import rows
@@ -25,8 +28,10 @@ _KEPT = Path("build/real-tables")
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    task = TASKS[options.task]
     console = Console(stderr=True)
+    if options.task == "forecast":
+        return _forecast(options, console)
+    task = TASKS[options.task]
     left_out = {c.name: c.missing() for c in task.contenders}
     left_out = {name: reason for name, reason in left_out.items() if reason}
     for reason in left_out.values():
@@ -49,11 +54,26 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _forecast(options: argparse.Namespace, console: Console) -> int:
+    try:
+        tables = chosen("regression", options.tables, 0)
+    except ValueError as error:
+        console.print(f"error: {error}", markup=False)
+        return 2
+    found = compared(tables, options.epsilon, options.splits, console)
+    print(forecast_page(found, options.splits))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.real", description=__doc__)
     parsers = parser.add_subparsers(dest="task", required=True)
     for task in TASKS.values():
         _add_options(parsers.add_parser(task.name, help=task.title), task)
+    forecast = parsers.add_parser("forecast", help="Forecasts beside what fits reach")
+    forecast.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 10.0])
+    forecast.add_argument("--splits", type=int, default=20)
+    forecast.add_argument("--tables", nargs="+", default=["all"])
     return parser
 
 

@@ -14,7 +14,7 @@ from bench.real.split import Split
 _LAMS = np.geomspace(1e3, 1e-4, 57)
 
 
-def _fit(split: Split, noise: str | None = None) -> pv.PrivateLasso:
+def fitted(split: Split, noise: str | None = None) -> pv.PrivateLasso:
     """A fit with a seed; the warnings about fitting the same labels again are expected."""
     privacy = pv.LabelDP(split.epsilon, split.delta, y_bounds=split.y_bounds)
     estimator = pv.PrivateLasso(lam="auto", privacy=privacy, random_state=split.seed)
@@ -27,7 +27,7 @@ def _fit(split: Split, noise: str | None = None) -> pv.PrivateLasso:
 
 def default_and_best(split: Split) -> dict[str, np.ndarray]:
     """The default fit, and the λ of the same release that predicts the test rows best."""
-    estimator = _fit(split)
+    estimator = fitted(split)
     chosen = estimator.predict(split.X_test)
     found = [chosen]
     centred = split.X - split.X.mean(axis=0)
@@ -43,4 +43,4 @@ def default_and_best(split: Split) -> dict[str, np.ndarray]:
 
 def diagonal(split: Split) -> dict[str, np.ndarray]:
     """Noise that is independent from column to column, of variance ∝ √v."""
-    return {"diagonal noise": _fit(split, "power:0.5").predict(split.X_test)}
+    return {"diagonal noise": fitted(split, "power:0.5").predict(split.X_test)}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         design,
         estimator,
         fit,
+        forecast,
         ledger,
         model,
         noise,
@@ -91,7 +92,7 @@ _HOMES = {
         "tradeoff",
     ),
 }
-_SUBMODULES = (*_HOMES, "operators", "report")
+_SUBMODULES = (*_HOMES, "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -130,6 +131,7 @@ __all__ = [
     "design",
     "estimator",
     "fit",
+    "forecast",
     "ledger",
     "load",
     "load_release",

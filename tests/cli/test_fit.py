@@ -315,7 +315,7 @@ def test_prior_scales_by_name(folder, capsys):
 
 def test_dry_run_needs_no_labels(folder, capsys):
     data().drop("y").write_csv("public.csv")
-    fit("public.csv", *DP, "--dry-run --no-target-column --json")
+    fit("public.csv", *DP, "--dry-run --no-target-column --noise power:0.5 --json")
     record = json.loads(capsys.readouterr().out)
     assert files(folder) == {"data.csv", "public.csv"}
     # The noise is what a fit adds, and its sensitivity is what (ε, δ) allows, row by row.
@@ -330,13 +330,38 @@ def test_dry_run_needs_no_labels(folder, capsys):
     F = frame.drop("y").to_numpy() - frame.drop("y").to_numpy().mean(axis=0)
     squared = np.sum((F / release.sigma) ** 2, axis=1) + release.sigma_sum**-2
     assert record["mu"] == pytest.approx(8.0 * np.sqrt(squared.max()))
-    ours, even = record["predictions"]
-    assert even["noise"]["gamma"] == 0.0
-    assert 0.0 < ours["r2"] < 0.5
     fit("public.csv", *DP, "--dry-run --no-target-column --noise isotropic --lam 100")
     printed = capsys.readouterr().out
     assert "no label has been read" in printed
+    assert "simulated fits on these columns at λ = 100" in printed
     assert "A fit would state" in printed
+
+
+def test_dry_run_forecasts_by_simulated_fits(folder, capsys):
+    fit("data.csv", *DP, "--dry-run --json --assume-r2 0.6")
+    record = json.loads(capsys.readouterr().out)
+    assert record["assumptions"] == {"rho": 0.3, "r2": 0.6, "label_sd": pytest.approx(8 / 6)}
+    assert record["predictions"] == []  # state evolution is for covariates that are not public
+    found = record["forecast"]
+    assert found["fits"] == 100
+    assert found["low"] <= found["median"] <= found["high"] < 0.9
+    assert 0.0 <= found["above_zero"] <= 1.0
+    rows = data().height
+    assert [(one["what"], one["value"]) for one in found["changes"]] == [
+        ("epsilon", 6.0), ("epsilon", 9.0), ("rows", 4.0 * rows)
+    ]  # fmt: skip
+    assert all(one["median"] > found["median"] for one in found["changes"])
+    fit("data.csv", *DP, "--dry-run --assume-r2 0.6")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"as planned {found['median']:.2f}" in printed
+    assert "explain a share of 0.33 to 0.82 of their variance" in printed
+
+
+@pytest.mark.parametrize("end", ["--dry-run", "--out model.json --report report.html"])
+def test_impossible_assumptions_cost_nothing(folder, capsys, end):
+    fit("data.csv", *DP, end, "--assume-label-sd 4.5", code=2)
+    assert "it is at most half of that" in capsys.readouterr().err
+    assert files(folder) == {"data.csv"}
 
 
 def test_dry_run_reads_no_label(folder, monkeypatch):
@@ -378,6 +403,13 @@ def test_dry_run_on_average(folder, capsys):
     printed = capsys.readouterr().out
     assert "not an ε" in printed
     assert "OnAveKL" in printed
+    assert "simulated" not in printed
+    fit("data.csv --target y --on-average --sigma 5 --dry-run --assume-label-sd 1.5 --json")
+    record = json.loads(capsys.readouterr().out)
+    assert record["forecast"] is None
+    ours, even = record["predictions"]
+    assert even["noise"]["gamma"] == 0.0
+    assert ours["r2"] > 0.0
 
 
 def test_labels_are_gone_before_anything_is_solved(folder, monkeypatch):

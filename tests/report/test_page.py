@@ -5,7 +5,8 @@ import pytest
 
 import privasso as pv
 from privasso.fit import FitOptions, plan_fit
-from privasso.report import Assumptions, FitFacts, fit_facts, fit_page
+from privasso.forecast import Assumptions
+from privasso.report import FitFacts, fit_facts, fit_page
 
 
 def facts(lam, names):

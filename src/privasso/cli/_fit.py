@@ -107,7 +107,7 @@ def fit(
     ] = False,
     assume_rho: Annotated[
         float, _option("--assume-rho", "For predictions: share of non-zero coefficients.")
-    ] = 0.1,
+    ] = 0.3,
     assume_r2: Annotated[
         float, _option("--assume-r2", "For predictions: share of label variance explained.")
     ] = 0.5,

@@ -15,10 +15,12 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words
 from privasso.cli._ledger import remainder
 from privasso.cli._options import NO_BOUND, finite
+from privasso.cli._progress import working
 
 if TYPE_CHECKING:
     from privasso.fit import Plan
-    from privasso.report import Assumptions, ColumnNoise, Forecast
+    from privasso.forecast import Assumptions, Forecast, Prediction
+    from privasso.report import ColumnNoise
 
 _QUANTILES = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75,
               "largest": 1.0}  # fmt: skip
@@ -28,7 +30,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     """Print noise, sensitivity, predictions and guarantee; the column of labels is not read."""
     from privasso.ledger import summary
     from privasso.noise import noise_to_dict
-    from privasso.report import column_noise, forecasts
+    from privasso.report import column_noise
     from privasso.tables import open_table
 
     privacy, lam = settings.privacy(), settings.lam_value()
@@ -40,9 +42,8 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     plan = plan_of(settings, encoding.matrix(columns), encoding)
     rows, covariance = plan.rows, plan.calibration.covariance
     noises, ledger = column_noise(rows, covariance), plan.options.ledger
-    # A prediction assumes that the noise follows the scales of the columns at hand.
-    own_scales = plan.options.scales is None
-    predicted = forecasts(rows, privacy, plan.noise, suppose, lam) if own_scales else ()
+    expected, why_not = _forecast(plan, suppose, lam, quiet=as_json)
+    predicted = _predictions(plan, suppose, lam)
     record: dict[str, Any] = {
         "n_rows": rows.shape[0],
         "n_features": rows.shape[1],
@@ -55,6 +56,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         "assumptions": {
             "rho": suppose.rho, "r2": suppose.r2, "label_sd": suppose.label_sd
         },
+        "forecast": None if expected is None else expected.to_dict(),
         "predictions": [_prediction(one) for one in predicted],
         "guarantee": plan.guarantee.to_dict(),
         "ledger": None if ledger is None else remainder(ledger, plan.guarantee),
@@ -66,7 +68,12 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     if plan.guarantee.warning is not None:
         print(f"{plan.guarantee.warning}\n")
     _print(record, plan, noises, encoding.in_words())
-    _print_predictions(predicted, suppose, plan)
+    if expected is not None:
+        _print_forecast(expected, plan)
+    elif predicted:
+        _print_predictions(predicted, suppose, plan)
+    else:
+        print(f"\nNo prediction is available: {why_not}.")
     print(f"\nA fit would state:\n{plan.guarantee}")
     if ledger is not None:
         print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
@@ -105,14 +112,62 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
     print(effect_words(columns.in_label_units, live))
 
 
-def _print_predictions(predicted: tuple[Forecast, ...], suppose: Assumptions, plan: Plan) -> None:
+def _forecast(
+    plan: Plan, suppose: Assumptions, lam: float | None, quiet: bool
+) -> tuple[Forecast | None, str | None]:
+    """Simulated fits on public covariates, or the reason why there are none."""
+    from privasso.forecast import Scheme, forecast
+
+    if not plan.options.privacy.public_covariates:
+        return None, "the noise does not follow the scales of the columns at hand"
+    scheme = Scheme.of_plan(plan, lam)
+    if scheme.unavailable is not None:
+        return None, scheme.unavailable
+    with working("Simulating fits", quiet=quiet):
+        return forecast(scheme, suppose), None
+
+
+def _predictions(plan: Plan, suppose: Assumptions, lam: float | None) -> tuple[Prediction, ...]:
+    """State evolution, where covariates are not public and fits on them may not be simulated.
+
+    It assumes that the noise follows the scales of the columns at hand.
+    """
+    from privasso.forecast import predictions
+
+    privacy = plan.options.privacy
+    if privacy.public_covariates or plan.options.scales is not None:
+        return ()
+    return predictions(plan.rows, privacy, plan.noise, suppose, lam)
+
+
+def _print_forecast(expected: Forecast, plan: Plan) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    if not predicted:
-        print("\nNo prediction is available for this noise on these columns.")
-        return
-    same, average = plan.options.privacy.compared_at, not plan.options.privacy.covers_release
+    fixed = plan.options.fixed_lam
+    at = "" if fixed is None else f" at λ = {fixed:g}"
+    table = Table(
+        box=None,
+        padding=(0, 2, 0, 0),
+        title=f"\nR² on new rows: {expected.fits} simulated fits on these columns{at}",
+        title_justify="left",
+    )
+    for title in ("", "median", "8 of 10 fits", "above 0"):
+        table.add_column(title, justify="right" if title else "left", no_wrap=True)
+    for line in expected.lines():
+        table.add_row(*line)
+    Console(width=120, highlight=False).print(table)
+    print(
+        f"{expected.assumptions.in_words()} It is a forecast under these assumptions, not a "
+        "promise; --assume-rho, --assume-r2 and --assume-label-sd change them."
+    )
+
+
+def _print_predictions(predicted: tuple[Prediction, ...], suppose: Assumptions, plan: Plan) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    same = plan.options.privacy.compared_at
     at = "at the given λ" if plan.options.fixed_lam is not None else "each at its best λ"
     table = Table(
         box=None,
@@ -120,8 +175,7 @@ def _print_predictions(predicted: tuple[Forecast, ...], suppose: Assumptions, pl
         title=f"\nPredicted by state evolution, at the same {same}, {at}",
         title_justify="left",
     )
-    titles = ["noise", "level", "λ", "R² on new rows", "non-zero", "critical λ"]
-    titles += ["OnAveKL"] if average else []
+    titles = ["noise", "level", "λ", "R² on new rows", "non-zero", "critical λ", "OnAveKL"]
     for title in titles:
         table.add_column(title, justify="left" if title == "noise" else "right")
     for one in predicted:
@@ -132,12 +186,11 @@ def _print_predictions(predicted: tuple[Forecast, ...], suppose: Assumptions, pl
             _number(one.r2, ".3f"),
         ]
         cells += [_number(one.nonzero, ".1f"), _number(one.critical_lam, ".4g")]
-        cells += [_number(one.onavekl, ".3g")] if average else []
+        cells += [_number(one.onavekl, ".3g")]
         table.add_row(*cells)
     Console(width=120, highlight=False).print(table)
-    print(f"This assumes {suppose}. It is a prediction under that model, not a promise.")
-    if average:
-        print(NO_BOUND)
+    print(f"This assumes {suppose.as_model()}. It is a prediction under that model, not a promise.")
+    print(NO_BOUND)
 
 
 def _spread(values: np.ndarray) -> dict[str, float]:
@@ -145,7 +198,7 @@ def _spread(values: np.ndarray) -> dict[str, float]:
     return {**found, "root_mean_square": float(np.sqrt(np.mean(values**2)))}
 
 
-def _prediction(one: Forecast) -> dict[str, Any]:
+def _prediction(one: Prediction) -> dict[str, Any]:
     from privasso.noise import noise_to_dict
 
     numbers = ("lam", "r2", "nonzero", "critical_lam", "onavekl")

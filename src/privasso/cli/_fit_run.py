@@ -25,8 +25,9 @@ from privasso.cli._progress import working
 
 if TYPE_CHECKING:
     from privasso.fit import CoefficientPath, Released, ReleasedModel
+    from privasso.forecast import Assumptions
     from privasso.privacy import Privacy
-    from privasso.report import Assumptions, FitFacts
+    from privasso.report import FitFacts
 
 #: The path if none is given: from the λ of the first coefficient down to this share of the λ of the
 #: model. Far below that the coefficients are mostly noise.
@@ -69,7 +70,7 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
     """What predictions assume about the labels."""
-    from privasso.report import Assumptions
+    from privasso.forecast import Assumptions
 
     deviation = settings.assume_label_sd or privacy.label_deviation
     if deviation is None:
@@ -77,7 +78,10 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
             "labels without bounds need --assume-label-sd, their standard deviation, for a "
             "prediction"
         )
-    return Assumptions(settings.assume_rho, settings.assume_r2, deviation)
+    found = Assumptions(settings.assume_rho, settings.assume_r2, deviation)
+    if privacy.label_width is not None:
+        found.check_width(privacy.label_width)
+    return found
 
 
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
@@ -97,6 +101,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         check_labels(labels)
         plan = plan_of(settings, X, encoding)
         rehearse(plan, encoding, target)
+        if settings.report is not None and plan.options.privacy.public_covariates:
+            assumptions_of(settings, plan.options.privacy)  # refused before anything is spent
     with working("Releasing", quiet=quiet):
         released = plan.release(
             labels,
@@ -182,6 +188,7 @@ def _write(
         assumptions=assumptions_of(settings, released.privacy)
         if settings.report is not None and released.privacy.public_covariates
         else None,
+        given_lam=settings.lam_value(),
         resolve=settings.solve_again_command(),
     )
     contents: dict[str, str | bytes] = {}

@@ -54,7 +54,7 @@ class FitSettings:
     seed: int | None = None
     dry_run: bool = False
     no_target_column: bool = False
-    assume_rho: float = 0.1
+    assume_rho: float = 0.3
     assume_r2: float = 0.5
     assume_label_sd: float | None = None
     time_limit: float | None = None

@@ -9,13 +9,15 @@ from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._perturbed import PerturbedPlan, Published
 from privasso.fit._plan import Plan, plan_fit
-from privasso.fit._posterior import Posterior, posterior, posterior_mean
+from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import AfterReleaseError, Released
 from privasso.fit._uses import PrivacyWarning, warn_user
 
 __all__ = [
     "METHODS",
+    "MOST_COLUMNS",
     "AfterReleaseError",
     "CoefficientPath",
     "Denoised",
@@ -27,11 +29,14 @@ __all__ = [
     "Postprocess",
     "PrivacyWarning",
     "Published",
+    "ReleaseLaw",
     "Released",
     "ReleasedModel",
+    "RowMoments",
     "TimeLimitWarning",
     "choose_lambda",
     "encoded_guarantee",
+    "joint_noise",
     "plan_fit",
     "posterior",
     "posterior_mean",

@@ -17,15 +17,12 @@ from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.fit._path import CoefficientPath
-from privasso.fit._posterior import Posterior, posterior
+from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior
 from privasso.fit._postprocess import Postprocess
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release
 from privasso.solvers import SolveError
-
-#: The guess needs dense matrices over the columns.
-_MOST_COLUMNS = 2048
 
 
 class AfterReleaseError(RuntimeError):
@@ -78,7 +75,7 @@ class Released:
     def guess(self) -> Posterior | None:
         """The best guess of the coefficients; None with too many columns, or unbounded labels."""
         deviation, columns = self.privacy.label_deviation, int(self.rows.live.sum())
-        if deviation is None or not 0 < columns <= _MOST_COLUMNS:
+        if deviation is None or not 0 < columns <= MOST_COLUMNS:
             return None
         return posterior(self.release, self.rows, self.weights, deviation / self.release.unit)
 

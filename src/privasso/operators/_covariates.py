@@ -236,6 +236,10 @@ class Covariates:
         part.squares, part.total = share * self.squares, share * self.total
         return part
 
+    def selected(self, columns: np.ndarray) -> Covariates:
+        """Return some of the columns, by their indices, with the same weights of the rows."""
+        return Covariates(self._F[:, columns], centre=self.centred, weights=self.weights)
+
     def _live_blocks(
         self, entries: int = _CHUNK, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:

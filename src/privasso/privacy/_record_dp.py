@@ -16,6 +16,7 @@ from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
 from privasso.privacy._numbers import exactly, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
+from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_rows import PerturbedObjective, longest_row
 
 ONE_RECORD = "one record"
@@ -88,6 +89,10 @@ class RecordDP(PerturbsObjective):
     def label_width(self) -> float:
         """High minus low."""
         return self.y_bounds[1] - self.y_bounds[0]
+
+    def objective_noise(self, t: float) -> float:
+        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""
+        return RecordBudget(self.epsilon, self.delta).objective_noise(t)
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""

@@ -1,23 +1,17 @@
-"""Predictions for a fit, and the HTML page about a fit."""
+"""The HTML page about a fit."""
 
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._facts import FitFacts, fit_facts
-from privasso.report._forecast import Assumptions, Forecast, compare, forecast, forecasts
 from privasso.report._page import fit_page
 from privasso.report._stability import Stability, stability_of
 
 __all__ = [
-    "Assumptions",
     "ColumnNoise",
     "FitFacts",
-    "Forecast",
     "Stability",
     "coefficient_noise",
     "column_noise",
-    "compare",
     "fit_facts",
     "fit_page",
-    "forecast",
-    "forecasts",
     "stability_of",
 ]

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from privasso.fit import CoefficientPath, Released, ReleasedModel
+from privasso.forecast import Assumptions, Forecast, Scheme, forecast
+from privasso.noise import Isotropic, PowerLaw
+from privasso.privacy import calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
-from privasso.report._forecast import Assumptions, Forecast, forecasts
 from privasso.report._stability import Stability, stability_of
 
 
@@ -33,6 +35,11 @@ class FitFacts:
         How the loss of several such fits adds up.
     label_width : float or None
         Distance between the bounds of the labels.
+    even_level : float or None
+        Level that noise of one size on all columns would need for the same guarantee; None where
+        the noise is of that kind, or nothing about columns may be shown.
+    forecast : Forecast or None
+        What could be expected of the fit before the labels were read.
     """
 
     model: ReleasedModel
@@ -45,8 +52,8 @@ class FitFacts:
     coef_noise: np.ndarray | None = field(default=None, repr=False)
     path: CoefficientPath | None = field(default=None, repr=False)
     stability: Stability | None = None
-    assumptions: Assumptions | None = None
-    forecasts: tuple[Forecast, ...] = ()
+    even_level: float | None = None
+    forecast: Forecast | None = None
     resolve: str | None = None
 
     @property
@@ -76,11 +83,13 @@ def fit_facts(
     command: str,
     path: CoefficientPath | None = None,
     assumptions: Assumptions | None = None,
+    given_lam: float | None = None,
     resolve: str | None = None,
 ) -> FitFacts:
     """Collect what may be shown of a fit; single columns only if covariates are public.
 
-    With `assumptions` the facts that only a report needs are computed too.
+    With `assumptions` the facts that only a report needs are computed too. `given_lam` is λ where
+    it was given and not chosen from the release; a forecast is then about fits at this λ.
     """
     privacy, rows, release = released.privacy, released.rows, released.release
     bare = FitFacts(
@@ -97,12 +106,20 @@ def fit_facts(
     facts = replace(bare, columns=column_noise(rows, release.covariance.restricted(live)))
     if assumptions is None:
         return facts
+    scheme = Scheme.of_release(released, given_lam)
     return replace(
         facts,
         coef_noise=coefficient_noise(released.post, model.coef),
         path=path,
         stability=stability_of(released.post),
-        assumptions=assumptions,
-        forecasts=forecasts(rows, privacy, released.noise, assumptions),
+        even_level=_even_level(released),
+        forecast=forecast(scheme, assumptions) if scheme.unavailable is None else None,
         resolve=resolve,
     )
+
+
+def _even_level(released: Released) -> float | None:
+    noise, rows = released.noise, released.rows
+    if not rows.live.any() or (isinstance(noise, PowerLaw) and noise.gamma == 0.0):
+        return None
+    return calibrate(rows, released.privacy, Isotropic(1.0)).level

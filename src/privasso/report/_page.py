@@ -13,7 +13,7 @@ from privasso.solvers import Status
 
 
 def fit_page(facts: FitFacts) -> Page:
-    """Build the report: guarantee, release, noise, coefficients, stability, prediction, path.
+    """Build the report: guarantee, coefficients, noise, stability, forecast, path.
 
     Where covariates are not public and the guarantee does not cover the release, only the
     guarantee and the coefficients are shown.
@@ -38,6 +38,8 @@ def fit_page(facts: FitFacts) -> Page:
         _noise(page, facts)
     if facts.stability is not None:
         _stability(page, facts)
+    if facts.forecast is not None:
+        _forecast(page, facts)
     if facts.path is not None:
         _path(page, facts)
     _again(page, facts)
@@ -127,9 +129,8 @@ def _noise(page: Page, facts: FitFacts) -> None:
         "little noise for its size has a large share of the sensitivity and raises the level of "
         "the noise on all columns."
     )
-    even = next((one.noise.sigma for one in facts.forecasts[1:]), None)
     page.figure(
-        noise_figure(facts, even),
+        noise_figure(facts),
         "Each point is a column.",
         description="Noise and sensitivity of each column against its scale",
     )
@@ -154,25 +155,23 @@ def _noise(page: Page, facts: FitFacts) -> None:
 
 def _stability(page: Page, facts: FitFacts) -> None:
     assert facts.stability is not None
-    page.heading("Stability and predicted error")
+    page.heading("Stability")
     page.paragraph(facts.stability.sentence(facts.model.lam))
-    if not facts.forecasts or facts.assumptions is None:
-        return
+
+
+def _forecast(page: Page, facts: FitFacts) -> None:
+    forecast = facts.forecast
+    assert forecast is not None
+    page.heading("What could be expected")
     page.paragraph(
-        "What state evolution predicts at the same guarantee, each design at the λ that is best "
-        "for it. No label was used for this."
+        f"R² on new rows of {forecast.fits} simulated fits on these covariates, and what a change "
+        "of the fit would bring. No label was used for this: it is what could be known before the "
+        "fit, not a property of this model."
     )
-    rows = []
-    for one in facts.forecasts:
-        name = one.noise.in_words()
-        cells = [one.noise.sigma, one.lam, one.r2, one.nonzero, one.critical_lam]
-        shown = [f"{x:.4g}" if math.isfinite(x) else "—" for x in cells]
-        rows.append([name, *shown])
-    heads = ["level of the noise", "best λ", "R² on new rows", "non-zero", "critical λ"]
-    page.table(["noise", *heads], rows, numeric=heads)
+    heads = ["median", "8 of 10 fits", "above 0"]
+    page.table(["", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
-        f"This assumes {facts.assumptions}. It is a prediction under that model: correlated "
-        "columns, other coefficients or other labels behave differently.",
+        f"{forecast.assumptions.in_words()} Other coefficients or labels behave differently.",
         kind="note",
     )
 

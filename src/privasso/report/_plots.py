@@ -15,12 +15,9 @@ MOST = 24
 _LONGEST_NAME = 26
 
 
-def noise_figure(facts: FitFacts, even: float | None) -> Any:
-    """Noise and share of the sensitivity of each column against its scale.
-
-    `even` is the level that noise of the same size on all columns would need.
-    """
-    columns = facts.columns
+def noise_figure(facts: FitFacts) -> Any:
+    """Noise and share of the sensitivity of each column against its scale."""
+    columns, even = facts.columns, facts.even_level
     assert columns is not None
     live = (columns.scale > 0.0) & (columns.sigma > 0.0)
     scale = columns.scale[live]

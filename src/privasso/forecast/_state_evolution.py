@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso._validation import positive_float
+from privasso.forecast._assumptions import Assumptions
 from privasso.model import Model
 from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
@@ -21,46 +21,7 @@ _DECADES, _PER_DECADE = 5, 10
 
 
 @dataclass(frozen=True)
-class Assumptions:
-    """What a prediction assumes about the labels, which it does not read.
-
-    Parameters
-    ----------
-    rho : float
-        Share of the coefficients that are not zero, in (0, 1].
-    r2 : float
-        Share of the label variance that the covariates explain, in (0, 1).
-    label_sd : float
-        Standard deviation of the labels.
-
-    Examples
-    --------
-    >>> Assumptions(rho=0.1, r2=0.5, label_sd=20.0)
-    Assumptions(rho=0.1, r2=0.5, label_sd=20.0)
-    """
-
-    rho: float
-    r2: float
-    label_sd: float
-
-    def __post_init__(self) -> None:
-        if positive_float("rho", self.rho) > 1.0:
-            raise ValueError(f"rho is a share and must not exceed 1, not {self.rho!r}")
-        if positive_float("r2", self.r2) >= 1.0:
-            raise ValueError(f"r2 must be below 1, not {self.r2!r}")
-        positive_float("label_sd", self.label_sd)
-
-    def __str__(self) -> str:
-        return (
-            f"independent Gaussian columns of the scales at hand, a share of {self.rho:g} of the "
-            f"coefficients not zero and drawn from one normal law, and labels with standard "
-            f"deviation {self.label_sd:.4g}, of whose variance the covariates explain a share of "
-            f"{self.r2:g}"
-        )
-
-
-@dataclass(frozen=True)
-class Forecast:
+class Prediction:
     """What state evolution predicts for one noise design at one λ.
 
     Attributes
@@ -87,9 +48,9 @@ class Forecast:
     onavekl: float
 
 
-def forecast(
+def predict(
     rows: Covariates, noise: NoiseDesign, assumptions: Assumptions, lam: float | None = None
-) -> Forecast:
+) -> Prediction:
     """Predict what a fit on these covariates will do, given the level of the noise.
 
     The model draws coefficients of unit variance; those of variance τ² with
@@ -114,7 +75,7 @@ def forecast(
     >>> import numpy as np, privasso as pv
     >>> rows = Covariates(np.random.default_rng(0).standard_normal((500, 20)), centre=True)
     >>> suppose = Assumptions(rho=0.2, r2=0.5, label_sd=1.0)
-    >>> 0.45 < forecast(rows, pv.Isotropic(1.0), suppose).r2 < 0.5
+    >>> 0.45 < predict(rows, pv.Isotropic(1.0), suppose).r2 < 0.5
     True
     """
     n, m = int(rows.live.sum()), rows.shape[0]
@@ -148,7 +109,7 @@ def forecast(
         scaled = lam / tau
     r2, nonzero, onavekl = at(scaled)
     ratio = critical_lambda_ratio(model, scaled_noise)
-    return Forecast(
+    return Prediction(
         noise=noise,
         lam=scaled * tau,
         r2=r2,
@@ -164,8 +125,8 @@ def compare(
     noise: NoiseDesign,
     assumptions: Assumptions,
     lam: float | None = None,
-) -> list[Forecast]:
-    """Forecasts of a noise design and of isotropic noise at the same privacy.
+) -> list[Prediction]:
+    """Predictions for a noise design and for of isotropic noise at the same privacy.
 
     ``privacy.compared_at`` names what is equal.
 
@@ -183,18 +144,18 @@ def compare(
     even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
     shapes = (noise,) if even else (noise, Isotropic(1.0))
     return [
-        forecast(rows, shape.with_sigma(calibrate(rows, privacy, shape).level), assumptions, lam)
+        predict(rows, shape.with_sigma(calibrate(rows, privacy, shape).level), assumptions, lam)
         for shape in shapes
     ]
 
 
-def forecasts(
+def predictions(
     rows: Covariates,
     privacy: Privacy,
     noise: Noise | None,
     assumptions: Assumptions,
     lam: float | None = None,
-) -> tuple[Forecast, ...]:
+) -> tuple[Prediction, ...]:
     """Like `compare`, but empty where no prediction is available for this noise."""
     if not isinstance(noise, NoiseDesign):
         return ()

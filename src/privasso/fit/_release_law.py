@@ -1,0 +1,184 @@
+"""The law of a release given the coefficients, and the coefficients given a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from privasso._blas import threads_for
+from privasso.fit._gibbs import posterior_moments
+from privasso.operators import Covariates
+
+#: Largest variance of the signal, in units of that to expect of the labels: half the variance of
+#: labels that are all at one of their bounds, three deviations from the middle.
+_MOST_SIGNAL = 4.5
+#: Variances of the signal that are tried, relative to the largest one, and the part of the
+#: variance of the labels that is explained at the largest one.
+_SIGNALS, _EXPLAINED = np.geomspace(1e-3, 1.0, 9), 0.9
+#: Added to the covariance of the release, relative to its mean variance, against rounding.
+_JITTER = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class RowMoments:
+    """G = Σ w_μ z_μz_μᵀ and G₂ = Σ w_μ² z_μz_μᵀ of rows z_μ = (f_μ, 1) with weights w_μ.
+
+    Attributes
+    ----------
+    G, G2 : ndarray
+        Over the live columns and, with an intercept, the column of ones, which is the last.
+    scale : ndarray
+        Root mean squares of the live columns: the units of standardised columns.
+    intercept : bool
+        Whether there is the column of ones.
+    """
+
+    G: np.ndarray = field(repr=False)
+    G2: np.ndarray = field(repr=False)
+    scale: np.ndarray = field(repr=False)
+    intercept: bool
+
+    @classmethod
+    def of(
+        cls, rows: Covariates, weights: np.ndarray | None, counts: np.ndarray | None = None
+    ) -> RowMoments:
+        """Moments of the rows, each of them repeated `counts` times.
+
+        Examples
+        --------
+        >>> rows = Covariates(np.array([[1.0], [3.0]]), centre=True)
+        >>> RowMoments.of(rows, None, np.array([2.0, 1.0])).G
+        array([[ 3., -1.],
+               [-1.,  3.]])
+        """
+        once, twice = counts, counts
+        if weights is not None:
+            once = weights if counts is None else counts * weights
+            twice = once * weights
+        G = rows.moments(once, ones=rows.centred)
+        G2 = G if weights is None else rows.moments(twice, ones=rows.centred)
+        return cls(G, G2, np.sqrt(rows.squares[rows.live] / rows.total), rows.centred)
+
+    def times(self, factor: float) -> RowMoments:
+        """Moments of that many copies of all rows."""
+        return RowMoments(factor * self.G, factor * self.G2, self.scale, self.intercept)
+
+    @property
+    def units(self) -> np.ndarray:
+        """The scales of the columns, 1 for the column of ones."""
+        return np.append(self.scale, 1.0) if self.intercept else self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseLaw:
+    """B ~ N(Gx, τ²G₂ + Σ) for a release B, with the noise Σ and labels of variance τ² around Fx.
+
+    Attributes
+    ----------
+    moments : RowMoments
+        G and G₂.
+    noise : ndarray
+        Σ; see `joint_noise`.
+    label_deviation : float
+        Standard deviation to expect of the labels.
+    many : bool
+        Whether several releases will be read: factors of matrices are then kept.
+    sweeps : int, optional
+        Length of the chain of `posterior_moments`.
+
+    Examples
+    --------
+    >>> moments = RowMoments(25.0 * np.eye(4), 25.0 * np.eye(4), np.full(4, 0.5), intercept=False)
+    >>> law = ReleaseLaw(moments, np.eye(4), 1.0)
+    >>> mean, deviation, level = law.posterior(np.array([50.0, 1.0, -1.5, 0.5]))
+    >>> bool(1.7 < mean[0] < 2.1 and abs(mean[2]) < 0.06)
+    True
+    """
+
+    moments: RowMoments
+    noise: np.ndarray = field(repr=False)
+    label_deviation: float
+    many: bool = False
+    sweeps: int | None = None
+
+    def posterior(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Mean and deviation of the coefficients, and the mean of the intercept."""
+        G, G2, noise = self._standardised
+        units, n = self.moments.units, self.moments.scale.size
+        b = b / units / self.label_deviation
+        V = self._unexplained(b) * G2 + noise
+        V[np.diag_indices_from(V)] += _JITTER * np.trace(V) / V.shape[0]
+        with threads_for(V.shape[0] ** 3 / 3):
+            solved = cho_solve(cho_factor(V, lower=True), np.column_stack([G, b]))
+            A, h = G @ solved[:, :-1], G @ solved[:, -1]
+        A, unit = 0.5 * (A + A.T), self.label_deviation / units[:n]
+        if not self.moments.intercept:
+            mean, deviation = posterior_moments(A, h, _MOST_SIGNAL, sweeps=self.sweeps)
+            return unit * mean, unit * deviation, 0.0
+        # The intercept has the prior N(0, 1) in units of the label deviation, and is integrated
+        # out.
+        own, cross = A[n, n] + 1.0, A[:n, n]
+        conditional = np.ascontiguousarray(A[:n, :n] - np.outer(cross, cross) / own)
+        shifted = h[:n] - cross * h[n] / own
+        mean, deviation = posterior_moments(conditional, shifted, _MOST_SIGNAL, sweeps=self.sweeps)
+        level = float(h[n] - cross @ mean) / own
+        return unit * mean, unit * deviation, self.label_deviation * level
+
+    @cached_property
+    def _standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """G, G₂ and Σ in units of standardised columns and of the deviation of the labels."""
+        units = self.moments.units
+        both = np.outer(units, units)
+        noise = self.noise / both / self.label_deviation**2
+        return self.moments.G / both, self.moments.G2 / both, noise
+
+    def _unexplained(self, b: np.ndarray) -> float:
+        """Variance of the labels around their predictions, from the marginal likelihood of b."""
+        likelihoods = np.array(
+            [
+                -np.inf if factor is None else -0.5 * float(b @ cho_solve(factor, b)) - log_root
+                for factor, log_root in (self._kept if self.many else self._factors())
+            ]
+        )
+        weights = np.exp(likelihoods - np.max(likelihoods))
+        return float(weights @ (1.0 - _EXPLAINED * _SIGNALS) / weights.sum())
+
+    @cached_property
+    def _kept(self) -> list[tuple[tuple[np.ndarray, bool] | None, float]]:
+        return list(self._factors())
+
+    def _factors(self) -> Iterator[tuple[tuple[np.ndarray, bool] | None, float]]:
+        """Cholesky factors of the covariance of b for each size of the signal.
+
+        Under x ~ N(0, D), D = g/n on the columns and 1 on the intercept, and labels of variance t
+        around Fx, it is GDG + tG₂ + Σ. None stands for a matrix that is singular.
+        """
+        G, G2, noise = self._standardised
+        n, prior = self.moments.scale.size, np.ones(G.shape[0])
+        for part in _SIGNALS:
+            prior[:n] = _MOST_SIGNAL * part / n
+            K = (G * prior) @ G + (1.0 - _EXPLAINED * part) * G2 + noise
+            K[np.diag_indices_from(K)] += _JITTER * np.trace(K) / K.shape[0]
+            try:
+                with threads_for(K.shape[0] ** 3 / 3):
+                    factor = cho_factor(K, lower=True)
+            except LinAlgError:
+                yield None, 0.0
+            else:
+                yield factor, float(np.sum(np.log(np.diag(factor[0]))))
+
+
+def joint_noise(columns: np.ndarray, sigma_sum: float) -> np.ndarray:
+    """Covariance of the noise on the columns and, as last entry, on the label sum.
+
+    >>> joint_noise(np.array([[4.0]]), 3.0)
+    array([[4., 0.],
+           [0., 9.]])
+    """
+    whole = np.zeros((columns.shape[0] + 1, columns.shape[0] + 1))
+    whole[:-1, :-1], whole[-1, -1] = columns, sigma_sum**2
+    return whole

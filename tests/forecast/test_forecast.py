@@ -1,0 +1,166 @@
+"""Forecasts against the outcomes they are about: their intervals cover what they should."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+
+import privasso as pv
+from privasso.fit import FitOptions, plan_fit
+from privasso.forecast import (
+    Assumptions,
+    Population,
+    Scheme,
+    Simulated,
+    SimulatedReleases,
+    forecast,
+    simulate,
+)
+from privasso.operators import Covariates
+
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+
+
+def scheme_of(X, epsilon, bounds=(-4.0, 4.0), **options):
+    options = FitOptions(pv.LabelDP(epsilon, 1e-6, bounds), **options)
+    return Scheme.of_plan(plan_fit(X, options), options.fixed_lam)
+
+
+def correlated(rng, m, n):
+    """Rows with a few common factors, and columns of all scales."""
+    common = rng.standard_normal((m, 2)) @ rng.standard_normal((2, n))
+    return (common + rng.standard_normal((m, n))) * np.exp(rng.normal(0.0, 2.0, n))
+
+
+def cell(rng, m, n, epsilon, fits):
+    """A forecast for the training rows, and the R² of a fit on rows that nobody has seen."""
+    everything = correlated(rng, m + 1000, n)
+    X, new = everything[:m], everything[m:]
+    suppose = Assumptions(
+        rng.uniform(0.1, 0.5), float(rng.choice([0.3, 0.5, 0.7])), rng.uniform(0.5, 1.2)
+    )
+    scheme = scheme_of(X, epsilon)
+    expected = simulate(SimulatedReleases.of(scheme), scheme, suppose, fits=fits)
+    population = Population(Covariates(everything, centre=True))
+    truth = population.draw(suppose, 4.0, rng)
+    F = (everything - everything.mean(axis=0)) / population.scale
+    y = truth.level + F @ truth.coef + truth.residual_sd * rng.standard_normal(m + 1000)
+    plan = plan_fit(X, FitOptions(scheme.privacy), seeded=True)
+    predicted = plan.release(y[:m], rng=rng).solve().predict(new)
+    reached = 1.0 - np.mean((y[m:] - predicted) ** 2) / np.var(y[m:])
+    return expected, reached
+
+
+def check_coverage(cells, low, high):
+    inside = [one.interval[0] <= r2 <= one.interval[1] for one, r2 in cells]
+    assert low <= np.mean(inside) <= high
+    medians, reached = [one.median for one, _ in cells], sorted(r2 for _, r2 in cells)
+    # The upper end of the range of two standard errors around the median that fits reach.
+    least = reached[len(cells) // 2 + round(np.sqrt(len(cells)))]
+    assert np.median(medians) < least + 0.1
+
+
+def test_intervals_cover_what_fits_reach():
+    # The 2nd and the 18th of 19 draws have the next one between them with a probability of 0.8.
+    rng = np.random.default_rng(0)
+    cells = [cell(rng, 200, int(rng.integers(2, 5)), rng.choice([1.0, 3.0, 10.0]), 19)
+             for _ in range(64)]  # fmt: skip
+    check_coverage(cells, 0.68, 0.92)  # 64 cells: a standard error of 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(100, 30), (400, 10), (1500, 20)])
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+def test_intervals_cover_what_fits_reach_at_every_shape(shape, epsilon):
+    rng = np.random.default_rng(1)
+    cells = [cell(rng, shape[0], shape[1], epsilon, 59) for _ in range(120)]
+    check_coverage(cells, 0.70, 0.90)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])
+def test_intervals_cover_what_fits_reach_on_real_columns_and_labels(epsilon):
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    X, y, reached = np.asarray(X), np.asarray(y), []
+    for seed in range(20):
+        test = np.random.default_rng(seed).permutation(442) < 130
+        privacy = pv.LabelDP(epsilon, 1e-6, (0.0, 350.0))
+        est = pv.PrivateLasso("auto", privacy, random_state=seed).fit(X[~test], y[~test])
+        reached.append(est.score(X[test], y[test]))
+    # What is known of such tables: about half is explained, and labels vary by about 80.
+    scheme = scheme_of(X[:312], epsilon, (0.0, 350.0))
+    found = simulate(SimulatedReleases.of(scheme), scheme, Assumptions(0.3, 0.5, 80.0), fits=120)
+    low, high = found.interval
+    assert np.mean((np.array(reached) >= low) & (np.array(reached) <= high)) >= 0.7
+    assert found.median < np.median(reached) + 0.1
+
+
+def test_a_forecast_is_not_deceived_by_correlated_columns():
+    """As many noisy copies of one column: independent ones would all have to be found."""
+    rng = np.random.default_rng(2)
+    one = rng.standard_normal((300, 1))
+    X = one + 0.1 * rng.standard_normal((300, 12))
+    suppose = Assumptions(1.0, 0.5, 1.0)
+    together = forecast(scheme_of(X, 1.0), suppose, fits=24).outcome.median
+    alone = forecast(
+        scheme_of(rng.standard_normal((300, 12)), 1.0), suppose, fits=24
+    ).outcome.median
+    assert together > alone + 0.1
+
+
+def test_each_change_is_a_forecast_of_its_own():
+    rng = np.random.default_rng(3)
+    X = correlated(rng, 600, 8)
+    suppose = Assumptions(0.2, 0.5, 1.0)
+    found = forecast(scheme_of(X, 1.0), suppose, fits=24)
+    assert [one.name for one in found.changes] == ["epsilon", "epsilon", "rows", "columns"]
+    assert [one.value for one in found.changes] == [2.0, 3.0, 2400.0, 4.0]
+    # ε and columns: exactly what a plan of that kind predicts.
+    twice = forecast(scheme_of(X, 2.0), suppose, fits=24).outcome
+    np.testing.assert_allclose(twice.r2, found.changes[0].outcome.r2, atol=1e-9)
+    fewer = forecast(scheme_of(X[:, ::2], 1.0), Assumptions(0.4, 0.5, 1.0), fits=24).outcome
+    np.testing.assert_allclose(fewer.r2, found.changes[3].outcome.r2, atol=1e-9)
+    # Rows: four copies have the moments of four times as many rows, with the noise of one.
+    more = simulate(
+        SimulatedReleases.of(scheme_of(np.tile(X, (4, 1)), 1.0)), scheme_of(X, 1.0), suppose,
+        fits=found.fits,
+    )  # fmt: skip
+    assert more.median == pytest.approx(found.changes[2].outcome.median, abs=0.03)
+    assert found.outcome.median < min(one.outcome.median for one in found.changes)
+
+
+def test_the_same_every_time_and_in_all_units():
+    X = correlated(np.random.default_rng(4), 100, 3)
+    one = forecast(scheme_of(X, 2.0), Assumptions(0.3, 0.5, 1.0), fits=12)
+    again = forecast(scheme_of(X, 2.0), Assumptions(0.3, 0.5, 1.0), fits=12)
+    np.testing.assert_array_equal(one.outcome.r2, again.outcome.r2)
+    # Other units of labels and columns, among them labels too large to be squared.
+    for factor in (1e-3, 1e200):
+        other = scheme_of(X * [1e3, 1.0, 1e-2], 2.0, (-4.0 * factor, 4.0 * factor))
+        found = forecast(other, Assumptions(0.3, 0.5, factor), fits=12)
+        np.testing.assert_allclose(found.outcome.r2, one.outcome.r2, rtol=1e-4, atol=1e-4)
+
+
+def test_what_cannot_be_simulated_says_so():
+    X = correlated(np.random.default_rng(5), 50, 3)
+    suppose = Assumptions(0.3, 0.5, 1.0)
+    for scheme, words in (
+        (scheme_of(X, 1.0, denoise=False), "λ"),
+        (scheme_of(X + 9.0, 1.0, fit_intercept=False), "near zero"),
+        (scheme_of(X, 1.0, (1.0, 2.0), fit_intercept=False), "near zero"),
+        (scheme_of(np.ones((5, 2)), 1.0), "no column"),
+    ):
+        assert scheme.unavailable is not None
+        with pytest.raises(ValueError, match=words):
+            forecast(scheme, suppose)
+    with pytest.raises(ValueError, match="at most half"):
+        forecast(scheme_of(X, 1.0), Assumptions(0.3, 0.5, 4.1))
+
+
+def test_fits_without_a_model_count_as_bad():
+    """More columns than rows, and a λ below the noise: there is no minimiser."""
+    X = np.random.default_rng(6).standard_normal((12, 20))
+    scheme = scheme_of(X, 0.1, lam=1e-3, denoise=False, noise="isotropic")
+    found = simulate(SimulatedReleases.of(scheme), scheme, Assumptions(0.3, 0.5, 1.0), fits=5)
+    assert isinstance(found, Simulated)
+    assert found.median == -np.inf
+    assert found.positive == 0.0
