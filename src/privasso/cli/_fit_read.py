@@ -112,11 +112,10 @@ def options_of(settings: FitSettings, names: Sequence[str]) -> FitOptions:
 
 def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> Plan:
     """Plan the fit; covariates without any data are refused."""
-    from privasso.fit import Plan, encoded_guarantee, plan_fit
+    from privasso.fit import encoded_guarantee, plan_fit
 
     names = encoding.names
     plan = plan_fit(X, options_of(settings, names), seeded=settings.seed is not None)
-    assert isinstance(plan, Plan)
     if not plan.rows.live.any():
         raise ValueError(
             f"every feature is constant, {names[0]!r} for example, so there is nothing to fit"

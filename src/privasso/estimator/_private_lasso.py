@@ -17,7 +17,7 @@ from privasso.fit import (
     Published,
     Released,
     ReleasedModel,
-    plan_fit,
+    plan_for,
     warn_user,
 )
 from privasso.ledger import Ledger
@@ -204,7 +204,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             self.__dict__.pop(name, None)
 
         X, y = self._validated(X, y)
-        plan = plan_fit(
+        plan = plan_for(
             X,
             options,
             sample_weight=sample_weight,

@@ -8,7 +8,7 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._perturbed import PerturbedPlan, Published
-from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._plan import Plan, plan_fit, plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
@@ -38,6 +38,7 @@ __all__ = [
     "encoded_guarantee",
     "joint_noise",
     "plan_fit",
+    "plan_for",
     "posterior",
     "posterior_mean",
     "warn_user",

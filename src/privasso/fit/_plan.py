@@ -24,6 +24,7 @@ from privasso.privacy import (
     ReleasesProducts,
     Terms,
     calibrate,
+    check_products,
     release_labels,
 )
 
@@ -147,8 +148,7 @@ def plan_fit(
     *,
     sample_weight: ArrayLike | None = None,
     seeded: bool = False,
-    feature_names: tuple[str, ...] | None = None,
-) -> Plan | PerturbedPlan:
+) -> Plan:
     """Determine the noise, its level and the privacy statement from the covariates.
 
     Parameters
@@ -161,17 +161,9 @@ def plan_fit(
         Public weights of the rows; only their ratios matter.
     seeded : bool
         Whether the noise will come from a fixed random state, which the statement must say.
-    feature_names : tuple of str, optional
-        Names of the columns, by which bounds of columns are found.
     """
     privacy = options.privacy
-    if isinstance(privacy, PerturbsObjective):
-        if sample_weight is not None:
-            raise ValueError(
-                f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
-                "person would have to be protected too; leave it out"
-            )
-        return plan_perturbed(X, options, privacy, seeded=seeded, feature_names=feature_names)
+    check_products(privacy)
     assert isinstance(privacy, ReleasesProducts)
     rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
     design = options.design(rows)
@@ -187,3 +179,23 @@ def plan_fit(
         lam=options.fixed_lam,
     )
     return Plan(options, rows, noise, calibration, privacy.guarantee(terms), seeded)
+
+
+def plan_for(
+    X: Any,
+    options: FitOptions,
+    *,
+    sample_weight: ArrayLike | None = None,
+    seeded: bool = False,
+    feature_names: tuple[str, ...] | None = None,
+) -> Plan | PerturbedPlan:
+    """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
+    privacy = options.privacy
+    if not isinstance(privacy, PerturbsObjective):
+        return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
+    if sample_weight is not None:
+        raise ValueError(
+            f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
+            "person would have to be protected too; leave it out"
+        )
+    return plan_perturbed(X, options, privacy, seeded=seeded, feature_names=feature_names)
