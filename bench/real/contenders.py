@@ -139,6 +139,7 @@ LABELS = (
     _without_privacy("no privacy", lasso_cv),
 )
 RECORDS = (
+    Contender("privasso-records", ("privasso",), "records", ours.records, _OURS),
     _peer("AdaSSP", "adassp", "records"),
     _peer("boosted AdaSSP", "boosted_adassp", "records"),
     _peer("TukeyEM", "tukey", "records"),

@@ -9,17 +9,17 @@ import numpy as np
 import privasso as pv
 from bench.real.split import Split
 
-#: λ of the oracle, relative to the largest product of a centred column with the labels. At the
-#: upper end no coefficient is left.
-_LAMS = np.geomspace(1e3, 1e-4, 57)
+#: λ of the oracle, relative to the one chosen.
+_LAMS = np.geomspace(1e3, 1e-2, 41)
+#: Seconds after which the plain LASSO chooses among the λ that it has solved.
+_TIME_LIMIT = 20.0
 
 
-def fitted(split: Split, noise: str | None = None) -> pv.PrivateLasso:
+def fitted(split: Split, **settings: object) -> pv.PrivateLasso:
     """A fit with a seed; the warnings about fitting the same labels again are expected."""
     privacy = pv.LabelDP(split.epsilon, split.delta, y_bounds=split.y_bounds)
-    estimator = pv.PrivateLasso(lam="auto", privacy=privacy, random_state=split.seed)
-    if noise is not None:
-        estimator.set_params(noise=noise)
+    estimator = pv.PrivateLasso(privacy=privacy, random_state=split.seed)
+    estimator.set_params(**settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return estimator.fit(split.X, split.y)
@@ -29,18 +29,24 @@ def default_and_best(split: Split) -> dict[str, np.ndarray]:
     """The default fit, and the λ of the same release that predicts the test rows best."""
     estimator = fitted(split)
     chosen = estimator.predict(split.X_test)
-    found = [chosen]
-    centred = split.X - split.X.mean(axis=0)
-    unit = float(np.abs(centred.T @ (split.y - split.y.mean())).max())
-    for lam in unit * _LAMS:
-        path = estimator.path(split.X, [lam])
-        if not np.isfinite(path.coef).all():
-            break  # below the least λ that has a minimiser
-        found.append(split.X_test @ path.coef[:, 0] + path.intercept[0])
+    path = estimator.path(split.X, estimator.lam_ * _LAMS)
+    found = [chosen, *(split.X_test @ path.coef + path.intercept).T]
     errors = [float(np.sum((split.y_test - each) ** 2)) for each in found]
-    return {"privasso": chosen, "privasso, best λ": found[int(np.argmin(errors))]}
+    return {"privasso": chosen, "privasso, best λ": found[int(np.nanargmin(errors))]}
 
 
 def diagonal(split: Split) -> dict[str, np.ndarray]:
-    """Noise that is independent from column to column, of variance ∝ √v."""
-    return {"diagonal noise": fitted(split, "power:0.5").predict(split.X_test)}
+    """The plain LASSO with noise that is independent from column to column, of variance ∝ √v."""
+    estimator = fitted(split, noise="power:0.5", denoise=False, time_limit=_TIME_LIMIT)
+    return {"diagonal noise": estimator.predict(split.X_test)}
+
+
+def records(split: Split) -> dict[str, np.ndarray]:
+    """The default fit for whole records, from the bounds of the columns alone."""
+    privacy = pv.RecordDP(
+        split.epsilon, split.delta, bounds=split.column_bounds, y_bounds=split.y_bounds
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        estimator = pv.PrivateLasso(privacy=privacy, random_state=split.seed)
+        return {"privasso": estimator.fit(split.X, split.y).predict(split.X_test)}
