@@ -146,12 +146,8 @@ def _print_forecast(expected: Forecast, plan: Plan) -> None:
 
     fixed = plan.options.fixed_lam
     at = "" if fixed is None else f" at λ = {fixed:g}"
-    table = Table(
-        box=None,
-        padding=(0, 2, 0, 0),
-        title=f"\nR² on new rows: {expected.fits} simulated fits on these columns{at}",
-        title_justify="left",
-    )
+    print(f"\nR² on new rows: {expected.fits} simulated fits on these columns{at}")
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("", "median", "8 of 10 fits", "above 0"):
         table.add_column(title, justify="right" if title else "left", no_wrap=True)
     for line in expected.lines():

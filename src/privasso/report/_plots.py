@@ -39,7 +39,7 @@ def noise_figure(facts: FitFacts) -> Any:
     left.set_title("How much noise each column receives", loc="left", fontsize=10)
     right.semilogx(scale, 100.0 * columns.share[live], "o", color=BLUE, markersize=4, alpha=0.7)
     right.set_ylabel("share of the sensitivity, %")
-    right.set_ylim(0.0, 115.0 * float(np.max(columns.share[live])))
+    right.set_ylim(0.0, 115.0 * (float(np.max(columns.share[live])) or 1.0))
     right.set_title("Share of each column in the sensitivity", loc="left", fontsize=10)
     for axes in (left, right):
         axes.set_xlabel("scale of the column (root mean square)")
