@@ -25,6 +25,7 @@ NAMES = [
     "fit",
     "boundary",
     "design",
+    "formal",
 ]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
