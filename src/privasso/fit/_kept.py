@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from privasso.encoding import Encoding
 from privasso.fit._postprocess import check_shape
-from privasso.fit._rows import prepared_rows
-from privasso.noise import Diagonal, Noise
+from privasso.fit._rows import prepared_rows, released_weights
+from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release, log_gaussian_delta
 
@@ -138,9 +138,7 @@ class KeptRelease(Release):
         Where the noise is smaller than it was, rows would have to be shrunk more than they were,
         and the sum of the weights is another one.
         """
-        live = np.flatnonzero(rows.live)
-        covariance = self.covariance.restricted(live) if live.size else Diagonal([])
-        weights = self.privacy.weights(rows, covariance, self.sigma_sum or 0.0)
+        weights = released_weights(self, rows, self.privacy)
         total = rows.shape[0] if weights is None else float(np.sum(weights))
         assert self.weight_sum is not None
         if not abs(total - self.weight_sum) <= _SAME * self.weight_sum:
