@@ -85,9 +85,7 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
         sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)
         # Rows of zeros, or without weight, say nothing and must not set the level.
         speaks = (weights > 0.0) & (sizes > 0.0)
-        level = float(
-            np.quantile(weights[speaks] * sizes[speaks], 1.0 - shrink, method="lower")
-        )
+        level = float(np.quantile(weights[speaks] * sizes[speaks], 1.0 - shrink, method="lower"))
         factors = weights.copy()
         factors[speaks] = np.minimum(weights[speaks], level / sizes[speaks])
     return ReleaseShape(
