@@ -41,13 +41,15 @@ def n_threads() -> int:
 def chunks(n: int, size: int, align: int = 4) -> list[tuple[int, int]]:
     """Split ``range(n)`` into contiguous pieces for a pass over ``size`` elements.
 
-    There is one piece per thread, or several if a pass takes long.
+    There is one piece per thread, or several if a pass takes long. All of the range is covered
+    also where there is nothing to read, because the results have to be written.
 
-    >>> chunks(10, size=100)
-    [(0, 10)]
+    >>> chunks(10, size=100), chunks(10, size=0)
+    ([(0, 10)], [(0, 10)])
     """
     workers = 1 if size < SERIAL_BELOW else n_threads()
-    parts = min(workers * -(-size // (workers * _LONGEST_PIECE)), max(1, n // align))
+    rounds = max(1, -(-size // (workers * _LONGEST_PIECE)))
+    parts = min(workers * rounds, max(1, n // align))
     edges = [n * k // parts // align * align for k in range(parts)] + [n]
     return [(lo, hi) for lo, hi in pairwise(edges) if hi > lo]
 

@@ -38,7 +38,8 @@ def test_round_trip(path, fitted):
     assert model.guarantee == est.guarantee_
     assert not model.guarantee.for_release
     assert (model.lam, model.software, model.feature_names) == (60.0, pv.__version__, None)
-    assert model.noise == est.noise_ == pv.PowerLaw(est.noise_.sigma, 0.5)
+    assert model.noise == est.noise_ == pv.Shaped(est.noise_.sigma)
+    assert model.denoised == est.denoised_ == True  # noqa: E712
     again = path.with_name("again.json")
     pv.save(model, again)
     assert again.read_bytes() == path.read_bytes()
@@ -49,7 +50,7 @@ def test_it_holds_nothing_but_the_published(path, fitted):
     document = json.loads(path.read_text(encoding="utf-8"))
     assert set(document) == {
         "format", "version", "software", "n_features", "feature_names", "coef", "intercept",
-        "lam", "noise", "guarantee",
+        "lam", "denoised", "noise", "guarantee",
     }  # fmt: skip
     assert len(document["coef"]["value"]) == np.count_nonzero(fitted[0].coef_)
 

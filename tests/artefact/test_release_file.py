@@ -15,24 +15,42 @@ from privasso.privacy import Terms
 X = np.random.default_rng(0).standard_normal((30, 3))
 
 
-@pytest.fixture(params=[True, False])
-def kept(request):
+WEIGHTS = np.random.default_rng(2).exponential(size=30)
+
+
+def made(noise, fit_intercept, sample_weight=None):
     privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0))
-    plan = plan_fit(X, FitOptions(privacy, fit_intercept=request.param))
+    options = FitOptions(privacy, noise=noise, fit_intercept=fit_intercept)
+    plan = plan_fit(X, options, sample_weight=sample_weight)
     y = np.random.default_rng(1).random(30)
     return plan.release(y, feature_names=("a", "b", "ü"), target="y").kept
 
 
-def test_round_trip(kept, tmp_path):
+@pytest.fixture(params=[True, False])
+def kept(request):
+    return made("power:0.5", request.param)
+
+
+@pytest.fixture(params=[True, False])
+def shrunk(request):
+    return made("auto", request.param)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("noise", ["power:0.5", pv.Shaped(shrink=0.0), pv.Shaped()], ids=str)
+def test_round_trip(noise, fit_intercept, tmp_path):
+    kept = made(noise, fit_intercept)
     path = tmp_path / "release.json"
     pv.save_release(kept, path)
     back = pv.load_release(path)
     for name in ("b", "sigma", "column_squares"):
         assert np.array_equal(getattr(back, name), getattr(kept, name))
-    for name in ("n_rows", "centre", "label_sum", "sigma_sum", "mu", "guarantee", "noise",
-                 "feature_names", "target", "software", "privacy"):  # fmt: skip
+    for name in ("n_rows", "centre", "label_sum", "sigma_sum", "mu", "weight_sum", "guarantee",
+                 "noise", "feature_names", "target", "software", "privacy"):  # fmt: skip
         assert getattr(back, name) == getattr(kept, name)
+    np.testing.assert_array_equal(back.covariance.matrix(), kept.covariance.matrix())
     assert np.array_equal(back.open(X).solve(3.0).coef, kept.open(X).solve(3.0).coef)
+    assert (kept.weight_sum < 29.0) == (noise == pv.Shaped())
 
 
 def test_correlated_noise_comes_back(kept, tmp_path):
@@ -176,3 +194,71 @@ def test_a_release_of_correlated_noise_is_checked_too(kept):
     whole.open(X)
     with pytest.raises(ValueError, match="the release has been changed"):
         replace(whole, covariance=whole.covariance.scaled(0.9)).open(X)
+
+
+def refused(release, X=X, **options):
+    with pytest.raises(ValueError, match=r"the release has been changed|not the covariates"):
+        release.open(X, **options)
+
+
+def test_a_shrunk_release_whose_noise_was_changed_is_refused(shrunk, tmp_path):
+    shrunk.open(X)
+    for factor in (0.5, 1 - 1e-4, 1 + 1e-4, 2.0):
+        refused(replace(shrunk, covariance=shrunk.covariance.scaled(factor)))
+        refused(replace(shrunk, weight_sum=factor * shrunk.weight_sum))
+        if shrunk.sigma_sum is not None:
+            refused(replace(shrunk, sigma_sum=factor * shrunk.sigma_sum))
+    thinner = shrunk.covariance.matrix()
+    thinner[0, :] *= 0.9
+    thinner[:, 0] *= 0.9
+    refused(replace(shrunk, covariance=Factored.from_matrix(thinner)))
+    refused(replace(shrunk, covariance=Factored.from_matrix(np.diag(np.diag(thinner)))))
+    refused(pv.load_release(forged(shrunk, tmp_path, parameters={"y_high": 2.1})))
+    refused(pv.load_release(forged(shrunk, tmp_path, weight_sum=30.0)))
+    with pytest.raises(DocumentError, match="weight_sum"):
+        pv.load_release(forged(shrunk, tmp_path, weight_sum=-1.0))
+
+
+def test_a_shrunk_release_knows_its_rows_and_weights(shrunk):
+    refused(shrunk, np.sort(X, axis=0))
+    refused(shrunk, X * [1.0, 1.001, 1.0])
+    refused(shrunk, sample_weight=WEIGHTS)
+    shrunk.open(X[::-1])
+    shrunk.open(X, sample_weight=np.full(30, 7.0))  # only ratios matter
+
+
+@pytest.mark.parametrize("noise", ["power:0.5", pv.Shaped(shrink=0.0), pv.Shaped()], ids=str)
+def test_a_weighted_release_asks_for_its_weights(noise):
+    kept = made(noise, True, WEIGHTS)
+    kept.open(X, sample_weight=3.0 * WEIGHTS)
+    refused(kept)
+    refused(kept, sample_weight=WEIGHTS[::-1])
+    other = WEIGHTS.copy()
+    other[4] *= 1.01
+    refused(kept, sample_weight=other)
+    with pytest.raises(ValueError, match="shape"):
+        kept.open(X, sample_weight=WEIGHTS[:-1])
+
+
+def test_no_row_of_a_shrunk_release_exceeds_the_sensitivity(shrunk):
+    """The sizes of the rows by dense algebra, with the weights that a solve will use."""
+    weights = shrunk.checked_weights(shrunk.open(X).rows)
+    centred = X - X.mean(axis=0) if shrunk.fit_intercept else X
+    squared = np.sum(centred * np.linalg.solve(shrunk.covariance.matrix(), centred.T).T, axis=1)
+    squared += 0.0 if shrunk.sigma_sum is None else shrunk.sigma_sum**-2
+    moved = 2.0 * weights * np.sqrt(squared)
+    assert moved.max() == pytest.approx(shrunk.mu, rel=1e-7)
+    assert np.sum(moved > shrunk.mu * (1 - 1e-7)) >= 0.75 * 30
+    assert shrunk.weight_sum == pytest.approx(weights.sum(), rel=1e-7)
+
+
+def test_one_large_row_among_many_is_noticed():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((200_000, 2))
+    F[7] = [300.0, -200.0]
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0))
+    kept = plan_fit(F, FitOptions(privacy, noise="gram")).release(rng.random(200_000)).kept
+    assert kept is not None
+    kept.checked_weights(kept.open(F).rows)
+    for factor in (0.98, 0.5):  # other rows are far below the bound
+        refused(replace(kept, covariance=kept.covariance.scaled(factor)), F)

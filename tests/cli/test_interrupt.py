@@ -100,4 +100,4 @@ def test_a_time_limit_is_positive_and_reaches_the_solver(folder, capsys):
     assert main([*FIT, "--time-limit", "0"]) == 2
     assert "--time-limit" in capsys.readouterr().err
     assert main([*FIT, "--time-limit", "1e-9"]) == 0
-    assert "the time limit was over after 0 of 36 values" in capsys.readouterr().err
+    assert "the time limit of 1e-09 s ended the choice of lam" in capsys.readouterr().err

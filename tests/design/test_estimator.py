@@ -35,6 +35,7 @@ def test_label_dp_minimises_the_predicted_error_for_these_columns():
     assert est.noise_.gamma == pytest.approx(best, abs=0.05)  # pyright: ignore
     assert est.guarantee_.kind == "label-dp"
     # What was predicted for the level is what the rows gave, within their fluctuation.
+    assert isinstance(est.noise_, pv.PowerLaw)
     predicted = BUDGET.width * label_sensitivity(data, est.noise_, n_features=80)
     assert predicted == pytest.approx(BUDGET.mu, rel=0.1)
 
@@ -61,5 +62,5 @@ def test_refusals():
     small = pv.Model(alpha=0.5, scales=pv.LogNormal(0.0, 0.5))
     with pytest.raises(pv.InfeasibleError, match="leaves no estimator, whatever its shape"):
         least_leakage_exponent(small, 0.1, 5.0)
-    with pytest.raises(ValueError, match="'auto', 'optimal'"):
+    with pytest.raises(ValueError, match="'auto', 'shaped', 'optimal'"):
         pv.PrivateLasso(1.0, BUDGET, "best", model=MODEL).fit(s.F, s.y)

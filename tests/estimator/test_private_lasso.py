@@ -41,15 +41,13 @@ def wide(seed=0):
 def test_without_noise_it_is_the_lasso(fit_intercept, privacy, storage):
     X, y = data()
     X[:, 5] = 0.25  # constant
-    est = pv.PrivateLasso(
-        lam=20.0, privacy=privacy, fit_intercept=fit_intercept, random_state=0
-    ).fit(storage(X), y)
+    options = {"lam": 20.0, "fit_intercept": fit_intercept, "denoise": False, "random_state": 0}
+    est = pv.PrivateLasso(privacy=privacy, noise="power:0.5", **options).fit(storage(X), y)
     if privacy is WEAK and not fit_intercept:
         # a public shift of the labels must not change the estimator
         assert est.release_.centre == 0.0
         off = pv.LabelDP(1e7, 0.5, (-20.0, 80.0))
-        other = pv.PrivateLasso(lam=20.0, privacy=off, fit_intercept=False, random_state=0)
-        other.fit(storage(X), y)
+        other = pv.PrivateLasso(privacy=off, noise="power:0.5", **options).fit(storage(X), y)
         np.testing.assert_allclose(other.predict(X), est.predict(X), atol=0.05)
     oracle = Lasso(20.0 / len(y), fit_intercept=fit_intercept, tol=1e-12, max_iter=100_000)
     oracle.fit(X, y)
@@ -88,20 +86,31 @@ def test_noise_names():
         assert isinstance(sigma, pv.PowerLaw)
         return sigma.gamma
 
-    assert gamma("auto", STRONG) == 0.5
     assert gamma("auto", pv.OnAverage(0.1)) == 1.0
     assert gamma("isotropic", STRONG) == 0.0
     assert gamma("gram", STRONG) == 2.0
     assert gamma("power:1.25", STRONG) == 1.25
     assert gamma(pv.PowerLaw(7.0, 0.75), STRONG) == 0.75
-    est = pv.PrivateLasso(1e4, STRONG).fit(X, y)
-    assert est.noise_.mean_power == pytest.approx(np.mean(est.release_.sigma**2))
+    for noise in ("auto", "shaped", pv.Shaped(sigma=7.0)):
+        est = pv.PrivateLasso(1e4, STRONG, noise).fit(X, y)
+        assert isinstance(est.noise_, pv.Shaped)
+        assert est.noise_.shrink == 0.75
+        assert est.noise_.sigma**2 == pytest.approx(np.mean(est.release_.sigma**2))
+    half = pv.PrivateLasso(1e4, STRONG, pv.Shaped(shrink=0.5)).fit(X, y)
+    assert isinstance(half.noise_, pv.Shaped)
+    assert half.noise_.shrink == 0.5
+    with pytest.raises(ValueError, match="would reveal them, and OnAverage"):
+        pv.PrivateLasso(1e4, pv.OnAverage(0.1), "shaped").fit(X, y)
+    with pytest.raises(ValueError, match="takes no scales"):
+        pv.PrivateLasso(1e4, STRONG, scales=np.ones(12)).fit(X, y)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_solver_and_path_need_only_the_release_and_the_covariates(fit_intercept):
     X, y = wide()
-    est = pv.PrivateLasso(500.0, STRONG, fit_intercept=fit_intercept).fit(X, y)
+    est = pv.PrivateLasso(
+        500.0, STRONG, "power:0.5", fit_intercept=fit_intercept, denoise=False
+    ).fit(X, y)
     kept = est.release_
     by_hand = Release(
         b=kept.b.copy(),
@@ -133,7 +142,7 @@ def test_solver_and_path_need_only_the_release_and_the_covariates(fit_intercept)
 
 def test_an_unbounded_release_is_kept_and_refit_is_free():
     X, y = wide()
-    est = pv.PrivateLasso(1e-3, STRONG, random_state=0)
+    est = pv.PrivateLasso(1e-3, STRONG, "power:0.5", denoise=False, random_state=0)
     with pytest.raises(pv.UnboundedError, match="budget of this fit is spent") as caught:
         est.fit(X, y)
     message = str(caught.value)
@@ -159,7 +168,7 @@ def test_an_unbounded_release_is_kept_and_refit_is_free():
 
 def test_a_problem_too_large_for_the_programme_names_a_bound(monkeypatch):
     X, y = wide()
-    est = pv.PrivateLasso(1e-3, STRONG, random_state=0)
+    est = pv.PrivateLasso(1e-3, STRONG, "power:0.5", denoise=False, random_state=0)
     monkeypatch.setattr("privasso.fit._postprocess.LP_LIMIT", 0.0)
     with pytest.raises(pv.UnboundedError, match="lam must be well above") as caught:
         est.fit(X, y)
@@ -169,15 +178,16 @@ def test_a_problem_too_large_for_the_programme_names_a_bound(monkeypatch):
     assert 1e-3 < bound <= critical * (1 + 1e-6)
 
 
-def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch):
+@pytest.mark.parametrize("denoise", [False, True])
+def test_any_failure_after_the_draw_says_that_the_budget_is_spent(monkeypatch, denoise):
     X, y = data()
 
     def gives_up(*args, **kwargs):
         raise RuntimeError("the linear programme failed")
 
-    for road in ("solve_problem", "solve_problems"):
-        monkeypatch.setattr(f"privasso.fit._postprocess.{road}", gives_up)
-    est = pv.PrivateLasso(1.0, STRONG)
+    for road in ("_postprocess.solve_problem", "_postprocess.solve_problems", "_denoised.solve"):
+        monkeypatch.setattr(f"privasso.fit.{road}", gives_up)
+    est = pv.PrivateLasso(1.0, STRONG, denoise=denoise)
     with pytest.raises(RuntimeError, match=r"budget of this fit is spent.*programme failed\.$"):
         est.fit(X, y)
     monkeypatch.undo()
@@ -269,7 +279,8 @@ def test_nothing_secret_is_kept(privacy):
     secrets["Gram"] = (rows.T @ rows).ravel()
     objective = 0.5 * np.sum((y - est.predict(X)) ** 2) + lam * np.abs(est.coef_).sum()
     assert set(vars(est)) - set(est.get_params()) <= {
-        "coef_", "intercept_", "guarantee_", "lam_", "noise_", "release_", "n_features_in_",
+        "coef_", "intercept_", "guarantee_", "lam_", "denoised_", "noise_", "release_",
+        "n_features_in_",
     }  # fmt: skip
     found = list(arrays_within(est))
     assert found

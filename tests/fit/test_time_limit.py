@@ -27,8 +27,11 @@ def lasso(**options):
 def test_the_choice_of_lambda_ends_with_the_time_and_says_so(data):
     X, y = data
     with pytest.warns(TimeLimitWarning, match="over after 0 of 36 values"):
-        est = lasso(lam="auto", time_limit=1e-9).fit(X, y)
+        est = lasso(lam="auto", denoise=False, time_limit=1e-9).fit(X, y)
     assert est.coef_.shape == (120,)
+    with pytest.warns(TimeLimitWarning, match="the time limit of 1e-09 s ended the choice of lam"):
+        est = lasso(lam="auto", time_limit=1e-9).fit(X, y)
+    assert not est.coef_.any()  # nothing was solved: the λ above which all is zero
 
 
 def test_a_generous_limit_changes_nothing(data):

@@ -61,7 +61,7 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
     rows : Covariates
         Public covariates.
     shrink : float
-        Part of the rows that is shrunk.
+        Part of the rows that is shrunk; rows of zeros, or without weight, do not count.
 
     Examples
     --------
@@ -84,8 +84,11 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
         if rows.centred:
             share = math.sqrt(_SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(_SUM_WEIGHT))
         sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)
-        level = float(np.quantile(weights * sizes, 1.0 - shrink, method="lower"))
-        factors = np.minimum(weights, level / sizes)
+        # Rows of zeros, or without weight, say nothing and must not set the level.
+        speaks = (weights > 0.0) & (sizes > 0.0)
+        level = float(np.quantile(weights[speaks] * sizes[speaks], 1.0 - shrink, method="lower"))
+        factors = weights.copy()
+        factors[speaks] = np.minimum(weights[speaks], level / sizes[speaks])
     return ReleaseShape(
         noise.scaled(level**2 / (1.0 - share)), level / math.sqrt(share) if share else 0.0
     )

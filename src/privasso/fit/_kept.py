@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from privasso.encoding import Encoding
 from privasso.fit._postprocess import check_shape
-from privasso.fit._rows import prepared_rows
-from privasso.noise import Diagonal, Noise
+from privasso.fit._rows import prepared_rows, released_weights
+from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Release, ReleasesProducts, log_gaussian_delta
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Covariates whose squared column norms differ by more than this, relatively, are refused; so is a
 #: release whose sensitivity or δ exceeds what is stated by more than this.
 _SAME = 1e-6
+#: Labels and rows are rounded to grids, which changes weights by no more than this part.
+_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -136,14 +138,17 @@ class KeptRelease(Release):
         """Weights of the rows in the release; refuse noise that does not fit the statement.
 
         Where the noise is smaller than it was, rows would have to be shrunk more than they were,
-        and the sum of the weights is another one.
+        and the sum of the weights is another one. The tolerance is relative to the rows that are
+        shrunk: one large row among millions must not go unnoticed.
         """
-        live = np.flatnonzero(rows.live)
-        covariance = self.covariance.restricted(live) if live.size else Diagonal([])
-        weights = self.privacy.weights(rows, covariance, self.sigma_sum or 0.0)
-        total = rows.shape[0] if weights is None else float(np.sum(weights))
+        weights = released_weights(self, rows, self.privacy)
+        total, shrunk = float(rows.shape[0]), 0.0
+        if weights is not None:
+            given = 1.0 if rows.weights is None else rows.weights
+            total, shrunk = float(np.sum(weights)), float(np.sum(weights[weights < given]))
         assert self.weight_sum is not None
-        if not abs(total - self.weight_sum) <= _SAME * self.weight_sum:
+        tolerance = _SAME * shrunk + _ROUNDING * self.weight_sum
+        if not abs(total - self.weight_sum) <= tolerance:
             raise ValueError(
                 "the noise of the release does not fit its statement: for one label to be hidden "
                 f"by it, the rows must have weights that add up to {total:.7g}, not "

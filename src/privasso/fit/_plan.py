@@ -12,7 +12,7 @@ from privasso._version import __version__
 from privasso.fit._options import FitOptions
 from privasso.fit._perturbed import PerturbedPlan, plan_perturbed
 from privasso.fit._released import Released
-from privasso.fit._rows import prepared_rows
+from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._start import account, check_names, fit_in_words
 from privasso.noise import Noise
 from privasso.operators import Covariates
@@ -127,7 +127,7 @@ class Plan:
         return Released(
             release=made,
             rows=self.rows,
-            weights=self.calibration.weights,
+            weights=released_weights(made, self.rows, options.privacy),
             denoise=options.denoise,
             privacy=options.privacy,
             guarantee=self.guarantee,

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import real_array
+from privasso.noise import Diagonal
 from privasso.operators import Covariates
+from privasso.privacy import Privacy, Release
 
 
 def prepared_rows(
@@ -31,3 +33,14 @@ def prepared_rows(
     if np.min(weights) < 0.0 or not np.max(weights) > 0.0:
         raise ValueError("sample_weight must be zero or more, and not all zero")
     return Covariates(X, centre=fit_intercept, weights=weights / np.mean(weights))
+
+
+def released_weights(release: Release, rows: Covariates, privacy: Privacy) -> np.ndarray | None:
+    """Weights of the rows in a release, from its noise alone; None where all are 1.
+
+    The mechanism raises the noise it was given by some roundings. Found from the noise that the
+    release states, the weights are the same, digit by digit, whenever the release is used.
+    """
+    live = np.flatnonzero(rows.live)
+    covariance = release.covariance.restricted(live) if live.size else Diagonal([])
+    return privacy.weights(rows, covariance, release.sigma_sum or 0.0)

@@ -83,7 +83,7 @@ class Centred(Operator):
         return _renormalised(value, low + base.low, error)
 
     def rows(self, take: np.ndarray | slice) -> np.ndarray:
-        return self._base.rows(take).toarray() - self._mean
+        return self._base.rows(take).toarray() - np.outer(self._roots[take], self._mean)
 
     def columns(self, take: np.ndarray) -> np.ndarray:
         block = self._base.columns(take).toarray()

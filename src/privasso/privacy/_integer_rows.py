@@ -87,7 +87,8 @@ def integer_sums(
     if rows.sparse and isinstance(covariance, Diagonal):
         sums, squares = _sparse_sums(rows, covariance, parts, exponent)
     else:
-        sums, squares = _dense_sums(rows, covariance, parts, exponent)
+        fixed = None if np.ndim(span) == 0 else np.asarray(span) == 0
+        sums, squares = _dense_sums(rows, covariance, parts, exponent, fixed)
     products = [sum(x << (_SPLIT * k) for k, x in enumerate(row)) for row in sums]
     slack = 1.0 + (covariance.size + 16) * _EPS
     changes = np.square(np.asarray(span, dtype=np.float64))
@@ -103,10 +104,15 @@ def _parts(labels: np.ndarray) -> np.ndarray:
 
 
 def _dense_sums(
-    rows: Covariates, covariance: Covariance, parts: np.ndarray, exponent: int
+    rows: Covariates,
+    covariance: Covariance,
+    parts: np.ndarray,
+    exponent: int,
+    fixed: np.ndarray | None,
 ) -> tuple[list[list[int]], np.ndarray]:
     """Sums over the rows for each live column and each part of the labels, and all ‖k_μ‖².
 
+    Rows that are `fixed` have no weight and count as zeros: the noise may not cover them.
     Integers add up to the same in any order, so the result does not depend on the threads.
     """
     factors = parts.astype(np.float64)
@@ -116,7 +122,7 @@ def _dense_sums(
     squares = np.empty(rows.shape[0])
 
     def work(k: int) -> None:
-        blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1])
+        blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1], fixed)
         found[k] = _span_sums(blocks, factors, covariance.rank, squares)
 
     with one_thread():
@@ -156,13 +162,20 @@ def _flushed(totals: list[int], pending: np.ndarray) -> list[int]:
 
 
 def _integer_blocks(
-    rows: Covariates, covariance: Covariance, exponent: int, start: int, stop: int
+    rows: Covariates,
+    covariance: Covariance,
+    exponent: int,
+    start: int,
+    stop: int,
+    fixed: np.ndarray | None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of k_μ of the rows start to stop, as integer-valued doubles."""
     everything = bool(rows.live.all())
     for span, block in rows.blocks(min(_CHUNK, _MOST_ROWS * rows.shape[1]), start, stop):
         live = block if everything else block[:, rows.live]
         white = covariance.whiten(live.T).T
+        if fixed is not None:
+            white[fixed[span]] = 0.0
         yield span, np.rint(np.ldexp(white, exponent))
 
 

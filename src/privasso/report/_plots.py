@@ -21,8 +21,10 @@ def noise_figure(facts: FitFacts) -> Any:
     assert columns is not None
     live = (columns.scale > 0.0) & (columns.sigma > 0.0)
     scale = columns.scale[live]
+    # Noise in a subspace, as with more columns than rows, does not hide a column alone: no shares.
+    shares = 100.0 * columns.share[live]
     fig = figure(7.6, 3.5)
-    left, right = fig.subplots(1, 2)
+    left, *others = np.atleast_1d(fig.subplots(1, 2 if shares.any() else 1))
     left.loglog(scale, columns.sigma[live], "o", color=BLUE, markersize=4, alpha=0.7)
     if even is not None:
         left.axhline(even, color=ORANGE, linewidth=1.2, linestyle="--")
@@ -37,11 +39,12 @@ def noise_figure(facts: FitFacts) -> Any:
         )
     left.set_ylabel("standard deviation of the noise")
     left.set_title("How much noise each column receives", loc="left", fontsize=10)
-    right.semilogx(scale, 100.0 * columns.share[live], "o", color=BLUE, markersize=4, alpha=0.7)
-    right.set_ylabel("share of the sensitivity, %")
-    right.set_ylim(0.0, 115.0 * (float(np.max(columns.share[live])) or 1.0))
-    right.set_title("Share of each column in the sensitivity", loc="left", fontsize=10)
-    for axes in (left, right):
+    for right in others:
+        right.semilogx(scale, shares, "o", color=BLUE, markersize=4, alpha=0.7)
+        right.set_ylabel("share of the sensitivity, %")
+        right.set_ylim(0.0, 1.15 * float(np.max(shares)))
+        right.set_title("Share of each column in the sensitivity", loc="left", fontsize=10)
+    for axes in (left, *others):
         axes.set_xlabel("scale of the column (root mean square)")
         _plain(axes)
     low, high = left.get_ylim()
