@@ -13,8 +13,8 @@ from privasso.forecast._population import Estimate, Truth
 from privasso.forecast._scheme import Scheme
 from privasso.solvers import Status, solve_problems
 
-#: Length of the Markov chain of a guess, against up to 1500 in a fit. It is only as long as a
-#: forecast needs: the shorter chain takes less than 0.01 from the R² of a fit.
+#: Length of the Markov chain of a guess, against up to 1500 in a fit, to save time. Single fits
+#: change by up to 0.1 in R², but their mean by about 0.01 only, in either direction.
 _SWEEPS = 400
 #: Eigenvalues below this part of the largest are rounding.
 _RANK = 1e-12
