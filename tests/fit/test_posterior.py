@@ -163,6 +163,7 @@ def test_it_recovers_the_coefficients_and_the_level(weights):
 
 def test_without_an_intercept_the_centre_of_the_bounds_is_put_back():
     release, rows, w, _ = simulated(3, WEIGHTS["any"], centre=False)
+    assert w is not None
     found = posterior(release, rows, w, label_deviation=1.0)
     shifted = Release(
         b=release.b + 1.5 * rows.rmatvec(w),

@@ -46,10 +46,10 @@ def test_against_dense_algebra(storage, centre, w):
     mean = (w @ F) / w.sum() if centre else np.zeros(N)
     C = F - mean
     squares = w @ C**2
-    close = {"rtol": 1e-9, "atol": 1e-10 * np.max(squares)}
+    atol = 1e-10 * float(np.max(squares))
     assert rows.total == pytest.approx(w.sum(), rel=1e-14)
     np.testing.assert_allclose(rows.mean, mean, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(rows.squares, squares, **close)
+    np.testing.assert_allclose(rows.squares, squares, rtol=1e-9, atol=atol)
     # One row with all the weight is its own mean: nothing is left once it is centred.
     alone = centre and np.count_nonzero(w) == 1
     live = np.zeros(N, bool) if alone else squares > 1e-20
@@ -62,15 +62,16 @@ def test_against_dense_algebra(storage, centre, w):
     assert not found[~live].any()
     if not live.any():
         return
-    np.testing.assert_allclose(rows.gram, (w[:, None] * L).T @ L, **close)
+    np.testing.assert_allclose(rows.gram, (w[:, None] * L).T @ L, rtol=1e-9, atol=atol)
     other = np.random.default_rng(6).random(M)
     ones = np.column_stack([L, np.ones(M)])
     for weights in (None, other, w**2):
         D = np.ones(M) if weights is None else weights
-        close = {"rtol": 1e-9, "atol": 1e-10 * np.max(D @ L**2)}
-        np.testing.assert_allclose(rows.moments(weights), (D[:, None] * L).T @ L, **close)
+        atol = 1e-10 * float(np.max(D @ L**2))
+        found = rows.moments(weights)
+        np.testing.assert_allclose(found, (D[:, None] * L).T @ L, rtol=1e-9, atol=atol)
         found = rows.moments(weights, ones=True)
-        np.testing.assert_allclose(found, (D[:, None] * ones).T @ ones, **close)
+        np.testing.assert_allclose(found, (D[:, None] * ones).T @ ones, rtol=1e-9, atol=atol)
     X = np.random.default_rng(7).standard_normal((L.shape[1], 3))
     wide = (w[:, None] * L).T @ (L @ X)
     scale = 1e-9 * np.max(np.abs(wide))

@@ -192,7 +192,8 @@ def test_the_noise_has_the_stated_covariance():
     y = np.zeros(M)
     mean = release_labels(rows, y, PRIVACY, calibration, rng=Silent())
     draws = [release_labels(rows, y, PRIVACY, calibration, rng=seed) for seed in range(1200)]
-    noise = np.array([np.append(d.b - mean.b, d.label_sum - mean.label_sum) for d in draws])
+    joint = np.array([np.append(d.b, d.label_sum or 0.0) for d in draws])
+    noise = joint - np.append(mean.b, mean.label_sum or 0.0)
     white = np.column_stack(
         [mean.covariance.whiten(noise[:, :-1].T).T, noise[:, -1] / (mean.sigma_sum or 1.0)]
     )
