@@ -7,39 +7,46 @@ import pytest
 from scipy import stats
 
 import privasso as pv
+from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import gaussian_delta, release_labels
+from privasso.privacy import calibrate, gaussian_delta, release_labels
 
 RELEASES = 15_000
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value
-DESIGN = pv.PowerLaw(1.0, 0.5)
+CASES = [(pv.PowerLaw(1.0, 0.5), False), (pv.PowerLaw(1.0, 0.5), True), (pv.Shaped(), True)]
 
 
-def bound(privacy: pv.LabelDP, fit_intercept: bool, seed: int) -> float:
+def bound(privacy: pv.LabelDP, design: Noise, fit_intercept: bool, seed: int) -> float:
     """Lower bound on ε from the likelihood-ratio test between two neighbouring label sets."""
     rng = np.random.default_rng(seed)
     F = rng.standard_normal((6, 3)) * [0.1, 1.0, 10.0] + [0.0, 2.0, 5.0]
     rows = Covariates(F, centre=fit_intercept)
+    calibration = calibrate(rows, privacy, design)
 
     def releases(y: np.ndarray, count: int) -> np.ndarray:
         made = (
-            release_labels(rows, y, privacy, DESIGN, fit_intercept=fit_intercept, rng=rng)
+            release_labels(rows, y, privacy, calibration, fit_intercept=fit_intercept, rng=rng)
             for _ in range(count)
         )
         return np.array([np.append(r.b, r.label_sum or 0.0) for r in made])
 
-    one = release_labels(rows, np.zeros(6), privacy, DESIGN, fit_intercept=fit_intercept)
-    sigma = np.append(one.sigma, one.sigma_sum or 1.0)
-    matrix = np.column_stack(
+    one = release_labels(rows, np.zeros(6), privacy, calibration, fit_intercept=fit_intercept)
+    precision = np.zeros((4, 4))
+    precision[:3, :3] = np.linalg.inv(one.covariance.matrix())
+    precision[3, 3] = (one.sigma_sum or 1.0) ** -2
+    weights = np.ones(6) if calibration.weights is None else calibration.weights
+    matrix = weights[:, None] * np.column_stack(
         [F - F.mean(axis=0), np.ones(6)] if fit_intercept else [F, 0 * F[:, 0]]
     )
-    worst = int(np.argmax(np.sum((matrix / sigma) ** 2, axis=1)))
+    if isinstance(design, pv.Shaped):
+        assert np.sum(weights < 1.0 - 1e-9) >= 3  # rows are shrunk
+    worst = int(np.argmax(np.sum(matrix * (matrix @ precision), axis=1)))
 
     low = rng.random(6)
     high = low.copy()
     low[worst], high[worst] = 0.0, 1.0
     row, means = matrix[worst], matrix.T @ (low - 0.5)
-    direction = row / sigma**2  # of the log likelihood ratio
+    direction = precision @ row  # of the log likelihood ratio
     unit = math.sqrt(direction @ row)
     centre = direction @ (means + row / 2)
     score_low, score_high = (
@@ -64,15 +71,15 @@ def refuted_epsilon(score_low: np.ndarray, score_high: np.ndarray, delta: float)
     return best
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_the_claim_stands_and_half_the_noise_is_caught(fit_intercept, monkeypatch):
+@pytest.mark.parametrize(("design", "fit_intercept"), CASES, ids=str)
+def test_the_claim_stands_and_half_the_noise_is_caught(design, fit_intercept, monkeypatch):
     privacy = pv.LabelDP(1.0, 0.02, (0.0, 1.0))
-    honest = bound(privacy, fit_intercept, seed=1)
+    honest = bound(privacy, design, fit_intercept, seed=1)
     assert honest < 1.0
     assert honest > 0.6  # not blind: it refutes claims not far below the true one
     # A mechanism with a fault: it believes that twice the sensitivity is allowed.
     monkeypatch.setattr(pv.LabelDP, "mu", 2.0 * privacy.mu)
-    faulty = bound(privacy, fit_intercept, seed=2)
+    faulty = bound(privacy, design, fit_intercept, seed=2)
     assert faulty > 1.0
     print(f"\nbounds at epsilon = 1: {honest:.3f} as built, {faulty:.3f} with half the noise")
     assert gaussian_delta(1.0, privacy.mu) > 2 * 0.02

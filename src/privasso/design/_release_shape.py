@@ -84,8 +84,9 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
         if rows.centred:
             share = math.sqrt(_SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(_SUM_WEIGHT))
         sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)
-        # Rows of zeros, or without weight, say nothing and must not set the level.
-        speaks = (weights > 0.0) & (sizes > 0.0)
+        # Rows of zeros, or without weight, say nothing and must not set the level. Rows that the
+        # noise does not cover, beside far larger ones, may be covered once those are shrunk.
+        speaks = (weights > 0.0) & (sizes > 0.0) & np.isfinite(sizes)
         level = float(np.quantile(weights[speaks] * sizes[speaks], 1.0 - shrink, method="lower"))
         factors = weights.copy()
         factors[speaks] = np.minimum(weights[speaks], level / sizes[speaks])

@@ -129,7 +129,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     guarantee_: Guarantee
     lam_: float
     denoised_: bool
-    noise_: Noise | None
+    noise_: Noise
     release_: KeptRelease
     n_features_in_: int
 
@@ -215,7 +215,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             warn_user(plan.guarantee.warning)
         released = plan.release(y, rng=rng, feature_names=self._feature_names())
         del y  # everything below uses the release only
-        self.guarantee_, self.noise_ = plan.guarantee, plan.noise
+        self.guarantee_ = plan.guarantee
+        if plan.noise is not None:
+            self.noise_ = plan.noise
         if released.kept is not None:
             self.release_ = released.kept
         return self._take(released)
@@ -274,7 +276,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             intercept=float(self.intercept_),
             lam=float(self.lam_),
             guarantee=self.guarantee_,
-            noise=self.noise_,
+            noise=getattr(self, "noise_", None),
             feature_names=self._feature_names(),
             denoised=self.denoised_,
         )

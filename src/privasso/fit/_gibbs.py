@@ -102,22 +102,32 @@ def _sweeps(
                 r[j] -= A[i, j] * change
             x[i] = new
         hyper[0] = min(max(rng.beta(1.0 + count, 1.0 + n - count), 1e-6), 1.0 - 1e-6)
-        hyper[1] = _variance(sizes, count, wide_square, largest, rng)
-        hyper[2] = min(_variance(sizes, n - count, narrow_square, largest, rng), hyper[1])
+        # Each is drawn given the other: g ≥ g₀ cuts its law off, also where no entry has it.
+        hyper[1] = _variance(sizes, hyper[2], np.inf, count, wide_square, largest, rng)
+        hyper[2] = _variance(sizes, 0.0, hyper[1], n - count, narrow_square, largest, rng)
 
 
 @njit(cache=True, nogil=True)
 def _variance(
-    sizes: np.ndarray, count: int, square: float, largest: float, rng: np.random.Generator
+    sizes: np.ndarray,
+    low: float,
+    high: float,
+    count: int,
+    square: float,
+    largest: float,
+    rng: np.random.Generator,
 ) -> float:  # pragma: no cover - compiled
     """Draw a variance given `count` numbers of that variance whose squares add up to `square`.
 
     `sizes` holds the logarithms of the possible variances, these themselves and their inverses.
+    Those below `low` or above `high` are left out.
     """
     points = sizes.shape[1]
     weights = np.empty(points)
     for k in range(points):
         weights[k] = -0.5 * count * sizes[0, k] - 0.5 * square * sizes[2, k]
+        if sizes[1, k] < low * (1.0 - 1e-9) or sizes[1, k] > high * (1.0 + 1e-9):
+            weights[k] = -np.inf
         excess = count * sizes[1, k] / largest - 1.0
         if excess > 0.0:
             weights[k] -= 5.0 * excess

@@ -123,11 +123,12 @@ class Plan:
     def _released(
         self, made: Release, feature_names: tuple[str, ...] | None, target: str | None
     ) -> Released:
-        options = self.options
+        options, privacy = self.options, self.options.privacy
+        assert isinstance(privacy, ReleasesProducts)
         return Released(
             release=made,
             rows=self.rows,
-            weights=released_weights(made, self.rows, options.privacy),
+            weights=released_weights(made, self.rows, privacy),
             denoise=options.denoise,
             privacy=options.privacy,
             guarantee=self.guarantee,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from privasso._validation import real_array
 from privasso.noise import Diagonal
 from privasso.operators import Covariates
-from privasso.privacy import Privacy, Release
+from privasso.privacy import Release, ReleasesProducts
 
 
 def prepared_rows(
@@ -35,7 +35,9 @@ def prepared_rows(
     return Covariates(X, centre=fit_intercept, weights=weights / np.mean(weights))
 
 
-def released_weights(release: Release, rows: Covariates, privacy: Privacy) -> np.ndarray | None:
+def released_weights(
+    release: Release, rows: Covariates, privacy: ReleasesProducts
+) -> np.ndarray | None:
     """Weights of the rows in a release, from its noise alone; None where all are 1.
 
     The mechanism raises the noise it was given by some roundings. Found from the noise that the

@@ -289,7 +289,10 @@ class Covariates:
             deviation = deviation if own is None else own * deviation
             stored = np.bincount(indices, weights=deviation, minlength=n)
             absent = self.total - np.bincount(indices, weights=own, minlength=n)
-            return stored + np.maximum(absent, 0.0) * self.mean**2
+            # Where no row with weight is absent, the difference is rounding.
+            counts = np.bincount(indices, None if own is None else own > 0.0, minlength=n)
+            some = counts < (self.shape[0] if w is None else np.count_nonzero(w))
+            return stored + np.where(some, np.maximum(absent, 0.0), 0.0) * self.mean**2
 
     def _row_sums(self, values: np.ndarray) -> np.ndarray:
         """Sum of the values of each row, given one value per stored entry of F."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privasso.operators import Covariates
-from privasso.privacy._integer_rows import integer_sums
+from privasso.privacy._integer_rows import integer_sums, stays_sparse
 from privasso.privacy._kind import Calibration
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
@@ -133,16 +133,26 @@ def integer_statistic(
     The label of row μ moves T by at most span_μ‖k_μ‖. Both factors are computed from the very
     integers that are summed, the second one rounded up. Where rounding of the rows made the
     sensitivity larger than the calibrated one, the noise is raised.
+
+    Weights multiply the rows, so that no row is large in units of the noise. Only where rows stay
+    sparse, and have absent entries in common, they multiply the labels.
     """
     assert calibration.mu is not None
     mu = calibration.mu
     labels = integer_labels(y, *bounds)
-    if calibration.weights is not None:
-        labels = labels.weighted(calibration.weights)
+    weights = calibration.weights
+    if weights is not None and stays_sparse(rows, calibration.covariance):
+        labels, weights = labels.weighted(weights), None
     noise_bits = _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
     exponent = noise_bits + round(math.log2(labels.grid))
     sums = integer_sums(
-        rows, calibration.covariance, calibration.sigma_sum, labels.values, exponent, labels.span
+        rows,
+        calibration.covariance,
+        calibration.sigma_sum,
+        labels.values,
+        exponent,
+        labels.span,
+        weights,
     )
     sensitivity = math.sqrt(sums.largest) / 2.0**noise_bits
     factor = max(1.0, sensitivity / mu) * _ROUNDING

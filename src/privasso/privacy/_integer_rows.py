@@ -1,9 +1,10 @@
 """Rows in units of the noise, as integers, so that sums over them and their norms are exact.
 
 A row f_μ is whitened, g_μ = Σ^(−½) f_μ, with 1/σ₀ for the intercept appended, and rounded to a
-grid: k_μ = rint(2^a g_μ). The covariates are public, so the integers k_μ are public too, and
-rounding them costs no privacy. What is released is Σ_μ k_μ ℓ_μ with integer labels ℓ_μ. It is
-computed without any rounding, so changing one label changes it by exactly k_μ times the change.
+grid: k_μ = rint(2^a w_μ g_μ), w_μ the weight of the row. Covariates and weights are public, so the
+integers k_μ are public too, and rounding them costs no privacy. What is released is Σ_μ k_μ ℓ_μ
+with integer labels ℓ_μ. It is computed without any rounding, so changing one label changes it by
+exactly k_μ times the change.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _CHUNK = 1 << 17
 _MOST_ROWS = 1 << 14
 _EPS = np.finfo(np.float64).eps
 _EXACT = 2.0**53
+_TOO_LARGE = "a row is too large in units of the noise for exact sums; is epsilon sensible?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,7 @@ def integer_sums(
     labels: np.ndarray,
     exponent: int,
     span: int | np.ndarray = 1,
+    weights: np.ndarray | None = None,
 ) -> IntegerSums:
     """Sum integer rows times integer labels exactly, and find their sensitivity, in one pass.
 
@@ -74,6 +77,9 @@ def integer_sums(
         a.
     span : int or ndarray of int64, shape (M,)
         By how much a label can change.
+    weights : ndarray of shape (M,) or None
+        w, which may be zero, also for rows that the noise does not cover. Not for rows that stay
+        sparse, see `stays_sparse`.
 
     Examples
     --------
@@ -82,18 +88,38 @@ def integer_sums(
     >>> sums.products, round(sums.largest, 9)  # rows 4·(½, 1) and 4·(¼, −½)
     ([7, 10], 20.0)
     """
-    ones = int(np.rint(2.0**exponent / sigma_sum)) if rows.centred else 0
+    ones = np.zeros(1)
+    if rows.centred:
+        ones = np.rint((2.0**exponent / sigma_sum) * (np.ones(1) if weights is None else weights))
     parts = _parts(labels)
     if rows.sparse and isinstance(covariance, Diagonal):
+        assert weights is None
         sums, squares = _sparse_sums(rows, covariance, parts, exponent)
     else:
-        fixed = None if np.ndim(span) == 0 else np.asarray(span) == 0
-        sums, squares = _dense_sums(rows, covariance, parts, exponent, fixed)
+        sums, squares = _dense_sums(rows, covariance, parts, exponent, weights)
     products = [sum(x << (_SPLIT * k) for k, x in enumerate(row)) for row in sums]
     slack = 1.0 + (covariance.size + 16) * _EPS
     changes = np.square(np.asarray(span, dtype=np.float64))
-    largest = float(np.max(changes * (squares + float(ones) ** 2)) * slack)
-    return IntegerSums(products, ones * int(labels.sum()), largest)
+    largest = float(np.max(changes * (squares + ones**2)) * slack)
+    return IntegerSums(products, _intercept_sum(ones, labels), largest)
+
+
+def stays_sparse(rows: Covariates, covariance: Covariance) -> bool:
+    """Whether the rows are whitened without forming them."""
+    return rows.sparse and isinstance(covariance, Diagonal)
+
+
+def _intercept_sum(ones: np.ndarray, labels: np.ndarray) -> int:
+    """Σ_μ k_μ ℓ_μ for the column of ones, which has one integer or one for each row."""
+    if ones.size == 1:
+        return int(ones[0]) * int(labels.sum())
+    if float(np.max(np.abs(ones))) * _MOST_ROWS * 2.0**_SPLIT >= _EXACT:
+        raise ValueError(_TOO_LARGE)
+    factors, total = _parts(labels).astype(np.float64), 0
+    for start in range(0, labels.size, _MOST_ROWS):
+        span = slice(start, start + _MOST_ROWS)
+        total += sum(int(x) << (_SPLIT * k) for k, x in enumerate(ones[span] @ factors[span]))
+    return total
 
 
 def _parts(labels: np.ndarray) -> np.ndarray:
@@ -108,11 +134,10 @@ def _dense_sums(
     covariance: Covariance,
     parts: np.ndarray,
     exponent: int,
-    fixed: np.ndarray | None,
+    weights: np.ndarray | None,
 ) -> tuple[list[list[int]], np.ndarray]:
     """Sums over the rows for each live column and each part of the labels, and all ‖k_μ‖².
 
-    Rows that are `fixed` have no weight and count as zeros: the noise may not cover them.
     Integers add up to the same in any order, so the result does not depend on the threads.
     """
     factors = parts.astype(np.float64)
@@ -122,7 +147,7 @@ def _dense_sums(
     squares = np.empty(rows.shape[0])
 
     def work(k: int) -> None:
-        blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1], fixed)
+        blocks = _integer_blocks(rows, covariance, exponent, edges[k], edges[k + 1], weights)
         found[k] = _span_sums(blocks, factors, covariance.rank, squares)
 
     with one_thread():
@@ -142,9 +167,7 @@ def _span_sums(
         # Every partial sum of the product is an integer below this bound, hence exact.
         bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**_SPLIT * K.shape[0]
         if bound >= _EXACT:
-            raise ValueError(
-                "a row is too large in units of the noise for exact sums; is epsilon sensible?"
-            )
+            raise ValueError(_TOO_LARGE)
         if bound > room:
             totals = _flushed(totals, pending)
             room = _EXACT
@@ -167,15 +190,16 @@ def _integer_blocks(
     exponent: int,
     start: int,
     stop: int,
-    fixed: np.ndarray | None,
+    weights: np.ndarray | None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of k_μ of the rows start to stop, as integer-valued doubles."""
     everything = bool(rows.live.all())
     for span, block in rows.blocks(min(_CHUNK, _MOST_ROWS * rows.shape[1]), start, stop):
         live = block if everything else block[:, rows.live]
         white = covariance.whiten(live.T).T
-        if fixed is not None:
-            white[fixed[span]] = 0.0
+        if weights is not None:
+            w = weights[span, None]
+            white = np.multiply(w, white, out=np.zeros_like(white), where=w > 0.0)
         yield span, np.rint(np.ldexp(white, exponent))
 
 
@@ -196,9 +220,7 @@ def _sparse_sums(
     centred = np.rint((K.data - mean[K.indices]) * scale[K.indices])
     K.data = (centred - absent[K.indices]).astype(np.int64)
     if float(np.max(np.abs(K.data), initial=0)) * 2.0**_SPLIT * m >= 2.0**62:
-        raise ValueError(
-            "a row is too large in units of the noise for exact sums; is epsilon sensible?"
-        )
+        raise ValueError(_TOO_LARGE)
     stored_sums, totals = (K.T @ parts).tolist(), parts.sum(axis=0).tolist()
     sums = [
         [x + int(z) * total for x, total in zip(row, totals, strict=True)]

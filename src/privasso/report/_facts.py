@@ -9,7 +9,7 @@ import numpy as np
 from privasso.fit import CoefficientPath, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
 from privasso.noise import Isotropic, PowerLaw
-from privasso.privacy import calibrate
+from privasso.privacy import ReleasesProducts, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._stability import Stability, stability_of
 
@@ -120,6 +120,7 @@ def fit_facts(
 
 def _even_level(released: Released) -> float | None:
     noise, rows = released.noise, released.rows
+    assert isinstance(released.privacy, ReleasesProducts)
     if not rows.live.any() or (isinstance(noise, PowerLaw) and noise.gamma == 0.0):
         return None
     return calibrate(rows, released.privacy, Isotropic(1.0)).level

@@ -1,0 +1,217 @@
+"""Noise of a full covariance and rows that are shrunk: no label moves the release too far."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import privasso as pv
+from privasso.noise import Diagonal, Factored
+from privasso.operators import Covariates
+from privasso.privacy import Calibration, calibrate, release_labels
+from privasso.privacy._exact_release import IntegerLabels, integer_labels, integer_statistic
+
+M = 28
+BOUNDS = (-1.0, 3.0)
+PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS)
+SHRINKS = (0.0, 0.25, 0.75)
+STORAGES = {"dense": np.asarray, "float32": np.float32, "csr": sp.csr_array}
+KINDS = ("ordinary", "heavy tails", "wide", "collinear", "sparse rows")
+
+
+def matrix(kind, seed=0):
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((M, 40 if kind == "wide" else 5))
+    F *= np.exp(rng.uniform(-5, 5, F.shape[1]))
+    if kind == "heavy tails":  # rows whose weights go down to a millionth
+        F *= np.geomspace(1.0, 1e6, M)[:, None]
+    elif kind == "collinear":
+        F[:, 1], F[:, 3] = F[:, 0], 2.5
+    elif kind == "sparse rows":
+        F[rng.random(F.shape) < 0.6] = 0.0
+        F[::3] = 0.0
+    return np.float32(F).astype(np.float64)  # the same numbers in every storage
+
+
+def given_weights(kind):
+    rng = np.random.default_rng(3)
+    if kind == "none":
+        return None
+    w = rng.exponential(size=M)
+    if kind == "zeros":
+        w[rng.random(M) < 0.4] = 0.0
+    return np.geomspace(1e-6, 10.0, M) if kind == "spread" else w
+
+
+def moves(rows, calibration, bounds=BOUNDS):
+    """By how many deviations each label moves the integers from one bound to the other, squared."""
+    y = np.random.default_rng(1).uniform(-2.0, 4.0, rows.shape[0])
+    base = integer_statistic(rows, y, bounds, calibration)
+    out = []
+    for row in range(rows.shape[0]):
+        ends = []
+        for label in bounds:
+            changed = y.copy()
+            changed[row] = label
+            ends.append(integer_statistic(rows, changed, bounds, calibration).values)
+        moved = sum((a - b) ** 2 for a, b in zip(*ends, strict=True))
+        out.append(moved / Fraction(base.deviation) ** 2)
+    return base, out
+
+
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "shrink"),
+    # Without shrinking, the search for the best shape takes long on rows that all matter.
+    [
+        (kind, shrink)
+        for kind, shrink in itertools.product(KINDS, SHRINKS)
+        if shrink > 0.0 or kind not in ("heavy tails", "wide")
+    ],
+)
+def test_no_label_exceeds_the_sensitivity_and_most_of_it_is_used(shrink, centre, kind):
+    given = ("none", "any", "zeros", "spread") if shrink > 0.0 else ("none", "any", "zeros")
+    for storage, weights in itertools.product(STORAGES, given):
+        stored, w = STORAGES[storage](matrix(kind)), given_weights(weights)
+        rows = Covariates(stored, centre=centre, weights=w)
+        calibration = calibrate(rows, PRIVACY, pv.Shaped(shrink=shrink))
+        statistic, squared = moves(rows, calibration)
+        case = (storage, weights)
+        assert statistic.mu <= PRIVACY.mu, case
+        assert max(squared) <= Fraction(statistic.mu) ** 2, case
+        assert max(squared) >= Fraction(0.99 * PRIVACY.mu) ** 2, case
+        if w is not None:
+            assert all(squared[k] == 0 for k in np.flatnonzero(w == 0.0)), case
+
+
+def test_weights_of_a_millionth_and_of_nothing():
+    rows = Covariates(matrix("heavy tails"), centre=False)
+    calibration = calibrate(rows, PRIVACY, pv.Shaped())
+    assert calibration.weights is not None
+    assert calibration.weights.min() < 1e-4
+    # Noise that does not cover a row: its label is left out altogether.
+    F = np.column_stack([np.arange(1.0, 5.0), np.zeros(4)])
+    F[2] = [0.0, 1.0]
+    thin = Factored(np.array([[3.0], [0.0]]))
+    w = PRIVACY.weights(Covariates(F, centre=False), thin, 0.0)
+    assert w is not None
+    assert w[2] == 0.0
+    calibration = Calibration(thin, 0.0, PRIVACY.mu, w)
+    statistic, squared = moves(Covariates(F, centre=False), calibration)
+    assert squared[2] == 0
+    assert max(squared) <= Fraction(statistic.mu) ** 2 <= Fraction(PRIVACY.mu) ** 2
+
+
+@pytest.mark.parametrize("noise", [pv.PowerLaw(1.0, 0.5), pv.Gram(1.0)], ids=repr)
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_designs_hold_with_weights_too(noise, centre, storage):
+    for weights in ("any", "zeros", "spread"):
+        w = given_weights(weights)
+        rows = Covariates(STORAGES[storage](matrix("ordinary")), centre=centre, weights=w)
+        calibration = calibrate(rows, PRIVACY, noise)
+        assert calibration.weights is rows.weights  # nothing is shrunk
+        statistic, squared = moves(rows, calibration)
+        assert max(squared) <= Fraction(statistic.mu) ** 2 <= Fraction(PRIVACY.mu) ** 2
+        # The shares of columns and label sum are bounded one by one, which may waste a part.
+        assert max(squared) >= Fraction(0.6 * PRIVACY.mu) ** 2
+
+
+def test_weighted_labels_keep_their_order_and_never_exceed_their_weight():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        low = rng.uniform(-3, 3)
+        high = low + 10.0 ** rng.uniform(-6, 6)
+        w = 10.0 ** rng.uniform(-9, 3, 60) * (rng.random(60) < 0.9)
+        y = rng.uniform(low, high, 60)
+        plain = integer_labels(y, low, high)
+        found = plain.weighted(w)
+        ends = [integer_labels(np.full(60, end), low, high).weighted(w) for end in (low, high)]
+        assert np.all((ends[0].values <= found.values) & (found.values <= ends[1].values))
+        np.testing.assert_array_equal(ends[1].values - ends[0].values, found.span)
+        # In units of labels: span·grid ≤ w·(high − low), exactly.
+        for span, weight in zip(np.asarray(found.span).tolist(), w.tolist(), strict=True):
+            allowed = Fraction(weight) * (plain.high - plain.low) * Fraction(plain.grid)
+            assert span * Fraction(found.grid) <= allowed
+        assert np.max(np.abs(found.values)) <= 2**26 + 1
+
+
+def test_weights_that_leave_the_labels_alone():
+    labels = IntegerLabels(np.array([-4, 0, 4]), 0.25, 0.0, low=-4, high=4, span=8)
+    found = labels.weighted(np.array([0.0, 1e-300, 2.0]))
+    assert found.values.tolist()[:2] == [0, 0]
+    assert found.grid == 0.5  # a weight of 2 takes a coarser grid
+
+
+class Silent(np.random.Generator):
+    """A generator whose bits make all noise zero: the release is then its own mean."""
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+
+    def bytes(self, length):
+        n = length // 24
+        return np.repeat(np.array([0, 1, 0], dtype=np.uint64), n).tobytes()
+
+
+@pytest.mark.parametrize("shrink", SHRINKS)
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("weights", ["none", "any", "zeros"])
+def test_the_mean_is_what_the_formula_says(shrink, centre, weights):
+    F, y = matrix("ordinary"), np.random.default_rng(1).uniform(-3, 5, M)
+    w0 = np.ones(M) if weights == "none" else given_weights(weights)
+    assert w0 is not None
+    rows = Covariates(F, centre=centre, weights=None if weights == "none" else w0)
+    noise = pv.Shaped(shrink=shrink)
+    release = release_labels(rows, y, PRIVACY, noise, fit_intercept=centre, rng=Silent())
+    # Dense algebra: the covariance of the release alone tells the weights.
+    Fc = F - (w0 @ F) / w0.sum() if centre else F
+    S = release.covariance.matrix()
+    size = np.sqrt(
+        np.sum(Fc * np.linalg.solve(S, Fc.T).T, axis=1)
+        + (0.0 if release.sigma_sum is None else release.sigma_sum**-2)
+    )
+    w = np.minimum(w0, PRIVACY.mu / PRIVACY.width / size)
+    labels = w * (np.clip(y, *BOUNDS) - 1.0)
+    assert np.max(np.abs(release.b - Fc.T @ labels) / release.sigma) < 1e-6
+    assert release.weight_sum == pytest.approx(w.sum(), rel=1e-6)
+    assert (release.label_sum is not None) == centre
+    if centre:
+        assert release.label_sum == pytest.approx(labels.sum(), abs=1e-5)
+        assert release.mean_label == pytest.approx(1.0 + labels.sum() / w.sum(), abs=1e-5)
+    shrunk = int(np.sum(w < w0 * (1 - 1e-7)))
+    assert shrunk == pytest.approx(shrink * np.sum(w0 > 0), abs=1)
+
+
+def test_the_noise_has_the_stated_covariance():
+    F = matrix("ordinary")
+    rows = Covariates(F, centre=True)
+    calibration = calibrate(rows, PRIVACY, pv.Shaped())
+    y = np.zeros(M)
+    mean = release_labels(rows, y, PRIVACY, calibration, rng=Silent())
+    draws = [release_labels(rows, y, PRIVACY, calibration, rng=seed) for seed in range(1200)]
+    joint = np.array([np.append(d.b, d.label_sum or 0.0) for d in draws])
+    noise = joint - np.append(mean.b, mean.label_sum or 0.0)
+    white = np.column_stack(
+        [mean.covariance.whiten(noise[:, :-1].T).T, noise[:, -1] / (mean.sigma_sum or 1.0)]
+    )
+    found = white.T @ white / 1200
+    assert np.max(np.abs(found - np.eye(6))) < 4.5 * np.sqrt(2.0 / 1200)
+    # and it is correlated over the columns
+    assert not isinstance(mean.covariance, Diagonal)
+
+
+def test_storages_agree():
+    F, y = matrix("ordinary"), np.linspace(-1, 3, M)
+    for centre in (False, True):
+        made = [
+            release_labels(how(F), y, PRIVACY, pv.Shaped(), fit_intercept=centre, rng=Silent())
+            for how in STORAGES.values()
+        ]
+        for other in made[1:]:
+            matrices = [r.covariance.matrix() for r in (made[0], other)]
+            np.testing.assert_allclose(*matrices, rtol=1e-6)
+            assert np.max(np.abs(other.b - made[0].b) / made[0].sigma) < 1e-5
+            assert other.weight_sum == pytest.approx(made[0].weight_sum, rel=1e-7)
