@@ -79,6 +79,7 @@ def check_products(op, F):
     close = {"rtol": 1e-12, "atol": 1e-12 * (m + n)}
     assert op.shape == (m, n)
     np.testing.assert_allclose(op.matvec(x), F @ x, **close)
+    assert not op.matvec(np.zeros(n)).any()  # nothing to read, but all to write
     np.testing.assert_allclose(op.rmatvec(g), F.T @ g, **close)
     for got, vector in zip(op.pair_rmatvec(g, h), (g, h), strict=True):
         np.testing.assert_allclose(got, F.T @ vector, **close)

@@ -215,3 +215,26 @@ def test_storages_agree():
             np.testing.assert_allclose(*matrices, rtol=1e-6)
             assert np.max(np.abs(other.b - made[0].b) / made[0].sigma) < 1e-5
             assert other.weight_sum == pytest.approx(made[0].weight_sum, rel=1e-7)
+
+
+@pytest.mark.parametrize("shrink", [0.25, 0.75])
+def test_rows_far_beyond_the_others_among_many(shrink):
+    # The integers of rows a thousand times larger than the bound must still be summed exactly.
+    rng = np.random.default_rng(0)
+    F = np.exp(1.5 * rng.standard_normal((20_000, 3)))
+    rows = Covariates(F, centre=True)
+    calibration = calibrate(rows, PRIVACY, pv.Shaped(shrink=shrink))
+    weights = calibration.weights
+    assert weights is not None
+    assert weights.min() < 0.05
+    y = rng.uniform(*BOUNDS, 20_000)
+    base = integer_statistic(rows, y, BOUNDS, calibration)
+    for row in (int(np.argmin(weights)), 0, 19_999):
+        ends = []
+        for label in BOUNDS:
+            changed = y.copy()
+            changed[row] = label
+            ends.append(integer_statistic(rows, changed, BOUNDS, calibration).values)
+        moved = sum((a - b) ** 2 for a, b in zip(*ends, strict=True))
+        assert moved <= (Fraction(base.mu) * Fraction(base.deviation)) ** 2
+    assert 0.999 * PRIVACY.mu < base.mu <= PRIVACY.mu
