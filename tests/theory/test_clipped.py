@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import norm
 
 import privasso as pv
 from privasso.theory import FixedPointStatus
@@ -47,6 +48,19 @@ def test_fixed_point_and_first_steps_against_integration(point, brute_step):
     assert fp.trajectory[0] == pytest.approx([rho * law.moment(1) + xi**2, 0.0, 0.0], rel=1e-6)
     for before, after in zip(fp.trajectory[:3], fp.trajectory[1:4], strict=True):
         assert after == pytest.approx(step(*before[:2]), rel=1e-6)
+
+
+def test_a_nearly_perfect_fit_keeps_its_digits(brute_step):
+    # The terms of E are of order 1, and what is left of them is 1e-9.
+    law, noise, kappa, ridge = L(0.0, 0.5), pv.PowerLaw(0.03, 0.8), 0.0015, 0.01
+    model = pv.Model(500.0, 1.0, 0.001, law)
+    fp = pv.state_evolution(model, 0.003, noise, kappa=kappa, ridge=ridge_of(law, ridge, 0.8))
+    E = brute_step(model, 0.003, noise, fp.E, fp.V, kappa, lambda v: ridge * v**0.8)[0]
+    assert pytest.approx(E - 1e-6, rel=1e-4) == fp.E - 1e-6
+    # A coefficient is zero where |x0| < λΣ, which the density of x0 at zero says.
+    slope = (2 * norm.cdf(kappa * (1 + fp.V) / np.sqrt(fp.E)) - 1) / (1 + fp.V)
+    small = 2 * norm.pdf(0) * 0.003 * law.moment(-1.0) / (500.0 * slope)
+    assert 1 - fp.rho_hat == pytest.approx(small, rel=1e-3)
 
 
 def test_no_clipping_and_no_ridge_is_the_lasso():

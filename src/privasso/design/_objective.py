@@ -33,8 +33,8 @@ _RATIOS = (0.1, 0.7, 2.5)
 _POWERS, _STEEPEST = (0.0, 2.0), 1.4
 #: Distance in log κ and log λ that the search may go from its start.
 _REACH = 12.0
-#: Stands for the logarithm of an infinite error.
-_FAR = 60.0
+#: Stands for the logarithm of an infinite error, and the least error beside the label noise.
+_FAR, _LEAST = 300.0, 1e-200
 _FIRST_SIMPLEX = np.array([0.5, 0.4, 0.5, 0.25])
 
 
@@ -141,7 +141,7 @@ class ObjectiveSearch:
 
 
 class _Error:
-    """log E in one model as a function of x; each point starts from the last."""
+    """log(E − σ_ξ²) in one model as a function of x; each point starts from the last."""
 
     def __init__(self, search: ObjectiveSearch, model: Model) -> None:
         self.search, self.model = search, model
@@ -161,10 +161,10 @@ class _Error:
             self.model, lam, kappa, self.v, self.w,
             squared * level * level * profile, squared / t * profile, self._start,
         )  # fmt: skip
-        if point is None or not 0.0 < point.E < math.inf:
+        if point is None or not math.isfinite(point.E):
             return _FAR
         self._start = point.start
-        return math.log(point.E)
+        return math.log(max(point.E - self.model.sigma_xi**2, _LEAST))
 
     def shape(self, gamma: float) -> tuple[FloatArray, float]:
         """S on the columns, and R²."""
@@ -205,7 +205,8 @@ class _Error:
     def polished(self, x: FloatArray) -> FloatArray:
         """Return the minimum near x, by the method of Nelder and Mead."""
         search = self.search
-        free = np.array([True, True, search.lam is None, search.gamma is None])
+        different = float(np.ptp(self.log_v)) > 0.0
+        free = np.array([True, True, search.lam is None, search.gamma is None and different])
         bounds = [
             (x[0] - _REACH, x[0] + _REACH),
             search.t_range,
@@ -230,7 +231,7 @@ class _Error:
                 found,
                 method="Nelder-Mead",
                 bounds=outer,
-                options={"initial_simplex": simplex, "xatol": 2e-3, "fatol": 1e-5, "maxiter": 400},
+                options={"initial_simplex": simplex, "xatol": 2e-3, "fatol": 1e-4, "maxiter": 400},
             ).x
         x = x.copy()
         x[free] = found

@@ -74,10 +74,19 @@ def column_averages(e, q, alpha, rho, xi2, lam, v, w, variances, ridge):  # prag
         power = (1.0 - rho) * A0 * g0 + rho * A1 * g1
         cross = k * q * r
         wv = w[i] * v[i]
+        # A₁g(t₁)r² − 2 q(t₁) kqr + q² without the cancellation of a good fit, where all three are
+        # nearly q²: 1 − q(t) = erf(t/√2), and q − kr is the part that the ridge takes.
+        t1 = lam / math.sqrt(A1)
+        off = math.erf(t1 * _ROOT_HALF)
+        missed = (
+            A0 * g1 * r * r
+            + (ridge[i] * r) ** 2
+            + k * r * (2.0 * q * off - k * r * (off - t1 * t1 * q1 + 2.0 * slope1))
+        )
         # d(A g)/dA = q(t) and dq/dA = tφ(t)/A.
         steep1 = slope1 / A1
         A1_q = 2.0 * k * av
-        R += wv * (power * r * r + rho * (q * q - 2.0 * cross * q1))
+        R += wv * ((1.0 - rho) * A0 * g0 * r * r + rho * missed)
         R_e += wv * av * (P * r * r - 2.0 * rho * cross * steep1)
         R_q += wv * (
             rho * A1_q * (q1 * r * r - 2.0 * cross * steep1)

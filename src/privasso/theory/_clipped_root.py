@@ -15,7 +15,7 @@ from privasso.theory._clipped_recursion import column_averages, row_averages
 
 _PLAIN = 3
 _NEWTON = 40
-_TOL = 1e-11
+_TOL, _ROUNDING = 1e-11, 1e-8
 _HALVINGS = 200
 #: Range of log b in which a bracket is looked for.
 _FARTHEST = 80.0
@@ -89,6 +89,7 @@ def _bracketed(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragm
 @njit(nogil=True, cache=True)
 def _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragma: no cover
     """Newton on log R − log p²b and p − S − q in (log b, q): b, q and whether it settled."""
+    last = math.inf
     for _ in range(_NEWTON):
         p, e, p_x, e_x = row_averages(b, kappa)
         R, S, _, R_e, R_q, S_e, S_q = column_averages(
@@ -107,10 +108,12 @@ def _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragm
         dx = min(max((-f1 * a22 + f2 * a12) / det, -2.0), 2.0)
         new = min(max(q + (-f2 * a11 + f1 * a21) / det, 0.2 * q), 1.0)
         b *= math.exp(dx)
-        settled = abs(dx) <= _TOL and abs(new - q) <= _TOL * q
+        size = max(abs(dx), abs(new - q) / q)
         q = new
-        if settled:
+        # Steps that are small and do not become smaller are rounding.
+        if size <= _TOL or 0.5 * last <= size <= _ROUNDING:
             return b, q, True
+        last = size
     return b, q, False
 
 
