@@ -18,6 +18,9 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"  # the numpy-style sections already state the types
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # else a dataclass field is described twice
+# Words of a type such as "ndarray, shape (N,)" are looked up as names, and several classes have a
+# `shape`; no such link is meant.
+suppress_warnings = ["ref.python"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"privasso {release}"

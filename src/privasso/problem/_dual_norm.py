@@ -66,7 +66,7 @@ class DualNorm:
         self.inflation = 1.0 / float(np.sqrt(1.0 - lost))
 
     def __call__(self, v: np.ndarray, error: np.ndarray) -> float:
-        """Upper bound of ‖a‖_{K⁻¹} over all a with |a − v| ≤ error, entry by entry."""
+        """Upper bound of ‖a‖_{K⁻¹} over all a within `error` of v, entry by entry."""
         n = v.size
         v, error = v / self._scale, error / self._scale
         spread = np.abs(self._X)

@@ -25,7 +25,7 @@ class Loss(ABC):
     @property
     @abstractmethod
     def slope_bound(self) -> float:
-        """Largest |ψ|."""
+        """Largest absolute value of ψ."""
 
     @property
     @abstractmethod
@@ -67,7 +67,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """ℓ = r²/2 for |r| ≤ κ and κ|r| − κ²/2 beyond, r = y − u: the residual is clipped at ±κ.
+    """ℓ = r²/2 for −κ ≤ r ≤ κ and κ·abs(r) − κ²/2 beyond, r = y − u: residuals are clipped at ±κ.
 
     κ = ∞ is the quadratic loss.
 

@@ -40,7 +40,7 @@ class Ridge(ABC):
 
     @abstractmethod
     def dual_norm(self, v: np.ndarray, error: np.ndarray) -> float:
-        """Upper bound of ‖a‖ = √(aᵀQ⁻¹a) over all a with |a − v| ≤ error, entry by entry."""
+        """Upper bound of ‖a‖ = √(aᵀQ⁻¹a) over all a within `error` of v, entry by entry."""
 
     @abstractmethod
     def reach(self, squares: np.ndarray) -> float:

@@ -51,7 +51,7 @@ def solve_clipped(
 ) -> Solution:
     """Minimise Σ_μ w_μ ℓ_κ(y_μ − f_μᵀx) + λ Σ_i ω_i|x_i| + ½xᵀQx + ηᵀx.
 
-    ℓ_κ is the Huber loss: r²/2 for |r| ≤ κ, κ|r| − κ²/2 beyond. The minimiser x̂ always exists and
+    ℓ_κ is the Huber loss: r²/2 for −κ ≤ r ≤ κ, κ·abs(r) − κ²/2 beyond. The minimiser x̂ exists and
     is unique. The solution comes with a proof of how close it is: ``distance`` is an upper bound
     of ‖x − x̂‖_Q that includes all rounding errors.
 
