@@ -206,7 +206,7 @@ def test_a_failing_page_restores_what_was_there(folder, capsys, monkeypatch):
 
 def test_without_a_minimiser_the_release_is_kept(folder, capsys, monkeypatch):
     # As with very many columns: the LASSO runs on the release itself, which may be unbounded.
-    monkeypatch.setattr("privasso.fit._released._MOST_COLUMNS", 0)
+    monkeypatch.setattr("privasso.fit._released.MOST_COLUMNS", 0)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 40)), rng.standard_normal(20)
     np.savez("wide.npz", X=X, y=y)
@@ -236,7 +236,7 @@ def test_solving_again_needs_no_labels_and_draws_no_noise(folder, capsys, monkey
     frame.select(reversed(frame.columns)).write_parquet("public.parquet")
     frame.sample(fraction=1.0, shuffle=True, seed=1).write_parquet("shuffled.parquet")
     with monkeypatch.context() as patch:
-        for source in ("generator_bits", "operating_system_bits", "release_labels"):
+        for source in ("bit_source", "release_labels"):
             drawn = f"privasso.privacy._mechanism.{source}"
             patch.setattr(drawn, lambda *a, **k: pytest.fail("noise drawn"))
         fit("public.parquet --from-release r.json --lam 80 --out b.json --report b.html")
@@ -323,14 +323,15 @@ def test_prior_scales_by_name(folder, capsys):
 
 def test_dry_run_needs_no_labels(folder, capsys):
     data().drop("y").write_csv("public.csv")
-    fit("public.csv", *DP, "--dry-run --no-target-column --noise power:0.5 --json")
+    fit("public.csv", *DP, "--dry-run --no-target-column --json")
     record = json.loads(capsys.readouterr().out)
     assert files(folder) == {"data.csv", "public.csv"}
     # The noise is what a fit adds, and its sensitivity is what (ε, δ) allows, row by row.
     privacy = pv.LabelDP(3.0, 1e-6, (-4, 4))
     frame = data()
     X = frame.drop("y").to_numpy()
-    release = release_labels(X, frame["y"].to_numpy(), privacy, pv.Shaped())
+    shrink = record["noise"]["shrink"]
+    release = release_labels(X, frame["y"].to_numpy(), privacy, pv.Shaped(shrink=shrink))
     assert record["noise"]["largest"] == pytest.approx(release.sigma.max())
     assert record["noise"]["median"] == pytest.approx(np.median(release.sigma))
     assert release.sigma_sum is not None

@@ -169,7 +169,7 @@ def test_a_time_limit():
 def test_a_guess_needs_bounded_labels_and_not_too_many_columns(monkeypatch):
     X, y = data()
     assert not pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(X, y).denoised_
-    monkeypatch.setattr("privasso.fit._released._MOST_COLUMNS", 5)
+    monkeypatch.setattr("privasso.fit._released.MOST_COLUMNS", 5)
     assert not pv.PrivateLasso(1.0, PRIVACY).fit(X, y).denoised_
     est = pv.PrivateLasso("auto", PRIVACY).fit(X, y)  # Stein's estimate
     assert np.isfinite(est.coef_).all()

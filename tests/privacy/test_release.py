@@ -255,7 +255,7 @@ def test_the_operator_of_the_covariates_is_the_centred_matrix(storage):
         ({"y": np.zeros(3)}, "one label for each of the 40 rows"),
         ({"y": np.full(40, np.nan)}, "one column of finite numbers"),
         ({"privacy": 1.0}, "privacy must say what to protect"),
-        ({"privacy": Bolder(1.0, 1e-5, BOUNDS)}, "must be exactly LabelDP or OnAverage"),
+        ({"privacy": Bolder(1.0, 1e-5, BOUNDS)}, "must be exactly LabelDP, OnAverage or RecordDP"),
         ({"noise": "gram"}, r"noise must be Shaped\(\) or a noise design"),
         ({"scales": "rows"}, "scales must be 'data'"),
         ({"scales": -np.ones(7)}, "scales must be zero or more"),

@@ -63,13 +63,13 @@ _DEVIATIONS, _NEGLIGIBLE = 20.0, 1e-86
 def shift_epsilon(shift: float) -> float:
     """Return ε₀ at which Gaussian laws that are `shift` deviations apart are alike, up to 1e-86.
 
-    δ(ε₀) = Φ(μ₀/2 − ε₀/μ₀) − e^ε₀ Φ(−μ₀/2 − ε₀/μ₀) ≤ Φ(−19.5) < 1e-84 for μ₀ ≤ 1 and ε₀ = 20 μ₀;
-    for the shifts below 0.01 that are used here it is below 1e-86.
+    δ(ε₀) = Φ(μ₀/2 − ε₀/μ₀) − e^ε₀ Φ(−μ₀/2 − ε₀/μ₀) ≤ Φ(μ₀/2 − 20) for ε₀ = 20 μ₀, which is below
+    1e-86 for shifts μ₀ up to 0.01.
 
     Examples
     --------
-    >>> shift_epsilon(1e-6)
-    2e-05
+    >>> shift_epsilon(0.001)
+    0.02
     """
     shift = nonnegative_float("shift", shift)
     if shift > 0.01:
