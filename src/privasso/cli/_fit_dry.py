@@ -50,6 +50,8 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         "columns_without_data": [name for name, live in zip(encoding.names, rows.live, strict=True)
                                  if not live],
         "noise": {**(noise_to_dict(plan.noise) or {}), **_spread(covariance.sigma)},
+        "shrunk_rows": plan.calibration.shrunk[0],
+        "mean_weight_of_shrunk_rows": plan.calibration.shrunk[1],
         "mu": plan.calibration.mu,
         "noise_of_label_sum": plan.calibration.sigma_sum if rows.centred else None,
         "in_label_units": _spread(noises.in_label_units[rows.live]),
@@ -91,6 +93,11 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
         names_shown = escaped(", ".join(record["columns_without_data"]))
         print(f"Constant, with coefficient zero: {names_shown}.")
     print(f"Noise: {noise_words(plan.noise)}.")
+    if record["shrunk_rows"]:
+        print(
+            f"Rows shrunk with their labels: {record['shrunk_rows']}, on average by the factor "
+            f"{record['mean_weight_of_shrunk_rows']:.2g}."
+        )
     if record["mu"] is not None:
         print(
             f"Sensitivity: changing one label within its bounds moves the release by at most "
