@@ -11,6 +11,18 @@ from privasso.report._facts import FitFacts
 from privasso.report._plots import MOST, coefficient_figure, noise_figure, path_figure
 from privasso.solvers import Status
 
+#: What the noise of a coefficient is, by whether the LASSO ran on the best guess from the release.
+_MEANING = {
+    True: (
+        "Its noise is the standard deviation of the best guess from the release, given the noise "
+        "of the release and an assumed variance of the labels."
+    ),
+    False: (
+        "Its noise is the standard deviation that the privacy noise alone gives the coefficient, "
+        "with the columns found here; sampling error is not included."
+    ),
+}
+
 
 def fit_page(facts: FitFacts) -> Page:
     """Build the report: guarantee, coefficients, noise, stability, forecast, path.
@@ -90,14 +102,13 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         return
     page.paragraph(
         "Those that are not zero, the largest effect first. The effect is the coefficient times "
-        "the scale of its column, in units of the labels. The noise is the standard deviation "
-        "that the privacy noise alone gives the coefficient, with the columns found here; "
-        "sampling error is not included. A coefficient below twice its noise says little."
+        f"the scale of its column, in units of the labels. {_MEANING[facts.model.denoised]} A "
+        "coefficient below twice its noise says little."
     )
     page.figure(
         coefficient_figure(facts),
         (f"The {MOST} largest effects" if support.size > MOST else "All effects")
-        + "; bars are two standard deviations of the privacy noise.",
+        + "; bars are two standard deviations of their noise.",
         description="Effects of the columns with error bars",
     )
     rows = []
