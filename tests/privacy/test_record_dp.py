@@ -201,6 +201,14 @@ def test_units_do_not_matter():
     np.testing.assert_array_equal(two.predict(X * scale), 8.0 * one.predict(X))
 
 
+def test_settings_are_values():
+    same = pv.RecordDP(1, 1e-6, bounds=np.array(BOUNDS), y_bounds=(0, 5))
+    assert same == PRIVACY
+    assert hash(same) == hash(PRIVACY)
+    assert same != pv.RecordDP(1, 1e-6, bounds=BOUNDS, y_bounds=(0, 6))
+    assert "bounds" not in repr(same).replace("y_bounds", "")  # one pair per column is too long
+
+
 def test_bounds_by_name_and_the_ledger(tmp_path):
     polars = pytest.importorskip("polars")
     X, y = table()

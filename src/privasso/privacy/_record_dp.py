@@ -99,7 +99,8 @@ class RecordDP(PerturbsObjective):
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
-        if isinstance(self.bounds, tuple):
+        first = self.bounds[0][0]
+        if isinstance(first, str):
             known = dict(self.bounds)
             if names is None:
                 raise ValueError(
@@ -110,12 +111,12 @@ class RecordDP(PerturbsObjective):
             if missing:
                 raise ValueError(f"bounds are missing for {_listed(missing)}")
             return np.array([known[name] for name in names])
-        if self.bounds.shape[0] != n_columns:
+        if len(self.bounds) != n_columns:
             raise ValueError(
                 f"bounds must have one row (low, high) for each of the {n_columns} columns, not "
-                f"{self.bounds.shape[0]}"
+                f"{len(self.bounds)}"
             )
-        return self.bounds
+        return np.array(self.bounds)
 
     def objective(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
@@ -183,7 +184,8 @@ class RecordDP(PerturbsObjective):
         )
 
 
-def _checked_bounds(bounds: Any) -> Any:
+def _checked_bounds(bounds: Any) -> tuple[Any, ...]:
+    """Bounds as pairs, or as names and pairs: values that can be compared and hashed."""
     if bounds is None:
         raise ValueError(
             "RecordDP needs bounds=, the smallest and largest value of each column, from public "
@@ -191,14 +193,14 @@ def _checked_bounds(bounds: Any) -> Any:
             "and bounds taken from the data would reveal its extreme records"
         )
     if isinstance(bounds, Mapping):
-        pairs = tuple((str(name), tuple(_pairs([pair])[0])) for name, pair in bounds.items())
+        pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
         if not pairs:
             raise ValueError("bounds is empty; give (low, high) for each column")
         return pairs
     return _pairs(bounds)
 
 
-def _pairs(bounds: ArrayLike) -> np.ndarray:
+def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
     try:
         found = real_array("bounds", bounds, shape=(None, 2))
     except ValueError as error:
@@ -206,8 +208,7 @@ def _pairs(bounds: ArrayLike) -> np.ndarray:
     if np.any(found[:, 0] > found[:, 1]):
         column = int(np.argmax(found[:, 0] > found[:, 1]))
         raise ValueError(f"bounds must not decrease; pair {column} is {tuple(found[column])}")
-    found.setflags(write=False)
-    return found
+    return tuple((low, high) for low, high in found.tolist())
 
 
 def _default_t(epsilon: float) -> float:
