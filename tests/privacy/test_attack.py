@@ -13,7 +13,11 @@ from privasso.privacy import calibrate, gaussian_delta, release_labels
 
 RELEASES = 15_000
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value
-CASES = [(pv.PowerLaw(1.0, 0.5), False), (pv.PowerLaw(1.0, 0.5), True), (pv.Shaped(), True)]
+CASES = [
+    (pv.PowerLaw(1.0, 0.5), False),
+    pytest.param(pv.PowerLaw(1.0, 0.5), True, marks=pytest.mark.slow),
+    (pv.Shaped(), True),
+]
 
 
 def bound(privacy: pv.LabelDP, design: Noise, fit_intercept: bool, seed: int) -> float:
