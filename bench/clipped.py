@@ -23,8 +23,9 @@ NOTE = (
     "and once more at 1e-12 if it reaches that, on a matrix in Fortran order; ours is in C order, "
     "and at its usual accuracy. `LASSO` is `solve` without clipping and ridge on the same F and y "
     "at the λ that gives as many non-zeros. scikit-learn's `SGDRegressor` does not reach the "
-    "tolerance: what it reaches in 100 epochs is shown. `one of 20` is the time of `solve_clipped_many` for "
-    "20 noise vectors, divided by 20. Targets: 3 times the LASSO, a fifth of skglm."
+    "tolerance: what it reaches in 100 epochs is shown. `one of 20` is the time of "
+    "`solve_clipped_many` for 20 noise vectors, divided by 20. Targets: "
+    "3 times the LASSO, a fifth of skglm."
 )
 
 #: Rows, columns, λ as a part of the largest that matters, κ and ridge.
