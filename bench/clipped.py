@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
@@ -19,11 +20,12 @@ TITLE = "The clipped-residual LASSO with ridge, certificate included"
 NOTE = (
     "Huber loss with a ridge that is a multiple of the identity. skglm (coordinate descent with "
     "extrapolation) runs at the loosest tolerance at which its KKT violation is at most 1e-8 of λ, "
-    "and once more at 1e-12, on a matrix in Fortran order; ours is in C order, and at its usual "
-    "accuracy. `LASSO` is `solve` without clipping and ridge on the same F and y at the λ "
-    "that gives as many non-zeros. scikit-learn's `SGDRegressor` does not reach the tolerance: "
-    "what it reaches in 100 epochs is shown. `one of 20` is the time of `solve_clipped_many` for "
-    "20 noise vectors, divided by 20. Targets: 3 times the LASSO, a fifth of skglm."
+    "and once more at 1e-12 if it reaches that, on a matrix in Fortran order; ours is in C order, "
+    "and at its usual accuracy. `LASSO` is `solve` without clipping and ridge on the same F and y "
+    "at the λ that gives as many non-zeros. scikit-learn's `SGDRegressor` does not reach the "
+    "tolerance: what it reaches in 100 epochs is shown. `one of 20` is the time of "
+    "`solve_clipped_many` for 20 noise vectors, divided by 20. Targets: "
+    "3 times the LASSO, a fifth of skglm."
 )
 
 #: Rows, columns, λ as a part of the largest that matters, κ and ridge.
@@ -72,9 +74,11 @@ def _case(m: int, n: int, part: float, kappa: float, ridge: float) -> dict[str, 
         "many": lambda: pv.solvers.solve_clipped_many(problem, etas),
     }
     for target in (1e-8, 1e-12):
-        tol, _ = loosest(skglm, violation, target)
-        contenders[f"skglm {target:.0e}"] = lambda tol=tol: skglm(tol)
+        with suppress(RuntimeError):  # it does not reach the second one everywhere
+            tol, _ = loosest(skglm, violation, target)
+            contenders[f"skglm {target:.0e}"] = lambda tol=tol: skglm(tol)
     times = best_times(contenders)
+    slow = times.get("skglm 1e-12")
     return {
         "M": m,
         "N": n,
@@ -85,10 +89,11 @@ def _case(m: int, n: int, part: float, kappa: float, ridge: float) -> dict[str, 
         "ours, s": times["ours"],
         "LASSO, s": times["LASSO"],
         "skglm to 1e-8, s": times["skglm 1e-08"],
-        "skglm to 1e-12, s": times["skglm 1e-12"],
+        "skglm to 1e-12, s": slow,
         "one of 20, s": times["many"] / 20,
         "ours / LASSO": times["ours"] / times["LASSO"],
-        "skglm to 1e-12 / ours": times["skglm 1e-12"] / times["ours"],
+        "skglm to 1e-8 / ours": times["skglm 1e-08"] / times["ours"],
+        "skglm to 1e-12 / ours": None if slow is None else slow / times["ours"],
         "SGD's KKT / λ": f"{violation(_sgd(F, y, lam, kappa, ridge)):.0e}",
     }
 
