@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import math
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
+from bench.page import renew
 from bench.timing import best_times
 
 TITLE = "Optimal designs"
@@ -236,21 +235,6 @@ def draw(table: pl.DataFrame, kappa: float) -> None:
     save(sheet, DOCS / "images" / "wrong-scales.png")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.design", description=__doc__)
-    names = list(TABLES)
-    parser.add_argument("names", nargs="*", default=names, help=f"any of {', '.join(names)}")
-    parser.add_argument("--write", action="store_true", help="renew docs/design.md")
-    arguments = parser.parse_args()
-    for name in arguments.names:
-        table = TABLES[name]()
-        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, float_precision=4):
-            print(name, table)
-        if arguments.write:
-            page = DOCS / "design.md"
-            page.write_text(replaced(page.read_text("utf-8"), name, table), encoding="utf-8")
-
-
 def scales() -> pl.DataFrame:
     """Crossings for several leakages, and the figure for one."""
     curves = {kappa: wrong_scales(kappa) for kappa in CROSSING_KAPPAS}
@@ -261,23 +245,5 @@ def scales() -> pl.DataFrame:
 TABLES = {"gains": gains, "labels": labels, "crossings": scales, "times": run}
 
 
-def replaced(text: str, name: str, table: pl.DataFrame) -> str:
-    """Put the table between its marks."""
-    from bench.__main__ import markdown
-
-    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    head, _, rest = text.partition(start)
-    _, found, tail = rest.partition(end)
-    if not found:
-        raise ValueError(f"the page has no place for the table {name!r}")
-    rounded = table.with_columns(pl.selectors.float().map_elements(_four, return_dtype=pl.String))
-    return f"{head}{start}\n{markdown(rounded)}\n{end}{tail}"
-
-
-def _four(value: float) -> str:
-    """Four digits, for tables of small differences."""
-    return f"{value:.4g}" if math.isfinite(value) else "∞"
-
-
 if __name__ == "__main__":
-    main()
+    renew("python -m bench.design", __doc__, TABLES, DOCS / "design.md")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.design import V1, V2, replaced
+from bench.design import V1, V2
+from bench.page import renew
 from bench.timing import best_times
 from privasso.design import rows_needed
 from privasso.privacy import RecordBudget
@@ -166,19 +166,5 @@ def draw(curves: dict[tuple[str, str, float], np.ndarray]) -> None:
 TABLES = {"settings": settings, "rows": rows}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.formal", description=__doc__)
-    names = list(TABLES)
-    parser.add_argument("names", nargs="*", default=names, help=f"any of {', '.join(names)}")
-    parser.add_argument("--write", action="store_true", help="renew docs/formal.md")
-    arguments = parser.parse_args()
-    for name in arguments.names:
-        table = TABLES[name]()
-        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, float_precision=4):
-            print(name, table)
-        if arguments.write:
-            PAGE.write_text(replaced(PAGE.read_text("utf-8"), name, table), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    renew("python -m bench.formal", __doc__, TABLES, PAGE)

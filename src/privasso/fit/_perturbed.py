@@ -35,11 +35,8 @@ class Published:
 
     model: ReleasedModel
     privacy: Privacy
-    n_rows: int
-    target: str | None
 
     kept = None
-    mu = None
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""
@@ -118,7 +115,7 @@ class PerturbedPlan:
             feature_names=feature_names,
             software=__version__,
         )
-        return Published(model, self.options.privacy, shape[0], target)
+        return Published(model, self.options.privacy)
 
 
 def plan_perturbed(

@@ -52,16 +52,6 @@ class Released:
     time_limit: float | None = None
     encoding: Encoding | None = None
 
-    @property
-    def n_rows(self) -> int:
-        """Rows of the fit."""
-        return self.release.n_rows
-
-    @property
-    def mu(self) -> float | None:
-        """Sensitivity of the release, in deviations of its noise."""
-        return self.release.mu
-
     @cached_property
     def post(self) -> Postprocess | Denoised:
         """The solving half of the fit."""

@@ -117,11 +117,6 @@ class LabelDP(ReleasesProducts):
         """The same as `width`."""
         return self.width
 
-    @property
-    def label_deviation(self) -> float:
-        """A sixth of the width."""
-        return self.width / 6.0
-
     def default_noise(self, rows: Covariates) -> Noise:
         """The best covariance for the rows; with very many columns σ² ∝ √v, the best diagonal one.
 
@@ -132,8 +127,9 @@ class LabelDP(ReleasesProducts):
 
         if int(rows.live.sum()) > LARGEST_SHAPE:
             return PowerLaw(1.0, 0.5)
-        deviation = self.label_deviation / self.unit
-        return Shaped(shrink=best_shrink(rows, self._bound, deviation))
+        deviation = self.label_deviation
+        assert deviation is not None
+        return Shaped(shrink=best_shrink(rows, self._bound, deviation / self.unit))
 
     def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
         """Return the power of v with the least predicted error at this budget.

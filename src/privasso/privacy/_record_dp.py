@@ -163,6 +163,8 @@ class RecordDP(PerturbsObjective):
                 "the number of rows and the names of the columns are public",
                 _CONTRIBUTES,
                 ALONE,
+                "no fit ended in an error for want of a certificate; whether one does depends on "
+                "the data",
                 terms.entropy,
             ),
             released=(f"{what} at one λ",),

@@ -15,7 +15,15 @@ from privasso.scales import ScaleLaw
 from privasso.theory._clipped_recursion import column_averages, iterate_clipped, row_averages
 from privasso.theory._clipped_root import clipped_fixed_point
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
-from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, quadrature, tail_exponent
+from privasso.theory._nodes import (
+    REFINEMENTS,
+    Nodes,
+    Tail,
+    columns,
+    quadrature,
+    tail_exponent,
+    tail_of,
+)
 from privasso.theory._points import TOLERANCE, QuadratureWarning
 
 FloatArray = NDArray[np.float64]
@@ -180,16 +188,7 @@ def _lower_tail(scales: ScaleLaw, noise: NoiseDesign, ridge: float | NoiseDesign
         r = tail_exponent(scales, ridge) if ridge.sigma > 0.0 else math.inf
     else:
         r = 0.0 if ridge > 0.0 else math.inf
-    if gamma == math.inf or np.isfinite(scales.moment(gamma + 1.0 - 2.0 * min(r, 1.0))):
-        return Tail.LIGHT
-    if gamma > 0.0:
-        return Tail.SLOW
-    if gamma < 0.0 and not np.isfinite(scales.moment(gamma)):
-        raise ValueError(
-            f"the mean of v**{gamma:g} is infinite for {scales!r}, so this noise has no "
-            "limit of many columns; pass n_features for a given number of them"
-        )
-    return Tail.INFINITE
+    return tail_of(scales, gamma, gamma + 1.0 - 2.0 * min(r, 1.0))
 
 
 def _agree(a: FixedPoint, b: FixedPoint) -> bool:

@@ -87,7 +87,12 @@ def lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
 
 def _lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
     gamma = tail_exponent(scales, noise)
-    if gamma == np.inf or np.isfinite(scales.moment(gamma - 1.0)):
+    return tail_of(scales, gamma, gamma - 1.0)
+
+
+def tail_of(scales: ScaleLaw, gamma: float, power: float) -> Tail:
+    """The lower tail under σ_η² ∝ v^γ where the error of small columns goes like v^power."""
+    if gamma == np.inf or np.isfinite(scales.moment(power)):
         return Tail.LIGHT
     if gamma > 0.0:
         return Tail.SLOW
