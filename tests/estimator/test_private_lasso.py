@@ -94,7 +94,7 @@ def test_noise_names():
     for noise in ("auto", "shaped", pv.Shaped(sigma=7.0)):
         est = pv.PrivateLasso(1e4, STRONG, noise).fit(X, y)
         assert isinstance(est.noise_, pv.Shaped)
-        assert est.noise_.shrink == 0.75
+        assert est.noise_.shrink == (0.5 if noise == "auto" else 0.75)
         assert est.noise_.sigma**2 == pytest.approx(np.mean(est.release_.sigma**2))
     half = pv.PrivateLasso(1e4, STRONG, pv.Shaped(shrink=0.5)).fit(X, y)
     assert isinstance(half.noise_, pv.Shaped)

@@ -14,7 +14,7 @@ import privasso as pv
 from privasso.fit import _uses
 from privasso.privacy import gaussian_epsilon
 
-PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 
 
 def data(seed=0, m=60):
@@ -40,6 +40,16 @@ def test_a_second_fit_of_the_same_labels_warns_with_the_total():
     assert total <= float(said) < total + 1e-3
     with pytest.warns(pv.PrivacyWarning, match="released 3 times"):
         pv.PrivateLasso(10.0, PRIVACY, random_state=0).fit(X, y)
+
+
+def test_two_perturbed_objectives_cost_more_than_two_releases_and_less_than_the_sum():
+    X, y = data(seed=2)
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="objective")
+    pv.PrivateLasso(10.0, privacy).fit(X, y)
+    with pytest.warns(pv.PrivacyWarning, match="released 2 times in this process") as caught:
+        pv.PrivateLasso(10.0, privacy).fit(X, y)
+    (said,) = re.findall(r"together is ε = ([\d.]+)", str(caught[0].message))
+    assert gaussian_epsilon(1e-6, np.sqrt(2) * PRIVACY.mu) < float(said) < 2.0
 
 
 def test_no_warning_with_a_ledger_or_without_a_formal_claim():

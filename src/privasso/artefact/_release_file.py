@@ -107,7 +107,7 @@ def _from_document(document: object) -> KeptRelease:
         centre=fields.number("centre"),
         label_sum=None if without_sum else fields.number("label_sum"),
         sigma_sum=None if without_sum else fields.number("sigma_sum", above=0.0),
-        mu=fields.number("mu", least=0.0),
+        mu=None if fields.is_null("mu") else fields.number("mu", least=0.0),
         weight_sum=fields.number("weight_sum", above=0.0),
         unit=fields.number("unit", above=0.0),
         column_squares=fields.numbers("column_squares", n, least=0.0),

@@ -1,5 +1,6 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
+from privasso.design._clipped_rows import ClippedSettings, clipped_settings, row_roots
 from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._least import least_leakage_exponent
 from privasso.design._misspecification import misspecification_table
@@ -11,8 +12,10 @@ from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, 
 from privasso.design._rows_needed import rows_needed
 from privasso.design._shape import OptimalShape, optimal_shape
 from privasso.design._shrink import best_shrink
+from privasso.design._whitened import whitened_moments
 
 __all__ = [
+    "ClippedSettings",
     "Constraint",
     "InfeasibleError",
     "LabelBudget",
@@ -24,12 +27,15 @@ __all__ = [
     "SavedDesign",
     "TunedDesign",
     "best_shrink",
+    "clipped_settings",
     "least_leakage_exponent",
     "load_design",
     "misspecification_table",
     "optimal_design",
     "optimal_shape",
     "release_shape",
+    "row_roots",
     "rows_needed",
     "save_design",
+    "whitened_moments",
 ]

@@ -42,7 +42,9 @@ class ReleaseShape:
     sigma_sum: float
 
 
-def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
+def release_shape(
+    rows: Covariates, shrink: float, weights: np.ndarray | None = None
+) -> ReleaseShape:
     """Shape the noise for rows of which a part is shrunk.
 
     The noise is η ~ N(0, Σ) on the columns and an independent η₀ ~ N(0, σ₀²) on the label sum.
@@ -62,6 +64,8 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
         Public covariates.
     shrink : float
         Part of the rows that is shrunk; rows of zeros, or without weight, do not count.
+    weights : ndarray of shape (M,), optional
+        Factors of the rows before any is shrunk; by default their own weights.
 
     Examples
     --------
@@ -75,7 +79,8 @@ def release_shape(rows: Covariates, shrink: float) -> ReleaseShape:
     """
     if not rows.live.any():
         return ReleaseShape(Diagonal([]), 1.0 if rows.centred else 0.0)
-    weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+    if weights is None:
+        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
     factors, share, level = weights, 0.0, 1.0
     noise: Covariance = Diagonal([])
     for _ in range(_ROUNDS if shrink > 0.0 else 1):

@@ -44,7 +44,7 @@ def best_shrink(rows: Covariates, bound: float, label_deviation: float) -> float
     """
     if not rows.live.any():
         return 0.0
-    part = _sample(rows)
+    part = row_sample(rows)
     copies = rows.shape[0] / part.shape[0]
     errors = [
         _expected_error(part, release_shape(part, shrink), bound, label_deviation, copies)
@@ -53,7 +53,7 @@ def best_shrink(rows: Covariates, bound: float, label_deviation: float) -> float
     return SHRINK if errors[0] - errors[1] > _GAIN else 0.0
 
 
-def _sample(rows: Covariates) -> Covariates:
+def row_sample(rows: Covariates) -> Covariates:
     """At most a few thousand rows, always the same ones."""
     count = max(_ROWS, _ROWS_PER_COLUMN * int(rows.live.sum()))
     if rows.shape[0] <= count:

@@ -14,7 +14,13 @@ from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Release, ReleasesProducts, log_gaussian_delta
+from privasso.privacy import (
+    GaussianLoss,
+    Guarantee,
+    Release,
+    ReleasesProducts,
+    log_gaussian_delta,
+)
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released
@@ -158,7 +164,13 @@ class KeptRelease(Release):
         return weights
 
     def _check_statement(self) -> None:
-        """Refuse a sensitivity μ that gives more than the δ that is stated."""
+        """Refuse a sensitivity μ that gives more than the δ that is stated.
+
+        A release from a perturbed objective has none: its guarantee states c and t instead, which
+        are checked there.
+        """
+        if self.mu is None and not isinstance(self.guarantee.loss, GaussianLoss):
+            return
         log_delta = math.inf
         if self.mu is not None:
             try:

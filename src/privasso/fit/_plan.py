@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,8 @@ def plan_fit(
     rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
     design = options.design(rows)
     calibration = calibrate(rows, privacy, design, scales=options.scales)
+    privacy = privacy.settled(calibration)
+    options = replace(options, privacy=privacy)
     noise = design.with_sigma(calibration.level)
     terms = Terms(
         fit_intercept=rows.centred,

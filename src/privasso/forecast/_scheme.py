@@ -57,7 +57,9 @@ class Scheme:
         made, rows = released.release, released.rows
         assert isinstance(released.privacy, LabelDP)
         covariance = made.covariance.restricted(np.flatnonzero(rows.live))
-        calibration = Calibration(covariance, made.sigma_sum or 0.0, made.mu, released.weights)
+        calibration = released.privacy.calibrated(
+            covariance, made.sigma_sum or 0.0, made.mu, released.weights, rows.shape[0]
+        )
         # Other designs may have been applied to given scales, which a release does not hold.
         noise = released.noise if isinstance(released.noise, Shaped) else None
         return cls(rows, released.privacy, calibration, noise, lam, released.denoise)
@@ -99,11 +101,8 @@ class Scheme:
         >>> scheme.with_epsilon(2.0).calibration.level < scheme.calibration.level
         True
         """
-        privacy = replace(self.privacy, epsilon=factor * self.privacy.epsilon)
-        ratio, old = self.privacy.mu / privacy.mu, self.calibration
-        calibration = Calibration(
-            old.covariance.scaled(ratio**2), ratio * old.sigma_sum, privacy.mu, old.weights
-        )
+        epsilon = factor * self.privacy.epsilon
+        privacy, calibration = self.privacy.rescaled(self.calibration, epsilon, self.rows.shape[0])
         return replace(self, privacy=privacy, calibration=calibration)
 
     def on_columns(self, columns: np.ndarray) -> Scheme:

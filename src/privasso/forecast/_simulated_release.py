@@ -9,6 +9,7 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso.fit import ReleaseLaw, RowMoments, joint_noise
+from privasso.forecast._clipped_release import ClippedReleases
 from privasso.forecast._population import Estimate, Truth
 from privasso.forecast._scheme import Scheme
 from privasso.solvers import Status, solve_problems
@@ -23,11 +24,12 @@ _TOL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SimulatedReleases:
-    """The mechanism that releases noisy products of rows and labels.
+    """The mechanisms that release noisy products of rows and labels.
 
     A release of labels that follow a truth has the law N(G(x, a), σ²G₂ + Σ), up to the shape of
-    the law of the residuals, which sums over many rows forget. So that one simulated release costs
-    no more than a product with a matrix over the columns, however many rows there are.
+    the law of the residuals, which sums over many rows forget. That of a perturbed objective is in
+    `ClippedReleases`. So one simulated release costs no more than a product with a matrix over the
+    columns, however many rows there are.
 
     Attributes
     ----------
@@ -50,13 +52,19 @@ class SimulatedReleases:
     def on(self, counts: np.ndarray | float) -> SimulatedFit:
         """Fits on a table in which each row occurs that often."""
         scheme = self.scheme
+        own = scheme.calibration.weights
         if isinstance(counts, np.ndarray):
+            n_rows, total = float(counts.sum()), float(counts @ own) if own is not None else None
             moments = RowMoments.of(scheme.rows, scheme.calibration.weights, counts)
-            own = scheme.rows.weights
-            gram = scheme.rows.moments(counts if own is None else counts * own)
+            given = scheme.rows.weights
+            gram = scheme.rows.moments(counts if given is None else counts * given)
         else:
+            n_rows, total = counts * scheme.rows.shape[0], None
+            if own is not None:
+                total = counts * float(own.sum())
             moments, gram = self.moments.times(counts), counts * scheme.rows.gram
-        return SimulatedFit(scheme, moments, gram)
+        weight = 1.0 if total is None else total / n_rows
+        return SimulatedFit(scheme, moments, gram, n_rows, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +74,8 @@ class SimulatedFit:
     scheme: Scheme
     moments: RowMoments = field(repr=False)
     gram: np.ndarray = field(repr=False)
+    n_rows: float
+    weight: float
 
     def outcome(self, truth: Truth, rng: np.random.Generator) -> Estimate | None:
         """Draw labels and noise, and fit; None where the problem has no minimiser."""
@@ -88,9 +98,27 @@ class SimulatedFit:
         moments = self.moments
         x = truth.coef / moments.scale
         x = np.append(x, truth.level) if moments.intercept else x
+        if self._clipped is not None:
+            return self._clipped.draw(x, truth.residual_sd, rng)
         labels, noise = rng.standard_normal(x.size), rng.standard_normal(x.size)
         spread = truth.residual_sd * (self._label_root @ labels) + self._noise_root @ noise
         return moments.G @ x + moments.units * spread
+
+    @cached_property
+    def _clipped(self) -> ClippedReleases | None:
+        """The law of releases of a perturbed objective, if they are such."""
+        calibration, privacy = self.scheme.calibration, self.scheme.privacy
+        if calibration.objective is None:
+            return None
+        return ClippedReleases.of(
+            self.moments,
+            calibration.covariance,
+            calibration.sigma_sum,
+            calibration.objective,
+            privacy.width / privacy.unit,
+            self.n_rows,
+            self.weight,
+        )
 
     @cached_property
     def _noise(self) -> np.ndarray:

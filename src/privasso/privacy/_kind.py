@@ -40,15 +40,20 @@ class Calibration:
     sigma_sum : float
         Standard deviation of the noise on the label sum; zero without an intercept.
     mu : float or None
-        Largest Mahalanobis distance between the releases of two neighbouring data sets.
+        Largest Mahalanobis distance between the releases of two neighbouring data sets; None where
+        there is none, or the release comes from a perturbed objective.
     weights : ndarray of shape (M,) or None
         Weights of the rows in the release, those of shrunk rows included; None if all are 1.
+    objective : ObjectiveNoise or None
+        The perturbed objective that the release comes from, for whitened rows and labels in units
+        of their range; None where the products themselves are released.
     """
 
     covariance: Covariance = field(repr=False)
     sigma_sum: float
     mu: float | None
     weights: np.ndarray | None = field(default=None, repr=False)
+    objective: ObjectiveNoise | None = None
 
     @property
     def level(self) -> float:
@@ -186,6 +191,10 @@ class ReleasesProducts(Privacy):
     ) -> np.ndarray | None:
         """Weights of the rows in a release with this noise; None where all are 1."""
         return rows.weights
+
+    def settled(self, calibration: Calibration) -> ReleasesProducts:
+        """Return the kind with everything written out that the calibration has decided."""
+        return self
 
     @abstractmethod
     def release(

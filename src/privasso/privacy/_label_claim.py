@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from privasso.privacy._gaussian import log_gaussian_delta
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget
-from privasso.privacy._loss import GaussianLoss
+from privasso.privacy._loss import GaussianLoss, Loss
 from privasso.privacy._numbers import exactly, rounded_up
+from privasso.privacy._objective_claim import objective_claim
 
 ONE_ENTRY = "one entry"
 ONE_LABEL = "each person contributes one label"
@@ -26,15 +27,36 @@ def _sentence(guarantee: Guarantee) -> str:
 
 
 def _check(guarantee: Guarantee) -> None:
-    check_budget(guarantee)
     if not guarantee["y_low"] < guarantee["y_high"]:
         raise ValueError("a label-dp guarantee needs y_low < y_high")
+    if not perturbed(guarantee):
+        return _check_gaussian(guarantee)
+    missing = {"c", "kappa", "shift", "t"} - dict(guarantee.parameters).keys()
+    if missing or "mu" in dict(guarantee.parameters):
+        raise ValueError("a label-dp guarantee needs either mu, or c, kappa, shift and t")
+    if not guarantee["kappa"] > 0.0:
+        raise ValueError("a label-dp guarantee needs kappa > 0")
+    return _OBJECTIVE.check(guarantee)
+
+
+def _check_gaussian(guarantee: Guarantee) -> None:
+    check_budget(guarantee)
+    if "mu" not in dict(guarantee.parameters):
+        raise ValueError("a label-dp guarantee needs either mu, or c, kappa, shift and t")
     mu, epsilon = guarantee["mu"], guarantee["epsilon"]
     if mu <= 0.0 or log_gaussian_delta(epsilon, mu) > math.log(guarantee["delta"]):
         raise ValueError("a label-dp guarantee needs mu > 0 that is small enough for its ε and δ")
 
 
-def _loss(guarantee: Guarantee) -> GaussianLoss:
+def perturbed(guarantee: Guarantee) -> bool:
+    """Whether the guarantee is one of objective perturbation, or else of a Gaussian mechanism."""
+    return not {"c", "group", "kappa", "shift", "t"}.isdisjoint(dict(guarantee.parameters))
+
+
+def _loss(guarantee: Guarantee) -> Loss:
+    if perturbed(guarantee):
+        assert _OBJECTIVE.loss is not None
+        return _OBJECTIVE.loss(guarantee)
     return GaussianLoss(guarantee["mu"])
 
 
@@ -44,28 +66,49 @@ def _group(guarantee: Guarantee, k: int) -> Guarantee:
         return guarantee
     if guarantee.adjacency != ONE_ENTRY:
         raise ValueError("the guarantee is for groups already; group the one for single labels")
-    loss = _loss(guarantee).group(k)
+    if perturbed(guarantee):
+        assert _OBJECTIVE.group is not None
+        return _OBJECTIVE.group(guarantee, k)
+    loss = GaussianLoss(guarantee["mu"]).group(k)
     numbers = {
         **dict(guarantee.parameters),
         "mu": loss.mu,
         "epsilon": loss.epsilon(guarantee["delta"]),
     }
-    many = f"each person contributes at most {k} labels"
     return replace(
         guarantee,
         parameters=tuple(numbers.items()),
-        adjacency=f"up to {k} entries",
-        assumptions=tuple(many if s == ONE_LABEL else s for s in guarantee.assumptions),
+        adjacency=_adjacency(k),
+        assumptions=_group_assumptions(guarantee, k),
     )
 
 
+def _adjacency(k: int) -> str:
+    return ONE_ENTRY if k == 1 else f"up to {k} entries"
+
+
+def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
+    many = f"each person contributes at most {k} labels"
+    return tuple(many if s == ONE_LABEL else s for s in guarantee.assumptions)
+
+
+_BOUNDS = ("y_low", "y_high")
+_OBJECTIVE = objective_claim(
+    "label-dp",
+    _sentence,
+    "labels",
+    context=_BOUNDS,
+    optional=("kappa",),
+    adjacency=_adjacency,
+    assumptions=_group_assumptions,
+)
 LABEL_CLAIM = Claim(
     "label-dp",
-    ("delta", "epsilon", "mu", "n_rows", "y_high", "y_low"),
-    (),
+    ("delta", "epsilon", "n_rows", *_BOUNDS),
+    ("c", "group", "kappa", "mu", "shift", "t"),
     _sentence,
     _check,
     loss=_loss,
     group=_group,
-    context=("y_low", "y_high"),
+    context=_BOUNDS,
 )

@@ -12,12 +12,14 @@ _ROUNDING = 1e-9
 
 
 def row_weights(
-    rows: Covariates, covariance: Covariance, sigma_sum: float, bound: float
+    rows: Covariates, covariance: Covariance, sigma_sum: float, bound: float, *, power: int = 1
 ) -> np.ndarray | None:
-    """w_μ = min(w⁰_μ, bound/q_μ), where q_μ = √(f_μᵀΣ⁻¹f_μ + 1/σ₀²) is the size of a row.
+    """w_μ = min(w⁰_μ, (bound/q_μ)^power), where q_μ = √(f_μᵀΣ⁻¹f_μ + 1/σ₀²) is the size of a row.
 
     The rows enter a release as w_μ(f_μ, 1)(y_μ − c), so that no label can move it by more than
-    its range times `bound`. Rows and noise are public, and so are the weights.
+    its range times `bound`. A perturbed objective takes rows and labels times √w_μ, and the power
+    2 keeps the size √w_μ q_μ of such a row within the bound. Rows and noise are public, and so are
+    the weights.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ def row_weights(
         σ₀; not used without an intercept.
     bound : float
         Largest size.
+    power : {1, 2}
+        See above.
 
     Returns
     -------
@@ -46,7 +50,7 @@ def row_weights(
     if rows.centred:
         squares = squares + sigma_sum**-2
     with np.errstate(divide="ignore"):
-        limit = bound / np.sqrt(squares)
+        limit = (bound / np.sqrt(squares)) ** power
     given = rows.weights
     if given is None:
         return None if np.min(limit) >= 1.0 - _ROUNDING else np.minimum(1.0, limit)

@@ -1,6 +1,7 @@
 """Predictions without data: error, sparsity, stability and privacy of the private LASSO."""
 
 from privasso.theory._clipped import ClippedPoint, clipped_point
+from privasso.theory._clipped_moments import clipped_moments
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._gradient import PointGradients, point_gradients
@@ -18,6 +19,7 @@ __all__ = [
     "FixedPointStatus",
     "PointGradients",
     "QuadratureWarning",
+    "clipped_moments",
     "clipped_point",
     "critical_lambda_ratio",
     "critical_noise",
