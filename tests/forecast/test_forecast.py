@@ -123,7 +123,7 @@ def test_each_change_is_a_forecast_of_its_own(mechanism):
     np.testing.assert_allclose(twice.r2, found.changes[0].outcome.r2, atol=close)
     fewer = scheme_of(X[:, ::2], 1.0, **made)
     fewer = forecast(fewer, Assumptions(0.4, 0.5, 1.0), fits=24).outcome
-    np.testing.assert_allclose(fewer.r2, found.changes[3].outcome.r2, atol=1e-9)
+    np.testing.assert_allclose(fewer.r2, found.changes[3].outcome.r2, atol=close)
     # Rows: four copies have the moments of four times as many rows, with the noise of one.
     more = simulate(
         SimulatedReleases.of(scheme_of(np.tile(X, (4, 1)), 1.0)), scheme_of(X, 1.0), suppose,

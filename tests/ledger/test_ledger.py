@@ -23,7 +23,7 @@ from privasso.ledger._book import Book, Entry
 from privasso.privacy import Terms, compose, gaussian_epsilon, sensitivity_for
 
 DELTA = 1e-6
-PRIVACY = pv.LabelDP(1.0, DELTA, (0.0, 1.0))
+PRIVACY = pv.LabelDP(1.0, DELTA, (0.0, 1.0), mechanism="release")
 
 
 def statement(epsilon=1.0, delta=DELTA, bounds=(0.0, 1.0), seeded=False):
@@ -183,7 +183,7 @@ def test_a_fit_is_charged_before_noise_is_drawn(ledger, monkeypatch):
 def test_nothing_is_drawn_beyond_the_budget(ledger, monkeypatch):
     X, y = data()
     monkeypatch.setattr("os.urandom", lambda n: pytest.fail("noise drawn"))
-    privacy = pv.LabelDP(2.1, DELTA, (0.0, 1.0))
+    privacy = pv.LabelDP(2.1, DELTA, (0.0, 1.0), mechanism="release")
     with pytest.raises(pv.BudgetError, match="ε up to 2;"):
         pv.PrivateLasso(10.0, privacy, ledger=ledger).fit(X, y)
     assert ledger.entries == ()
@@ -210,7 +210,7 @@ def test_settings_of_the_estimator(ledger):
 def test_copies_share_the_budget(ledger):
     assert copy.copy(ledger) is ledger
     assert copy.deepcopy([ledger])[0] is ledger
-    est = pv.PrivateLasso(10.0, pv.LabelDP(0.1, DELTA, (0.0, 1.0)), ledger=ledger)
+    est = pv.PrivateLasso(10.0, pv.LabelDP(0.1, DELTA, (0.0, 1.0), "release"), ledger=ledger)
     assert clone(est).get_params()["ledger"] is ledger  # pyright: ignore[reportAttributeAccessIssue]
     assert "Ledger(epsilon=2.0" in repr(est)
     search = GridSearchCV(est, {"lam": [10.0, 20.0]}, cv=2).fit(*data())  # counted, so no warning

@@ -60,9 +60,9 @@ from pathlib import Path
 import numpy as np, privasso as pv
 from privasso.fit import FitOptions, Released, plan_fit
 from privasso.ledger import _store
-from privasso.privacy import _exact_release
+from privasso.privacy import _exact_release, _perturbed_objective
 
-def attempt(step):
+def attempt(step, mechanism):
     def wrap(place, name, what, only=lambda *a: True):
         real = getattr(place, name)
         def wrapped(*args, **options):
@@ -74,32 +74,33 @@ def attempt(step):
             return result
         setattr(place, name, wrapped)
 
-    real_noise = _exact_release.rounded_gaussian
+    place = _perturbed_objective if mechanism == "objective" else _exact_release
+    real_noise = place.rounded_gaussian
     def noise(*args):
         Path("drawn").touch()
         return real_noise(*args)
-    _exact_release.rounded_gaussian = noise
+    place.rounded_gaussian = noise
 
     wrap(_store, "read_json", "reading")
     wrap(_store.File, "update", "charging")
     wrap(_store, "write_whole", "writing")
     wrap(os, "fsync", "flushing")
     wrap(os, "replace", "renaming", lambda _, target: target.name == "budget.json")
-    wrap(_exact_release, "rounded_gaussian", "drawing")
+    wrap(place, "rounded_gaussian", "drawing")
     wrap(Released, "solve", "solving")
     wrap(os, "replace", "publishing", lambda _, target: target.name == "model.json")
 
     rng = np.random.default_rng(0)
     X, y = rng.random((50, 3)), rng.random(50)
-    privacy = pv.LabelDP(0.5, 1e-6, (0.0, 1.0))
+    privacy = pv.LabelDP(0.5, 1e-6, (0.0, 1.0), mechanism)
     options = FitOptions(privacy, lam=1.0, ledger=pv.Ledger.open("budget.json"))
     pv.save(plan_fit(X, options).release(y).solve(), "model.json")
 
-for folder in sys.argv[1:]:
+for folder in sys.argv[2:]:
     child = os.fork()
     if child == 0:
         os.chdir(folder)
-        attempt(Path(folder).name)
+        attempt(Path(folder).name, sys.argv[1])
         os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (folder, status)
@@ -113,12 +114,13 @@ STEPS = [
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked and killed")
-def test_whatever_is_killed_nothing_is_spent_that_the_ledger_does_not_know(tmp_path):
+@pytest.mark.parametrize("mechanism", ["objective", "release"])
+def test_whatever_is_killed_nothing_is_spent_that_the_ledger_does_not_know(tmp_path, mechanism):
     folders = [tmp_path / step for step in STEPS]
     for folder in folders:
         folder.mkdir()
         pv.Ledger.create(folder / "budget.json", 1.0, DELTA)
-    command = [sys.executable, "-c", FIT, *map(str, folders)]
+    command = [sys.executable, "-c", FIT, mechanism, *map(str, folders)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     seen = []

@@ -62,7 +62,9 @@ def shape_of(rows, rng):
     """A calibrated covariance: of a design, or full."""
     width = 10.0 ** rng.uniform(-3, 3)
     low = rng.uniform(-2, 2) * width
-    privacy = pv.LabelDP(float(10 ** rng.uniform(-1, 1)), 1e-6, (low, low + width))
+    privacy = pv.LabelDP(
+        float(10 ** rng.uniform(-1, 1)), 1e-6, (low, low + width), mechanism="release"
+    )
     n = int(rows.live.sum())
     if rng.random() < 0.6 or n == 0:
         return privacy, calibrate(rows, privacy, DESIGNS[rng.integers(len(DESIGNS))])
@@ -158,7 +160,7 @@ def test_a_nearly_constant_sparse_column_keeps_its_sensitivity():
     rng = np.random.default_rng(0)
     column = 1.0 + 1e-9 * rng.standard_normal(m)
     rows = Covariates(sp.csr_array(column[:, None]), centre=True)
-    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
     calibration = calibrate(rows, privacy, pv.PowerLaw(1.0, 0.5))
     y = rng.integers(0, 2, m).astype(float)
     squared = []
@@ -189,13 +191,13 @@ def test_extreme_units(scale, bounds):
     rng = np.random.default_rng(1)
     F = scale * rng.standard_normal((200, 3))
     y = bounds[0] + (bounds[1] - bounds[0]) * rng.random(200)
-    privacy = pv.LabelDP(1.0, 1e-6, bounds)
+    privacy = pv.LabelDP(1.0, 1e-6, bounds, mechanism="release")
     release = release_labels(F, y, privacy, pv.PowerLaw(1.0, 0.5))
     assert np.all(release.sigma > 0.0)
     assert 0.99 * privacy.mu < (release.mu or 0.0) <= privacy.mu
     # The same model as in ordinary units, with noise and all.
     width = bounds[1] - bounds[0]
-    ordinary = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+    ordinary = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
     for denoise, noise, lam, close in (
         (False, "power:0.5", 5.0 * scale * width, 1e-6),
         # Coefficients here are about 0.005. The chain behind the guess forgets the last digits of
@@ -215,17 +217,24 @@ def test_columns_beyond_all_scales_are_refused():
     for scale in (1e-200, 1e200):
         F = scale * np.random.default_rng(0).standard_normal((20, 2))
         with pytest.raises(ValueError, match="units"):
-            release_labels(F, np.zeros(20), pv.LabelDP(1.0, 1e-6, (0, 1)), pv.Isotropic(1.0))
+            release_labels(
+                F,
+                np.zeros(20),
+                pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"),
+                pv.Isotropic(1.0),
+            )
 
 
 def test_a_calibration_for_a_weaker_guarantee_is_refused():
     F = np.random.default_rng(0).standard_normal((20, 2))
     rows = Covariates(F, centre=False)
-    weak = calibrate(rows, pv.LabelDP(5.0, 1e-6, (0, 1)), pv.Isotropic(1.0))
-    strict = pv.LabelDP(1.0, 1e-6, (0, 1))
+    weak = calibrate(rows, pv.LabelDP(5.0, 1e-6, (0, 1), mechanism="release"), pv.Isotropic(1.0))
+    strict = pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release")
     with pytest.raises(ValueError, match="calibrated for a weaker guarantee"):
         release_labels(rows, np.zeros(20), strict, weak, fit_intercept=False)
-    narrow = calibrate(rows, pv.LabelDP(1.0, 1e-6, (0, 0.1)), pv.Isotropic(1.0))
+    narrow = calibrate(
+        rows, pv.LabelDP(1.0, 1e-6, (0, 0.1), mechanism="release"), pv.Isotropic(1.0)
+    )
     with pytest.raises(ValueError, match="other covariates or label bounds"):
         release_labels(rows, np.zeros(20), strict, narrow, fit_intercept=False)
 
@@ -233,7 +242,7 @@ def test_a_calibration_for_a_weaker_guarantee_is_refused():
 def test_labels_far_outside_of_their_bounds_go_unnoticed():
     F = np.random.default_rng(0).standard_normal((30, 2))
     for bounds in ((0.0, 1e-200), (0.0, 1.0), (0.0, 1e200)):
-        privacy = pv.LabelDP(1.0, 1e-6, bounds)
+        privacy = pv.LabelDP(1.0, 1e-6, bounds, mechanism="release")
         inside = np.linspace(*bounds, 30)
         outside = inside.copy()
         outside[0], outside[-1] = -1e308, 1e308  # clipped to what inside has there
@@ -247,7 +256,7 @@ def test_noise_in_the_span_of_few_rows(centre):
     rng = np.random.default_rng(8)
     rows = Covariates(rng.standard_normal((6, 15)), centre=centre)
     root = np.linalg.qr(rows.operator().toarray().T)[0][:, : 6 - centre]
-    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
     calibration = privacy.calibrate(rows, Factored(root), rows.v)
     statistic, squared = worst(rows, privacy, calibration, rng.random(6))
     assert len(statistic.values) == root.shape[1] + 1

@@ -19,7 +19,7 @@ from privasso.operators import Covariates
 from privasso.privacy import calibrate, release_labels
 from privasso.privacy._exact_release import integer_statistic
 
-PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0))
+PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 NOISE = pv.PowerLaw(1.0, 0.5)
 
 

@@ -16,7 +16,7 @@ from privasso.operators import Covariates
 from privasso.privacy import Release, release_labels
 
 BOUNDS = (-1.0, 3.0)
-PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS)
+PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS, mechanism="release")
 DESIGNS = [pv.Isotropic(1.0), pv.PowerLaw(3.0, 0.5), pv.Gram(0.0), pv.PowerLaw(1.0, -0.5)]
 every_design = pytest.mark.parametrize("design", DESIGNS, ids=repr)
 both_intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -276,7 +276,10 @@ def test_bad_arguments(change, message):
         (lambda: pv.LabelDP(1.0, 0.1, (0, np.inf)), "must be finite"),
         (lambda: pv.LabelDP(1.0, 0.1, (-1.7e308, 1.7e308)), "must be finite"),
         (lambda: pv.LabelDP(1.0, 0.1, 3.0), "must be a pair"),  # pyright: ignore[reportArgumentType]
-        (lambda: pv.LabelDP(1.0, 0.1, (0, 1), "add-one"), "neighbours must be"),
+        (lambda: pv.LabelDP(1.0, 0.1, (0, 1), neighbours="add-one"), "neighbours must be"),
+        (lambda: pv.LabelDP(1.0, 0.1, (0, 1), "laplace"), "mechanism must be"),  # pyright: ignore[reportArgumentType]
+        (lambda: pv.LabelDP(1.0, 0.1, (0, 1), kappa=-1.0), "kappa must be positive"),
+        (lambda: pv.LabelDP(1.0, 0.1, (0, 1), "release", t=0.1), "belongs to objective"),
         (lambda: pv.OnAverage(-1.0), "sigma must be zero or positive"),
         (lambda: Release(np.ones(2), Diagonal([1, 1]), 1, 0.0, label_sum=1.0), "go together"),
         (lambda: Release(np.ones(2), Diagonal([1]), 1, 0.0), "over the 2 entries of b"),

@@ -15,7 +15,7 @@ from privasso.privacy._exact_release import IntegerLabels, integer_labels, integ
 
 M = 28
 BOUNDS = (-1.0, 3.0)
-PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS)
+PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS, mechanism="release")
 SHRINKS = (0.0, 0.25, 0.75)
 STORAGES = {"dense": np.asarray, "float32": np.float32, "csr": sp.csr_array}
 KINDS = ("ordinary", "heavy tails", "wide", "collinear", "sparse rows")
