@@ -10,6 +10,7 @@ import privasso as pv
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import calibrate, gaussian_delta, release_labels
+from privasso.privacy._label_products import LabelProducts
 
 RELEASES = 15_000
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value
@@ -82,7 +83,7 @@ def test_the_claim_stands_and_half_the_noise_is_caught(design, fit_intercept, mo
     assert honest < 1.0
     assert honest > 0.6  # not blind: it refutes claims not far below the true one
     # A mechanism with a fault: it believes that twice the sensitivity is allowed.
-    monkeypatch.setattr(pv.LabelDP, "mu", 2.0 * privacy.mu)
+    monkeypatch.setattr(LabelProducts, "mu", 2.0 * privacy.mu)
     faulty = bound(privacy, design, fit_intercept, seed=2)
     assert faulty > 1.0
     print(f"\nbounds at epsilon = 1: {honest:.3f} as built, {faulty:.3f} with half the noise")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,37 +13,27 @@ from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
 from privasso.privacy._composition import ALONE
-from privasso.privacy._exact_release import exact_release
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
 from privasso.privacy._label_claim import LABEL_CLAIM, ONE_ENTRY, ONE_LABEL, perturbed
-from privasso.privacy._label_objective import clipped_release
-from privasso.privacy._objective_claim import objective_parameters
+from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
+from privasso.privacy._label_objective import LabelObjective, default_kappa
+from privasso.privacy._label_products import LabelProducts
 from privasso.privacy._objective_inverse import objective_sensitivity
-from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
-from privasso.privacy._row_weights import row_weights
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
 #: Most columns for which the noise has a full covariance by default.
 LARGEST_SHAPE = 2048
-#: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
-_ORDINARY = 200
-#: Coefficients of this size have lost digits to underflow.
-_SMALLEST_EFFECT = 1e-290
-#: Guards the calibrated sensitivity against the rounding of its own computation.
-_ROUNDING = 1.0 + 1e-12
 #: Most entries of a table, and largest ε, for which "auto" perturbs the objective: whitened rows
 #: are held in memory, and at large ε the noise does not matter.
 _LARGEST_TABLE, _LARGEST_EPSILON = 1 << 28, 50.0
-#: Values of t to choose from, relative to ε.
-_RIDGES = (0.02, 0.05, 0.1, 0.2, 0.4)
+#: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
+_ORDINARY = 200
 _MECHANISMS = ("auto", "objective", "release")
-#: Rows are whitened to this length at most.
-_RADIUS = 1.0
 
 
 @register_kind
@@ -73,7 +62,7 @@ class LabelDP(ReleasesProducts):
         than 2^28 entries, for ε > 50, and for a noise design that is given.
     kappa : float, optional
         Of objective perturbation: the largest residual that is not clipped, as a part of the
-        range of the labels. By default 0.1, and more for ε > 3: see `default_kappa`.
+        range of the labels. By default 0.1, and 0.1·√(ε/3) for ε > 3, at most 0.5.
     t : float, optional
         Of objective perturbation: squared length of a row over the ridge. By default it is chosen
         from the covariates, see `clipped_settings`.
@@ -163,18 +152,9 @@ class LabelDP(ReleasesProducts):
         The best covariance has a dense root, whose size and cost grow with the square and the cube
         of the number of columns. Rows are shrunk where that is expected to pay.
         """
-        from privasso.design import best_shrink, clipped_settings
-
         if int(rows.live.sum()) > LARGEST_SHAPE:
             return PowerLaw(1.0, 0.5)
-        if self._perturbs(rows):
-            if not rows.live.any():
-                return Shaped(shrink=0.0)
-            settings = clipped_settings(rows, self._kappa, self._sensitivities())
-            return Shaped(shrink=settings.shrink)
-        deviation = self.label_deviation
-        assert deviation is not None
-        return Shaped(shrink=best_shrink(rows, self._bound, deviation / self.unit))
+        return Shaped(shrink=self._for_shaped(rows).shrink(rows))
 
     def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
         """Return the power of v with the least predicted error at this budget.
@@ -200,71 +180,19 @@ class LabelDP(ReleasesProducts):
         return optimal_design(data, label_dp=self, lam=lam, n_features=n).noise
 
     def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
-        """Scale the noise Σ so that (hi − lo)·max_μ ‖f_μ‖_{Σ⁻¹} = μ(ε, δ).
+        """Scale noise of a given shape; see `LabelProducts` and `LabelObjective`.
 
-        The maximum is taken over the rows of F exactly. With an intercept the rows are
-        (f_μ − mean, 1): of the squared sensitivity the label sum takes the share 1/(1+√N), which
-        costs the coefficients a factor 1 + 1/√N in variance whatever the units of F are.
+        A design that is given asks for Gaussian noise of exactly that shape, so that products are
+        released unless the objective is to be perturbed by name.
         """
-        if self.mechanism == "objective":
-            return self._calibrate_objective(rows, *self._unit_shape(rows, shape))
-        largest_weight = 1.0 if rows.weights is None else float(np.max(rows.weights))
-        budget = self._bound**2
-        share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
-        sigma_sum = largest_weight / math.sqrt(share * budget) if rows.centred else 0.0
-        if shape.size == 0:
-            return Calibration(shape, sigma_sum, self.mu, rows.weights)
-        self._check_units(rows)
-        squares = rows.squared_row_norms(shape)
-        largest = float(np.max(squares if rows.weights is None else rows.weights**2 * squares))
-        factor = largest / ((1.0 - share) * budget)
-        if not math.isfinite(factor * float(np.max(shape.diagonal))):
-            raise ValueError(_why_infinite(rows, shape))
-        return Calibration(shape.scaled(factor), sigma_sum, self.mu, rows.weights)
+        return self._mechanism.calibrate(rows, shape)
 
     def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
         """Noise of the best covariance, at the level where no row has a size above the bound.
 
         Rows that would exceed it are shrunk, see `row_weights`.
         """
-        from privasso.design import clipped_settings, release_shape, row_roots
-
-        self._check_units(rows)
-        if self._perturbs(rows):
-            shape, t = release_shape(rows, shrink, row_roots(rows)), self.t
-            if t is None and rows.live.any():
-                t = clipped_settings(rows, self._kappa, self._sensitivities(), (shrink,)).t
-            return self._calibrate_objective(rows, shape.covariance, shape.sigma_sum, t)
-        shape, bound = release_shape(rows, shrink), self._bound
-        covariance, sigma_sum = shape.covariance.scaled(bound**-2), shape.sigma_sum / bound
-        weights = row_weights(rows, covariance, sigma_sum, bound)
-        return Calibration(covariance, sigma_sum, self.mu, weights)
-
-    def _calibrate_objective(
-        self, rows: Covariates, covariance: Covariance, sigma_sum: float, t: float | None = None
-    ) -> Calibration:
-        """Scale noise under which rows have at most the size 1, and choose a ridge."""
-        chosen = replace(
-            self, mechanism="objective", kappa=self._kappa, t=t or self.t or 0.1 * self.epsilon
-        )
-        noise = chosen.objective_for(rows.shape[0])
-        level = noise.sigma * (self.width / self.unit)
-        covariance, sigma_sum = covariance.scaled(level**2), sigma_sum * level
-        weights = chosen.weights(rows, covariance, sigma_sum)
-        return Calibration(covariance, sigma_sum, None, weights, noise)
-
-    def _unit_shape(self, rows: Covariates, shape: Covariance) -> tuple[Covariance, float]:
-        """Scale a shape so that no row (√w f, √w) is larger than 1; its share as in `calibrate`."""
-        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
-        share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
-        sigma_sum = math.sqrt(float(np.max(weights)) / share) if rows.centred else 0.0
-        if shape.size == 0:
-            return shape, sigma_sum
-        self._check_units(rows)
-        factor = float(np.max(weights * rows.squared_row_norms(shape))) / (1.0 - share)
-        if not math.isfinite(factor * float(np.max(shape.diagonal))):
-            raise ValueError(_why_infinite(rows, shape))
-        return shape.scaled(factor), sigma_sum
+        return self._for_shaped(rows).calibrate_shaped(rows, shrink)
 
     def settled(self, calibration: Calibration) -> LabelDP:
         """Return the privacy with the mechanism, κ and t that the calibration has decided."""
@@ -273,41 +201,12 @@ class LabelDP(ReleasesProducts):
             return replace(self, mechanism="release", kappa=None, t=None)
         return replace(self, mechanism="objective", kappa=noise.kappa, t=noise.t)
 
-    def weights(
-        self, rows: Covariates, covariance: Covariance, sigma_sum: float
-    ) -> np.ndarray | None:
-        """Weights by which the largest rows are shrunk, so that the guarantee holds.
-
-        Those of a perturbed objective need a κ and a t that are settled.
-        """
-        if self.mechanism != "objective":
-            return row_weights(rows, covariance, sigma_sum, self._bound)
-        level = self.objective_for(rows.shape[0]).sigma * (self.width / self.unit)
-        return row_weights(rows, covariance, sigma_sum, _RADIUS / level, power=2)
-
     def rescaled(
         self, calibration: Calibration, epsilon: float, n_rows: int
     ) -> tuple[LabelDP, Calibration]:
         """Return the privacy at another ε, and the same shape of noise at the level for it."""
-        old = self.settled(calibration)
-        if calibration.objective is None:
-            new = replace(old, epsilon=epsilon)
-            ratio, mu, noise = old.mu / new.mu, new.mu, None
-        else:
-            assert old.kappa is not None
-            assert old.t is not None
-            larger = default_kappa(epsilon) / default_kappa(old.epsilon)
-            t = old.t * epsilon / old.epsilon
-            new = replace(old, epsilon=epsilon, kappa=min(0.5, old.kappa * larger), t=t)
-            noise = new.objective_for(n_rows)
-            ratio, mu = noise.sigma / calibration.objective.sigma, None
-        return new, Calibration(
-            calibration.covariance.scaled(ratio**2),
-            ratio * calibration.sigma_sum,
-            mu,
-            calibration.weights,
-            noise,
-        )
+        changed = self.settled(calibration)._mechanism.rescaled(calibration, epsilon, n_rows)
+        return replace(self, epsilon=epsilon).settled(changed), changed
 
     def calibrated(
         self,
@@ -318,63 +217,39 @@ class LabelDP(ReleasesProducts):
         n_rows: int,
     ) -> Calibration:
         """The calibration of a release that was made with this noise under settled privacy."""
-        objective = self.objective_for(n_rows) if self.mechanism == "objective" else None
-        return Calibration(covariance, sigma_sum, mu, weights, objective)
+        mechanism = self._mechanism
+        noise = mechanism.noise(n_rows) if isinstance(mechanism, LabelObjective) else None
+        return Calibration(covariance, sigma_sum, mu, weights, noise)
 
-    def objective_for(self, n_rows: int) -> ObjectiveNoise:
-        """Noise and ridge of the perturbed objective, once κ and t are settled."""
-        assert self.kappa is not None
-        assert self.t is not None
-        return _objective_noise(self.epsilon, self.delta, self.kappa, self.t, n_rows)
-
-    def _perturbs(self, rows: Covariates) -> bool:
-        """Whether the objective is perturbed, with noise of the best covariance for these rows."""
-        if self.mechanism != "auto":
-            return self.mechanism == "objective"
-        entries = rows.shape[0] * (rows.shape[1] + 1)
-        return entries <= _LARGEST_TABLE and self.epsilon <= _LARGEST_EPSILON
-
-    @property
-    def _kappa(self) -> float:
-        return default_kappa(self.epsilon) if self.kappa is None else self.kappa
-
-    def _sensitivities(self) -> dict[float, float]:
-        """Values of t to choose from, and the c that (ε, δ) allows for each."""
-        values = [part * self.epsilon for part in _RIDGES] if self.t is None else [self.t]
-        return {t: 2.0 / self.objective_noise(t) for t in values}
-
-    @property
-    def _bound(self) -> float:
-        """Largest size of a row in units of the noise: labels have the range width/unit."""
-        return self.mu / (self.width / self.unit) / _ROUNDING
-
-    def _check_units(self, rows: Covariates) -> None:
-        """Refuse units in which coefficients are no floating-point numbers."""
-        with np.errstate(over="ignore", under="ignore"):
-            effects = self.width / np.sqrt(rows.squares[rows.live] / rows.total)
-        if not np.all(np.isfinite(effects) & (effects > _SMALLEST_EFFECT)):
-            raise ValueError(
-                "coefficients of labels with these bounds on these columns are beyond the range "
-                "of floating-point numbers; change the units of the labels or of the columns"
-            )
+    def weights(
+        self, rows: Covariates, covariance: Covariance, sigma_sum: float
+    ) -> np.ndarray | None:
+        """Weights by which the largest rows are shrunk, so that the guarantee holds."""
+        return self._mechanism.weights(rows, covariance, sigma_sum)
 
     def release(
         self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Clip the labels and release them through the mechanism that was calibrated."""
-        if calibration.objective is not None:
-            settled = self.settled(calibration)
-            if calibration.objective != settled.objective_for(rows.shape[0]):
-                raise ValueError(
-                    "the noise was calibrated for another guarantee or another number of rows; "
-                    "calibrate it anew"
-                )
-            return clipped_release(rows, y, self.y_bounds, calibration, bits, unit=self.unit)
-        if calibration.mu is None or calibration.mu > self.mu:
-            raise ValueError(
-                "the noise was calibrated for a weaker guarantee than this one; calibrate it anew"
-            )
-        return exact_release(rows, y, self.y_bounds, calibration, bits, unit=self.unit)
+        settled = self.settled(calibration)
+        return settled._mechanism.release(rows, y, calibration, bits)
+
+    def _for_shaped(self, rows: Covariates) -> LabelMechanism:
+        """The mechanism with noise of the best covariance for these rows."""
+        entries = rows.shape[0] * (rows.shape[1] + 1)
+        small = entries <= _LARGEST_TABLE and self.epsilon <= _LARGEST_EPSILON
+        if self.mechanism == "auto" and small:
+            return replace(self, mechanism="objective")._mechanism
+        return self._mechanism
+
+    @property
+    def _mechanism(self) -> LabelMechanism:
+        """The mechanism by name; products are released where it is still open."""
+        budget = LabelBudget(self.epsilon, self.delta, self.y_bounds, self.unit)
+        if self.mechanism != "objective":
+            return LabelProducts(budget)
+        kappa = default_kappa(self.epsilon) if self.kappa is None else self.kappa
+        return LabelObjective(budget, kappa, self.t)
 
     def guarantee(self, terms: Terms) -> Guarantee:
         """State label differential privacy of a release and of all that is computed from it.
@@ -388,24 +263,18 @@ class LabelDP(ReleasesProducts):
         1.0
         """
         low, high = self.y_bounds
-        if self.mechanism == "objective":
-            noise = self.objective_for(terms.n_rows)
-            numbers = objective_parameters(noise.c, noise.t, noise.shift)
-            numbers |= {"kappa": noise.kappa}
-            first = ("the minimiser of the perturbed objective",)
-            certified = (
-                "no fit ended in an error for want of a certificate; whether one does depends on "
-                "the labels",
-            )
-        else:
-            numbers, certified = {"mu": self.mu}, ()
-            label_sum = ("the noisy label sum",) if terms.fit_intercept else ()
-            first = ("the noisy products of covariates and labels", *label_sum)
-        budget = {"delta": self.delta, "epsilon": self.epsilon}
-        labels = {"n_rows": float(terms.n_rows), "y_high": high, "y_low": low}
+        says = self._mechanism.statement(terms.n_rows, terms.fit_intercept)
+        numbers = {
+            **says.numbers,
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "n_rows": float(terms.n_rows),
+            "y_high": high,
+            "y_low": low,
+        }
         return Guarantee(
             kind=LABEL_CLAIM.kind,
-            parameters=tuple({**budget, **numbers, **labels}.items()),
+            parameters=tuple(numbers.items()),
             adjacency=ONE_ENTRY,
             assumptions=(
                 "the covariates are public, and neither their choice nor the settings of the fit "
@@ -413,31 +282,16 @@ class LabelDP(ReleasesProducts):
                 "the label bounds were fixed before the labels were seen",
                 ONE_LABEL,
                 ALONE,
-                *certified,
+                *says.assumptions,
                 terms.entropy,
             ),
-            released=(
-                *first,
-                "everything computed from "
-                + ("it" if self.mechanism == "objective" else "these")
-                + " and the covariates, such as coefficients at any lambda",
-            ),
+            released=says.released,
             seeded=terms.seeded,
         )
 
     def composition(self, mu: float | None) -> str:
-        """Gaussian mechanisms compose exactly: squared sensitivities add up."""
-        if self.mechanism == "objective":
-            return (
-                "Further fits on the same labels add to the loss, and a ledger keeps count of "
-                "them. Solving again from the same release adds nothing."
-            )
-        here = "" if mu is None else f", here √k · {mu:.4g}"
-        return (
-            "Further fits on the same labels add to the loss: k releases like this one together "
-            f"are a Gaussian mechanism of sensitivity √k · μ{here}. Solving again from the same "
-            "release adds nothing."
-        )
+        """How several releases add up depends on the mechanism."""
+        return self._mechanism.composition(mu)
 
     def after_failure(self, kept: str) -> str:
         """The release is paid for and kept."""
@@ -457,42 +311,6 @@ class LabelDP(ReleasesProducts):
             value = getattr(self, name)
             given += [] if value is None else [f"{name}={value!r}"]
         return f"LabelDP({', '.join(given)})"
-
-
-def default_kappa(epsilon: float) -> float:
-    """The largest residual that is not clipped, as a part of the range of the labels.
-
-    A smaller one means less noise. But where labels are skewed, clipped residuals pull predictions
-    from the mean of the labels towards their median, which costs more than noise at large ε.
-
-    >>> default_kappa(1.0), default_kappa(12.0), default_kappa(1000.0)
-    (0.1, 0.2, 0.5)
-    """
-    return min(0.5, 0.1 * max(1.0, math.sqrt(epsilon / 3.0)))
-
-
-@lru_cache(maxsize=64)
-def _objective_noise(
-    epsilon: float, delta: float, kappa: float, t: float, n_rows: int
-) -> ObjectiveNoise:
-    return calibrate_objective(
-        epsilon, delta, "labels", kappa=kappa, radius=_RADIUS, t=t, n_rows=n_rows
-    )
-
-
-def _why_infinite(rows: Covariates, shape: Covariance) -> str:
-    silent = ~(shape.diagonal > 0.0)
-    if silent.any():
-        column = int(np.flatnonzero(rows.live)[np.flatnonzero(silent)[0]])
-        return (
-            f"the noise design gives column {column} no noise although it has non-zero entries, so "
-            "no level of noise protects the labels; drop the column, or choose a design or scales "
-            "that give every column noise"
-        )
-    return (
-        "the noise that this design needs exceeds the largest float; choose a design that gives "
-        "small columns more of it, such as PowerLaw(1.0, gamma=0.5)"
-    )
 
 
 def _privacy(guarantee: Guarantee) -> LabelDP:

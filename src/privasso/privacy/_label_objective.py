@@ -1,120 +1,186 @@
-"""Labels through objective perturbation: noise in proportion to a residual, not to a label.
-
-In coordinates in which the noise Σ₀ of the release is the identity, rows g_μ = √w_μ Σ₀^(−½) f_μ
-have a length of at most 1. The mechanism publishes the minimiser û of
-
-    Σ_μ ℓ_κ(√w_μ (y_μ − c) − g_μᵀu) + (Λ/2)‖u‖² + ηᵀu,   η ~ N(0, σ²I).
-
-Its optimality condition is Λû + η = Σ_μ ψ_μ g_μ, ψ_μ the clipped residuals. With public rows
-
-    b = (GᵀG + Λ)û = Gᵀ(√w(y − c)) − η − Σ_μ (r_μ − ψ_μ) g_μ
-
-is computed from û alone, r_μ the residuals. Where none is clipped, it is the product of rows and
-labels with Gaussian noise of deviation σ ∝ κ, against the range of the labels where the products
-themselves are released. So everything that uses such a release works for it too.
-"""
+"""Objective perturbation for labels: which residuals are clipped, which ridge, how much noise."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
 import numpy as np
 
-from privasso._blas import one_thread
+from privasso.noise import Covariance
 from privasso.operators import Covariates
+from privasso.privacy._clipped_release import clipped_release
 from privasso.privacy._kind import Calibration
-from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
+from privasso.privacy._label_mechanism import (
+    LabelBudget,
+    LabelMechanism,
+    Statement,
+    check_units,
+    why_infinite,
+)
+from privasso.privacy._objective_claim import objective_parameters
+from privasso.privacy._objective_inverse import objective_sensitivity
+from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
+from privasso.privacy._row_weights import row_weights
 
-#: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
-_SHORTER = 2.0**-40
-_EPS = np.finfo(np.float64).eps
+#: Values of t to choose from, relative to ε, and the one without columns to choose it for.
+_RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), 0.1
+#: Rows are whitened to this length at most.
+_RADIUS = 1.0
+_LARGEST_KAPPA = 0.5
 
 
-def clipped_release(
-    rows: Covariates,
-    y: np.ndarray,
-    bounds: tuple[float, float],
-    calibration: Calibration,
-    bits: BitSource,
-    *,
-    unit: float = 1.0,
-) -> Release:
-    """Run the mechanism, and return its minimiser as products of rows and labels.
+@dataclass(frozen=True)
+class LabelObjective(LabelMechanism):
+    """The minimiser of a perturbed objective, see `clipped_release`.
 
-    Parameters
+    Attributes
     ----------
-    rows : Covariates
-        Public covariates.
-    y : ndarray of shape (M,)
-        Labels.
-    bounds : (float, float)
-        Bounds of the labels.
-    calibration : Calibration
-        Noise, ridge and weights of the rows.
-    bits : BitSource
-        Source of all noise.
-    unit : float
-        Unit in which b is stated.
+    budget : LabelBudget
+        ε, δ and the bounds of the labels.
+    kappa : float
+        κ, as a part of the range of the labels.
+    t : float or None
+        Squared length of a row over the ridge; None as long as it is to be chosen from the rows.
     """
-    noise = calibration.objective
-    assert noise is not None
-    low, high = bounds
-    width = high - low
-    centre = low + 0.5 * width
-    G, roots = _whitened(rows, calibration, noise, noise.sigma * (width / unit))
-    labels = roots * ((np.clip(y, low, high) - centre) / width)
-    u = perturbed_minimiser(G, labels, 0.0, noise, bits, penalty_weights=np.zeros(G.shape[1]))
-    with one_thread():
-        white = (G.T @ (G @ u) + noise.ridge * u) / noise.sigma
-    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
-    b = np.zeros(rows.shape[1])
-    b[rows.live] = covariance.colour(white[: covariance.rank])
-    return Release(
-        b=b,
-        covariance=covariance.embedded(rows.live),
-        n_rows=rows.shape[0],
-        centre=centre / unit,
-        label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
-        sigma_sum=sigma_sum if rows.centred else None,
-        weight_sum=rows.shape[0]
-        if calibration.weights is None
-        else float(calibration.weights.sum()),
-        unit=unit,
-    )
 
+    budget: LabelBudget
+    kappa: float
+    t: float | None = None
 
-def _whitened(
-    rows: Covariates, calibration: Calibration, noise: ObjectiveNoise, level: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """G, whose rows are no longer than the radius, and the factors of the rows; no label is read.
+    def noise(self, n_rows: int) -> ObjectiveNoise:
+        """Noise and ridge for whitened rows and labels in units of their range."""
+        assert self.t is not None
+        budget = self.budget
+        return _noise(budget.epsilon, budget.delta, self.kappa, self.t, n_rows)
 
-    The calibrated noise is `level` times the one under which rows have this length.
-    """
-    covariance, m = calibration.covariance, rows.shape[0]
-    rank = covariance.rank
-    G = np.empty((m, rank + rows.centred))
-    weights = np.ones(m) if calibration.weights is None else calibration.weights
-    roots = np.sqrt(weights)
-    everything = bool(rows.live.all())
-    with one_thread():
-        for span, block in rows.blocks(1 << 20):
-            live = block if everything else block[:, rows.live]
-            if rank:
-                white = level * covariance.whiten(live.T).T
-                # A row without weight may be one that the noise does not cover.
-                held = roots[span, None] > 0.0
-                G[span, :rank] = np.multiply(
-                    roots[span, None], white, out=np.zeros_like(white), where=held
-                )
-    if rows.centred:
-        G[:, rank] = roots * (level / calibration.sigma_sum)
-    length = np.sqrt(np.einsum("ij,ij->i", G, G))
-    if not np.isfinite(length).all():
-        raise ValueError(
-            "the noise was calibrated for other covariates; calibrate it anew for these"
+    def shrink(self, rows: Covariates) -> float:
+        """See `clipped_settings`."""
+        from privasso.design import clipped_settings
+
+        if not rows.live.any():
+            return 0.0
+        return clipped_settings(rows, self.kappa, self._sensitivities()).shrink
+
+    def calibrate(self, rows: Covariates, shape: Covariance) -> Calibration:
+        """Scale the shape so that no row (√w f, √w) is larger than 1, and choose a ridge.
+
+        The label sum has the same share as for products of covariates and labels.
+        """
+        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+        share = 1.0 / (1.0 + math.sqrt(shape.size)) if rows.centred else 0.0
+        sigma_sum = math.sqrt(float(np.max(weights)) / share) if rows.centred else 0.0
+        if shape.size:
+            check_units(rows, self.budget.width * self.budget.unit)
+            largest = float(np.max(weights * rows.squared_row_norms(shape)))
+            factor = largest / (1.0 - share)
+            if not math.isfinite(factor * float(np.max(shape.diagonal))):
+                raise ValueError(why_infinite(rows, shape))
+            shape = shape.scaled(factor)
+        return self._scaled(rows, shape, sigma_sum, _RIDGE * self.budget.epsilon)
+
+    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
+        """Noise of the best covariance, and the ridge of the least expected error."""
+        from privasso.design import clipped_settings, release_shape, row_roots
+
+        check_units(rows, self.budget.width * self.budget.unit)
+        shape, t = release_shape(rows, shrink, row_roots(rows)), _RIDGE * self.budget.epsilon
+        if self.t is None and rows.live.any():
+            t = clipped_settings(rows, self.kappa, self._sensitivities(), (shrink,)).t
+        return self._scaled(rows, shape.covariance, shape.sigma_sum, t)
+
+    def _scaled(
+        self, rows: Covariates, covariance: Covariance, sigma_sum: float, t: float
+    ) -> Calibration:
+        """Scale noise under which rows have at most the size 1; t unless one is given."""
+        settled = self if self.t is not None else replace(self, t=t)
+        noise = settled.noise(rows.shape[0])
+        level = noise.sigma * self.budget.width
+        covariance, sigma_sum = covariance.scaled(level**2), sigma_sum * level
+        weights = settled.weights(rows, covariance, sigma_sum)
+        return Calibration(covariance, sigma_sum, None, weights, noise)
+
+    def _sensitivities(self) -> dict[float, float]:
+        """Values of t to choose from, and the c that (ε, δ) allows for each."""
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        values = [part * epsilon for part in _RIDGES] if self.t is None else [self.t]
+        return {t: objective_sensitivity(epsilon, delta, t, "labels") for t in values}
+
+    def weights(
+        self, rows: Covariates, covariance: Covariance, sigma_sum: float
+    ) -> np.ndarray | None:
+        """Weights w_μ; rows and labels are multiplied by √w_μ."""
+        level = self.noise(rows.shape[0]).sigma * self.budget.width
+        return row_weights(rows, covariance, sigma_sum, _RADIUS / level, power=2)
+
+    def rescaled(self, old: Calibration, epsilon: float, n_rows: int) -> Calibration:
+        """T grows in proportion to ε, and κ as by default."""
+        assert old.objective is not None
+        before, ratio = old.objective, epsilon / self.budget.epsilon
+        larger = default_kappa(epsilon) / default_kappa(self.budget.epsilon)
+        kappa = min(max(_LARGEST_KAPPA, before.kappa), larger * before.kappa)
+        noise = _noise(epsilon, self.budget.delta, kappa, ratio * before.t, n_rows)
+        factor = noise.sigma / before.sigma
+        return replace(
+            old,
+            covariance=old.covariance.scaled(factor**2),
+            sigma_sum=factor * old.sigma_sum,
+            objective=noise,
         )
-    most = noise.radius * (1.0 - _SHORTER - (G.shape[1] + 16) * _EPS)
-    with np.errstate(divide="ignore"):
-        factor = np.minimum(1.0, most / length)
-    G *= factor[:, None]
-    return G, factor * roots
+
+    def release(
+        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+    ) -> Release:
+        """Clip the labels, and release the minimiser of the perturbed objective."""
+        if calibration.objective != self.noise(rows.shape[0]):
+            raise ValueError(
+                "the noise was calibrated for another guarantee or another number of rows; "
+                "calibrate it anew"
+            )
+        budget = self.budget
+        return clipped_release(rows, y, budget.y_bounds, calibration, bits, unit=budget.unit)
+
+    def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
+        """c, t and the distance of the computed minimiser; κ says what is clipped."""
+        noise = self.noise(n_rows)
+        return Statement(
+            {**objective_parameters(noise.c, noise.t, noise.shift), "kappa": noise.kappa},
+            (
+                "the minimiser of the perturbed objective",
+                "everything computed from it and the covariates, such as coefficients at any "
+                "lambda",
+            ),
+            (
+                "no fit ended in an error for want of a certificate; whether one does depends on "
+                "the labels",
+            ),
+        )
+
+    def composition(self, mu: float | None) -> str:
+        """Losses are composed numerically."""
+        return (
+            "Further fits on the same labels add to the loss, and a ledger keeps count of them. "
+            "Solving again from the same release adds nothing."
+        )
+
+
+def default_kappa(epsilon: float) -> float:
+    """The largest residual that is not clipped, as a part of the range of the labels.
+
+    A smaller one means less noise. But where labels are skewed, clipped residuals pull predictions
+    from the mean of the labels towards their median, which costs more than noise at large ε.
+
+    >>> default_kappa(1.0), default_kappa(12.0), default_kappa(1000.0)
+    (0.1, 0.2, 0.5)
+    """
+    return min(_LARGEST_KAPPA, 0.1 * max(1.0, math.sqrt(epsilon / 3.0)))
+
+
+@lru_cache(maxsize=64)
+def _noise(epsilon: float, delta: float, kappa: float, t: float, n_rows: int) -> ObjectiveNoise:
+    return calibrate_objective(
+        epsilon, delta, "labels", kappa=kappa, radius=_RADIUS, t=t, n_rows=n_rows
+    )
