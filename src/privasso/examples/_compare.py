@@ -10,7 +10,9 @@ import numpy as np
 from privasso._blas import one_thread
 from privasso._validation import generator
 from privasso.examples._data import Split
+from privasso.examples._default import default_fit, r2
 from privasso.examples._methods import (
+    DEFAULT,
     METHODS,
     STANDARDISED,
     Perturbed,
@@ -78,8 +80,18 @@ def compare_methods(
     rows: list[dict[str, Any]] = []
     count = 0
     for split in splits:
+        for epsilon in budgets if DEFAULT in wanted else ():
+            privacy = LabelDP(epsilon, delta, split.y_bounds)
+            for k in range(draws):
+                rows += [
+                    {"method": DEFAULT, "epsilon": epsilon, "draw": count + k, "rule": rule,
+                     "r2": found, "nonzero": nonzero}
+                    for rule, (found, nonzero) in default_fit(split, privacy, rng).items()
+                ]  # fmt: skip
+                progress(1)
         for standardise in (False, True):
-            chosen = [method for method in wanted if (method in STANDARDISED) == standardise]
+            others = [method for method in wanted if method != DEFAULT]
+            chosen = [method for method in others if (method in STANDARDISED) == standardise]
             if not chosen:
                 continue
             data = prepare(split, standardise=standardise)
@@ -136,8 +148,8 @@ def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
             if status is Status.CONVERGED:
                 distance = float((x - targets[k]) @ data.gram @ (x - targets[k]))
                 predicted = fits[k].mean_label + (data.X_test - data.rows.mean) @ x
-                r2 = _r2(data.split.y_test, predicted)
-                found[k].append((distance, r2, int(np.count_nonzero(x))))
+                explained = r2(data.split.y_test, predicted)
+                found[k].append((distance, explained, int(np.count_nonzero(x))))
                 # Far below the chosen λ the path only follows the noise, and is slow to compute.
                 if distance <= _FARTHER * min(found[k])[0]:
                     going.append(k)
@@ -147,7 +159,3 @@ def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
         for fit, points in zip(fits, found, strict=True)
         for rule, best in (("auto", min(points)), ("oracle", max(points, key=lambda p: p[1])))
     ]  # fmt: skip
-
-
-def _r2(y: np.ndarray, predicted: np.ndarray) -> float:
-    return 1.0 - float(np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))

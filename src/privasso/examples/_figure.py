@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, figure
+from privasso.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, figure
 
 if TYPE_CHECKING:
     import polars as pl
 
 LOOKS = {
+    "default": (BLACK, "*", "-"),
     "isotropic": (ORANGE, "s", "-"),
     "power 1/2": (SKY, "D", "-"),
     "power 1": (GREEN, "^", "-"),
@@ -37,7 +38,7 @@ def comparison_figure(table: pl.DataFrame, title: str) -> Any:
             of = part.filter(pl.col("method") == method).sort("epsilon")
             if of.height == 0:
                 continue
-            shift = 1.0 + 0.025 * (number - 3)  # so that error bars do not overlap
+            shift = 1.0 + 0.025 * (number - 4)  # so that error bars do not overlap
             axes.errorbar(
                 of["epsilon"] * shift,
                 of["r2"],

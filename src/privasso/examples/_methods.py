@@ -19,7 +19,7 @@ NOISES: dict[str, NoiseDesign] = {
     "power 1": PowerLaw(1.0, 1.0),
     "Gram": Gram(1.0),
 }
-LABEL_NOISE, NO_PRIVACY = "label noise", "no privacy"
+DEFAULT, LABEL_NOISE, NO_PRIVACY = "default", "label noise", "no privacy"
 #: Methods that first divide the columns by their norms, and the method that follows. Under label
 #: privacy the columns are public, so this costs no privacy.
 STANDARDISED = {
@@ -27,7 +27,7 @@ STANDARDISED = {
     "label noise, standardised": LABEL_NOISE,
     "no privacy, standardised": NO_PRIVACY,
 }
-METHODS = (*NOISES, LABEL_NOISE, NO_PRIVACY, *STANDARDISED)
+METHODS = (DEFAULT, *NOISES, LABEL_NOISE, NO_PRIVACY, *STANDARDISED)
 
 
 @dataclass(frozen=True, eq=False)

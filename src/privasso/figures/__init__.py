@@ -1,6 +1,7 @@
 """Figures in one style, written without a display."""
 
 from privasso.figures._style import (
+    BLACK,
     BLUE,
     GREEN,
     GREY,
@@ -14,6 +15,7 @@ from privasso.figures._style import (
 )
 
 __all__ = [
+    "BLACK",
     "BLUE",
     "GREEN",
     "GREY",
