@@ -19,7 +19,7 @@ WEIGHTS = np.random.default_rng(2).exponential(size=30)
 
 
 def made(noise, fit_intercept, sample_weight=None):
-    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0))
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0), mechanism="release")
     options = FitOptions(privacy, noise=noise, fit_intercept=fit_intercept)
     plan = plan_fit(X, options, sample_weight=sample_weight)
     y = np.random.default_rng(1).random(30)
@@ -86,7 +86,7 @@ def test_other_covariates_are_refused(kept):
         ({"n_rows": 0}, "n_rows must be an integer"),
         ({"n_rows": 1.5}, "n_rows must be an integer"),
         ({"mu": -0.1}, "mu must be zero or positive"),
-        ({"mu": None}, "mu must be a real number"),
+        ({"mu": None}, "the sensitivity mu of the release"),
         ({"label_sum": 1.0, "sigma_sum": None}, "go together"),
         ({"guarantee": {}}, "lacks the field"),
         ({"noise": {}}, "lacks the field"),
@@ -258,7 +258,7 @@ def test_one_large_row_among_many_is_noticed():
     rng = np.random.default_rng(0)
     F = rng.standard_normal((200_000, 2))
     F[7] = [300.0, -200.0]
-    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0))
+    privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0), mechanism="release")
     kept = plan_fit(F, FitOptions(privacy, noise="gram")).release(rng.random(200_000)).kept
     assert kept is not None
     kept.checked_weights(kept.open(F).rows)

@@ -337,7 +337,9 @@ def test_dry_run_needs_no_labels(folder, capsys):
     assert release.sigma_sum is not None
     F, noise = X - X.mean(axis=0), release.covariance.matrix()
     squared = np.sum(F * np.linalg.solve(noise, F.T).T, axis=1) + release.sigma_sum**-2
-    weights = np.minimum(1.0, record["mu"] / (8.0 * np.sqrt(squared)))
+    # One label moves a clipped residual by 2κ, and rows enter with the root of their weight.
+    bound = record["perturbed_objective"]["c"] / (2.0 * 0.1 * 8.0)
+    weights = np.minimum(1.0, bound**2 / squared)
     assert release.weight_sum == pytest.approx(weights.sum(), rel=1e-6)
     fit("public.csv", *DP, "--dry-run --no-target-column --noise isotropic --lam 100")
     printed = capsys.readouterr().out

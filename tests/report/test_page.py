@@ -13,7 +13,8 @@ def facts(lam, names):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, len(names))) * np.geomspace(0.1, 100, len(names))
     X[:, -1] = 1.0
-    plan = plan_fit(X, FitOptions(pv.LabelDP(20.0, 1e-3, (-3, 3)), lam), seeded=True)
+    privacy = pv.LabelDP(20.0, 1e-3, (-3, 3), mechanism="release")
+    plan = plan_fit(X, FitOptions(privacy, lam), seeded=True)
     released = plan.release(
         np.clip(X[:, 1], -3, 3),
         rng=np.random.default_rng(0),

@@ -53,6 +53,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         "shrunk_rows": plan.calibration.shrunk[0],
         "mean_weight_of_shrunk_rows": plan.calibration.shrunk[1],
         "mu": plan.calibration.mu,
+        "perturbed_objective": _objective(plan),
         "noise_of_label_sum": plan.calibration.sigma_sum if rows.centred else None,
         "in_label_units": _spread(noises.in_label_units[rows.live]),
         "assumptions": {
@@ -103,6 +104,14 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
             f"Sensitivity: changing one label within its bounds moves the release by at most "
             f"μ = {record['mu']:.4g} standard deviations of its noise."
         )
+    perturbed = record["perturbed_objective"]
+    if perturbed is not None:
+        print(
+            f"Mechanism: objective perturbation. Residuals beyond {perturbed['kappa']:.2g} of the "
+            f"range of the labels are clipped, and the ridge is {perturbed['ridge']:.3g} (t = "
+            f"{perturbed['t']:.3g}); one label moves the gradient by at most c = "
+            f"{perturbed['c']:.4g} standard deviations of the noise."
+        )
     table = Table(box=None, padding=(0, 2, 0, 0), title="Over the columns", title_justify="left")
     table.add_column("", no_wrap=True)
     for word in _QUANTILES:
@@ -117,6 +126,14 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
     print()
     Console(width=120, highlight=False).print(table)
     print(effect_words(columns.in_label_units, live))
+
+
+def _objective(plan: Plan) -> dict[str, float] | None:
+    """Numbers of a perturbed objective, with labels in units of their range."""
+    noise = plan.calibration.objective
+    if noise is None:
+        return None
+    return {name: getattr(noise, name) for name in ("c", "kappa", "ridge", "sigma", "t")}
 
 
 def _forecast(
