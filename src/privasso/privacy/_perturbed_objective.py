@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.privacy._beside_gaussian import sensitivity_beside
 from privasso.privacy._inexact import shift_epsilon
 from privasso.privacy._objective import Neighbours
-from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.solvers import solve_clipped
 
@@ -87,6 +87,7 @@ def calibrate_objective(
     radius: float,
     t: float,
     n_rows: int,
+    mu: float = 0.0,
 ) -> ObjectiveNoise:
     """Return the noise and the ridge with which a fit is (ε, δ)-differentially private.
 
@@ -104,6 +105,8 @@ def calibrate_objective(
         R²/Λ: a larger one is a smaller ridge and more noise.
     n_rows : int
         Number of rows, which is public.
+    mu : float
+        Sensitivity of Gaussian releases of the same data that the budget covers too.
 
     Examples
     --------
@@ -116,7 +119,7 @@ def calibrate_objective(
     # δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀), up to 1e-86 (1 + e^ε), with ε₀ = 20 times the shift.
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
     lost = 2.0 * shift_epsilon(shift) * _ROUNDING
-    c = objective_sensitivity(epsilon - lost, delta * (1.0 - 2.0 * lost), t, neighbours)
+    c = sensitivity_beside(epsilon - lost, delta * (1.0 - 2.0 * lost), t, mu, neighbours)
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * _ROUNDING
     ridge = radius**2 / t * _ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of

@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
 from privasso.privacy._composition import ALONE
-from privasso.privacy._guarantee import Guarantee, register
+from privasso.privacy._estimate import Estimate, widest_bounds
+from privasso.privacy._gaussian import sensitivity_for
+from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
-from privasso.privacy._numbers import exactly, rounded_up
-from privasso.privacy._objective_claim import objective_claim, objective_parameters
+from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._record_budget import RecordBudget
-from privasso.privacy._record_rows import PerturbedObjective, longest_row
+from privasso.privacy._record_claim import CONTRIBUTES, ONE_RECORD, RECORD_CLAIM, SCALED_CLAIM
+from privasso.privacy._record_rows import PerturbedObjective, longest_row, longest_standard_row
 
-ONE_RECORD = "one record"
-_CONTRIBUTES = "each person contributes one record"
+PRIVATE = "private"
+#: What is released before the fit.
+_BEFORE = ("noisy counts of the magnitudes of the columns", "noisy sums of the columns")
 #: λ per row, for labels of range 1 and columns in [−1, 1].
 _LAM = 1e-4
 
@@ -42,9 +45,11 @@ class RecordDP(PerturbsObjective):
         ε > 0.
     delta : float
         δ in (0, 1), well below one over the number of rows.
-    bounds : array_like of shape (N, 2), or mapping of column names to (low, high)
+    bounds : array_like of shape (N, 2), mapping of column names to (low, high), or "private"
         Smallest and largest value of each column. They must come from public knowledge, such as a
-        data dictionary, not from the data. Values outside are clipped without notice.
+        data dictionary, not from the data. Values outside are clipped without notice. With
+        ``"private"``, ranges are found in the data with noise, at a share of the budget; a column
+        whose range is lost in the noise has no coefficient.
     y_bounds : (float, float)
         Smallest and largest label, likewise.
     kappa : float
@@ -53,6 +58,13 @@ class RecordDP(PerturbsObjective):
     t : float, optional
         Squared length of a row over the ridge: a larger one is a smaller ridge and more noise. By
         default (e^ε − 1)/4 up to ε = 1, and in proportion to ε beyond.
+    scales : "private", optional
+        Find ranges, centres and scales of the columns in the data with noise, within the bounds,
+        at a share of the budget. It pays where bounds may be far too wide and rows are many.
+    share : float
+        Part of the budget for what is found in the data before the fit: the squared sensitivity of
+        these releases relative to that of a Gaussian mechanism with the whole budget. Nothing is
+        spent unless something is ``"private"``.
 
     Examples
     --------
@@ -72,6 +84,8 @@ class RecordDP(PerturbsObjective):
     y_bounds: tuple[float, float] = (0.0, 0.0)
     kappa: float = 0.1
     t: float | None = None
+    scales: Literal["private"] | None = None
+    share: float = 0.1
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
@@ -87,6 +101,24 @@ class RecordDP(PerturbsObjective):
         t = _default_t(self.epsilon) if self.t is None else positive_float("t", self.t)
         object.__setattr__(self, "t", t)
         object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
+        if self.scales not in (None, PRIVATE):
+            raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
+        share = positive_float("share", self.share)
+        if share >= 1.0:
+            raise ValueError(f"share is a part of the budget, below 1, not {share!r}")
+        object.__setattr__(self, "share", share)
+
+    @property
+    def releases_before(self) -> int:
+        """How many Gaussian releases come before the fit; they have equal sensitivities."""
+        return 2 if self.scales == PRIVATE else int(self.bounds == PRIVATE)
+
+    @property
+    def mu_before(self) -> float:
+        """Sensitivity of all releases before the fit together; zero if there are none."""
+        if not self.releases_before:
+            return 0.0
+        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
 
     @property
     def label_width(self) -> float:
@@ -99,6 +131,8 @@ class RecordDP(PerturbsObjective):
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
+        if self.bounds == PRIVATE:
+            raise ValueError("bounds='private' are found in the data; there are none beforehand")
         first = self.bounds[0][0]
         if isinstance(first, str):
             known = dict(self.bounds)
@@ -122,28 +156,38 @@ class RecordDP(PerturbsObjective):
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> PerturbedObjective:
         """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
-        t = self.t
+        t, before = self.t, self.releases_before
         assert t is not None
+        bounded = self.bounds != PRIVATE
+        bounds = self.column_bounds(n_columns, names) if bounded else widest_bounds(n_columns)
+        radius = longest_standard_row if self.scales == PRIVATE else longest_row
         noise = calibrate_objective(
             self.epsilon,
             self.delta,
             "records",
             kappa=self.kappa,
-            radius=longest_row(n_columns + fit_intercept),
+            radius=radius(n_columns + fit_intercept),
             t=t,
             n_rows=n_rows,
+            mu=self.mu_before,
         )
+        estimate = None
+        if before:
+            mu = self.mu_before / math.sqrt(before) * (1.0 - 1e-15)
+            estimate = Estimate(mu, scales=self.scales == PRIVATE, bounded=bounded)
         return PerturbedObjective(
             noise,
-            self.column_bounds(n_columns, names),
+            bounds,
             self.y_bounds,
             fit_intercept,
             _LAM * n_rows * self.label_width,
+            estimate=estimate,
         )
 
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
         low, high = self.y_bounds
+        before, claim = self.releases_before, RECORD_CLAIM
         what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
         parameters = {
             **objective_parameters(noise.c, noise.t, noise.shift),
@@ -153,21 +197,26 @@ class RecordDP(PerturbsObjective):
             "y_high": high,
             "y_low": low,
         }
+        given = "the bounds of the columns and of the labels"
+        released = (f"{what} at one λ",)
+        if before:
+            parameters["mu"], claim = self.mu_before, SCALED_CLAIM
+            released = (*_BEFORE[:before], *released)
+            given = "the bounds of the labels" if self.bounds == PRIVATE else given
         return Guarantee(
-            kind=RECORD_CLAIM.kind,
+            kind=claim.kind,
             parameters=tuple(parameters.items()),
             adjacency=ONE_RECORD,
             assumptions=(
-                "the bounds of the columns and of the labels, λ and all settings of the fit were "
-                "chosen without looking at the data",
+                f"{given}, λ and all settings of the fit were chosen without looking at the data",
                 "the number of rows and the names of the columns are public",
-                _CONTRIBUTES,
+                CONTRIBUTES,
                 ALONE,
                 "no fit ended in an error for want of a certificate; whether one does depends on "
                 "the data",
                 terms.entropy,
             ),
-            released=(f"{what} at one λ",),
+            released=released,
             seeded=terms.seeded,
         )
 
@@ -186,14 +235,19 @@ class RecordDP(PerturbsObjective):
         )
 
 
-def _checked_bounds(bounds: Any) -> tuple[Any, ...]:
+def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
     """Bounds as pairs, or as names and pairs: values that can be compared and hashed."""
     if bounds is None:
         raise ValueError(
             "RecordDP needs bounds=, the smallest and largest value of each column, from public "
             "knowledge such as a data dictionary: the noise must hide any record that is possible, "
-            "and bounds taken from the data would reveal its extreme records"
+            "and bounds taken from the data would reveal its extreme records; bounds='private' "
+            "finds ranges with noise, for a share of the budget"
         )
+    if isinstance(bounds, str):
+        if bounds != PRIVATE:
+            raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
+        return bounds
     if isinstance(bounds, Mapping):
         pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
         if not pairs:
@@ -225,35 +279,3 @@ def _default_t(epsilon: float) -> float:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
-def _sentence(guarantee: Guarantee) -> str:
-    return (
-        f"Differential privacy of whole records with ε = {rounded_up(guarantee['epsilon'])} and "
-        f"δ = {rounded_up(guarantee['delta'])}: for any two data sets of which one is the other "
-        f"with {guarantee.adjacency} replaced by an empty one, every outcome that has probability "
-        f"p under one has at least (p − δ)·e^(−ε) under the other. Covariates and labels are "
-        f"protected. Labels are clipped to [{exactly(guarantee['y_low'])}, "
-        f"{exactly(guarantee['y_high'])}], covariates to the bounds of their columns."
-    )
-
-
-def _adjacency(k: int) -> str:
-    return ONE_RECORD if k == 1 else f"up to {k} records"
-
-
-def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
-    many = f"each person contributes at most {k} records"
-    return tuple(many if s == _CONTRIBUTES else s for s in guarantee.assumptions)
-
-
-RECORD_CLAIM = register(
-    objective_claim(
-        "record-dp",
-        _sentence,
-        "records",
-        context=("y_low", "y_high"),
-        adjacency=_adjacency,
-        assumptions=_group_assumptions,
-    )
-)

@@ -1,0 +1,65 @@
+"""The privacy statements about whole records."""
+
+from __future__ import annotations
+
+from privasso.privacy._guarantee import Guarantee, register
+from privasso.privacy._numbers import exactly, rounded_up
+from privasso.privacy._objective_claim import objective_claim
+
+ONE_RECORD = "one record"
+CONTRIBUTES = "each person contributes one record"
+
+
+def _statement(guarantee: Guarantee) -> str:
+    return (
+        f"Differential privacy of whole records with ε = {rounded_up(guarantee['epsilon'])} and "
+        f"δ = {rounded_up(guarantee['delta'])}: for any two data sets of which one is the other "
+        f"with {guarantee.adjacency} replaced by an empty one, every outcome that has probability "
+        f"p under one has at least (p − δ)·e^(−ε) under the other. Covariates and labels are "
+        f"protected. Labels are clipped to [{exactly(guarantee['y_low'])}, "
+        f"{exactly(guarantee['y_high'])}], "
+    )
+
+
+def _sentence(guarantee: Guarantee) -> str:
+    return f"{_statement(guarantee)}covariates to the bounds of their columns."
+
+
+def _scaled_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_statement(guarantee)}covariates to ranges that were found in the data with noise. "
+        "ε and δ include what this costs."
+    )
+
+
+def _adjacency(k: int) -> str:
+    return ONE_RECORD if k == 1 else f"up to {k} records"
+
+
+def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
+    many = f"each person contributes at most {k} records"
+    return tuple(many if s == CONTRIBUTES else s for s in guarantee.assumptions)
+
+
+RECORD_CLAIM = register(
+    objective_claim(
+        "record-dp",
+        _sentence,
+        "records",
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
+#: A perturbed fit after Gaussian releases about the columns, whose sensitivity is mu.
+SCALED_CLAIM = register(
+    objective_claim(
+        "record-dp-scaled",
+        _scaled_sentence,
+        "records",
+        gaussian=True,
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
