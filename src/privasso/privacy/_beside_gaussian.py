@@ -32,6 +32,8 @@ _ROUNDING = 1e-9
 #: The calibration aims this much below log δ, and settles for twice as much.
 _MARGIN = 2e-4
 _STEP = 0.05
+#: Relative steps by which an ε is raised.
+_RAISED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,19 @@ class BesideGaussian(ComposedLoss):
         assert isinstance(gaussian, GaussianLoss)
         return BesideGaussian.of(other, gaussian.mu)
 
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
+        epsilon = super().epsilon(delta)
+        while math.isfinite(epsilon) and self.delta(epsilon) > delta:
+            epsilon *= 1.0 + _RAISED
+        return epsilon
+
     def delta(self, epsilon: float) -> float:
-        """Return E h(ε − L), the larger of the two orders, rounded up."""
+        """Return E h(ε − L), the larger of the two orders."""
+        return max(self.orders(epsilon))
+
+    def orders(self, epsilon: float) -> tuple[float, float]:
+        """Return E h(ε − L) for each order of the pair, rounded up."""
         epsilon = nonnegative_float("epsilon", epsilon)
         other, gaussian = self.parts
         assert isinstance(gaussian, GaussianLoss)
@@ -72,10 +85,11 @@ class BesideGaussian(ComposedLoss):
         z = np.linspace(-_DEVIATIONS, _DEVIATIONS, _CELLS + 1)
         at = epsilon - 0.5 * mu * mu - mu * z
         first, second = other.deltas(np.abs(at))
-        return max(
+        forward, backward = (
             _expectation(np.where(at < 0.0, _negative(at, back), ahead), at, epsilon, z, mu)
             for ahead, back in ((first, second), (second, first))
         )
+        return forward, backward
 
 
 def _negative(at: np.ndarray, back: np.ndarray) -> np.ndarray:
@@ -144,10 +158,9 @@ def sensitivity_beside(
     if mu == 0.0:
         return alone
     target = math.log(delta) - _MARGIN
-    if GaussianLoss(mu).delta(epsilon) >= delta:
-        raise ValueError(
-            "the Gaussian releases alone need the whole budget; choose a smaller share"
-        )
+    # At c = 0 only the Gaussian releases are left.
+    if GaussianLoss(mu).delta(epsilon) >= delta * (1.0 - 4.0 * _MARGIN):
+        raise ValueError("the other releases alone need the whole budget; choose a smaller share")
 
     def excess(log_c: float) -> float:
         beside = BesideGaussian.of(ObjectiveLoss(math.exp(log_c), t, neighbours, loss), mu)
@@ -156,11 +169,6 @@ def sensitivity_beside(
     high = math.log(alone)
     low, step = high, _STEP
     while excess(low) > 0.0:
-        if low < high - 12.0:
-            raise ValueError(
-                f"t = {t!r} is too large for what the other releases leave of ε = {epsilon!r}; "
-                "choose a smaller t or a smaller share"
-            )
         low, high, step = low - step, low, 2.0 * step
     if low == high:
         return math.exp(low)

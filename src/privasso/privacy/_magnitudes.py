@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri
 
 from privasso.privacy._integer_noise import noise_deviation, noisy_integers
@@ -25,14 +26,16 @@ _ZERO = _BINS
 _COUNT_BITS = 34
 #: Numbers per block while counting.
 _BLOCK = 1 << 20
-#: A column is found where so many neighbouring bins are too full for noise; probability of one
-#: false column among all.
-_WINDOW, _FALSE = 3, 0.05
+#: A column is found where so many neighbouring bins are too full for noise. One false column, with
+#: a range far from its values, would spoil the fit: the probability of one among all is below this.
+_WINDOWS, _FALSE = (1, 3), 1e-4
 #: A range is made twice as wide only for this part of the rows, or so many deviations of noise.
-_PART, _TIMES, _MANY = 0.01, 3.0, 0.2
-#: A side of zero, or the inner half of one, is left out if at most this part of the rows is there.
-_EMPTY, _SIDE = 0.02, 6
-_SURELY = 0.15
+_PART, _TIMES = 0.005, 2.0
+#: Where noise can hide more than this part of the rows in a bin, ranges are made wider.
+_MANY = 0.15
+#: A side of zero, or the inner half of one, is left out if at most this part of the rows is in its
+#: so many largest bins, and certainly not more than the second.
+_EMPTY, _SURELY, _SIDE = 0.02, 0.15, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class Magnitudes:
         >>> X = np.random.default_rng(0).standard_normal((9000, 2)) * [1e-5, 300.0]
         >>> found = Magnitudes.release(X, 0.1, bit_source(np.random.default_rng(1)))
         >>> found.ranges()[0].tolist()
-        [[-3.0517578125e-05, 3.0517578125e-05], [-1024.0, 1024.0]]
+        [[-6.103515625e-05, 6.103515625e-05], [-1024.0, 1024.0]]
         """
         n = X.shape[1]
         # Δ = √N in counts of one.
@@ -75,16 +78,16 @@ class Magnitudes:
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Low and high of each column, and which columns were found at all.
 
-        A column is found where three neighbouring magnitudes hold more than noise explains in any
-        of all columns, up to a probability of one in twenty. From the fullest of the three the
-        range grows by factors of two; each must bring a hundredth of the rows, or three deviations
-        of the noise. A side of zero with next to no rows is left out, and so is the inner half of
-        the other side. A column that is not found has the range (0, 0).
+        A column is found where one or three neighbouring magnitudes hold more than noise explains
+        in any of all columns, up to a probability of 1e-4. From the fullest of them the range
+        grows by factors of two; each must bring 0.5 % of the rows, or two deviations of the noise.
+        A side of zero with next to no rows is left out, and so is the inner half of the other
+        side. A column that is not found has the range (0, 0).
         """
         below, above = self.counts[:, :_BINS], self.counts[:, _BINS + 1 :]
         zero = self.counts[:, _ZERO]
         both = below + above
-        first, found = self._fullest(both)
+        first, found = self._fullest(below, above)
         top = self._grown(both, first)
         seen = np.zeros_like(both)
         place = np.arange(_BINS)
@@ -105,15 +108,27 @@ class Magnitudes:
         ranges[~found] = 0.0
         return ranges, found
 
-    def _fullest(self, both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The fullest bin of the fullest window, and whether noise alone would not fill it."""
-        sums = np.stack([both[:, k : k + _BINS - _WINDOW + 1] for k in range(_WINDOW)]).sum(0)
-        start = np.argmax(sums, axis=1)
-        deviation = math.sqrt(2.0 * _WINDOW) * self.sigma
-        limit = -float(ndtri(_FALSE / sums.size)) * deviation
-        rows = np.arange(both.shape[0])
-        inside = np.stack([both[rows, start + k] for k in range(_WINDOW)], axis=1)
-        return start + np.argmax(inside, axis=1), sums[rows, start] > limit
+    def _fullest(self, below: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The fullest bin of the fullest window, and whether noise alone would not fill it.
+
+        Windows of one bin and of three, on one side of zero or on both, are compared by how many
+        deviations of their noise they hold.
+        """
+        n = below.shape[0]
+        rows, tests = np.arange(n), 0
+        best, first = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
+        for counts, bins in ((below, 1), (above, 1), (below + above, 2)):
+            for window in _WINDOWS:
+                sums = sliding_window_view(counts, window, axis=1).sum(axis=2)
+                sums /= math.sqrt(bins * window) * self.sigma
+                tests += sums.size
+                start = np.argmax(sums, axis=1)
+                better = sums[rows, start] > best
+                inside = np.stack([counts[rows, start + k] for k in range(window)], axis=1)
+                fullest = start + np.argmax(inside, axis=1)
+                first = np.where(better, fullest, first)
+                best = np.maximum(best, sums[rows, start])
+        return first, best > -float(ndtri(_FALSE / tests))
 
     def _grown(self, both: np.ndarray, first: np.ndarray) -> np.ndarray:
         """The last bin: the best sum of counts outwards from the first, less a price for each."""
@@ -123,7 +138,8 @@ class Magnitudes:
         worth = np.cumsum(gains, axis=1)
         top = np.argmax(np.where(place >= first[:, None], worth, -np.inf), axis=1)
         # Where noise can hide many rows, a range that is too wide does less harm.
-        return np.minimum(top + (price > _MANY * self.n_rows), _BINS - 1)
+        wider = max(0, math.ceil(math.log2(price / (_MANY * self.n_rows))))
+        return np.minimum(top + wider, _BINS - 1)
 
 
 def _counts(X: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ class RecordDP(PerturbsObjective):
     kappa: float = 0.1
     t: float | None = None
     scales: Literal["private"] | None = None
-    share: float = 0.1
+    share: float = 0.2
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
