@@ -42,6 +42,11 @@ from privasso.privacy._perturbed_objective import (
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
 from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_statistics import (
+    RecordStatistics,
+    StatisticsFit,
+    StatisticsMechanism,
+)
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
 
@@ -63,9 +68,12 @@ __all__ = [
     "Privacy",
     "RecordBudget",
     "RecordDP",
+    "RecordStatistics",
     "Release",
     "ReleasesProducts",
     "Scales",
+    "StatisticsFit",
+    "StatisticsMechanism",
     "Terms",
     "UncertifiedError",
     "bit_source",

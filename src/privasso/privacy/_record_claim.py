@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from privasso.privacy._guarantee import Guarantee, register
+from dataclasses import replace
+
+from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
+from privasso.privacy._loss import GaussianLoss
 from privasso.privacy._numbers import exactly, rounded_up
 from privasso.privacy._objective_claim import objective_claim
 
@@ -41,6 +44,41 @@ def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
     return tuple(many if s == CONTRIBUTES else s for s in guarantee.assumptions)
 
 
+def _statistics_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_statement(guarantee)}covariates to the bounds of their columns or to ranges that were "
+        "found in the data with noise. Coefficients at every λ are covered."
+    )
+
+
+def _check_statistics(guarantee: Guarantee) -> None:
+    check_budget(guarantee)
+    mu = guarantee["mu"]
+    if mu <= 0.0 or GaussianLoss(mu).delta(guarantee["epsilon"]) > guarantee["delta"]:
+        raise ValueError(
+            "a record-dp-statistics guarantee needs mu > 0 that is small enough for its ε and δ"
+        )
+
+
+def _statistics_loss(guarantee: Guarantee) -> GaussianLoss:
+    return GaussianLoss(guarantee["mu"])
+
+
+def _statistics_group(guarantee: Guarantee, k: int) -> Guarantee:
+    if k == 1:
+        return guarantee
+    if guarantee.adjacency != ONE_RECORD:
+        raise ValueError("the guarantee is for groups already; group the one for single people")
+    loss = _statistics_loss(guarantee).group(k)
+    epsilon = loss.epsilon(guarantee["delta"])
+    return replace(
+        guarantee,
+        parameters=tuple({**dict(guarantee.parameters), "mu": loss.mu, "epsilon": epsilon}.items()),
+        adjacency=_adjacency(k),
+        assumptions=_group_assumptions(guarantee, k),
+    )
+
+
 RECORD_CLAIM = register(
     objective_claim(
         "record-dp",
@@ -61,5 +99,18 @@ SCALED_CLAIM = register(
         context=("y_low", "y_high"),
         adjacency=_adjacency,
         assumptions=_group_assumptions,
+    )
+)
+#: Noisy statistics of records, after other Gaussian releases perhaps; mu is that of all together.
+STATISTICS_CLAIM = register(
+    Claim(
+        "record-dp-statistics",
+        ("delta", "epsilon", "mu", "n_rows", "y_high", "y_low"),
+        (),
+        _statistics_sentence,
+        _check_statistics,
+        loss=_statistics_loss,
+        group=_statistics_group,
+        context=("y_low", "y_high"),
     )
 )

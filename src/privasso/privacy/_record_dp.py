@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +19,22 @@ from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
 from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._record_budget import RecordBudget
-from privasso.privacy._record_claim import CONTRIBUTES, ONE_RECORD, RECORD_CLAIM, SCALED_CLAIM
+from privasso.privacy._record_claim import (
+    CONTRIBUTES,
+    ONE_RECORD,
+    RECORD_CLAIM,
+    SCALED_CLAIM,
+    STATISTICS_CLAIM,
+)
 from privasso.privacy._record_rows import PerturbedObjective, longest_row, longest_standard_row
+from privasso.privacy._record_statistics import StatisticsMechanism
 
+Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 PRIVATE = "private"
 #: What is released before the fit.
 _BEFORE = ("noisy counts of the magnitudes of the columns", "noisy sums of the columns")
+#: Statistics are released by "auto" if they are predicted to lose no more R².
+_LARGEST_LOSS = 0.01
 #: λ per row, for labels of range 1 and columns in [−1, 1].
 _LAM = 1e-4
 
@@ -65,6 +75,11 @@ class RecordDP(PerturbsObjective):
         Part of the budget for what is found in the data before the fit: the squared sensitivity of
         these releases relative to that of a Gaussian mechanism with the whole budget. Nothing is
         spent unless something is ``"private"``.
+    mechanism : {"objective", "statistics", "auto"}
+        Release the minimiser of a perturbed objective, or noisy sums of products of covariates and
+        labels, from which any λ is solved at no further cost. The sums need many more rows.
+        ``"auto"`` takes them where the loss of R² that is predicted from the numbers of rows and
+        columns and the budget is below 0.01.
 
     Examples
     --------
@@ -86,6 +101,7 @@ class RecordDP(PerturbsObjective):
     t: float | None = None
     scales: Literal["private"] | None = None
     share: float = 0.2
+    mechanism: Mechanism = "objective"
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
@@ -103,6 +119,9 @@ class RecordDP(PerturbsObjective):
         object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
         if self.scales not in (None, PRIVATE):
             raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
+        if self.mechanism not in get_args(Mechanism):
+            known = ", ".join(map(repr, get_args(Mechanism)))
+            raise ValueError(f"mechanism must be one of {known}, not {self.mechanism!r}")
         share = positive_float("share", self.share)
         if share >= 1.0:
             raise ValueError(f"share is a part of the budget, below 1, not {share!r}")
@@ -184,6 +203,40 @@ class RecordDP(PerturbsObjective):
             estimate=estimate,
         )
 
+    def statistics(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> StatisticsMechanism | None:
+        """The mechanism that releases statistics, if it is the one to use."""
+        if self.mechanism == "objective":
+            return None
+        whole, before = sensitivity_for(self.epsilon, self.delta), self.mu_before
+        mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)
+        table = self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept)
+        found = StatisticsMechanism(table, mu, standard=self.scales == PRIVATE)
+        few = self.mechanism == "auto" and found.predicted_loss(n_rows) > _LARGEST_LOSS
+        return None if few else found
+
+    def guarantee_for_statistics(self, mechanism: StatisticsMechanism, terms: Terms) -> Guarantee:
+        """State record-level differential privacy of the statistics."""
+        low, high = self.y_bounds
+        parameters = {
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "mu": math.hypot(mechanism.mu, self.mu_before),
+            "n_rows": float(terms.n_rows),
+            "y_high": high,
+            "y_low": low,
+        }
+        sums = "noisy sums of products of covariates and labels"
+        return Guarantee(
+            kind=STATISTICS_CLAIM.kind,
+            parameters=tuple(parameters.items()),
+            adjacency=ONE_RECORD,
+            assumptions=self._assumptions(terms, certified=False),
+            released=(*_BEFORE[: self.releases_before], sums, "coefficients at every λ"),
+            seeded=terms.seeded,
+        )
+
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
         low, high = self.y_bounds
@@ -197,38 +250,58 @@ class RecordDP(PerturbsObjective):
             "y_high": high,
             "y_low": low,
         }
-        given = "the bounds of the columns and of the labels"
         released = (f"{what} at one λ",)
         if before:
             parameters["mu"], claim = self.mu_before, SCALED_CLAIM
             released = (*_BEFORE[:before], *released)
-            given = "the bounds of the labels" if self.bounds == PRIVATE else given
         return Guarantee(
             kind=claim.kind,
             parameters=tuple(parameters.items()),
             adjacency=ONE_RECORD,
-            assumptions=(
-                f"{given}, λ and all settings of the fit were chosen without looking at the data",
-                "the number of rows and the names of the columns are public",
-                CONTRIBUTES,
-                ALONE,
-                "no fit ended in an error for want of a certificate; whether one does depends on "
-                "the data",
-                terms.entropy,
-            ),
+            assumptions=self._assumptions(terms, certified=True),
             released=released,
             seeded=terms.seeded,
         )
 
+    def _assumptions(self, terms: Terms, *, certified: bool) -> tuple[str, ...]:
+        given = "the bounds of the columns and of the labels"
+        if self.bounds == PRIVATE:
+            given = "the bounds of the labels"
+        what = "λ and all settings" if certified else "all settings"
+        failure = (
+            "no fit ended in an error for want of a certificate; whether one does depends on the "
+            "data",
+        )
+        return (
+            f"{given}, {what} of the fit were chosen without looking at the data",
+            "the number of rows and the names of the columns are public",
+            CONTRIBUTES,
+            ALONE,
+            *(failure if certified else ()),
+            terms.entropy,
+        )
+
+    def check_release_use(self, what: str) -> None:
+        """Refuse what needs a release, unless statistics are released."""
+        if self.mechanism == "objective":
+            super().check_release_use(what)
+
     def composition(self, mu: float | None) -> str:
         """Each fit is a release of its own."""
+        if self.mechanism == "statistics":
+            return "Further fits on the same records add to the loss; a ledger keeps count of them."
         return (
             "Further fits on the same records, at another λ too, add to the loss; a ledger keeps "
             "count of them."
         )
 
     def after_failure(self, kept: str) -> str:
-        """Nothing was published."""
+        """Nothing was published, or the statistics are kept."""
+        if self.mechanism == "statistics":
+            return (
+                "The budget of this fit is spent. The statistics are kept in statistics_, and "
+                "refit(X, lam) with another lam costs no further privacy."
+            )
         return (
             "Nothing of this fit is published, but its noise has been drawn, so count its budget "
             "as spent."

@@ -97,12 +97,27 @@ class PerturbedObjective:
         u = perturbed_minimiser(
             rows, labels, lam / self.width, self.noise, bits, penalty_weights=penalised
         )
+        return self.in_units(u)
+
+    def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept in the units of the data, from those of the scaled rows."""
         n = self.bounds.shape[0]
-        middle, half = self._scaling()
-        coef = np.where(half > 0.0, self.width * u[:n] / np.where(half > 0.0, half, 1.0), 0.0)
+        middle, _ = self._scaling()
+        coef = self.width * self.per_unit(u)
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         level = centre + self.width * u[n] if self.fit_intercept else 0.0
         return coef, float(level - middle @ coef) if self.fit_intercept else 0.0
+
+    def per_unit(self, u: np.ndarray) -> np.ndarray:
+        """The entries of the columns divided by the scales of these, zero where there is none."""
+        n, (_, half) = self.bounds.shape[0], self._scaling()
+        return np.where(half > 0.0, u[:n] / np.where(half > 0.0, half, 1.0), 0.0)
+
+    @property
+    def largest_label(self) -> float:
+        """Largest absolute value of a scaled label."""
+        low, high = self.y_bounds
+        return 0.5 if self.fit_intercept else max(abs(low), abs(high)) / self.width
 
     def estimated(self, X: Any, bits: BitSource) -> PerturbedObjective:
         """Release what the estimate asks for, and return the fit with the scaling that was found.
