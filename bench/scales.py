@@ -1,10 +1,11 @@
-"""Ranges and scales of columns that are found privately, beside bounds that are given or known.
+"""What records cost and gain by private ranges, scales, shapes and statistics.
 
 ``python -m bench.scales --write`` renews the tables and the figure of `docs/private-bounds.md`.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from pathlib import Path
 from typing import Any
@@ -73,16 +74,11 @@ def score(
 ) -> dict[str, float]:
     """R² on new rows of each contender, or of those named."""
     X, y, bounds = sampled(m + TEST_ROWS, n, seed)
-    found = {}
-    for name, settings in contenders(bounds).items():
-        if names and name not in names:
-            continue
-        privacy = pv.RecordDP(epsilon, DELTA, y_bounds=Y_BOUNDS, **settings)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            fit = pv.PrivateLasso(privacy=privacy, random_state=seed).fit(X[:m], y[:m])
-        found[name] = fit.score(X[m:], y[m:])
-    return found
+    return {
+        name: _fitted(X, y, m, epsilon, seed, **settings)
+        for name, settings in contenders(bounds).items()
+        if not names or name in names
+    }
 
 
 def fits() -> pl.DataFrame:
@@ -97,6 +93,70 @@ def fits() -> pl.DataFrame:
             for k, m in enumerate(ROWS)
         ]
     )
+
+
+def mechanisms() -> pl.DataFrame:
+    """R² of a perturbed objective and of noisy statistics, known bounds, ten columns."""
+    table = []
+    for m in ROWS:
+        row: dict[str, Any] = {"rows": f"{m:,}"}
+        for epsilon in (1.0, 3.0):
+            for name in ("objective", "statistics"):
+                found = [alone(m, 10, epsilon, seed, mechanism=name) for seed in range(REPEATS)]
+                row[f"{name}, ε = {epsilon:g}"] = float(np.mean(found))
+        table.append(row)
+    return pl.DataFrame(table)
+
+
+def shapes() -> pl.DataFrame:
+    """R² for correlated columns: shapes that are plain, private, or of 300 public rows."""
+    table = []
+    for n, rho, m in itertools.product((10, 30), (0.0, 0.95), (1000, 5000, 20_000)):
+        public, _ = correlated(300, n, rho, 1000)
+        variants = {
+            "no shape": {},
+            "private scales": {"scales": "private"},
+            "private shape": {"shape": "private"},
+            "private scales and shape": {"scales": "private", "shape": "private"},
+            "public rows": {"shape": public},
+        }
+        row: dict[str, Any] = {"columns": n, "correlation": rho, "rows": f"{m:,}"}
+        for name, settings in variants.items():
+            found = []
+            for seed in range(5):
+                X, y = correlated(m + TEST_ROWS, n, rho, seed)
+                bounds = np.tile([-4.0, 4.0], (n, 1))
+                found.append(_fitted(X, y, m, 1.0, seed, bounds=bounds, **settings))
+            row[name] = float(np.mean(found))
+        table.append(row)
+    return pl.DataFrame(table)
+
+
+def correlated(m: int, n: int, rho: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Normal columns with correlation ρ^|i − j|, three of which explain four fifths of y."""
+    rng = np.random.default_rng(seed)
+    C = rho ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    X = rng.standard_normal((m, n)) @ np.linalg.cholesky(C).T
+    x = np.zeros(n)
+    x[:3] = [0.5, -0.4, 0.4]
+    x *= np.sqrt(0.8 / (x @ C @ x))
+    return X, X @ x + np.sqrt(0.2) * rng.standard_normal(m)
+
+
+def alone(m: int, n: int, epsilon: float, seed: int, **settings: Any) -> float:
+    """R² on new rows with known bounds."""
+    X, y, bounds = sampled(m + TEST_ROWS, n, seed)
+    return _fitted(X, y, m, epsilon, seed, bounds=bounds, **settings)
+
+
+def _fitted(
+    X: np.ndarray, y: np.ndarray, m: int, epsilon: float, seed: int, **settings: Any
+) -> float:
+    privacy = pv.RecordDP(epsilon, DELTA, y_bounds=Y_BOUNDS, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fit = pv.PrivateLasso(privacy=privacy, random_state=seed).fit(X[:m], y[:m])
+    return fit.score(X[m:], y[m:])
 
 
 def pays() -> pl.DataFrame:
@@ -155,7 +215,7 @@ def draw(curves: dict[str, np.ndarray]) -> None:
     save(sheet, PAGE.parent / "images" / "private-bounds.png")
 
 
-TABLES = {"fits": fits, "pays": pays}
+TABLES = {"fits": fits, "pays": pays, "mechanisms": mechanisms, "shapes": shapes}
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def record_dp(**settings):
     return pv.RecordDP(1.0, 1e-6, **given)
 
 
-def fitted(X, y, lam="auto", seed=0, **settings):
+def fitted(X, y, lam: float | str = "auto", seed=0, **settings):
     return pv.PrivateLasso(lam=lam, privacy=record_dp(**settings), random_state=seed).fit(X, y)
 
 
@@ -210,7 +210,7 @@ def test_standard_errors_without_privacy_noise_are_too_small(monkeypatch):
     """The test above notices when the noise of the release is left out."""
     monkeypatch.setattr(
         "privasso.privacy._record_statistics.RecordStatistics._errors",
-        lambda self, u, A, b, total, H: np.append(0.4 / np.sqrt(12_000) * np.ones(4) / 8, 0.0),
+        lambda self, u, A, H: np.append(0.4 / np.sqrt(12_000) * np.ones(4) / 8, 0.0),
     )
     assert np.mean(np.abs(coverage(12_000, 6)) < 1.96) < 0.6
 

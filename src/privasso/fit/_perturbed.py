@@ -22,6 +22,7 @@ from privasso.privacy import (
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
+    ShapedObjective,
     StatisticsMechanism,
     Terms,
     bit_source,
@@ -65,7 +66,7 @@ class PerturbedPlan:
     ----------
     options : FitOptions
         What was asked for.
-    objective : PerturbedObjective or StatisticsMechanism
+    objective : PerturbedObjective, ShapedObjective or StatisticsMechanism
         Noise, ridge and scaling.
     lam : float
         λ.
@@ -76,7 +77,7 @@ class PerturbedPlan:
     """
 
     options: FitOptions
-    objective: PerturbedObjective | StatisticsMechanism
+    objective: PerturbedObjective | ShapedObjective | StatisticsMechanism
     lam: float
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -113,10 +114,16 @@ class PerturbedPlan:
             return KeptStatistics(
                 statistics, privacy, self.guarantee, self.lam, feature_names, __version__
             )
-        coef, intercept = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+        errors = None
+        if isinstance(self.objective, ShapedObjective):
+            found = self.objective.fit(self.X, labels, self.lam, bit_source(rng))
+            coef, intercept, errors = found.coef, found.intercept, found.coef_se
+        else:
+            coef, intercept = self.objective.release(self.X, labels, self.lam, bit_source(rng))
         model = ReleasedModel(
             coef=coef,
             intercept=intercept,
+            coef_se=errors,
             lam=self.lam,
             guarantee=self.guarantee,
             noise=None,
@@ -146,7 +153,9 @@ def plan_perturbed(
     m, n = X.shape
     intercept = options.fit_intercept
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
+    shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
+    objective = objective if shaped is None else shaped
     terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=X.shape[0])
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
     if statistics is not None:

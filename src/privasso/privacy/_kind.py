@@ -19,6 +19,7 @@ from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
+from privasso.privacy._shaped_objective import ShapedObjective
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
@@ -214,6 +215,12 @@ class PerturbsObjective(Privacy):
     @abstractmethod
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State what holds for the coefficients at one λ."""
+
+    def shaped(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> ShapedObjective | None:
+        """Return the fit whose noise follows correlations of columns, if it is the one to use."""
+        return None
 
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool

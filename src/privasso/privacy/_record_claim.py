@@ -30,8 +30,8 @@ def _sentence(guarantee: Guarantee) -> str:
 
 def _scaled_sentence(guarantee: Guarantee) -> str:
     return (
-        f"{_statement(guarantee)}covariates to ranges that were found in the data with noise. "
-        "ε and δ include what this costs."
+        f"{_statement(guarantee)}covariates to the bounds of their columns or to ranges that were "
+        "found in the data with noise. ε and δ include what was released before the fit."
     )
 
 

@@ -28,11 +28,16 @@ from privasso.privacy._record_claim import (
 )
 from privasso.privacy._record_rows import PerturbedObjective, longest_row, longest_standard_row
 from privasso.privacy._record_statistics import StatisticsMechanism
+from privasso.privacy._shaped_objective import ShapedObjective
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 PRIVATE = "private"
 #: What is released before the fit.
-_BEFORE = ("noisy counts of the magnitudes of the columns", "noisy sums of the columns")
+_BEFORE = (
+    "noisy counts of the magnitudes of the columns",
+    "noisy sums of the columns",
+    "noisy sums of products of covariates and labels",
+)
 #: Statistics are released by "auto" if they are predicted to lose no more R².
 _LARGEST_LOSS = 0.01
 #: λ per row, for labels of range 1 and columns in [−1, 1].
@@ -71,6 +76,10 @@ class RecordDP(PerturbsObjective):
     scales : "private", optional
         Find ranges, centres and scales of the columns in the data with noise, within the bounds,
         at a share of the budget. It pays where bounds may be far too wide and rows are many.
+    shape : "private" or array_like of shape (K, N), optional
+        Let noise and ridge follow the correlations of the columns: those of public rows of the
+        same columns, which cost nothing, or those of the data with noise, at a share of the budget,
+        which also gives standard errors. It helps where columns are strongly correlated.
     share : float
         Part of the budget for what is found in the data before the fit: the squared sensitivity of
         these releases relative to that of a Gaussian mechanism with the whole budget. Nothing is
@@ -100,6 +109,7 @@ class RecordDP(PerturbsObjective):
     kappa: float = 0.1
     t: float | None = None
     scales: Literal["private"] | None = None
+    shape: Any = field(default=None, repr=False)
     share: float = 0.2
     mechanism: Mechanism = "objective"
 
@@ -119,6 +129,9 @@ class RecordDP(PerturbsObjective):
         object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
         if self.scales not in (None, PRIVATE):
             raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
+        object.__setattr__(self, "shape", _checked_shape(self.shape))
+        if self.shape is not None and self.mechanism != "objective":
+            raise ValueError("shape belongs to mechanism='objective'; statistics need none")
         if self.mechanism not in get_args(Mechanism):
             known = ", ".join(map(repr, get_args(Mechanism)))
             raise ValueError(f"mechanism must be one of {known}, not {self.mechanism!r}")
@@ -128,16 +141,23 @@ class RecordDP(PerturbsObjective):
         object.__setattr__(self, "share", share)
 
     @property
-    def releases_before(self) -> int:
-        """How many Gaussian releases come before the fit; they have equal sensitivities."""
-        return 2 if self.scales == PRIVATE else int(self.bounds == PRIVATE)
+    def released_before(self) -> tuple[str, ...]:
+        """What is released before the fit; all of it has the same sensitivity."""
+        scales = self.scales == PRIVATE
+        asked = (scales or self.bounds == PRIVATE, scales, self.shape == PRIVATE)
+        return tuple(what for what, wanted in zip(_BEFORE, asked, strict=True) if wanted)
 
     @property
     def mu_before(self) -> float:
         """Sensitivity of all releases before the fit together; zero if there are none."""
-        if not self.releases_before:
+        if not self.released_before:
             return 0.0
         return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
+
+    @property
+    def mu_of_each(self) -> float:
+        """Sensitivity of each release before the fit."""
+        return self.mu_before / math.sqrt(max(len(self.released_before), 1)) * (1.0 - 1e-15)
 
     @property
     def label_width(self) -> float:
@@ -175,32 +195,49 @@ class RecordDP(PerturbsObjective):
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> PerturbedObjective:
         """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
-        t, before = self.t, self.releases_before
-        assert t is not None
-        bounded = self.bounds != PRIVATE
+        bounded, scales = self.bounds != PRIVATE, self.scales == PRIVATE
         bounds = self.column_bounds(n_columns, names) if bounded else widest_bounds(n_columns)
-        radius = longest_standard_row if self.scales == PRIVATE else longest_row
-        noise = calibrate_objective(
-            self.epsilon,
-            self.delta,
-            "records",
-            kappa=self.kappa,
-            radius=radius(n_columns + fit_intercept),
-            t=t,
-            n_rows=n_rows,
-            mu=self.mu_before,
-        )
+        radius = longest_standard_row if scales else longest_row
         estimate = None
-        if before:
-            mu = self.mu_before / math.sqrt(before) * (1.0 - 1e-15)
-            estimate = Estimate(mu, scales=self.scales == PRIVATE, bounded=bounded)
+        if scales or not bounded:
+            estimate = Estimate(self.mu_of_each, scales=scales, bounded=bounded)
         return PerturbedObjective(
-            noise,
+            self._calibrated(radius(n_columns + fit_intercept), n_rows),
             bounds,
             self.y_bounds,
             fit_intercept,
             _LAM * n_rows * self.label_width,
             estimate=estimate,
+        )
+
+    def _calibrated(self, radius: float, n_rows: int) -> ObjectiveNoise:
+        """The noise for rows of this length, beside what is released before the fit."""
+        assert self.t is not None
+        return calibrate_objective(
+            self.epsilon,
+            self.delta,
+            "records",
+            kappa=self.kappa,
+            radius=radius,
+            t=self.t,
+            n_rows=n_rows,
+            mu=self.mu_before,
+        )
+
+    def shaped(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> ShapedObjective | None:
+        """The fit with noise that follows the correlations of the columns, if it was asked for."""
+        if self.shape is None:
+            return None
+        public = None if self.shape == PRIVATE else np.array(self.shape)
+        if public is not None and public.shape[1] != n_columns:
+            raise ValueError(f"shape must have the {n_columns} columns of X, not {public.shape[1]}")
+        return ShapedObjective(
+            self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept),
+            self._calibrated(longest_standard_row(n_columns + fit_intercept), n_rows),
+            public,
+            self.mu_of_each if public is None else None,
         )
 
     def statistics(
@@ -233,14 +270,14 @@ class RecordDP(PerturbsObjective):
             parameters=tuple(parameters.items()),
             adjacency=ONE_RECORD,
             assumptions=self._assumptions(terms, certified=False),
-            released=(*_BEFORE[: self.releases_before], sums, "coefficients at every λ"),
+            released=(*self.released_before, sums, "coefficients at every λ"),
             seeded=terms.seeded,
         )
 
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
         low, high = self.y_bounds
-        before, claim = self.releases_before, RECORD_CLAIM
+        before, claim = self.released_before, RECORD_CLAIM
         what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
         parameters = {
             **objective_parameters(noise.c, noise.t, noise.shift),
@@ -253,7 +290,7 @@ class RecordDP(PerturbsObjective):
         released = (f"{what} at one λ",)
         if before:
             parameters["mu"], claim = self.mu_before, SCALED_CLAIM
-            released = (*_BEFORE[:before], *released)
+            released = (*before, *released)
         return Guarantee(
             kind=claim.kind,
             parameters=tuple(parameters.items()),
@@ -272,6 +309,8 @@ class RecordDP(PerturbsObjective):
             "no fit ended in an error for want of a certificate; whether one does depends on the "
             "data",
         )
+        if self.shape is not None and self.shape != PRIVATE:
+            given = f"{given}, the rows that the shape comes from"
         return (
             f"{given}, {what} of the fit were chosen without looking at the data",
             "the number of rows and the names of the columns are public",
@@ -327,6 +366,15 @@ def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
             raise ValueError("bounds is empty; give (low, high) for each column")
         return pairs
     return _pairs(bounds)
+
+
+def _checked_shape(shape: Any) -> tuple[tuple[float, ...], ...] | str | None:
+    """Public rows as values that can be compared and hashed."""
+    if shape is None or (isinstance(shape, str) and shape == PRIVATE):
+        return shape
+    if isinstance(shape, str):
+        raise ValueError(f"shape must be 'private', public rows or None, not {shape!r}")
+    return tuple(tuple(row) for row in real_array("shape", shape, shape=(None, None)).tolist())
 
 
 def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:

@@ -91,13 +91,15 @@ class PerturbedObjective:
         if self.estimate is not None:
             return self.estimated(X, bits).release(X, y, lam, bits)
         rows, labels = self.rows(X, y)
-        penalised = np.ones(rows.shape[1])
-        if self.fit_intercept:
-            penalised[-1] = 0.0
         u = perturbed_minimiser(
-            rows, labels, lam / self.width, self.noise, bits, penalty_weights=penalised
+            rows, labels, lam / self.width, self.noise, bits, penalty_weights=self.penalised
         )
         return self.in_units(u)
+
+    @property
+    def penalised(self) -> np.ndarray:
+        """One for each column, and zero for that of ones."""
+        return np.append(np.ones(len(self.bounds)), np.zeros(int(self.fit_intercept)))
 
     def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept in the units of the data, from those of the scaled rows."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._second_moments import SecondMoments
@@ -16,28 +17,8 @@ from privasso.solvers import solve_clipped
 
 #: Ridge in units of the largest eigenvalue of the noise.
 _RIDGE = 0.7
-#: Variance of the labels around the fit, for labels of range 1, is not taken to be smaller.
-_LEAST_VARIANCE = 1e-4
 #: What is expected of the variances of labels of range 1, and of columns in [−1, 1].
 _LABELS, _VARIANCE = 1.0 / 36.0, 1.0 / 16.0
-
-
-@dataclass(frozen=True, eq=False)
-class StatisticsFit:
-    """Coefficients at one λ in the units of the data, with their standard errors.
-
-    Attributes
-    ----------
-    coef, coef_se : ndarray of shape (N,)
-        Coefficients and standard errors. These cover sampling and privacy noise, given which
-        coefficients are not zero; they are NaN for the others.
-    intercept : float
-        Intercept.
-    """
-
-    coef: np.ndarray = field(repr=False)
-    intercept: float
-    coef_se: np.ndarray = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +41,7 @@ class RecordStatistics:
     table: PerturbedObjective = field(repr=False)
     weight: float
 
-    def solve(self, lam: float) -> StatisticsFit:
+    def solve(self, lam: float) -> RecordFit:
         """Minimise ½uᵀAu − bᵀu + λ Σ_i|u_i| + (Λ/2)‖u‖² for the noisy sums A and b.
 
         A is made positive definite by raising its eigenvalues to zero. The ridge Λ is 0.7 of the
@@ -68,52 +49,53 @@ class RecordStatistics:
         its own, as in AdaSSP (Wang 2018).
         """
         lam = positive_float("lam", lam) / self.table.width
-        A, b, total = self._parts()
+        A, b = self.parts()
         d = b.size
         ridge = self._ridge(A)
-        H = _positive(A) + ridge * np.eye(d)
-        penalised = np.ones(d)
-        if self.table.fit_intercept:
-            penalised[-1] = 0.0
-        nothing = np.zeros((1, d))
+        H = positive_part(A) + ridge * np.eye(d)
         found = solve_clipped(
-            nothing, np.zeros(1), lam, -b, kappa=math.inf, ridge=H, penalty_weights=penalised
+            np.zeros((1, d)),
+            np.zeros(1),
+            lam,
+            -b,
+            kappa=math.inf,
+            ridge=H,
+            penalty_weights=self.table.penalised,
         )
-        errors = self._errors(found.x, A, b, total, H)
+        errors = self._errors(found.x, A, H)
         coef, intercept = self.table.in_units(found.x)
-        return StatisticsFit(coef, intercept, self.table.width * self.table.per_unit(errors))
+        return RecordFit(coef, intercept, self.table.width * self.table.per_unit(errors))
 
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """The sums of products of columns, of columns and labels, and of squared labels."""
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of products of columns, and of columns and labels."""
         T = self.moments.matrix
-        return T[:-1, :-1], T[:-1, -1] / self.weight, float(T[-1, -1]) / self.weight**2
+        return T[:-1, :-1], T[:-1, -1] / self.weight
+
+    def residual_variance(self, u: np.ndarray) -> float:
+        """Mean square of the residuals of scaled rows, and one deviation of its noise.
+
+        It is vᵀTv/M for v = (−u, 1/ω), whose noise has the deviation σ‖v‖²/M. That deviation is
+        added: it is little where the noise is small, and where it is not, it keeps standard errors
+        from being too small.
+        """
+        v = np.append(-u, 1.0 / self.weight)
+        found = max(float(v @ self.moments.matrix @ v), 0.0)
+        return (found + self.moments.sigma * float(v @ v)) / self.moments.n_rows
 
     def _ridge(self, A: np.ndarray) -> float:
         least = float(np.linalg.eigvalsh(A)[0])
         wanted = _RIDGE * self.moments.spread
         return max(wanted - max(least, 0.0), 1e-3 * wanted)
 
-    def _errors(
-        self, u: np.ndarray, A: np.ndarray, b: np.ndarray, total: float, H: np.ndarray
-    ) -> np.ndarray:
+    def _errors(self, u: np.ndarray, A: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Root of the diagonal of H⁻¹(s²A + C)H⁻¹ on the support, C the covariance of the noise.
 
         The noise moves b − Au by Wv with v = (−u, 1/ω) and W the symmetric noise matrix, so that
         C = (σ²/2)(‖v‖² I + u uᵀ).
         """
-        errors = np.full(u.size, np.nan)
-        support = np.flatnonzero(u)
-        if not support.size:
-            return errors
-        m, sigma = self.moments.n_rows, self.moments.sigma
-        left = max(float(total - 2.0 * b @ u + u @ A @ u) / m, _LEAST_VARIANCE)
-        inner = left * _positive(A)
         length = float(u @ u) + self.weight**-2
-        inner = inner + 0.5 * sigma**2 * (length * np.eye(u.size) + np.outer(u, u))
-        inverse = np.linalg.inv(H[np.ix_(support, support)])
-        middle = inner[np.ix_(support, support)]
-        errors[support] = np.sqrt(np.diag(inverse @ middle @ inverse))
-        return errors
+        noise = 0.5 * self.moments.sigma**2 * (length * np.eye(u.size) + np.outer(u, u))
+        return sandwich_errors(u, H, self.residual_variance(u) * positive_part(A) + noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +154,12 @@ class StatisticsMechanism:
         return RecordStatistics(moments, table, self.weight)
 
 
-def _positive(A: np.ndarray) -> np.ndarray:
+def positive_part(A: np.ndarray) -> np.ndarray:
     """The nearest positive semidefinite matrix.
 
-    >>> _positive(np.diag([2.0, -1.0])).tolist()
+    Examples
+    --------
+    >>> positive_part(np.diag([2.0, -1.0])).tolist()
     [[2.0, 0.0], [0.0, 0.0]]
     """
     values, vectors = np.linalg.eigh(A)
