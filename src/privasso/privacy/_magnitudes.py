@@ -30,9 +30,9 @@ _BLOCK = 1 << 20
 #: a range far from its values, would spoil the fit: the probability of one among all is below this.
 _WINDOWS, _FALSE = (1, 3), 1e-4
 #: A range is made twice as wide only for this part of the rows, or so many deviations of noise.
-_PART, _TIMES = 0.005, 2.0
+_PART, _TIMES = 0.005, 1.5
 #: Where noise can hide more than this part of the rows in a bin, ranges are made wider.
-_MANY = 0.15
+_MANY = 0.075
 #: A side of zero, or the inner half of one, is left out if at most this part of the rows is in its
 #: so many largest bins, and certainly not more than the second.
 _EMPTY, _SURELY, _SIDE = 0.02, 0.15, 6
@@ -80,7 +80,7 @@ class Magnitudes:
 
         A column is found where one or three neighbouring magnitudes hold more than noise explains
         in any of all columns, up to a probability of 1e-4. From the fullest of them the range
-        grows by factors of two; each must bring 0.5 % of the rows, or two deviations of the noise.
+        grows by factors of two; each must bring 0.5 % of the rows, or 1.5 deviations of noise.
         A side of zero with next to no rows is left out, and so is the inner half of the other
         side. A column that is not found has the range (0, 0).
         """
