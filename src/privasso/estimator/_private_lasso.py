@@ -14,6 +14,7 @@ from privasso.fit import (
     CoefficientPath,
     FitOptions,
     KeptRelease,
+    KeptStatistics,
     Published,
     Released,
     ReleasedModel,
@@ -27,6 +28,7 @@ from privasso.privacy import Guarantee, Privacy, Scales
 
 _KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
 _FITTED = ("coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_")
+_FITTED += ("statistics_", "coef_se_")
 
 
 class PrivateLasso(RegressorMixin, BaseEstimator):
@@ -107,6 +109,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     release_ : KeptRelease
         Only with `LabelDP`: the result of the mechanism, from which `refit` and `path` start. The
         guarantee covers it, so keeping it costs nothing.
+    statistics_ : KeptStatistics
+        The same for `RecordDP` with ``mechanism="statistics"``.
+    coef_se_ : ndarray of shape (n_features,)
+        Only where the mechanism gives them: standard errors of the coefficients, privacy noise
+        included, given which of them are not zero; NaN for the others.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -131,6 +138,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     denoised_: bool
     noise_: Noise
     release_: KeptRelease
+    statistics_: KeptStatistics
+    coef_se_: np.ndarray
     n_features_in_: int
 
     def __init__(
@@ -220,6 +229,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             self.noise_ = plan.noise
         if released.kept is not None:
             self.release_ = released.kept
+        if isinstance(released, KeptStatistics):
+            self.statistics_ = released
         return self._take(released)
 
     def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
@@ -279,6 +290,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             noise=getattr(self, "noise_", None),
             feature_names=self._feature_names(),
             denoised=self.denoised_,
+            coef_se=getattr(self, "coef_se_", None),
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -318,10 +330,12 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
 
-    def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released:
+    def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released | KeptStatistics:
         """Return the kept release with its covariates."""
         if isinstance(self.privacy, Privacy):
             self.privacy.check_release_use(verb)
+        if hasattr(self, "statistics_"):
+            return self.statistics_.open(X, sample_weight=sample_weight)
         if not hasattr(self, "release_"):
             raise NotFittedError(f"call fit before {verb}: there is no release yet")
         X, _ = self._validated(X)
@@ -334,7 +348,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             time_limit=self.time_limit,
         )
 
-    def _take(self, released: Released | Published, lam: float | str | None = None) -> PrivateLasso:
+    def _take(
+        self, released: Released | Published | KeptStatistics, lam: float | str | None = None
+    ) -> PrivateLasso:
         """Solve, and store the coefficients."""
         try:
             model = released.solve(lam)
@@ -345,6 +361,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             raise
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
         self.denoised_ = model.denoised
+        if model.coef_se is not None:
+            self.coef_se_ = model.coef_se
         return self
 
 

@@ -13,6 +13,7 @@ from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterio
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import AfterReleaseError, Released
+from privasso.fit._statistics import KeptStatistics
 from privasso.fit._uses import PrivacyWarning, warn_user
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Denoised",
     "FitOptions",
     "KeptRelease",
+    "KeptStatistics",
     "PerturbedPlan",
     "Plan",
     "Posterior",

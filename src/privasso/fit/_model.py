@@ -39,6 +39,9 @@ class ReleasedModel:
         Version of privasso that wrote it.
     encoding : Encoding or None
         How the columns of a table become the columns of the model, if that is not as they are.
+    coef_se : ndarray of shape (n_features,) or None
+        Standard errors of the coefficients, privacy noise included, given which of them are not
+        zero; NaN for the others. None where the mechanism has none. Files do not hold them.
     """
 
     coef: np.ndarray = field(repr=False)
@@ -50,6 +53,7 @@ class ReleasedModel:
     denoised: bool = False
     software: str = __version__
     encoding: Encoding | None = field(default=None, repr=False)
+    coef_se: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def n_features(self) -> int:

@@ -1,4 +1,4 @@
-"""A fit by objective perturbation: each λ is a release of its own, and nothing else is kept."""
+"""A fit of whole records: the minimiser of a perturbed objective, or noisy statistics."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
 from privasso.fit._start import account, check_names, fit_in_words
+from privasso.fit._statistics import KeptStatistics
 from privasso.privacy import (
     Guarantee,
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
+    ShapedObjective,
+    StatisticsMechanism,
     Terms,
     bit_source,
 )
@@ -57,13 +60,13 @@ class Published:
 
 @dataclass(frozen=True, eq=False)
 class PerturbedPlan:
-    """Everything that is decided about a perturbed fit before the data are read.
+    """Everything that is decided about a fit of records before the data are read.
 
     Attributes
     ----------
     options : FitOptions
         What was asked for.
-    objective : PerturbedObjective
+    objective : PerturbedObjective, ShapedObjective or StatisticsMechanism
         Noise, ridge and scaling.
     lam : float
         λ.
@@ -74,7 +77,7 @@ class PerturbedPlan:
     """
 
     options: FitOptions
-    objective: PerturbedObjective
+    objective: PerturbedObjective | ShapedObjective | StatisticsMechanism
     lam: float
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -89,8 +92,8 @@ class PerturbedPlan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
-    ) -> Published:
-        """Read the data, draw the noise once, and return the model.
+    ) -> Published | KeptStatistics:
+        """Read the data, draw the noise once, and return the model, or what it is solved from.
 
         The ledger, if there is one, is charged before the noise is drawn.
         """
@@ -105,17 +108,29 @@ class PerturbedPlan:
             )
         what = fit_in_words(shape, target, self.seeded)
         account(labels, self.guarantee, self.options.ledger, what)
-        coef, intercept = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+        privacy = self.options.privacy
+        if isinstance(self.objective, StatisticsMechanism):
+            statistics = self.objective.release(self.X, labels, bit_source(rng))
+            return KeptStatistics(
+                statistics, privacy, self.guarantee, self.lam, feature_names, __version__
+            )
+        errors = None
+        if isinstance(self.objective, ShapedObjective):
+            found = self.objective.fit(self.X, labels, self.lam, bit_source(rng))
+            coef, intercept, errors = found.coef, found.intercept, found.coef_se
+        else:
+            coef, intercept = self.objective.release(self.X, labels, self.lam, bit_source(rng))
         model = ReleasedModel(
             coef=coef,
             intercept=intercept,
+            coef_se=errors,
             lam=self.lam,
             guarantee=self.guarantee,
             noise=None,
             feature_names=feature_names,
             software=__version__,
         )
-        return Published(model, self.options.privacy)
+        return Published(model, privacy)
 
 
 def plan_perturbed(
@@ -136,8 +151,15 @@ def plan_perturbed(
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
     m, n = X.shape
-    objective = privacy.objective(m, n, feature_names, fit_intercept=options.fit_intercept)
+    intercept = options.fit_intercept
+    statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
+    shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
+    objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
+    objective = objective if shaped is None else shaped
     terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=X.shape[0])
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
+    if statistics is not None:
+        guarantee = privacy.guarantee_for_statistics(statistics, terms)
+        return PerturbedPlan(options, statistics, lam, guarantee, seeded, X)
     guarantee = privacy.guarantee_for(objective.noise, terms)
     return PerturbedPlan(options, objective, lam, guarantee, seeded, X)

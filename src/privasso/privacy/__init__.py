@@ -41,9 +41,12 @@ from privasso.privacy._perturbed_objective import (
 )
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
+from privasso.privacy._record_fit import RecordFit
 from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
+from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
     "ApproximateLoss",
@@ -63,9 +66,13 @@ __all__ = [
     "Privacy",
     "RecordBudget",
     "RecordDP",
+    "RecordFit",
+    "RecordStatistics",
     "Release",
     "ReleasesProducts",
     "Scales",
+    "ShapedObjective",
+    "StatisticsMechanism",
     "Terms",
     "UncertifiedError",
     "bit_source",

@@ -249,9 +249,10 @@ def check_same_neighbours(guarantees: Sequence[Guarantee]) -> None:
 
 
 def _family(loss: Loss) -> tuple[type[Loss], ...]:
-    """The type of a loss, which says what its parameters are."""
-    ideal = (type(loss.ideal),) if isinstance(loss, InexactLoss) else ()
-    return (type(loss), *ideal)
+    """The type of a loss and of its parts, which says what its parameters are."""
+    if isinstance(loss, InexactLoss):
+        return (InexactLoss, *_family(loss.ideal))
+    return (type(loss), *(type(part) for part in getattr(loss, "parts", ())))
 
 
 def _context(guarantee: Guarantee) -> dict[str, float]:

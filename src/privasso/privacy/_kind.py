@@ -16,8 +16,10 @@ from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
+from privasso.privacy._shaped_objective import ShapedObjective
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
@@ -222,6 +224,22 @@ class PerturbsObjective(Privacy):
     @abstractmethod
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State what holds for the coefficients at one λ."""
+
+    def shaped(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> ShapedObjective | None:
+        """Return the fit whose noise follows correlations of columns, if it is the one to use."""
+        return None
+
+    def statistics(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> StatisticsMechanism | None:
+        """Return the mechanism that releases statistics instead, if it is the one to use."""
+        return None
+
+    def guarantee_for_statistics(self, mechanism: StatisticsMechanism, terms: Terms) -> Guarantee:
+        """State what holds for the statistics, and for the coefficients at every λ."""
+        raise NotImplementedError(f"{type(self).__name__} releases no statistics")
 
 
 _Kind = TypeVar("_Kind", bound=type[Privacy])

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from privasso.privacy._beside_gaussian import BesideGaussian
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget
 from privasso.privacy._inexact import InexactLoss
+from privasso.privacy._loss import Loss
 from privasso.privacy._objective import Neighbours, Slope
 from privasso.privacy._objective_loss import ObjectiveLoss
 
@@ -33,6 +35,7 @@ def objective_claim(
     neighbours: Neighbours,
     *,
     loss: Slope = "huber",
+    gaussian: bool = False,
     context: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
     adjacency: Callable[[int], str],
@@ -53,6 +56,8 @@ def objective_claim(
         The claim in words.
     neighbours, loss
         As in `objective_delta`.
+    gaussian : bool
+        Whether Gaussian releases come before the fit; their sensitivity is the parameter mu.
     context : tuple of str
         Further parameters, which must be equal in guarantees that are composed.
     optional : tuple of str
@@ -62,10 +67,13 @@ def objective_claim(
     assumptions : callable
         The assumptions of a guarantee, restated for a group of k.
     """
+    needed = "c > 0, mu > 0, t and shift that are" if gaussian else "c > 0, t and shift that are"
 
     def bound(guarantee: Guarantee) -> InexactLoss:
         numbers = dict(guarantee.parameters)
-        one = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
+        one: Loss = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
+        if gaussian:
+            one = BesideGaussian.of(one, numbers["mu"])
         return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), shift=numbers["shift"])
 
     def check(guarantee: Guarantee) -> None:
@@ -74,10 +82,9 @@ def objective_claim(
         k = numbers.get(_GROUP, 1.0)
         if not (k >= 1.0 and k.is_integer()):
             raise ValueError(f"a {kind} guarantee needs a whole number for its group")
-        if numbers["c"] <= 0.0 or bound(guarantee).delta(numbers["epsilon"]) > numbers["delta"]:
-            raise ValueError(
-                f"a {kind} guarantee needs c > 0, t and shift that are small enough for its ε and δ"
-            )
+        least = min(numbers["c"], numbers.get("mu", 1.0))
+        if least <= 0.0 or bound(guarantee).delta(numbers["epsilon"]) > numbers["delta"]:
+            raise ValueError(f"a {kind} guarantee needs {needed} small enough for its ε and δ")
 
     def group(guarantee: Guarantee, k: int) -> Guarantee:
         if k == 1:
@@ -97,7 +104,7 @@ def objective_claim(
 
     return Claim(
         kind,
-        (*_NUMBERS, *context),
+        (*_NUMBERS, *(("mu",) if gaussian else ()), *context),
         (_GROUP, *optional),
         sentence,
         check,

@@ -85,7 +85,7 @@ def objective_sensitivity(
                 "log(1 + t); choose a larger ridge"
             )
         low, high, step = low - step, low, 2.0 * step
-    return math.exp(_last(excess, low, high, _MARGIN))
+    return math.exp(last_below(excess, low, high, _MARGIN))
 
 
 def objective_epsilon(
@@ -115,10 +115,12 @@ def objective_epsilon(
     low, high = 0.0, 0.5 * c * c + c + math.log1p(t)
     while excess(high) > 0.0:
         low, high = high, 2.0 * high
-    return -_last(lambda x: excess(-x), -high, -low, 1e-9)
+    return -last_below(lambda x: excess(-x), -high, -low, 1e-9)
 
 
-def _last(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+def last_below(
+    excess: Callable[[float], float], low: float, high: float, tolerance: float
+) -> float:
     """Return a point next to where `excess` becomes positive, on the side where it is not.
 
     At low it is not positive, and at high it is. The point found has an excess above −tolerance.

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.privacy._beside_gaussian import sensitivity_beside
 from privasso.privacy._inexact import shift_epsilon
 from privasso.privacy._objective import Neighbours
-from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.solvers import solve_clipped
 
@@ -32,14 +32,20 @@ _EPSILON_SHARE = 1e-4
 #: Output noise, relative to a lower bound of the noise that η gives a coefficient.
 _OUTPUT_NOISE = 0.02
 #: Coefficients within so many deviations of the output noise of zero are set to zero.
-_THRESHOLD = 5.0
+THRESHOLD = 5.0
 #: η is drawn on a grid of 2^−52 of its deviation.
-_ETA_BITS = 52
+ETA_BITS = 52
 #: x is rounded to a grid of about 2^−40 of the deviation of the output noise.
-_GRID_BITS = 40
+GRID_BITS = 40
 #: Guards products of a few numbers against their own rounding.
-_ROUNDING = 1.0 + 1e-12
-_UNIT = 2.0**-53
+ROUNDING = 1.0 + 1e-12
+UNIT = 2.0**-53
+
+
+UNCERTIFIED = (
+    "the minimiser could not be certified to the accuracy that the guarantee needs, so nothing was "
+    "published; choose bounds closer to the values, or a larger ε"
+)
 
 
 class UncertifiedError(RuntimeError):
@@ -87,6 +93,7 @@ def calibrate_objective(
     radius: float,
     t: float,
     n_rows: int,
+    mu: float = 0.0,
 ) -> ObjectiveNoise:
     """Return the noise and the ridge with which a fit is (ε, δ)-differentially private.
 
@@ -104,6 +111,8 @@ def calibrate_objective(
         R²/Λ: a larger one is a smaller ridge and more noise.
     n_rows : int
         Number of rows, which is public.
+    mu : float
+        Sensitivity of Gaussian releases of the same data that the budget covers too.
 
     Examples
     --------
@@ -115,10 +124,10 @@ def calibrate_objective(
     t = positive_float("t", t)
     # δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀), up to 1e-86 (1 + e^ε), with ε₀ = 20 times the shift.
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
-    lost = 2.0 * shift_epsilon(shift) * _ROUNDING
-    c = objective_sensitivity(epsilon - lost, delta * (1.0 - 2.0 * lost), t, neighbours)
-    sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * _ROUNDING
-    ridge = radius**2 / t * _ROUNDING
+    lost = 2.0 * shift_epsilon(shift) * ROUNDING
+    c = sensitivity_beside(epsilon - lost, delta * (1.0 - 2.0 * lost), t, mu, neighbours)
+    sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING
+    ridge = radius**2 / t * ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
     sigma_out = _OUTPUT_NOISE * sigma / (ridge + n_rows)
@@ -169,7 +178,7 @@ def perturbed_minimiser(
     True
     """
     n = G.shape[1]
-    z = np.ldexp(rounded_gaussian(2.0**_ETA_BITS, n, bits).astype(np.float64), -_ETA_BITS)
+    z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
     eta = noise.sigma * z
     solution = solve_clipped(
         G,
@@ -181,18 +190,15 @@ def perturbed_minimiser(
         penalty_weights=penalty_weights,
         throw=False,
     )
-    exponent = math.floor(math.log2(noise.sigma_out)) - _GRID_BITS
+    exponent = math.floor(math.log2(noise.sigma_out)) - GRID_BITS
     grid = math.ldexp(1.0, exponent)
     # η is half a step of its grid away from a normal number, and rounded twice. An error e of the
     # linear term moves the minimiser by ‖e‖/Λ at most, because the objective is Λ-strongly convex.
-    rounded = noise.sigma * float(np.linalg.norm(2.0**-_ETA_BITS + 4.0 * _UNIT * np.abs(z)))
+    rounded = noise.sigma * float(np.linalg.norm(2.0**-ETA_BITS + 4.0 * UNIT * np.abs(z)))
     off = solution.distance / math.sqrt(noise.ridge) + rounded / noise.ridge
-    off = (off + 0.5 * grid * math.sqrt(n)) * _ROUNDING
+    off = (off + 0.5 * grid * math.sqrt(n)) * ROUNDING
     if not off <= noise.shift * noise.sigma_out:
-        raise UncertifiedError(
-            "the minimiser could not be certified to the accuracy that the guarantee needs, so "
-            "nothing was published; choose bounds closer to the values, or a larger ε"
-        )
+        raise UncertifiedError(UNCERTIFIED)
     steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
     whole = np.rint(np.ldexp(solution.x, -exponent)).tolist()
     x = np.array(
@@ -201,5 +207,5 @@ def perturbed_minimiser(
             for k, step in zip(whole, steps.tolist(), strict=True)
         ]
     )
-    small = (np.abs(x) <= _THRESHOLD * noise.sigma_out) & (penalty_weights > 0.0)
+    small = (np.abs(x) <= THRESHOLD * noise.sigma_out) & (penalty_weights > 0.0)
     return np.where(small, 0.0, x)

@@ -5,23 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
 from privasso.privacy._composition import ALONE
-from privasso.privacy._guarantee import Guarantee, register
+from privasso.privacy._estimate import Estimate, widest_bounds
+from privasso.privacy._gaussian import sensitivity_for
+from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
-from privasso.privacy._numbers import exactly, rounded_up
-from privasso.privacy._objective_claim import objective_claim, objective_parameters
+from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._record_budget import RecordBudget
-from privasso.privacy._record_rows import PerturbedObjective, longest_row
+from privasso.privacy._record_claim import (
+    CONTRIBUTES,
+    ONE_RECORD,
+    RECORD_CLAIM,
+    SCALED_CLAIM,
+    STATISTICS_CLAIM,
+)
+from privasso.privacy._record_rows import PerturbedObjective, longest_row, longest_standard_row
+from privasso.privacy._record_statistics import StatisticsMechanism
+from privasso.privacy._shaped_objective import ShapedObjective
 
-ONE_RECORD = "one record"
-_CONTRIBUTES = "each person contributes one record"
+Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
+PRIVATE = "private"
+#: What is released before the fit.
+_BEFORE = (
+    "noisy counts of the magnitudes of the columns",
+    "noisy sums of the columns",
+    "noisy sums of products of covariates and labels",
+)
+#: Statistics are released by "auto" if they are predicted to lose no more R².
+_LARGEST_LOSS = 0.01
 #: λ per row, for labels of range 1 and columns in [−1, 1].
 _LAM = 1e-4
 
@@ -42,9 +60,11 @@ class RecordDP(PerturbsObjective):
         ε > 0.
     delta : float
         δ in (0, 1), well below one over the number of rows.
-    bounds : array_like of shape (N, 2), or mapping of column names to (low, high)
+    bounds : array_like of shape (N, 2), mapping of column names to (low, high), or "private"
         Smallest and largest value of each column. They must come from public knowledge, such as a
-        data dictionary, not from the data. Values outside are clipped without notice.
+        data dictionary, not from the data. Values outside are clipped without notice. With
+        ``"private"``, ranges are found in the data with noise, at a share of the budget; a column
+        whose range is lost in the noise has no coefficient.
     y_bounds : (float, float)
         Smallest and largest label, likewise.
     kappa : float
@@ -53,6 +73,22 @@ class RecordDP(PerturbsObjective):
     t : float, optional
         Squared length of a row over the ridge: a larger one is a smaller ridge and more noise. By
         default (e^ε − 1)/4 up to ε = 1, and in proportion to ε beyond.
+    scales : "private", optional
+        Find ranges, centres and scales of the columns in the data with noise, within the bounds,
+        at a share of the budget. It pays where bounds may be far too wide and rows are many.
+    shape : "private" or array_like of shape (K, N), optional
+        Let noise and ridge follow the correlations of the columns: those of public rows of the
+        same columns, which cost nothing, or those of the data with noise, at a share of the budget,
+        which also gives standard errors. It helps where columns are strongly correlated.
+    share : float
+        Part of the budget for what is found in the data before the fit: the squared sensitivity of
+        these releases relative to that of a Gaussian mechanism with the whole budget. Nothing is
+        spent unless something is ``"private"``.
+    mechanism : {"objective", "statistics", "auto"}
+        Release the minimiser of a perturbed objective, or noisy sums of products of covariates and
+        labels, from which any λ is solved at no further cost. The sums need many more rows.
+        ``"auto"`` takes them where the loss of R² that is predicted from the numbers of rows and
+        columns and the budget is below 0.01.
 
     Examples
     --------
@@ -72,6 +108,10 @@ class RecordDP(PerturbsObjective):
     y_bounds: tuple[float, float] = (0.0, 0.0)
     kappa: float = 0.1
     t: float | None = None
+    scales: Literal["private"] | None = None
+    shape: Any = field(default=None, repr=False)
+    share: float = 0.2
+    mechanism: Mechanism = "objective"
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
@@ -87,6 +127,37 @@ class RecordDP(PerturbsObjective):
         t = _default_t(self.epsilon) if self.t is None else positive_float("t", self.t)
         object.__setattr__(self, "t", t)
         object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
+        if self.scales not in (None, PRIVATE):
+            raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
+        object.__setattr__(self, "shape", _checked_shape(self.shape))
+        if self.shape is not None and self.mechanism != "objective":
+            raise ValueError("shape belongs to mechanism='objective'; statistics need none")
+        if self.mechanism not in get_args(Mechanism):
+            known = ", ".join(map(repr, get_args(Mechanism)))
+            raise ValueError(f"mechanism must be one of {known}, not {self.mechanism!r}")
+        share = positive_float("share", self.share)
+        if share >= 1.0:
+            raise ValueError(f"share is a part of the budget, below 1, not {share!r}")
+        object.__setattr__(self, "share", share)
+
+    @property
+    def released_before(self) -> tuple[str, ...]:
+        """What is released before the fit; all of it has the same sensitivity."""
+        scales = self.scales == PRIVATE
+        asked = (scales or self.bounds == PRIVATE, scales, self.shape == PRIVATE)
+        return tuple(what for what, wanted in zip(_BEFORE, asked, strict=True) if wanted)
+
+    @property
+    def mu_before(self) -> float:
+        """Sensitivity of all releases before the fit together; zero if there are none."""
+        if not self.released_before:
+            return 0.0
+        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
+
+    @property
+    def mu_of_each(self) -> float:
+        """Sensitivity of each release before the fit."""
+        return self.mu_before / math.sqrt(max(len(self.released_before), 1)) * (1.0 - 1e-15)
 
     @property
     def label_width(self) -> float:
@@ -99,6 +170,8 @@ class RecordDP(PerturbsObjective):
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
+        if self.bounds == PRIVATE:
+            raise ValueError("bounds='private' are found in the data; there are none beforehand")
         first = self.bounds[0][0]
         if isinstance(first, str):
             known = dict(self.bounds)
@@ -122,28 +195,89 @@ class RecordDP(PerturbsObjective):
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> PerturbedObjective:
         """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
-        t = self.t
-        assert t is not None
-        noise = calibrate_objective(
+        bounded, scales = self.bounds != PRIVATE, self.scales == PRIVATE
+        bounds = self.column_bounds(n_columns, names) if bounded else widest_bounds(n_columns)
+        radius = longest_standard_row if scales else longest_row
+        estimate = None
+        if scales or not bounded:
+            estimate = Estimate(self.mu_of_each, scales=scales, bounded=bounded)
+        return PerturbedObjective(
+            self._calibrated(radius(n_columns + fit_intercept), n_rows),
+            bounds,
+            self.y_bounds,
+            fit_intercept,
+            _LAM * n_rows * self.label_width,
+            estimate=estimate,
+        )
+
+    def _calibrated(self, radius: float, n_rows: int) -> ObjectiveNoise:
+        """The noise for rows of this length, beside what is released before the fit."""
+        assert self.t is not None
+        return calibrate_objective(
             self.epsilon,
             self.delta,
             "records",
             kappa=self.kappa,
-            radius=longest_row(n_columns + fit_intercept),
-            t=t,
+            radius=radius,
+            t=self.t,
             n_rows=n_rows,
+            mu=self.mu_before,
         )
-        return PerturbedObjective(
-            noise,
-            self.column_bounds(n_columns, names),
-            self.y_bounds,
-            fit_intercept,
-            _LAM * n_rows * self.label_width,
+
+    def shaped(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> ShapedObjective | None:
+        """The fit with noise that follows the correlations of the columns, if it was asked for."""
+        if self.shape is None:
+            return None
+        public = None if self.shape == PRIVATE else np.array(self.shape)
+        if public is not None and public.shape[1] != n_columns:
+            raise ValueError(f"shape must have the {n_columns} columns of X, not {public.shape[1]}")
+        return ShapedObjective(
+            self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept),
+            self._calibrated(longest_standard_row(n_columns + fit_intercept), n_rows),
+            public,
+            self.mu_of_each if public is None else None,
+        )
+
+    def statistics(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> StatisticsMechanism | None:
+        """The mechanism that releases statistics, if it is the one to use."""
+        if self.mechanism == "objective":
+            return None
+        whole, before = sensitivity_for(self.epsilon, self.delta), self.mu_before
+        mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)
+        table = self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept)
+        found = StatisticsMechanism(table, mu, standard=self.scales == PRIVATE)
+        few = self.mechanism == "auto" and found.predicted_loss(n_rows) > _LARGEST_LOSS
+        return None if few else found
+
+    def guarantee_for_statistics(self, mechanism: StatisticsMechanism, terms: Terms) -> Guarantee:
+        """State record-level differential privacy of the statistics."""
+        low, high = self.y_bounds
+        parameters = {
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "mu": math.hypot(mechanism.mu, self.mu_before),
+            "n_rows": float(terms.n_rows),
+            "y_high": high,
+            "y_low": low,
+        }
+        sums = "noisy sums of products of covariates and labels"
+        return Guarantee(
+            kind=STATISTICS_CLAIM.kind,
+            parameters=tuple(parameters.items()),
+            adjacency=ONE_RECORD,
+            assumptions=self._assumptions(terms, certified=False),
+            released=(*self.released_before, sums, "coefficients at every λ"),
+            seeded=terms.seeded,
         )
 
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
         low, high = self.y_bounds
+        before, claim = self.released_before, RECORD_CLAIM
         what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
         parameters = {
             **objective_parameters(noise.c, noise.t, noise.shift),
@@ -153,53 +287,94 @@ class RecordDP(PerturbsObjective):
             "y_high": high,
             "y_low": low,
         }
+        released = (f"{what} at one λ",)
+        if before:
+            parameters["mu"], claim = self.mu_before, SCALED_CLAIM
+            released = (*before, *released)
         return Guarantee(
-            kind=RECORD_CLAIM.kind,
+            kind=claim.kind,
             parameters=tuple(parameters.items()),
             adjacency=ONE_RECORD,
-            assumptions=(
-                "the bounds of the columns and of the labels, λ and all settings of the fit were "
-                "chosen without looking at the data",
-                "the number of rows and the names of the columns are public",
-                _CONTRIBUTES,
-                ALONE,
-                "no fit ended in an error for want of a certificate; whether one does depends on "
-                "the data",
-                terms.entropy,
-            ),
-            released=(f"{what} at one λ",),
+            assumptions=self._assumptions(terms, certified=True),
+            released=released,
             seeded=terms.seeded,
         )
 
+    def _assumptions(self, terms: Terms, *, certified: bool) -> tuple[str, ...]:
+        given = "the bounds of the columns and of the labels"
+        if self.bounds == PRIVATE:
+            given = "the bounds of the labels"
+        what = "λ and all settings" if certified else "all settings"
+        failure = (
+            "no fit ended in an error for want of a certificate; whether one does depends on the "
+            "data",
+        )
+        if self.shape is not None and self.shape != PRIVATE:
+            given = f"{given}, the rows that the shape comes from"
+        return (
+            f"{given}, {what} of the fit were chosen without looking at the data",
+            "the number of rows and the names of the columns are public",
+            CONTRIBUTES,
+            ALONE,
+            *(failure if certified else ()),
+            terms.entropy,
+        )
+
+    def check_release_use(self, what: str) -> None:
+        """Refuse what needs a release, unless statistics are released."""
+        if self.mechanism == "objective":
+            super().check_release_use(what)
+
     def composition(self, mu: float | None) -> str:
         """Each fit is a release of its own."""
+        if self.mechanism == "statistics":
+            return "Further fits on the same records add to the loss; a ledger keeps count of them."
         return (
             "Further fits on the same records, at another λ too, add to the loss; a ledger keeps "
             "count of them."
         )
 
     def after_failure(self, kept: str) -> str:
-        """Nothing was published."""
+        """Nothing was published, or the statistics are kept."""
+        if self.mechanism == "statistics":
+            return (
+                "The budget of this fit is spent. The statistics are kept in statistics_, and "
+                "refit(X, lam) with another lam costs no further privacy."
+            )
         return (
             "Nothing of this fit is published, but its noise has been drawn, so count its budget "
             "as spent."
         )
 
 
-def _checked_bounds(bounds: Any) -> tuple[Any, ...]:
+def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
     """Bounds as pairs, or as names and pairs: values that can be compared and hashed."""
     if bounds is None:
         raise ValueError(
             "RecordDP needs bounds=, the smallest and largest value of each column, from public "
             "knowledge such as a data dictionary: the noise must hide any record that is possible, "
-            "and bounds taken from the data would reveal its extreme records"
+            "and bounds taken from the data would reveal its extreme records; bounds='private' "
+            "finds ranges with noise, for a share of the budget"
         )
+    if isinstance(bounds, str):
+        if bounds != PRIVATE:
+            raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
+        return bounds
     if isinstance(bounds, Mapping):
         pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
         if not pairs:
             raise ValueError("bounds is empty; give (low, high) for each column")
         return pairs
     return _pairs(bounds)
+
+
+def _checked_shape(shape: Any) -> tuple[tuple[float, ...], ...] | str | None:
+    """Public rows as values that can be compared and hashed."""
+    if shape is None or (isinstance(shape, str) and shape == PRIVATE):
+        return shape
+    if isinstance(shape, str):
+        raise ValueError(f"shape must be 'private', public rows or None, not {shape!r}")
+    return tuple(tuple(row) for row in real_array("shape", shape, shape=(None, None)).tolist())
 
 
 def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
@@ -225,35 +400,3 @@ def _default_t(epsilon: float) -> float:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
-def _sentence(guarantee: Guarantee) -> str:
-    return (
-        f"Differential privacy of whole records with ε = {rounded_up(guarantee['epsilon'])} and "
-        f"δ = {rounded_up(guarantee['delta'])}: for any two data sets of which one is the other "
-        f"with {guarantee.adjacency} replaced by an empty one, every outcome that has probability "
-        f"p under one has at least (p − δ)·e^(−ε) under the other. Covariates and labels are "
-        f"protected. Labels are clipped to [{exactly(guarantee['y_low'])}, "
-        f"{exactly(guarantee['y_high'])}], covariates to the bounds of their columns."
-    )
-
-
-def _adjacency(k: int) -> str:
-    return ONE_RECORD if k == 1 else f"up to {k} records"
-
-
-def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
-    many = f"each person contributes at most {k} records"
-    return tuple(many if s == _CONTRIBUTES else s for s in guarantee.assumptions)
-
-
-RECORD_CLAIM = register(
-    objective_claim(
-        "record-dp",
-        _sentence,
-        "records",
-        context=("y_low", "y_high"),
-        adjacency=_adjacency,
-        assumptions=_group_assumptions,
-    )
-)

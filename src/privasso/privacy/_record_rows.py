@@ -1,21 +1,25 @@
-"""Records as rows of bounded length, from public bounds of the columns alone."""
+"""Records as rows of bounded length, from bounds and scales of the columns that are public."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from privasso._validation import real_array
+from privasso.privacy._estimate import Estimate, half_ranges
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: R relative to √N, the length of a row whose entries are all at their bounds.
 _RADIUS = 0.85
+#: The same where entries are in units of the scales of their columns.
+_STANDARD_RADIUS = 1.2
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40
+_NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
 def longest_row(n_columns: int) -> float:
@@ -27,6 +31,17 @@ def longest_row(n_columns: int) -> float:
     1.7
     """
     return _RADIUS * math.sqrt(n_columns)
+
+
+def longest_standard_row(n_columns: int) -> float:
+    """R for rows in units of the scales of their columns, whose mean square length is N.
+
+    Examples
+    --------
+    >>> round(longest_standard_row(4), 6)
+    2.4
+    """
+    return _STANDARD_RADIUS * math.sqrt(n_columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +65,10 @@ class PerturbedObjective:
         Whether there is a column of ones, which has no penalty.
     lam : float
         The λ that is used unless another one is given, in units of the labels.
+    scaling : (ndarray, ndarray) or None
+        Middle and scale of each column, where they are not those of the bounds.
+    estimate : Estimate or None
+        What is found in the data about the columns first, with noise of its own.
     """
 
     noise: ObjectiveNoise
@@ -57,6 +76,8 @@ class PerturbedObjective:
     y_bounds: tuple[float, float]
     fit_intercept: bool
     lam: float
+    scaling: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+    estimate: Estimate | None = None
 
     @property
     def width(self) -> float:
@@ -67,19 +88,52 @@ class PerturbedObjective:
         self, X: Any, y: np.ndarray, lam: float, bits: BitSource
     ) -> tuple[np.ndarray, float]:
         """Run the mechanism, and return coefficients and intercept in the units of the data."""
+        if self.estimate is not None:
+            return self.estimated(X, bits).release(X, y, lam, bits)
         rows, labels = self.rows(X, y)
-        penalised = np.ones(rows.shape[1])
-        if self.fit_intercept:
-            penalised[-1] = 0.0
         u = perturbed_minimiser(
-            rows, labels, lam / self.width, self.noise, bits, penalty_weights=penalised
+            rows, labels, lam / self.width, self.noise, bits, penalty_weights=self.penalised
         )
+        return self.in_units(u)
+
+    @property
+    def penalised(self) -> np.ndarray:
+        """One for each column, and zero for that of ones."""
+        return np.append(np.ones(len(self.bounds)), np.zeros(int(self.fit_intercept)))
+
+    def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept in the units of the data, from those of the scaled rows."""
         n = self.bounds.shape[0]
-        middle, half = self._scaling()
-        coef = np.where(half > 0.0, self.width * u[:n] / np.where(half > 0.0, half, 1.0), 0.0)
+        middle, _ = self._scaling()
+        coef = self.width * self.per_unit(u)
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         level = centre + self.width * u[n] if self.fit_intercept else 0.0
         return coef, float(level - middle @ coef) if self.fit_intercept else 0.0
+
+    def per_unit(self, u: np.ndarray) -> np.ndarray:
+        """The entries of the columns divided by the scales of these, zero where there is none."""
+        n, (_, half) = self.bounds.shape[0], self._scaling()
+        return np.where(half > 0.0, u[:n] / np.where(half > 0.0, half, 1.0), 0.0)
+
+    @property
+    def largest_label(self) -> float:
+        """Largest absolute value of a scaled label."""
+        low, high = self.y_bounds
+        return 0.5 if self.fit_intercept else max(abs(low), abs(high)) / self.width
+
+    def estimated(self, X: Any, bits: BitSource) -> PerturbedObjective:
+        """Release what the estimate asks for, and return the fit with the scaling that was found.
+
+        The result is computed from the noisy releases alone, and the guarantee covers it.
+        """
+        if self.estimate is None:
+            return self
+        X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
+        if np.isnan(X).any():
+            raise ValueError(_NOT_FINITE)
+        bounds = self.estimate.ranges(X, self.bounds, bits)
+        scaling = self.estimate.scaling(X, bounds, bits, centred=self.fit_intercept)
+        return replace(self, bounds=bounds, scaling=scaling, estimate=None)
 
     def rows(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows no longer than the radius, and their labels; each depends on its own record only.
@@ -98,12 +152,14 @@ class PerturbedObjective:
         middle, half = self._scaling()
         rows = np.empty((X.shape[0], n + self.fit_intercept))
         clipped = np.clip(X, self.bounds[:, 0], self.bounds[:, 1])
-        rows[:, :n] = np.clip((clipped - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
+        rows[:, :n] = (clipped - middle) / np.where(half > 0.0, half, 1.0)
+        if self.scaling is None:
+            np.clip(rows[:, :n], -1.0, 1.0, out=rows[:, :n])
         rows[:, :n][:, half == 0.0] = 0.0
         if self.fit_intercept:
             rows[:, n] = 1.0
         if not np.isfinite(rows).all():
-            raise ValueError("X must be finite; fill or drop missing values before the fit")
+            raise ValueError(_NOT_FINITE)
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         # Without an intercept labels are measured from zero, so that Xβ can reach them.
         middle_label = centre if self.fit_intercept else 0.0
@@ -116,8 +172,7 @@ class PerturbedObjective:
         return rows, factor * labels
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
-        """Middle and half range; without an intercept zero and the largest absolute value."""
-        low, high = self.bounds[:, 0], self.bounds[:, 1]
-        if self.fit_intercept:
-            return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
-        return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
+        """Middle and scale of each column."""
+        return (
+            half_ranges(self.bounds, self.fit_intercept) if self.scaling is None else self.scaling
+        )

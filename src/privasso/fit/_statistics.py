@@ -1,0 +1,117 @@
+"""A fit from noisy statistics of records: one release, from which any λ is solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._validation import real_array
+from privasso.fit._model import ReleasedModel
+from privasso.fit._options import fixed_lambda
+from privasso.fit._path import CoefficientPath
+from privasso.fit._released import AfterReleaseError
+from privasso.privacy import Guarantee, Privacy, RecordStatistics
+from privasso.solvers import Status
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeptStatistics:
+    """Noisy statistics of records with their guarantee, from which any λ can be solved.
+
+    It holds neither records nor noise, and its guarantee covers it, so keeping it costs nothing.
+    No covariates are needed to solve from it.
+
+    Attributes
+    ----------
+    statistics : RecordStatistics
+        The result of the mechanism.
+    privacy : Privacy
+        The privacy value of the fit.
+    guarantee : Guarantee
+        The privacy statement.
+    lam : float
+        The λ of the fit.
+    feature_names : tuple of str or None
+        Names of the columns, if the fit knew them.
+    software : str
+        Version of privasso that made it.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> X = np.random.default_rng(0).uniform(0, 1, (20_000, 3))
+    >>> privacy = pv.RecordDP(1.0, 1e-6, [(0, 1)] * 3, y_bounds=(0, 2), mechanism="statistics")
+    >>> est = pv.PrivateLasso(privacy=privacy, random_state=0).fit(X, X[:, 0] + X[:, 1])
+    >>> est.path(X, [1.0, 100.0]).coef.shape  # no further cost
+    (3, 2)
+    >>> bool(np.nanmax(np.abs(est.coef_ - [1, 1, 0]) / est.coef_se_) < 4)
+    True
+    """
+
+    statistics: RecordStatistics
+    privacy: Privacy
+    guarantee: Guarantee
+    lam: float
+    feature_names: tuple[str, ...] | None
+    software: str
+
+    kept = None
+
+    def __repr__(self) -> str:
+        return f"KeptStatistics(n_rows={self.n_rows}, n_features={self.n_features})"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records."""
+        return self.statistics.moments.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.statistics.table.bounds)
+
+    def open(self, X: Any = None, *, sample_weight: ArrayLike | None = None) -> KeptStatistics:
+        """Return the statistics, ready to solve from; covariates are not needed, nor read.
+
+        The arguments are those of `KeptRelease.open`.
+        """
+        if sample_weight is not None:
+            raise ValueError("statistics of records have no sample_weight; leave it out")
+        if X is not None and np.shape(X)[1:] != (self.n_features,):
+            raise ValueError(f"X must have the {self.n_features} columns of the fit")
+        return self
+
+    def solve(self, lam: float | str | None = None) -> ReleasedModel:
+        """Return the model at λ, the one of the fit if none is given or with ``"auto"``."""
+        chosen = self.lam if lam is None else fixed_lambda(lam, self.privacy)
+        chosen = self.statistics.table.lam if chosen is None else chosen
+        found = self.statistics.solve(chosen)
+        return ReleasedModel(
+            coef=found.coef,
+            intercept=found.intercept,
+            lam=chosen,
+            guarantee=self.guarantee,
+            noise=None,
+            feature_names=self.feature_names,
+            software=self.software,
+            coef_se=found.coef_se,
+        )
+
+    def path(self, lams: ArrayLike) -> CoefficientPath:
+        """Coefficients at each λ, at no further cost."""
+        values = real_array("lams", lams, ndim=1)
+        found = [self.statistics.solve(lam) for lam in values.tolist()]
+        return CoefficientPath(
+            values,
+            np.array([one.coef for one in found]).reshape(len(found), self.n_features).T,
+            np.array([one.intercept for one in found]),
+            np.array([Status.CONVERGED] * len(found), dtype=object),
+        )
+
+    def failure(self, error: Exception, kept: str) -> Exception:
+        """Return the error to raise when a step after the release fails."""
+        happened = str(error).rstrip(".")
+        return AfterReleaseError(f"{self.privacy.after_failure(kept)} What happened: {happened}.")

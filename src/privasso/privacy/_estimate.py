@@ -1,0 +1,89 @@
+"""Ranges and scales of columns that are found in the data with noise, before the fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privasso.privacy._magnitudes import LARGEST, Magnitudes
+from privasso.privacy._moments import noisy_scales
+from privasso.privacy._rounded_gaussian import BitSource
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is released about the columns before the fit.
+
+    Attributes
+    ----------
+    mu : float
+        Sensitivity of each release.
+    scales : bool
+        Whether centres and scales are found too, not ranges alone.
+    bounded : bool
+        Whether there are public bounds, which a column keeps whose range is lost in the noise.
+        Without them such a column is left out.
+    """
+
+    mu: float
+    scales: bool
+    bounded: bool
+
+    def ranges(self, X: np.ndarray, bounds: np.ndarray, bits: BitSource) -> np.ndarray:
+        """Low and high of each column within its bounds, from noisy counts."""
+        clipped = np.clip(X, bounds[:, 0], bounds[:, 1])
+        ranges, found = Magnitudes.release(clipped, self.mu, bits).ranges()
+        return _within(ranges, found, bounds) if self.bounded else ranges
+
+    def scaling(
+        self, X: np.ndarray, bounds: np.ndarray, bits: BitSource, *, centred: bool
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Centre and scale of each column within its range, from noisy sums, if wanted."""
+        if not self.scales:
+            return None
+        middle, half = half_ranges(bounds, centred)
+        clipped = np.clip(X, bounds[:, 0], bounds[:, 1])
+        Z = np.clip((clipped - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
+        centre, scale = noisy_scales(Z, self.mu, bits, centred=centred)
+        return middle + half * centre, half * scale
+
+
+def widest_bounds(n_columns: int) -> np.ndarray:
+    """Bounds of columns about which nothing is known: the ends of the grid of magnitudes.
+
+    Examples
+    --------
+    >>> widest_bounds(1).tolist() == [[-(2.0**64), 2.0**64]]
+    True
+    """
+    return np.tile([-(2.0**LARGEST), 2.0**LARGEST], (n_columns, 1))
+
+
+def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half range of each column, or zero and the largest absolute value.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in half_ranges(np.array([[-1.0, 3.0]]), centred=True)]
+    [[1.0], [2.0]]
+    >>> [x.tolist() for x in half_ranges(np.array([[-1.0, 3.0]]), centred=False)]
+    [[0.0], [3.0]]
+    """
+    low, high = bounds[:, 0], bounds[:, 1]
+    if centred:
+        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
+
+
+def _within(ranges: np.ndarray, found: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Ranges cut to the bounds; a column that was not found keeps its bounds.
+
+    >>> ranges = np.array([[-8.0, 8.0], [0.0, 0.0], [4.0, 8.0]])
+    >>> bounds = np.array([[0.0, 100.0], [-2.0, 2.0], [9.0, 10.0]])
+    >>> _within(ranges, np.array([True, False, True]), bounds).tolist()
+    [[0.0, 8.0], [-2.0, 2.0], [9.0, 10.0]]
+    """
+    low, high = np.maximum(ranges[:, 0], bounds[:, 0]), np.minimum(ranges[:, 1], bounds[:, 1])
+    usable = found & (low < high)
+    return np.where(usable[:, None], np.stack([low, high], axis=1), bounds)

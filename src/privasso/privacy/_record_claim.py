@@ -1,0 +1,116 @@
+"""The privacy statements about whole records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
+from privasso.privacy._loss import GaussianLoss
+from privasso.privacy._numbers import exactly, rounded_up
+from privasso.privacy._objective_claim import objective_claim
+
+ONE_RECORD = "one record"
+CONTRIBUTES = "each person contributes one record"
+
+
+def _statement(guarantee: Guarantee) -> str:
+    return (
+        f"Differential privacy of whole records with ε = {rounded_up(guarantee['epsilon'])} and "
+        f"δ = {rounded_up(guarantee['delta'])}: for any two data sets of which one is the other "
+        f"with {guarantee.adjacency} replaced by an empty one, every outcome that has probability "
+        f"p under one has at least (p − δ)·e^(−ε) under the other. Covariates and labels are "
+        f"protected. Labels are clipped to [{exactly(guarantee['y_low'])}, "
+        f"{exactly(guarantee['y_high'])}], "
+    )
+
+
+def _sentence(guarantee: Guarantee) -> str:
+    return f"{_statement(guarantee)}covariates to the bounds of their columns."
+
+
+def _scaled_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_statement(guarantee)}covariates to the bounds of their columns or to ranges that were "
+        "found in the data with noise. ε and δ include what was released before the fit."
+    )
+
+
+def _adjacency(k: int) -> str:
+    return ONE_RECORD if k == 1 else f"up to {k} records"
+
+
+def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
+    many = f"each person contributes at most {k} records"
+    return tuple(many if s == CONTRIBUTES else s for s in guarantee.assumptions)
+
+
+def _statistics_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_statement(guarantee)}covariates to the bounds of their columns or to ranges that were "
+        "found in the data with noise. Coefficients at every λ are covered."
+    )
+
+
+def _check_statistics(guarantee: Guarantee) -> None:
+    check_budget(guarantee)
+    mu = guarantee["mu"]
+    if mu <= 0.0 or GaussianLoss(mu).delta(guarantee["epsilon"]) > guarantee["delta"]:
+        raise ValueError(
+            "a record-dp-statistics guarantee needs mu > 0 that is small enough for its ε and δ"
+        )
+
+
+def _statistics_loss(guarantee: Guarantee) -> GaussianLoss:
+    return GaussianLoss(guarantee["mu"])
+
+
+def _statistics_group(guarantee: Guarantee, k: int) -> Guarantee:
+    if k == 1:
+        return guarantee
+    if guarantee.adjacency != ONE_RECORD:
+        raise ValueError("the guarantee is for groups already; group the one for single people")
+    loss = _statistics_loss(guarantee).group(k)
+    epsilon = loss.epsilon(guarantee["delta"])
+    return replace(
+        guarantee,
+        parameters=tuple({**dict(guarantee.parameters), "mu": loss.mu, "epsilon": epsilon}.items()),
+        adjacency=_adjacency(k),
+        assumptions=_group_assumptions(guarantee, k),
+    )
+
+
+RECORD_CLAIM = register(
+    objective_claim(
+        "record-dp",
+        _sentence,
+        "records",
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
+#: A perturbed fit after Gaussian releases about the columns, whose sensitivity is mu.
+SCALED_CLAIM = register(
+    objective_claim(
+        "record-dp-scaled",
+        _scaled_sentence,
+        "records",
+        gaussian=True,
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
+#: Noisy statistics of records, after other Gaussian releases perhaps; mu is that of all together.
+STATISTICS_CLAIM = register(
+    Claim(
+        "record-dp-statistics",
+        ("delta", "epsilon", "mu", "n_rows", "y_high", "y_low"),
+        (),
+        _statistics_sentence,
+        _check_statistics,
+        loss=_statistics_loss,
+        group=_statistics_group,
+        context=("y_low", "y_high"),
+    )
+)

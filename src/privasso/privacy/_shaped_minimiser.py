@@ -1,0 +1,160 @@
+"""Objective perturbation with noise and ridge of any shape S, as it is computed.
+
+With S = LLᵀ, L lower triangular, the mechanism that the accounting is about returns the exact
+minimiser x̂ of
+
+    Σ_μ ℓ_κ(y_μ − g_μᵀx) + λ Σ_i ω_i|x_i| + (Λ/2) xᵀSx + ηᵀx,   η = σLz,  ‖L⁻¹g_μ‖ ≤ R,
+
+z standard normal. L is an exact matrix of floating-point numbers. As for S = I, the distance
+between the computed and the exact minimiser is bounded, here in the norm ‖Lᵀ(x − x̂)‖, and noise
+well above it is added in integers, to Lᵀx.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from privasso.privacy._perturbed_objective import (
+    ETA_BITS,
+    GRID_BITS,
+    ROUNDING,
+    THRESHOLD,
+    UNCERTIFIED,
+    UNIT,
+    ObjectiveNoise,
+    UncertifiedError,
+)
+from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
+from privasso.solvers import solve_clipped
+
+#: Eigenvalues of S are raised to this part of the largest, so that rounding errors stay small.
+SMALLEST_EIGENVALUE = 1e-4
+#: Rows are shrunk by this part more than needed: more than rounding of ‖L⁻¹g‖ can amount to.
+_SHORTER = 2.0**-30
+
+
+def shape_factor(S: np.ndarray, floor: float = 0.0) -> np.ndarray:
+    """L of a matrix whose eigenvalues are raised to a floor, and to 1e-4 of the largest.
+
+    Examples
+    --------
+    >>> shape_factor(np.diag([4.0, -1.0]), floor=1.0).tolist()
+    [[2.0, 0.0], [0.0, 1.0]]
+    """
+    values, vectors = np.linalg.eigh(S)
+    least = max(floor, SMALLEST_EIGENVALUE * float(values[-1]))
+    raised = (vectors * np.maximum(values, least)) @ vectors.T
+    return np.linalg.cholesky(0.5 * (raised + raised.T))
+
+
+def shrunk_rows(
+    G: np.ndarray, y: np.ndarray, L: np.ndarray, radius: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with ‖L⁻¹g‖ ≤ R, and their labels; longer rows are shrunk together with theirs.
+
+    Examples
+    --------
+    >>> rows, labels = shrunk_rows(np.array([[6.0]]), np.ones(1), np.array([[2.0]]), 1.5)
+    >>> rows.round(6).tolist(), labels.round(6).tolist()
+    ([[3.0]], [0.5])
+    """
+    white = solve_triangular(L, G.T, lower=True)
+    length = np.sqrt(np.einsum("ij,ij->j", white, white))
+    with np.errstate(divide="ignore"):
+        factor = np.minimum(1.0, radius * (1.0 - _SHORTER) / length)
+    return factor[:, None] * G, factor * y
+
+
+def shaped_minimiser(
+    G: np.ndarray,
+    y: np.ndarray,
+    lam: float,
+    noise: ObjectiveNoise,
+    bits: BitSource,
+    *,
+    L: np.ndarray,
+    penalty_weights: np.ndarray,
+) -> np.ndarray:
+    """Run the mechanism once; as `perturbed_minimiser`, with noise of the covariance σ²LLᵀ.
+
+    Parameters
+    ----------
+    G, y
+        Rows with ‖L⁻¹g‖ ≤ R, which must be certain, and labels scaled with them.
+    lam, noise, bits, penalty_weights
+        As in `perturbed_minimiser`.
+    L : ndarray of shape (N, N)
+        Lower triangular, with a condition number of at most about a hundred.
+
+    Examples
+    --------
+    >>> from privasso.privacy import bit_source, calibrate_objective
+    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
+    >>> x = shaped_minimiser(
+    ...     np.full((4000, 1), 0.5),
+    ...     np.full(4000, 0.25),
+    ...     0.0,
+    ...     noise,
+    ...     bit_source(np.random.default_rng(0)),
+    ...     L=np.array([[0.5]]),
+    ...     penalty_weights=np.ones(1),
+    ... )
+    >>> bool(abs(x[0] - 0.5) < 0.02)
+    True
+    """
+    n = G.shape[1]
+    z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
+    S = L @ L.T
+    solution = solve_clipped(
+        G,
+        y,
+        lam,
+        noise.sigma * (L @ z),
+        kappa=noise.kappa,
+        ridge=noise.ridge * (0.5 * (S + S.T)),
+        penalty_weights=penalty_weights,
+        throw=False,
+    )
+    exponent = math.floor(math.log2(noise.sigma_out)) - GRID_BITS
+    off = _distance(solution.x, solution.distance, z, L, noise)
+    off = (off + 0.5 * math.ldexp(1.0, exponent) * math.sqrt(n)) * ROUNDING
+    if not off <= noise.shift * noise.sigma_out:
+        raise UncertifiedError(UNCERTIFIED)
+    steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
+    whole = np.rint(np.ldexp(L.T @ solution.x, -exponent)).tolist()
+    turned = np.array(
+        [
+            math.ldexp(float(int(k) + step), exponent)
+            for k, step in zip(whole, steps.tolist(), strict=True)
+        ]
+    )
+    # From here on everything is computed from the noisy integers.
+    x = solve_triangular(L, turned, lower=True, trans=1)
+    deviation = noise.sigma_out * np.sqrt(np.diag(np.linalg.inv(S)))
+    small = (np.abs(x) <= THRESHOLD * deviation) & (penalty_weights > 0.0)
+    return np.where(small, 0.0, x)
+
+
+def _distance(
+    x: np.ndarray, distance: float, z: np.ndarray, L: np.ndarray, noise: ObjectiveNoise
+) -> float:
+    """Bound ‖Lᵀ(x − x̂)‖ and the rounding of Lᵀx.
+
+    An error e of the gradient moves the minimiser by ‖L⁻¹e‖/Λ at most. The rounding of z is in the
+    units of L⁻¹e. That of the products Lz, of LLᵀ times x, and of Lᵀx is at most n + 4 units of the
+    products of absolute values.
+    """
+    n = z.size
+    unit, size = (n + 4) * UNIT, np.abs(L)
+    # ‖L⁻¹‖ is not larger than the Frobenius norm of the inverse.
+    inverse = float(np.linalg.norm(np.linalg.inv(L))) * (1.0 + 1e-6)
+    of_z = noise.sigma * float(np.linalg.norm(2.0**-ETA_BITS + 4.0 * UNIT * np.abs(z)))
+    of_noise = noise.sigma * 2.0 * unit * float(np.linalg.norm(size @ np.abs(z)))
+    turned = size.T @ np.abs(x)
+    of_ridge = noise.ridge * 3.0 * unit * float(np.linalg.norm(size @ turned))
+    moved = (of_z + inverse * (of_noise + of_ridge)) / noise.ridge
+    of_output = unit * float(np.linalg.norm(turned))
+    return distance / math.sqrt(noise.ridge) * (1.0 + 1e-9) + moved + of_output
