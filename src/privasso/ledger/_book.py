@@ -31,6 +31,9 @@ _MOST_ENTRIES = 1_000_000
 _DIGITS = 4
 #: Halvings of the interval in which the room that is left is searched for.
 _HALVINGS = 12
+#: The part of the room that is stated where the kind of a further release leaves it uncertain,
+#: the steps in which that is searched for, and the smallest release worth mentioning.
+_CAUTION, _STEP, _LEAST = 0.99, 0.02, 1e-2
 
 
 class BudgetError(ValueError):
@@ -97,13 +100,23 @@ class Book:
         """Return the ε of all entries together at δ, that of the budget if none is given."""
         return self.total.epsilon(self.delta if delta is None else delta) if self.entries else 0.0
 
-    def left(self, delta: float | None = None) -> float:
-        """Return the largest ε that one further fit under `LabelDP` may have at its δ."""
+    def left(self, delta: float | None = None, like: Guarantee | None = None) -> float:
+        """Return the largest ε that one further release may have at its δ.
+
+        It is one of the same kind as `like`, or as the last entry if that is not given. Where it
+        is not a Gaussian mechanism, a little is left out of account, because the settings of a fit
+        may vary with the data.
+        """
         delta = self.delta if delta is None else delta
         if not self.entries and delta == self.delta:
             return self.epsilon
-        mu = self._room()
-        return gaussian_epsilon(delta, mu) if mu > 0.0 else 0.0
+        like = self.entries[-1].guarantee if like is None and self.entries else like
+        loss = None if like is None else like.loss
+        if loss is None or isinstance(loss, GaussianLoss):
+            mu = self._room()
+            return gaussian_epsilon(delta, mu) if mu > 0.0 else 0.0
+        assert like is not None
+        return self._room_for(loss, like["epsilon"], delta)
 
     def charged(self, entry: Entry) -> Book:
         """Return the book with one more entry; one that exceeds the budget is refused."""
@@ -194,8 +207,26 @@ class Book:
             low, high = (middle, high) if inside else (low, middle)
         return low
 
+    def _room_for(self, loss: Loss, epsilon: float, delta: float) -> float:
+        """An ε at δ that a further release may have whose loss is this one scaled, nearly the most.
+
+        The search starts from Gaussian mechanisms of the same ε, whose losses add up to less, and
+        goes down in small steps: each takes a convolution.
+        """
+        total, spent = self.total, self.spent()
+        limit, used = (sensitivity_for(e, self.delta) for e in (self.epsilon, max(spent, 1e-9)))
+        if used >= limit:
+            return 0.0
+        factor = gaussian_epsilon(delta, math.sqrt(limit**2 - used**2)) / epsilon
+        while factor > _LEAST:
+            together = compose_losses([total, loss.scaled(factor)])
+            if together.delta(self.epsilon) <= self.delta:
+                return _CAUTION * loss.scaled(factor).epsilon(delta)
+            factor *= 1.0 - _STEP
+        return 0.0
+
     def _refusal(self, guarantee: Guarantee) -> str:
-        delta, left = guarantee["delta"], self.left(guarantee["delta"])
+        delta, left = guarantee["delta"], self.left(guarantee["delta"], guarantee)
         room = (
             f"at δ = {rounded_up(delta)} a further one may have ε up to "
             f"{rounded_down(left, _DIGITS)}"

@@ -65,6 +65,12 @@ class BesideGaussian(ComposedLoss):
         assert isinstance(gaussian, GaussianLoss)
         return BesideGaussian.of(other, gaussian.mu)
 
+    def scaled(self, factor: float) -> Loss:
+        """Scale each part."""
+        other, gaussian = self.parts
+        assert isinstance(gaussian, GaussianLoss)
+        return BesideGaussian.of(other.scaled(factor), factor * gaussian.mu)
+
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
         epsilon = super().epsilon(delta)

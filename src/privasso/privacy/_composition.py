@@ -82,6 +82,10 @@ class ComposedLoss(Loss):
         """Group each part."""
         return compose_losses(part.group(k) for part in self.parts)
 
+    def scaled(self, factor: float) -> Loss:
+        """Scale each part."""
+        return compose_losses(part.scaled(factor) for part in self.parts)
+
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return δ at each ε for both orders."""
         forward, backward = (

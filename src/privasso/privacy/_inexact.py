@@ -168,6 +168,10 @@ class InexactLoss(Loss):
         """Return that of the ideal releases; both data sets are as far from their own ideal."""
         return replace(self, ideal=self.ideal.group(integer("k", k, minimum=1)))
 
+    def scaled(self, factor: float) -> InexactLoss:
+        """Scale that of the ideal releases; the distances stay."""
+        return replace(self, ideal=self.ideal.scaled(factor))
+
     @property
     def _factor(self) -> float:
         """e^ε₀, rounded up."""

@@ -41,6 +41,13 @@ class Loss(ABC):
     def group(self, k: int) -> Loss:
         """Return the loss for data sets that k steps from neighbour to neighbour lie between."""
 
+    @abstractmethod
+    def scaled(self, factor: float) -> Loss:
+        """Return the loss of the same kind of release with its numbers times a positive factor.
+
+        It says what a release of this kind costs at a smaller or larger budget.
+        """
+
     @property
     def parameters(self) -> tuple[tuple[str, float], ...]:
         """The numbers that describe the loss in a guarantee besides its ε and δ, if any."""
@@ -115,6 +122,10 @@ class GaussianLoss(Loss):
         """Return a sensitivity of kμ: shifts of the mean add up."""
         return GaussianLoss(integer("k", k, minimum=1) * self.mu)
 
+    def scaled(self, factor: float) -> GaussianLoss:
+        """Scale μ."""
+        return GaussianLoss(factor * self.mu)
+
 
 @dataclass(frozen=True)
 class ApproximateLoss(Loss):
@@ -159,3 +170,7 @@ class ApproximateLoss(Loss):
             log_factor = (k - 1) * e + math.log(-math.expm1(-k * e) / -math.expm1(-e))
         log_delta = log_factor + math.log(self.at_delta) if self.at_delta > 0.0 else -math.inf
         return ApproximateLoss(k * e, math.exp(min(log_delta, 0.0)))
+
+    def scaled(self, factor: float) -> ApproximateLoss:
+        """Scale ε; δ stays."""
+        return ApproximateLoss(factor * self.at_epsilon, self.at_delta)

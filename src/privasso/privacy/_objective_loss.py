@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -80,6 +80,10 @@ class ObjectiveLoss(Loss):
         k = integer("k", k, minimum=1)
         return self if k == 1 else ChainLoss(self, k)
 
+    def scaled(self, factor: float) -> ObjectiveLoss:
+        """Scale c and t, as the default settings of a fit nearly do with ε."""
+        return replace(self, c=factor * self.c, t=factor * self.t)
+
 
 @dataclass(frozen=True)
 class ChainLoss(Loss):
@@ -120,3 +124,7 @@ class ChainLoss(Loss):
     def group(self, k: int) -> Loss:
         """Return the loss over a longer chain."""
         return ChainLoss(self.step, self.k * integer("k", k, minimum=1))
+
+    def scaled(self, factor: float) -> Loss:
+        """Scale each step."""
+        return ChainLoss(self.step.scaled(factor), self.k)
