@@ -112,8 +112,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     statistics_ : KeptStatistics
         The same for `RecordDP` with ``mechanism="statistics"``.
     coef_se_ : ndarray of shape (n_features,)
-        Only where the mechanism gives them: standard errors of the coefficients, privacy noise
-        included, given which of them are not zero; NaN for the others.
+        Only where the mechanism gives them, as `LabelDP` does: standard errors of the coefficients,
+        privacy noise included, given which of them are not zero; NaN for the others.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

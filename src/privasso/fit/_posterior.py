@@ -66,8 +66,20 @@ def posterior(
     >>> bool(1.7 < found.coef[0] < 2.1 and abs(found.coef[2]) < 0.06)
     True
     """
+    law, b = release_law(release, rows, weights, label_deviation)
+    return posterior_of(release, rows, law, b)
+
+
+def release_law(
+    release: Release, rows: Covariates, weights: np.ndarray | None, label_deviation: float
+) -> tuple[ReleaseLaw, np.ndarray]:
+    """The law of a release, and the release itself with the label sum as last entry."""
     b, noise = _joint(release, rows, weights)
-    law = ReleaseLaw(RowMoments.of(rows, weights), noise, label_deviation)
+    return ReleaseLaw(RowMoments.of(rows, weights), noise, label_deviation), b
+
+
+def posterior_of(release: Release, rows: Covariates, law: ReleaseLaw, b: np.ndarray) -> Posterior:
+    """What `posterior` returns, for a law that is known."""
     mean, deviation, level = law.posterior(b)
     centre = release.centre if rows.centred else 0.0
     return Posterior(mean, deviation, centre + level)

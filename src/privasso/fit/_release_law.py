@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from privasso._blas import threads_for
 from privasso.fit._gibbs import posterior_moments
 from privasso.operators import Covariates
+from privasso.privacy import sandwich_errors
 
 #: Largest variance of the signal, in units of that to expect of the labels: half the variance of
 #: labels that are all at one of their bounds, three deviations from the middle.
@@ -127,6 +128,36 @@ class ReleaseLaw:
         mean, deviation = posterior_moments(conditional, shifted, _MOST_SIGNAL, sweeps=self.sweeps)
         level = float(h[n] - cross @ mean) / own
         return unit * mean, unit * deviation, self.label_deviation * level
+
+    def errors(self, b: np.ndarray, support: np.ndarray) -> np.ndarray:
+        """Standard errors of coefficients on a support, for least squares from the release.
+
+        They are the roots of the diagonal of G_A⁻¹(τ²G₂ + Σ)_A G_A⁻¹ over the support A and the
+        intercept: labels that vary around their predictions, and privacy noise. That the support
+        was chosen from the same release is not accounted for. Columns that are combinations of
+        others have none.
+
+        Parameters
+        ----------
+        b : ndarray
+            The release, as for `posterior`.
+        support : ndarray of bool, shape (N,)
+            Columns that are not zero.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            NaN outside of the support.
+        """
+        G, G2, noise = self._standardised
+        units = self.moments.units
+        middle = self._unexplained(b / units / self.label_deviation) * G2 + noise
+        taken = np.append(support, np.ones(int(self.moments.intercept), dtype=bool))
+        try:
+            errors = sandwich_errors(taken.astype(np.float64), G, middle)
+        except np.linalg.LinAlgError:
+            errors = np.full(taken.size, np.nan)
+        return (self.label_deviation / units * errors)[: support.size]
 
     @cached_property
     def _standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

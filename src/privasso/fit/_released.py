@@ -17,8 +17,9 @@ from privasso.fit._kept import KeptRelease
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.fit._path import CoefficientPath
-from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior
+from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior_of, release_law
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._release_law import ReleaseLaw
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy, Release
@@ -64,10 +65,28 @@ class Released:
     @cached_property
     def guess(self) -> Posterior | None:
         """The best guess of the coefficients; None with too many columns, or unbounded labels."""
+        if self._law is None:
+            return None
+        return posterior_of(self.release, self.rows, *self._law)
+
+    @cached_property
+    def _law(self) -> tuple[ReleaseLaw, np.ndarray] | None:
+        """The law of the release and what it is about, where `guess` is known."""
         deviation, columns = self.privacy.label_deviation, int(self.rows.live.sum())
         if deviation is None or not 0 < columns <= MOST_COLUMNS:
             return None
-        return posterior(self.release, self.rows, self.weights, deviation / self.release.unit)
+        unit = self.release.unit
+        return release_law(self.release, self.rows, self.weights, deviation / unit)
+
+    def _errors(self, coef: np.ndarray) -> np.ndarray | None:
+        """Standard errors of the coefficients that are not zero; see `ReleaseLaw.errors`."""
+        if self._law is None:
+            return None
+        law, b = self._law
+        live = self.rows.live
+        errors = np.full(coef.size, np.nan)
+        errors[live] = self.release.unit * law.errors(b, coef[live] != 0.0)
+        return errors
 
     @cached_property
     def kept(self) -> KeptRelease | None:
@@ -122,6 +141,7 @@ class Released:
             denoised=isinstance(post, Denoised),
             software=self.software,
             encoding=self.encoding,
+            coef_se=self._errors(coef),
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:

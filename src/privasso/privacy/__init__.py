@@ -41,7 +41,7 @@ from privasso.privacy._perturbed_objective import (
 )
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
-from privasso.privacy._record_fit import RecordFit
+from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
@@ -99,5 +99,6 @@ __all__ = [
     "release_labels",
     "rounded_down",
     "rounded_up",
+    "sandwich_errors",
     "sensitivity_for",
 ]
