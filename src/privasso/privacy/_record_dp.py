@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
+from privasso.privacy._beside_gaussian import sensitivity_beside
 from privasso.privacy._composition import ALONE
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._gaussian import sensitivity_for
@@ -18,7 +19,6 @@ from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
 from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
-from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_claim import (
     CONTRIBUTES,
     ONE_RECORD,
@@ -165,8 +165,11 @@ class RecordDP(PerturbsObjective):
         return self.y_bounds[1] - self.y_bounds[0]
 
     def objective_noise(self, t: float) -> float:
-        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""
-        return RecordBudget(self.epsilon, self.delta).objective_noise(t)
+        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t.
+
+        What is released before the fit is taken out of the budget.
+        """
+        return 1.0 / sensitivity_beside(self.epsilon, self.delta, t, self.mu_before)
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
