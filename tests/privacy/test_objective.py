@@ -265,3 +265,11 @@ def test_edges():
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("epsilon", [500.0, 1000.0, 1e4])
+def test_enormous_budgets_do_not_overflow(epsilon):
+    """Where exp(ε) is no number any more; warnings are errors here."""
+    for kind in KINDS[:2]:
+        c = objective_sensitivity(epsilon, 1e-6, 100.0, kind)
+        assert gaussian_delta(epsilon, c) <= pv.objective_delta(epsilon, c, 100.0, kind) <= 1e-6

@@ -300,3 +300,39 @@ def test_two_coefficients(kind):
 @pytest.mark.parametrize("kind", ["records", "labels"])
 def test_many_pairs_with_two_coefficients(kind):
     assert max(planes(np.random.default_rng(8), kind, 500, 201)) > 0.4
+
+
+def climbed(rng, kind, setting, steps):
+    """The largest divergence of two coefficients that small changes of a random pair lead to."""
+    epsilon, c, t = setting
+    p, q, shape = plane_pair(rng, kind)
+    inverse, size, best = np.linalg.inv(shape), 1.0, (0.0, p, q)
+    for k in range(steps):
+        F, y = best[1][0].copy(), best[1][1].copy()
+        if k:
+            F += 0.4 * size * rng.normal(size=F.shape)
+            y += 2.0 * size * rng.normal(size=y.shape) * rng.integers(0, 2, y.shape)
+            # Only the first row must be as long as allowed; the others may be shorter.
+            lengths = np.sqrt(np.einsum("mi,ij,mj->m", F, inverse, F))
+            F /= np.maximum(lengths, [1e-9, 1.0, 1.0])[:, None]
+        G, z = F.copy(), y.copy()
+        if kind == "records":
+            G[0] = 0.0
+        else:
+            z[0] = best[2][1][0] + size * rng.normal()
+        for one, two in (((F, y), (G, z)), ((G, z), (F, y))):
+            found, mass = plane_divergence(
+                one, two, 0.5 / c, shape, epsilon, c, t, CHANGE[kind], 161
+            )
+            if abs(mass - 1.0) < 0.02 and found > best[0]:
+                best = (found, (F, y), (G, z))
+        size *= 0.97
+    return best[0] / pv.objective_delta(epsilon, c, t, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["records", "labels"])
+def test_a_search_with_two_coefficients_finds_no_violation(kind):
+    rng = np.random.default_rng(11)
+    found = [climbed(rng, kind, (0.8, 0.9, 1.0), 60) for _ in range(8)]
+    assert 0.5 < max(found) <= 1.03

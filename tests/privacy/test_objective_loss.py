@@ -66,6 +66,40 @@ def test_composed_fits_against_simulated_losses(order, count):
     assert closest > 0.1
 
 
+def label_losses(rng, order, size, c, t, place):
+    """Exact losses of one label: one residual is clipped but for a ramp, the other always."""
+    z = rng.standard_normal(size)
+    clipped = 0.5 * c
+    if order == 0:  # the ramp first; w is the number that both releases are a function of
+        s = np.clip(t / (1.0 + t) * (z - place), -clipped, clipped)
+        inside = np.abs(s) < clipped
+        return log_phi(z) + np.where(inside, np.log1p(t), 0.0) - log_phi(z - s + clipped)
+    w = z - clipped
+    s = np.clip(t * (w - place), -clipped, clipped)
+    inside = np.abs(s) < clipped
+    return log_phi(z) - log_phi(w + s) - np.where(inside, np.log1p(t), 0.0)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_composed_fits_of_labels_against_simulated_losses(order, count):
+    c, t = 0.25, 1.0
+    rng = np.random.default_rng(10 + count)
+    total = compose_losses([ObjectiveLoss(c, t, "labels")] * count)
+    epsilons = np.array([0.3, 0.8, 1.2]) * math.sqrt(count / 2)
+    closest = 0.0
+    for place in (-1.5, 0.0, 1.5):
+        losses = label_losses(rng, order, (100_000, count), c, t, place)
+        # Densities: E e^(−loss) = 1 under the first.
+        weights = np.exp(-losses.ravel())
+        assert abs(weights.mean() - 1.0) < 4.0 * weights.std() / math.sqrt(weights.size)
+        for epsilon, claim in zip(epsilons, total.deltas(epsilons)[order], strict=True):
+            gains = np.maximum(-np.expm1(epsilon - losses.sum(axis=1)), 0.0)
+            assert gains.mean() <= claim + 4.0 * gains.std() / math.sqrt(gains.size)
+            closest = max(closest, float(gains.mean()) / claim)
+    assert closest > 0.1
+
+
 def test_the_simulation_would_notice_too_small_a_claim():
     """A claim for a Gaussian mechanism of the same c, which is what ignoring curvature gives."""
     rng = np.random.default_rng(0)

@@ -124,8 +124,10 @@ def log_far_side(epsilons: Vector, c: float) -> Vector:
     width = np.maximum(c * (1.0 + 1e-15) - start * (1.0 - 1e-15), 0.0)
     below = np.minimum(epsilons, 0.0)
     small = -c * np.expm1(below) + np.exp(below) * width**2 * (c + 2.0 * start) / 6.0
-    scale = np.exp(np.minimum(epsilons, 0.5 * c * c)) / _PEAK
+    exponent = np.minimum(epsilons, 0.5 * c * c)
+    scale = np.exp(np.minimum(exponent, 700.0)) / _PEAK
     closed = width - scale * (ndtr(c) - ndtr(np.minimum(start, c))) + 1e-14 * (c + scale)
+    closed = np.where(exponent > 700.0, np.inf, closed)
     value = np.where(width > 0.0, np.minimum(small, closed), 0.0)
     with np.errstate(divide="ignore"):
         return np.log(value * _PEAK) + _MARGIN
