@@ -51,9 +51,9 @@ def _method(task: Task, found: list[Row], splits: int, command: str) -> str:
     return (
         f"Numbers are the mean of the {task.measure} over {splits} random splits into "
         f"{TRAINING:.0%} training and {1 - TRAINING:.0%} test rows, ± one standard error; δ = "
-        f"{DELTA:g}. All methods have the same splits and the same public bounds, and none was "
-        f"tuned on these tables. Settings are the defaults of each package or the rule of each "
-        f"paper. “Best λ” looks at the test rows: it shows what the choice of λ costs, and nobody "
+        f"{DELTA:g}. All methods have the same splits and the same public bounds, and "
+        f"{task.tuned}. Settings are the defaults of each package or the rule of each paper. "
+        f"“Best λ” looks at the test rows: it shows what the choice of λ costs, and nobody "
         f"can have it.{form}\n\nMade by `{command}`; the seeds are fixed."
     )
 

@@ -82,7 +82,7 @@ def test_depths_follow_the_exponential_mechanism():
     V = np.array([10.0, 6.0, 3.0, 1.0])  # of depth at least 1, 2, 3, 4
     rng = np.random.default_rng(2)
     drawn = np.array([tukey._depth(np.log(V), 1.2, 2, rng) for _ in range(6000)])
-    weights = np.array([3.0, 2.0, 1.0]) * np.exp(0.6 * np.array([2, 3, 4]))
+    weights = np.array([3.0, 2.0, 1.0]) * np.exp(1.2 * np.array([2, 3, 4]))
     for k, weight in zip((2, 3, 4), weights, strict=True):
         assert np.mean(drawn == k) == pytest.approx(weight / weights.sum(), abs=0.025)
 

@@ -7,7 +7,8 @@ itself and Fᵀy by three Gaussian mechanisms of equal share. Neighbours: one re
 Published rule: failure probability ϱ = 0.05, ridge
 λ = max(0, σ√(d log(2d²/ϱ)) − λ̃), λ̃ = max(0, λ_min + σZ − σ√log(6/δ)), for rows and labels of norm
 at most 1. The paper has σ = √log(6/δ)/(ε/3); here σ = √3/μ(ε, δ), which is the exact calibration of
-the three together and less noise.
+the three together and less noise. Checked against the version in google-research (dp_regression),
+which has the constants of the paper and takes bounds from the data; here bounds are public.
 """
 
 from __future__ import annotations

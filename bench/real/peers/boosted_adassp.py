@@ -8,6 +8,11 @@ one record more or less.
 Published rule, fixed for all tables: T = 100 rounds, rows and residuals clipped to norm 1, no
 shrinkage, all T + 2 Gaussian mechanisms of one noise multiplier, σ = √(T+2)/μ(ε, δ), and the ridge
 max(0, 1.96·σ√d − λ̃) with λ̃ = max(0, λ_min + σZ − 1.96·σ).
+
+Checked against the first program of the authors (shuaitang/BoostedAdaSSP), which has these numbers
+as its defaults. Its later version takes μ for σ and does not compose, which is no guarantee, so it
+is not followed. The program clips raw rows to norm 1; here columns are in the units of their bounds
+first, which all peers get.
 """
 
 from __future__ import annotations
