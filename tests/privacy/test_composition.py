@@ -52,6 +52,9 @@ class LaplaceLoss(Loss):
     def group(self, k):
         return LaplaceLoss(k * self.eps)
 
+    def scaled(self, factor):
+        return LaplaceLoss(factor * self.eps)
+
 
 class OneSided(Loss):
     """P has probability p on a point that Q never reaches: δ = p in one order for every ε."""
@@ -70,6 +73,9 @@ class OneSided(Loss):
 
     def group(self, k):
         raise NotImplementedError
+
+    def scaled(self, factor):
+        return self
 
 
 def accountant_epsilon(event: DpEvent, count: int, delta: float) -> float:
@@ -121,6 +127,9 @@ def test_the_numerical_road_agrees_with_the_closed_form():
 
         def group(self, k):
             return Disguised(k * self.inner.mu)
+
+        def scaled(self, factor):
+            return Disguised(factor * self.inner.mu)
 
     for mus in ([0.3, 0.4], [0.1] * 9 + [1.0], [3.0, 0.2]):
         exact = compose_losses([GaussianLoss(mu) for mu in mus])

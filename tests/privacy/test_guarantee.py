@@ -22,6 +22,7 @@ def fitted(**options):
 
 EVERY = {
     "label-dp": lambda: fitted(privacy=PRIVACY),
+    "label-dp, release": lambda: fitted(privacy=dataclasses.replace(PRIVACY, mechanism="release")),
     "label-dp, seeded": lambda: fitted(privacy=PRIVACY, random_state=0, fit_intercept=False),
     "average": lambda: fitted(privacy=pv.OnAverage(0.3)),
     "average, array": lambda: fitted(privacy=pv.OnAverage(0.3), scales=np.ones(5)),
@@ -53,9 +54,12 @@ def test_round_trip_through_json(name):
 
 
 @pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
-def test_label_dp_in_words():
-    text = str(EVERY["label-dp"]())
-    for part in ("ε = 0.75", "δ = 1e-07", "[-2, 6]", "label sum", "before the labels were seen",
+@pytest.mark.parametrize(
+    ("name", "released"), [("", "perturbed objective"), (", release", "label sum")]
+)
+def test_label_dp_in_words(name, released):
+    text = str(EVERY[f"label-dp{name}"]())
+    for part in ("ε = 0.75", "δ = 1e-07", "[-2, 6]", released, "before the labels were seen",
                  "operating system's cryptographic", "covariates"):  # fmt: skip
         assert part in text
     assert "NOT FOR RELEASE" not in text
@@ -149,17 +153,30 @@ CORRUPT = {
     "for_release": (lambda d: d | {"for_release": 1}, "true or false"),
     "for_release, false": (lambda d: d | {"for_release": False}, "for_release is not what follows"),
     "seeded": (lambda d: d | {"seeded": True}, "for_release is not what follows"),
-    "too large a mu": (lambda d: d | {"parameters": d["parameters"] | {"mu": 0.2}}, "mu > 0"),
-    "no mu": (
-        lambda d: d | {"parameters": {k: x for k, x in d["parameters"].items() if k != "mu"}},
-        "needs the parameter 'mu'",
+    "both mechanisms": (
+        lambda d: d | {"parameters": d["parameters"] | {"mu": 0.1}},
+        "either mu, or c, kappa, shift and t",
     ),
+    "no c": (
+        lambda d: d | {"parameters": {k: x for k, x in d["parameters"].items() if k != "c"}},
+        "either mu, or c, kappa, shift and t",
+    ),
+    "too large a c": (lambda d: d | {"parameters": d["parameters"] | {"c": 0.2}}, "ε and δ"),
     "half a row": (lambda d: d | {"parameters": d["parameters"] | {"n_rows": 0.5}}, "n_rows"),
     "the shape of old files": (
         lambda d: {k: x for k, x in d.items() if k != "seeded"},
         "lacks the field 'seeded'",
     ),
 }
+
+
+def test_the_sensitivity_of_a_release_is_checked():
+    document = EVERY["label-dp, release"]().to_dict()
+    for mu, message in ((0.2, "mu > 0"), (None, "either mu, or c")):
+        numbers = {k: x for k, x in document["parameters"].items() if k != "mu"}
+        numbers |= {} if mu is None else {"mu": mu}
+        with pytest.raises(ValueError, match=message):
+            pv.Guarantee.from_dict(document | {"parameters": numbers})
 
 
 @pytest.mark.parametrize("name", CORRUPT)

@@ -141,11 +141,12 @@ def test_without_clipped_residuals_it_is_the_gaussian_release_of_products():
 
 def test_a_kept_release_says_what_it_comes_from_and_is_read_back(tmp_path):
     X, y = data()
-    est = pv.PrivateLasso(privacy=pv.LabelDP(1.0, 1e-6, BOUNDS)).fit(X, y)
+    privacy = pv.LabelDP(1.0, 1e-6, BOUNDS)
+    est = pv.PrivateLasso(privacy=privacy).fit(X, y)
     kept = est.release_
     assert kept.mu is None
     settled = kept.privacy
-    noise = plan_fit(X, FitOptions(est.privacy)).calibration.objective
+    noise = plan_fit(X, FitOptions(privacy)).calibration.objective
     assert noise is not None
     assert settled == pv.LabelDP(1.0, 1e-6, BOUNDS, "objective", kappa=noise.kappa, t=noise.t)
     assert repr(settled).endswith(f"mechanism='objective', kappa=0.1, t={noise.t!r})")

@@ -153,7 +153,7 @@ def test_the_attack_stays_below_the_claim_and_catches_a_fault(fault, count, leas
     X, y = np.zeros((8, 1)), np.zeros(8)
     X[0], y[0] = 1.0, 1.0
     if fault == "radius":  # rows are not shrunk to the radius that the noise was made for
-        monkeypatch.setattr("privasso.privacy._record_dp.longest_row", lambda n: 0.4)
+        monkeypatch.setattr("privasso.privacy._record_dp.usual_row", lambda n, standard: 0.4)
         monkeypatch.setattr(
             "privasso.privacy._record_rows.PerturbedObjective.rows",
             lambda self, X, y: (np.asarray(X) / 1.0, np.asarray(y) / 2.0),
@@ -286,6 +286,29 @@ def test_small_and_wide_tables(shape):
     privacy = pv.RecordDP(1.0, 1e-3, bounds=np.tile([-1.0, 1.0], (shape[1], 1)), y_bounds=(0, 1))
     est = pv.PrivateLasso(privacy=privacy).fit(rng.uniform(-1, 1, shape), rng.random(shape[0]))
     assert np.isfinite(est.coef_).all()
+
+
+def test_very_many_rows_get_a_larger_ridge():
+    """And a t to match, so that nothing is claimed that does not hold."""
+    for rows, asked in ((100, 3.0), (10**7, 3.0), (10**6, 0.01)):
+        noise = calibrate_objective(
+            10.0, 1e-6, "records", kappa=0.1, radius=1.0, t=asked, n_rows=rows
+        )
+        assert noise.ridge >= 5e-11 * rows**2
+        assert noise.t == min(asked, 1.0 / (5e-11 * rows**2))
+        assert noise.ridge >= noise.radius**2 / noise.t
+        assert objective_delta(10.0, noise.c, noise.t, "records") <= 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+def test_a_million_rows_are_certified(epsilon):
+    rng = np.random.default_rng(0)
+    X = rng.random((10**6, 3))
+    y = X @ [0.3, -0.2, 0.1] + 0.1 * rng.standard_normal(10**6)
+    privacy = pv.RecordDP(epsilon, 1e-6, bounds=[(0.0, 1.0)] * 3, y_bounds=(-1.0, 1.0))
+    est = pv.PrivateLasso(privacy=privacy, random_state=0).fit(X, y)
+    assert np.abs(est.coef_ - [0.3, -0.2, 0.1]).max() < 0.01
 
 
 def test_more_noise_for_labels_than_for_records():

@@ -102,7 +102,7 @@ def test_any_lambda_from_one_release():
     refit = est.refit(X, 200.0)
     np.testing.assert_array_equal(refit.coef_, path.coef[:, 1])
     assert refit.lam_ == 200.0
-    assert est.refit(X).lam_ == pytest.approx(1e-4 * 20_000 * 8.0)
+    assert est.refit(X).lam_ == pytest.approx(2e-5 * 20_000 * 8.0)
     assert repr(est.statistics_) == "KeptStatistics(n_rows=20000, n_features=4)"
     with pytest.raises(ValueError, match="4 columns"):
         est.refit(X[:, :3])

@@ -42,6 +42,7 @@ from privasso.privacy._perturbed_objective import (
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
+from privasso.privacy._record_prior import RecordSettings, record_settings
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
@@ -67,6 +68,7 @@ __all__ = [
     "RecordBudget",
     "RecordDP",
     "RecordFit",
+    "RecordSettings",
     "RecordStatistics",
     "Release",
     "ReleasesProducts",
@@ -96,6 +98,7 @@ __all__ = [
     "objective_sensitivity",
     "output_total_variation",
     "perturbed_minimiser",
+    "record_settings",
     "release_labels",
     "rounded_down",
     "rounded_up",

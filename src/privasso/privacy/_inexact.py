@@ -77,6 +77,27 @@ def shift_epsilon(shift: float) -> float:
     return _DEVIATIONS * shift
 
 
+def check_coverable(epsilon: float, delta: float, share: float) -> None:
+    """Refuse a budget of which (1 + e^ε)·1e-86 is not a small part of the share for this distance.
+
+    Examples
+    --------
+    >>> check_coverable(1.0, 1e-6, 1e-4)
+    >>> check_coverable(200.0, 1e-6, 1e-4)
+    Traceback (most recent call last):
+    ...
+    ValueError: delta must be at least 1.45e+05 for epsilon = 200.0, so that the distance of the \
+computed from the exact minimiser is covered; choose a larger delta, or a smaller epsilon
+    """
+    least = 2.0 * (1.0 + math.exp(min(epsilon, 700.0))) * _NEGLIGIBLE / share
+    if not delta >= least:
+        raise ValueError(
+            f"delta must be at least {least:.3g} for epsilon = {epsilon!r}, so that the distance "
+            "of the computed from the exact minimiser is covered; choose a larger delta, or a "
+            "smaller epsilon"
+        )
+
+
 @dataclass(frozen=True)
 class InexactLoss(Loss):
     """The loss of releases that are close to others whose loss is known.

@@ -22,7 +22,7 @@ import numpy as np
 
 from privasso._validation import positive_float
 from privasso.privacy._beside_gaussian import sensitivity_beside
-from privasso.privacy._inexact import shift_epsilon
+from privasso.privacy._inexact import check_coverable, shift_epsilon
 from privasso.privacy._objective import Neighbours
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.solvers import solve_clipped
@@ -31,6 +31,8 @@ from privasso.solvers import solve_clipped
 _EPSILON_SHARE = 1e-4
 #: Output noise, relative to a lower bound of the noise that η gives a coefficient.
 _OUTPUT_NOISE = 0.02
+#: The least ridge relative to the squared number of rows.
+_LEAST_RIDGE = 5e-11
 #: Coefficients within so many deviations of the output noise of zero are set to zero.
 THRESHOLD = 5.0
 #: η is drawn on a grid of 2^−52 of its deviation.
@@ -84,6 +86,11 @@ class ObjectiveNoise:
     shift: float
 
 
+def check_budget(epsilon: float, delta: float) -> None:
+    """Refuse a budget that no computed minimiser can keep, see `check_coverable`."""
+    check_coverable(epsilon, delta, _EPSILON_SHARE * min(epsilon, 1.0))
+
+
 def calibrate_objective(
     epsilon: float,
     delta: float,
@@ -108,7 +115,8 @@ def calibrate_objective(
     radius : float
         R.
     t : float
-        R²/Λ: a larger one is a smaller ridge and more noise.
+        R²/Λ: a larger one is a smaller ridge and more noise. For very many rows a smaller one is
+        used, so that the ridge is at least 5·10⁻¹¹ M².
     n_rows : int
         Number of rows, which is public.
     mu : float
@@ -122,12 +130,16 @@ def calibrate_objective(
     """
     kappa, radius = positive_float("kappa", kappa), positive_float("radius", radius)
     t = positive_float("t", t)
+    # Rounding errors of many rows could not be covered with a smaller ridge.
+    least = _LEAST_RIDGE * float(n_rows) ** 2
+    t = min(t, radius**2 / least)
+    ridge = max(radius**2 / t, least) * ROUNDING
     # δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀), up to 1e-86 (1 + e^ε), with ε₀ = 20 times the shift.
+    check_budget(epsilon, delta)
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
     lost = 2.0 * shift_epsilon(shift) * ROUNDING
     c = sensitivity_beside(epsilon - lost, delta * (1.0 - 2.0 * lost), t, mu, neighbours)
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING
-    ridge = radius**2 / t * ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
     sigma_out = _OUTPUT_NOISE * sigma / (ridge + n_rows)

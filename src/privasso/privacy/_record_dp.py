@@ -18,7 +18,11 @@ from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
 from privasso.privacy._objective_claim import objective_parameters
-from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
+from privasso.privacy._perturbed_objective import (
+    ObjectiveNoise,
+    calibrate_objective,
+    check_budget,
+)
 from privasso.privacy._record_claim import (
     CONTRIBUTES,
     ONE_RECORD,
@@ -26,7 +30,15 @@ from privasso.privacy._record_claim import (
     SCALED_CLAIM,
     STATISTICS_CLAIM,
 )
-from privasso.privacy._record_rows import PerturbedObjective, longest_row, longest_standard_row
+from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_settings import (
+    check_units,
+    longest_row,
+    usual_kappa,
+    usual_lam,
+    usual_row,
+    usual_t,
+)
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._shaped_objective import ShapedObjective
 
@@ -40,8 +52,6 @@ _BEFORE = (
 )
 #: Statistics are released by "auto" if they are predicted to lose no more R².
 _LARGEST_LOSS = 0.01
-#: λ per row, for labels of range 1 and columns in [−1, 1].
-_LAM = 1e-4
 
 
 @register_kind
@@ -67,12 +77,13 @@ class RecordDP(PerturbsObjective):
         whose range is lost in the noise has no coefficient.
     y_bounds : (float, float)
         Smallest and largest label, likewise.
-    kappa : float
-        The largest residual that is not clipped, as a part of the range of the labels. The noise
-        grows with it.
+    kappa : float, optional
+        The largest residual that is not clipped, as a part of the range of the labels, after rows
+        were shrunk with their labels. The noise grows with it. By default 0.05, and more where
+        ε times the number of rows per column is above 100.
     t : float, optional
         Squared length of a row over the ridge: a larger one is a smaller ridge and more noise. By
-        default (e^ε − 1)/4 up to ε = 1, and in proportion to ε beyond.
+        default 0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond.
     scales : "private", optional
         Find ranges, centres and scales of the columns in the data with noise, within the bounds,
         at a share of the budget. It pays where bounds may be far too wide and rows are many.
@@ -106,7 +117,7 @@ class RecordDP(PerturbsObjective):
     delta: float
     bounds: Any = field(default=None, repr=False)
     y_bounds: tuple[float, float] = (0.0, 0.0)
-    kappa: float = 0.1
+    kappa: float | None = None
     t: float | None = None
     scales: Literal["private"] | None = None
     shape: Any = field(default=None, repr=False)
@@ -122,11 +133,18 @@ class RecordDP(PerturbsObjective):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
-        object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
-        object.__setattr__(self, "kappa", positive_float("kappa", self.kappa))
-        t = _default_t(self.epsilon) if self.t is None else positive_float("t", self.t)
-        object.__setattr__(self, "t", t)
+        check_budget(self.epsilon, self.delta)
         object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
+        if self.y_bounds == (0.0, 0.0):
+            raise ValueError(
+                "RecordDP needs y_bounds=(low, high), the smallest and largest label, from public "
+                "knowledge: labels outside are clipped"
+            )
+        object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
+        if self.kappa is not None:
+            object.__setattr__(self, "kappa", positive_float("kappa", self.kappa))
+        t = usual_t(self.epsilon) if self.t is None else positive_float("t", self.t)
+        object.__setattr__(self, "t", t)
         if self.scales not in (None, PRIVATE):
             raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
         object.__setattr__(self, "shape", _checked_shape(self.shape))
@@ -198,29 +216,51 @@ class RecordDP(PerturbsObjective):
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> PerturbedObjective:
         """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
+        standard = self.scales == PRIVATE
+        radius = usual_row(n_columns + fit_intercept, standard=standard)
+        return self._table(n_rows, n_columns, names, fit_intercept, radius)
+
+    def _table(
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        fit_intercept: bool,
+        radius: float,
+    ) -> PerturbedObjective:
+        """The scaling, and noise for rows of this length."""
         bounded, scales = self.bounds != PRIVATE, self.scales == PRIVATE
         bounds = self.column_bounds(n_columns, names) if bounded else widest_bounds(n_columns)
-        radius = longest_standard_row if scales else longest_row
+        if bounded:
+            check_units(bounds, self.label_width)
         estimate = None
         if scales or not bounded:
             estimate = Estimate(self.mu_of_each, scales=scales, bounded=bounded)
         return PerturbedObjective(
-            self._calibrated(radius(n_columns + fit_intercept), n_rows),
+            self._calibrated(radius, n_rows, n_columns + fit_intercept),
             bounds,
             self.y_bounds,
             fit_intercept,
-            _LAM * n_rows * self.label_width,
+            usual_lam(n_rows, self.label_width),
             estimate=estimate,
         )
 
-    def _calibrated(self, radius: float, n_rows: int) -> ObjectiveNoise:
+    def _product_table(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, fit_intercept: bool
+    ) -> PerturbedObjective:
+        """The scaling for sums of products."""
+        radius = longest_row(n_columns + fit_intercept, standard=self.scales == PRIVATE)
+        return self._table(n_rows, n_columns, names, fit_intercept, radius)
+
+    def _calibrated(self, radius: float, n_rows: int, n_columns: int) -> ObjectiveNoise:
         """The noise for rows of this length, beside what is released before the fit."""
         assert self.t is not None
+        kappa = self.kappa
         return calibrate_objective(
             self.epsilon,
             self.delta,
             "records",
-            kappa=self.kappa,
+            kappa=usual_kappa(self.epsilon, n_rows, n_columns) if kappa is None else kappa,
             radius=radius,
             t=self.t,
             n_rows=n_rows,
@@ -233,12 +273,13 @@ class RecordDP(PerturbsObjective):
         """The fit with noise that follows the correlations of the columns, if it was asked for."""
         if self.shape is None:
             return None
+        width = n_columns + fit_intercept
         public = None if self.shape == PRIVATE else np.array(self.shape)
         if public is not None and public.shape[1] != n_columns:
             raise ValueError(f"shape must have the {n_columns} columns of X, not {public.shape[1]}")
         return ShapedObjective(
-            self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept),
-            self._calibrated(longest_standard_row(n_columns + fit_intercept), n_rows),
+            self._product_table(n_rows, n_columns, names, fit_intercept),
+            self._calibrated(usual_row(width, standard=True), n_rows, width),
             public,
             self.mu_of_each if public is None else None,
         )
@@ -251,7 +292,7 @@ class RecordDP(PerturbsObjective):
             return None
         whole, before = sensitivity_for(self.epsilon, self.delta), self.mu_before
         mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)
-        table = self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept)
+        table = self._product_table(n_rows, n_columns, names, fit_intercept)
         found = StatisticsMechanism(table, mu, standard=self.scales == PRIVATE)
         few = self.mechanism == "auto" and found.predicted_loss(n_rows) > _LARGEST_LOSS
         return None if few else found
@@ -382,22 +423,17 @@ def _checked_shape(shape: Any) -> tuple[tuple[float, ...], ...] | str | None:
 
 def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
     try:
-        found = real_array("bounds", bounds, shape=(None, 2))
+        found = real_array("bounds", bounds, shape=(None, 2), finite=False)
     except ValueError as error:
         raise ValueError(f"{error}; bounds are pairs (low, high), one per column") from None
-    if np.any(found[:, 0] > found[:, 1]):
-        column = int(np.argmax(found[:, 0] > found[:, 1]))
-        raise ValueError(f"bounds must not decrease; pair {column} is {tuple(found[column])}")
+    for wrong, why in (
+        (~np.isfinite(found).all(axis=1), "must be finite"),
+        (found[:, 0] > found[:, 1], "must not decrease"),
+    ):
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise ValueError(f"bounds {why}; pair {k} is {tuple(found[k].tolist())}")
     return tuple((low, high) for low, high in found.tolist())
-
-
-def _default_t(epsilon: float) -> float:
-    """A fifth to a third of e^ε − 1 was best for ε ≤ 1; larger ε bear a smaller ridge.
-
-    >>> round(_default_t(1.0), 3), round(_default_t(10.0), 3)
-    (0.43, 4.296)
-    """
-    return 0.25 * math.expm1(min(epsilon, 1.0)) * max(epsilon, 1.0)
 
 
 def _listed(names: Sequence[str]) -> str:

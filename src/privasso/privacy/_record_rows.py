@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,47 +10,22 @@ import numpy as np
 from privasso._validation import real_array
 from privasso.privacy._estimate import Estimate, half_ranges
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
+from privasso.privacy._record_settings import origins
 from privasso.privacy._rounded_gaussian import BitSource
 
-#: R relative to √N, the length of a row whose entries are all at their bounds.
-_RADIUS = 0.85
-#: The same where entries are in units of the scales of their columns.
-_STANDARD_RADIUS = 1.2
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40
 _NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
-
-
-def longest_row(n_columns: int) -> float:
-    """R for rows with so many columns: few real rows are at all of their bounds at once.
-
-    Examples
-    --------
-    >>> round(longest_row(4), 6)
-    1.7
-    """
-    return _RADIUS * math.sqrt(n_columns)
-
-
-def longest_standard_row(n_columns: int) -> float:
-    """R for rows in units of the scales of their columns, whose mean square length is N.
-
-    Examples
-    --------
-    >>> round(longest_standard_row(4), 6)
-    2.4
-    """
-    return _STANDARD_RADIUS * math.sqrt(n_columns)
 
 
 @dataclass(frozen=True, eq=False)
 class PerturbedObjective:
     """How a table becomes rows of bounded length, and with how much noise they are fitted.
 
-    With an intercept covariates become (f − middle)/half range, the intercept is one more column
-    of ones, and labels become (y − middle)/range. Without one, covariates are divided by their
-    largest absolute value and labels by their range. Rows longer than the radius are shrunk
-    together with their labels.
+    With an intercept covariates become (f − origin)/half range (see `origins`), the intercept is
+    one more column of ones, and labels become (y − middle)/range. Without one, covariates are
+    divided by their largest absolute value and labels by their range. Rows longer than the radius
+    are shrunk together with their labels.
 
     Attributes
     ----------
@@ -66,7 +40,7 @@ class PerturbedObjective:
     lam : float
         The λ that is used unless another one is given, in units of the labels.
     scaling : (ndarray, ndarray) or None
-        Middle and scale of each column, where they are not those of the bounds.
+        Origin and scale of each column, where they are not those of the bounds.
     estimate : Estimate or None
         What is found in the data about the columns first, with noise of its own.
     """
@@ -104,11 +78,11 @@ class PerturbedObjective:
     def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept in the units of the data, from those of the scaled rows."""
         n = self.bounds.shape[0]
-        middle, _ = self._scaling()
+        origin, _ = self._scaling()
         coef = self.width * self.per_unit(u)
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         level = centre + self.width * u[n] if self.fit_intercept else 0.0
-        return coef, float(level - middle @ coef) if self.fit_intercept else 0.0
+        return coef, float(level - origin @ coef) if self.fit_intercept else 0.0
 
     def per_unit(self, u: np.ndarray) -> np.ndarray:
         """The entries of the columns divided by the scales of these, zero where there is none."""
@@ -144,17 +118,15 @@ class PerturbedObjective:
         >>> privacy = RecordDP(1.0, 1e-6, bounds=[(0.0, 20.0)], y_bounds=(0.0, 4.0))
         >>> objective = privacy.objective(2, 1, None, fit_intercept=True)
         >>> rows, labels = objective.rows([[15.0], [30.0]], np.array([1.0, 4.0]))
-        >>> rows.round(3).tolist(), labels.round(3).tolist()  # the second is clipped and shrunk
-        ([[0.5, 1.0], [0.85, 0.85]], [-0.25, 0.425])
+        >>> rows.round(3).tolist(), labels.round(3).tolist()  # both are shrunk, one is clipped
+        ([[0.398, 0.497], [0.504, 0.388]], [-0.124, 0.194])
         """
         n = self.bounds.shape[0]
         X = real_array("X", X, shape=(None, n), dtype=None, finite=False)
-        middle, half = self._scaling()
+        origin, half = self._scaling()
         rows = np.empty((X.shape[0], n + self.fit_intercept))
         clipped = np.clip(X, self.bounds[:, 0], self.bounds[:, 1])
-        rows[:, :n] = (clipped - middle) / np.where(half > 0.0, half, 1.0)
-        if self.scaling is None:
-            np.clip(rows[:, :n], -1.0, 1.0, out=rows[:, :n])
+        rows[:, :n] = (clipped - origin) / np.where(half > 0.0, half, 1.0)
         rows[:, :n][:, half == 0.0] = 0.0
         if self.fit_intercept:
             rows[:, n] = 1.0
@@ -172,7 +144,8 @@ class PerturbedObjective:
         return rows, factor * labels
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
-        """Middle and scale of each column."""
-        return (
-            half_ranges(self.bounds, self.fit_intercept) if self.scaling is None else self.scaling
-        )
+        """Origin and scale of each column."""
+        if self.scaling is not None:
+            return self.scaling
+        origin, half = half_ranges(self.bounds, self.fit_intercept)
+        return (origins(self.bounds) if self.fit_intercept else origin), half

@@ -1,0 +1,102 @@
+"""Settings of fits of whole records, which follow from public numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.privacy import record_settings
+from privasso.privacy._record_settings import origins, usual_kappa, usual_row, usual_t
+
+
+def test_the_defaults_follow_from_the_budget_and_the_size_of_the_table():
+    for epsilon in (0.1, 1.0, 10.0):
+        sizes = [usual_kappa(epsilon, m, 11) for m in (10, 1000, 10**5, 10**9)]
+        assert sizes == sorted(sizes)
+        assert sizes[0] == 0.05
+        assert sizes[-1] == 0.25
+    values = [usual_t(epsilon) for epsilon in (0.01, 0.5, 1.0, 1.01, 5.0, 50.0)]
+    assert values == sorted(values)
+    # δ is small only for log(1 + t) < ε.
+    assert all(np.log1p(usual_t(e)) < 0.4 * e for e in (0.01, 0.1, 1.0, 3.0, 30.0))
+
+
+@pytest.mark.parametrize(("m", "n"), [(50, 3), (4000, 3), (10**5, 40)])
+def test_a_fit_uses_them(m, n):
+    privacy = pv.RecordDP(2.0, 1e-6, bounds=[(0.0, 1.0)] * n, y_bounds=(0.0, 3.0))
+    noise = privacy.objective(m, n, None, fit_intercept=True).noise
+    assert noise.kappa == usual_kappa(2.0, m, n + 1)
+    assert noise.t == usual_t(2.0)
+    assert noise.radius == usual_row(n + 1)
+    other = replace(privacy, kappa=0.2, t=0.7).objective(m, n, None, fit_intercept=True).noise
+    assert (other.kappa, other.t) == (0.2, 0.7)
+
+
+def test_columns_are_measured_from_a_place_between_their_bounds():
+    bounds = np.array([[0.0, 10.0], [-4.0, 4.0], [5.0, 5.0], [2.0, 6.0]])
+    assert origins(bounds) == pytest.approx([3.5, 0.0, 5.0, 3.4])
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(0.0, 1.0))
+    objective = privacy.objective(2, 4, None, fit_intercept=True)
+    rows, _ = objective.rows(np.array([[10.0, 4.0, 5.0, 6.0], [0.0, -9.0, 5.0, 2.0]]), np.zeros(2))
+    # Rows are shrunk; the intercept tells by how much. The upper bound is 1.3 from the origin.
+    unshrunk = rows / rows[:, -1:]
+    assert unshrunk[0] == pytest.approx([1.3, 1.0, 0.0, 1.3, 1.0])
+    assert unshrunk[1] == pytest.approx([-0.7, -1.0, 0.0, -0.7, 1.0])
+
+
+def drawn(rng, m, n):
+    """A table from the prior: independent columns, three tenths of the coefficients not zero."""
+    X = rng.uniform(-1.0, 1.0, (m, n))
+    coef = rng.standard_normal(n) * (rng.random(n) < 0.3)
+    signal = X @ coef
+    y = signal / signal.std() + rng.standard_normal(m) if coef.any() else rng.standard_normal(m)
+    return X, np.clip(0.5 + 0.13 * y / np.sqrt(2.0), 0.0, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:the same labels")
+def test_designed_settings_are_good_for_tables_from_their_prior():
+    m, n = 1500, 40
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=[(-1.0, 1.0)] * n, y_bounds=(0.0, 1.0))
+    found = record_settings(privacy, m, n)
+    designed = replace(privacy, kappa=found.kappa, t=found.t)
+    small = replace(privacy, kappa=found.kappa / 20, t=found.t)
+    scores = []
+    for seed in range(5):
+        X, y = drawn(np.random.default_rng([seed, 1]), 2 * m, n)
+        scores.append([
+            pv.PrivateLasso(privacy=one, lam=lam, random_state=seed)
+            .fit(X[:m], y[:m])
+            .score(X[m:], y[m:])
+            for one, lam in ((privacy, "auto"), (designed, found.lam), (small, found.lam))
+        ])  # fmt: skip
+    usual, best, clipped = np.mean(scores, axis=0)
+    assert best > usual - 0.005
+    assert best > clipped + 0.02
+    # The prior: columns explain half of the variance. The fit explains a part of that half.
+    assert best == pytest.approx(0.5 * found.explained, abs=0.05)
+
+
+def test_designed_settings_scale_with_the_labels_only():
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0.0, 1.0)], y_bounds=(0.0, 1.0))
+    one = record_settings(privacy, 5000, 10)
+    other = record_settings(replace(privacy, y_bounds=(0.0, 8.0)), 5000, 10)
+    assert (other.kappa, other.t) == (one.kappa, one.t)
+    assert other.lam == 8.0 * one.lam
+    assert record_settings(privacy, 50_000, 10).kappa > one.kappa
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_rows": 0}, "n_rows"),
+        ({"n_columns": 0}, "n_columns"),
+        ({"explained": 1.0}, "explained"),
+        ({"rho": -0.1}, "rho"),
+        ({"label_deviation": 0.0}, "label_deviation"),
+    ],
+)
+def test_bad_priors(arguments, message):
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0.0, 1.0)], y_bounds=(0.0, 1.0))
+    with pytest.raises(ValueError, match=message):
+        record_settings(privacy, **{"n_rows": 100, "n_columns": 2, **arguments})
