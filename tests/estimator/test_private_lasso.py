@@ -279,8 +279,8 @@ def test_nothing_secret_is_kept(privacy):
     secrets["Gram"] = (rows.T @ rows).ravel()
     objective = 0.5 * np.sum((y - est.predict(X)) ** 2) + lam * np.abs(est.coef_).sum()
     assert set(vars(est)) - set(est.get_params()) <= {
-        "coef_", "intercept_", "guarantee_", "lam_", "denoised_", "noise_", "release_",
-        "n_features_in_",
+        "coef_", "coef_se_", "intercept_", "guarantee_", "lam_", "denoised_", "noise_",
+        "release_", "n_features_in_",
     }  # fmt: skip
     found = list(arrays_within(est))
     assert found

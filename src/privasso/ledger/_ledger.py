@@ -40,7 +40,7 @@ class Ledger:
     >>> for lam in (10.0, 20.0):
     ...     _ = pv.PrivateLasso(lam, privacy, ledger=ledger).fit(X, y)
     >>> round(ledger.spent(), 3), round(ledger.remaining, 3)
-    (1.455, 1.284)
+    (1.495, 1.116)
     >>> pv.PrivateLasso(30.0, pv.LabelDP(1.5, 1e-6, y_bounds=(0, 1)), ledger=ledger).fit(X, y)
     Traceback (most recent call last):
     ...
