@@ -35,7 +35,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
 
     privacy, lam = settings.privacy(), settings.lam_value()
     suppose = assumptions_of(settings, privacy)
-    table, target = open_table(settings.data), target_of(settings)
+    table, target = open_table(settings.source), target_of(settings)
     names = features_of(settings, table, target)
     columns = table.columns(names, categorical=categorical_of(settings, names))
     encoding = encoding_of(settings, columns, names)

@@ -56,11 +56,14 @@ class Forecast:
         R² of fits as planned.
     changes : tuple of Change
         R² of fits with more privacy loss, more rows or fewer columns.
+    on : str
+        What the fits are simulated on.
     """
 
     assumptions: Assumptions
     outcome: Simulated
     changes: tuple[Change, ...]
+    on: str = "these covariates"
 
     @property
     def fits(self) -> int:

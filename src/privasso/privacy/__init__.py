@@ -47,6 +47,7 @@ from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
+from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "Release",
     "ReleasesProducts",
     "Scales",
+    "SecondMoments",
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",

@@ -348,7 +348,7 @@ class RecordDP(PerturbsObjective):
         given = "the bounds of the columns and of the labels"
         if self.bounds == PRIVATE:
             given = "the bounds of the labels"
-        what = "λ and all settings" if certified else "all settings"
+        what = "λ and all settings" if certified else "and all settings"
         failure = (
             "no fit ended in an error for want of a certificate; whether one does depends on the "
             "data",
@@ -379,12 +379,7 @@ class RecordDP(PerturbsObjective):
         )
 
     def after_failure(self, kept: str) -> str:
-        """Nothing was published, or the statistics are kept."""
-        if self.mechanism == "statistics":
-            return (
-                "The budget of this fit is spent. The statistics are kept in statistics_, and "
-                "refit(X, lam) with another lam costs no further privacy."
-            )
+        """Nothing was published."""
         return (
             "Nothing of this fit is published, but its noise has been drawn, so count its budget "
             "as spent."
