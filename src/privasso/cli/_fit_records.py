@@ -22,6 +22,7 @@ from privasso.cli._progress import working
 if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.fit import KeptStatistics, PerturbedPlan, Published
+    from privasso.forecast import Forecast
     from privasso.report import FitFacts
     from privasso.tables import Table
 
@@ -69,6 +70,21 @@ def plan_records(settings: FitSettings, X: np.ndarray, dictionary: Dictionary) -
     return replace(plan, guarantee=replace(plan.guarantee, assumptions=said))
 
 
+def forecast_of(
+    settings: FitSettings, plan: PerturbedPlan, dictionary: Dictionary, *, quiet: bool
+) -> tuple[Forecast | None, str | None]:
+    """What could be expected before the data are read, or the reason why that is not known."""
+    from privasso.cli._fit_run import assumptions_of
+    from privasso.forecast import RecordScheme, forecast_records
+
+    scheme = RecordScheme.of(plan, dictionary)
+    if scheme.unavailable is not None:
+        return None, scheme.unavailable
+    suppose = assumptions_of(settings, plan.options.privacy)
+    with working("Simulating fits", quiet=quiet):
+        return forecast_records(scheme, suppose), None
+
+
 def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     """Fit and write the files."""
     from privasso.artefact import release_text
@@ -85,6 +101,9 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         del columns
         plan = plan_records(settings, X, dictionary)
         rehearse_model(plan.guarantee, None, encoding)
+        expected = None
+        if settings.report is not None:  # what it refuses is refused before anything is spent
+            expected, _ = forecast_of(settings, plan, dictionary, quiet=True)
     with working("Releasing", quiet=quiet):
         released = _released(settings, plan, labels, encoding.names, target)
     plan, ledger = replace(plan, X=None), plan.options.ledger
@@ -108,6 +127,7 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
             dictionary,
             command=settings.command(),
             target=target,
+            forecast=expected,
             statistics=statistics,
         )
         result = finish_records(settings, outputs, facts, statistics)

@@ -399,6 +399,8 @@ def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
         if bounds != PRIVATE:
             raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
         return bounds
+    if isinstance(bounds, tuple) and bounds and _named(bounds[0]):
+        bounds = dict(bounds)  # as stored, by `dataclasses.replace`
     if isinstance(bounds, Mapping):
         pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
         if not pairs:
@@ -434,3 +436,7 @@ def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _named(entry: Any) -> bool:
+    return isinstance(entry, tuple) and isinstance(entry[0], str) and not isinstance(entry[1], str)

@@ -215,7 +215,7 @@ def _forecast(page: Page, facts: FitFacts) -> None:
     heads = ["median", "8 of 10 fits", "above 0"]
     page.table(["", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
-        f"{forecast.assumptions.in_words()} Other coefficients or labels behave differently.",
+        f"{forecast.in_words()} Other coefficients or labels behave differently.",
         kind="note",
     )
 
