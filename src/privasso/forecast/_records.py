@@ -140,7 +140,9 @@ class RecordScheme:
         return low + width * np.where(np.isnan(self.chances), centres, self.chances)
 
 
-def forecast_records(scheme: RecordScheme, suppose: Assumptions, *, fits: int = _FITS) -> Forecast:
+def forecast_records(
+    scheme: RecordScheme, suppose: Assumptions, *, fits: int | None = None
+) -> Forecast:
     """Simulate fits on tables that fill their bounds, as planned and with changes.
 
     No data are read. The outcome is the same each time: the generator has a fixed seed.
@@ -157,6 +159,7 @@ def forecast_records(scheme: RecordScheme, suppose: Assumptions, *, fits: int = 
     if scheme.unavailable is not None:
         raise ValueError(scheme.unavailable)
     suppose.check_width(scheme.privacy.label_width)
+    fits = _FITS if fits is None else fits
     small, changes = scheme.smaller(), []
     for factor in _EPSILONS:
         epsilon = factor * scheme.privacy.epsilon
