@@ -1,5 +1,6 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
+from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._composition import (
     check_same_neighbours,
     compose,
@@ -47,12 +48,15 @@ from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
+from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.privacy._screening import Screening
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
     "ApproximateLoss",
     "Calibration",
     "ChainLoss",
+    "ChoiceLoss",
     "Claim",
     "GaussianLoss",
     "Guarantee",
@@ -73,6 +77,8 @@ __all__ = [
     "Release",
     "ReleasesProducts",
     "Scales",
+    "ScreenedObjective",
+    "Screening",
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",
