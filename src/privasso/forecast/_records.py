@@ -253,7 +253,8 @@ def _fitted(
     if isinstance(objective, StatisticsMechanism):
         fit = objective.release(X, y, bits).solve(plan.lam)
         return fit.coef, fit.intercept
-    return objective.release(X, y, plan.lam, bits)
+    found = objective.release(X, y, plan.lam, bits)
+    return found[0], found[1]
 
 
 def _truth(
