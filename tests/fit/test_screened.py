@@ -67,7 +67,9 @@ def test_the_statement_names_the_choice_and_its_price():
     guarantee = est.guarantee_
     assert guarantee.kind == "record-dp-screened"
     assert "choice of 14 columns" in guarantee.claim
-    assert guarantee.released[0].startswith("which 14 of 600 columns were chosen, at ε = 0.")
+    assert guarantee.released[0].startswith(
+        "which 14 of 600 columns were chosen, which alone has ε = 0."
+    )
 
 
 def test_the_claim_follows_from_its_parts():
@@ -163,11 +165,14 @@ def test_requests_that_cannot_be_met():
         (privacy(3), 0, "at least 1"),
         (privacy(3), "some", "'auto', a number"),
         (privacy(3, scales="private"), 2, "leave out bounds='private'"),
-        (pv.LabelDP(1.0, 1e-6, (0, 1)), 2, "not supported with LabelDP"),
+        (pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"), 2, "needs mechanism='objective'"),
+        (pv.LabelDP(1.0, 1e-6, (0, 1)), 3, "cannot be chosen of 3"),
     ]
     for dp, screen, message in cases:
         with pytest.raises(ValueError, match=message):
             pv.PrivateLasso(privacy=dp, screen=screen).fit(X, y)
+    with pytest.raises(ValueError, match="not supported with OnAverage"):
+        pv.PrivateLasso(lam=1.0, privacy=pv.OnAverage(0.1), screen=2).fit(X, y)
     with pytest.raises(ValueError, match="screen="):
         pv.PrivateLasso(privacy=privacy(3)).fit(sp.csr_array(X), y)
 
@@ -220,6 +225,48 @@ def test_settings_follow_the_size_of_the_table():
     known = usual_screening(1.0, 1e-6, 2000, 5000, prior=prior)
     assert known is not None
     assert known.count <= 8
+
+
+def test_labels_with_public_covariates():
+    X, y, X_test, y_test, support = wide(3000, 400, np.random.default_rng(5))
+    dp = pv.LabelDP(2.0, 1e-6, (-4.0, 4.0))
+    est = pv.PrivateLasso(privacy=dp, screen=14, random_state=0).fit(X, y)
+    assert np.isin(support, est.screened_).mean() >= 0.9
+    assert est.score(X_test, y_test) > 0.58
+    assert not np.delete(est.coef_, est.screened_).any()
+    guarantee = est.guarantee_
+    assert guarantee.kind == "label-dp-screened"
+    assert guarantee["epsilon"] == 2.0
+    assert guarantee.released[0].startswith("which 14 of 400 columns were chosen")
+    numbers = dict(guarantee.parameters)
+    parts = [
+        ObjectiveLoss(numbers["c"], numbers["t"], "labels"),
+        ChoiceLoss(numbers["choice_epsilon"], 14),
+        GaussianLoss(numbers["mu"]),
+    ]
+    assert 1.95 < compose_losses(parts).epsilon(1e-6) < 2.0
+    with pytest.raises(ValueError, match="needs a release of all columns"):
+        est.refit(X, 1.0)
+
+
+def test_copies_of_a_column_are_not_chosen_under_label_privacy():
+    """Twenty groups of ten columns that are nearly the same."""
+    rng = np.random.default_rng(6)
+    Z = rng.standard_normal((4000, 20))
+    X = np.repeat(Z, 10, axis=1) + 0.2 * rng.standard_normal((4000, 200))
+    y = Z[:, :4] @ [1.0, 1.0, -1.0, 1.0] + 0.5 * rng.standard_normal(4000)
+    dp = pv.LabelDP(2.0, 1e-6, (-8.0, 8.0))
+    est = pv.PrivateLasso(privacy=dp, screen=6, random_state=0).fit(X, y)
+    groups = set((est.screened_ // 10).tolist())
+    assert {0, 1, 2, 3} <= groups
+    assert est.score(X, y) > 0.8
+
+
+def test_label_fits_of_all_columns_where_that_is_better():
+    X = np.random.default_rng(0).standard_normal((500, 4))
+    dp = pv.LabelDP(1.0, 1e-6, (-3.0, 3.0))
+    est = pv.PrivateLasso(privacy=dp, screen="auto", random_state=0).fit(X, X[:, 0])
+    assert est.guarantee_.kind == "label-dp"
 
 
 @pytest.mark.slow
