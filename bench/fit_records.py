@@ -12,7 +12,7 @@ from bench.fit import COLUMNS, LAM, THEIRS, compared, write_data
 
 TITLE = "A private fit of whole records from Parquet, 100000 rows × 500 columns"
 NOTE = (
-    "As above, for records: ours is the whole of `privasso fit --record-dp` with the default λ "
+    "Measured as the fit for labels. Ours is the whole of `privasso fit --record-dp` with the default λ "
     "(read, scale and shrink rows, solve with a certificate, write the model); the bounds reach "
     "four deviations to both sides. Target: 6 times scikit-learn's time, 1200 MB."
 )
