@@ -12,9 +12,9 @@ from bench.fit import COLUMNS, LAM, THEIRS, compared, write_data
 
 TITLE = "A private fit of whole records from Parquet, 100000 rows × 500 columns"
 NOTE = (
-    "Measured as the fit for labels. Ours is the whole of `privasso fit --record-dp` with the default λ "
-    "(read, scale and shrink rows, solve with a certificate, write the model); the bounds reach "
-    "four deviations to both sides. Target: 6 times scikit-learn's time, 1200 MB."
+    "Measured as the fit for labels. Ours is the whole of `privasso fit --record-dp` with the "
+    "default λ (read, scale and shrink rows, solve with a certificate, write the model); the "
+    "bounds reach four deviations to both sides. Target: 6 times scikit-learn's time, 1200 MB."
 )
 
 _OURS = """
