@@ -15,6 +15,7 @@ from privasso.solvers._algorithm import Outcome
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
 from privasso.solvers._solution import Status, Step
+from privasso.solvers._sparse_set import SparseSet
 
 _MAX_ROUNDS = 100
 #: Factor from one λ to the next, and the accuracy that is enough at those before the last.
@@ -178,14 +179,14 @@ def grow_working_set(
     from one to the next few columns join and leave the support, which is quicker than to find the
     support at a small λ from nothing.
     """
-    working = WorkingSet(problem)
+    working = WorkingSet(problem) if problem.op.dense else SparseSet(problem)
     working.add(index, x[index], block)
     steps: list[Step] = []
     best, stalled, missing = np.inf, 0, 0
     lam = problem.lam if first_lam is None else max(problem.lam, _DESCENT * first_lam)
     while True:
         last = lam <= problem.lam
-        roughly = not last or missing > 0.1 * max(10, np.count_nonzero(working.z))
+        roughly = not last or missing > 0.1 * max(10, int(np.count_nonzero(working.z)))
         aim = _ROUGHLY if roughly else 0.1 * tol
         result = working.minimise(lam, aim, clock, roughly=roughly)
         if result.ray is not None:
@@ -228,7 +229,7 @@ def grow_working_set(
         _grow(working, problem, c, violation, outside, n_active)
 
 
-def _lam_with_room(working: WorkingSet, c: np.ndarray, n_active: int) -> float:
+def _lam_with_room(working: WorkingSet | SparseSet, c: np.ndarray, n_active: int) -> float:
     """The λ at which as many columns outside the set violate their condition as may join it."""
     outside = np.abs(c)
     outside[working.index] = 0.0
@@ -239,7 +240,7 @@ def _lam_with_room(working: WorkingSet, c: np.ndarray, n_active: int) -> float:
 
 
 def _grow(
-    working: WorkingSet,
+    working: WorkingSet | SparseSet,
     problem: Problem,
     c: np.ndarray,
     violation: np.ndarray,
