@@ -46,8 +46,9 @@ KINDS = {
     "wide": lambda rng: rng.standard_normal((60, 5000)),
     "copies": lambda rng: np.repeat(rng.standard_normal((80, 100)), 2, axis=1),
     "ill-conditioned": lambda rng: (
-        rng.standard_normal((100, 100)) * np.geomspace(1, 1e-6, 100)
-    ) @ np.linalg.qr(rng.standard_normal((100, 100)))[0],
+        (rng.standard_normal((100, 100)) * np.geomspace(1, 1e-6, 100))
+        @ np.linalg.qr(rng.standard_normal((100, 100)))[0]
+    ),
     "float32": lambda rng: autoregressive(rng).astype(np.float32),
     "fortran": lambda rng: np.asfortranarray(autoregressive(rng)),
 }
@@ -152,7 +153,10 @@ def test_no_ray_is_looked_for_without_noise(monkeypatch):
 
 def test_amp_is_left_to_independent_columns():
     rng = np.random.default_rng(4)
-    for F, phase in ((autoregressive(rng), "working set"), (rng.standard_normal((120, 300)), "amp")):
+    for F, phase in (
+        (autoregressive(rng), "working set"),
+        (rng.standard_normal((120, 300)), "amp"),
+    ):
         y = labels(F, rng)
         sol = pv.solve(F, y, 0.2 * float(np.abs(F.T @ y).max()))
         assert sol.history[0].phase == phase

@@ -32,6 +32,8 @@ _ROUNDS = 30
 _ROUGH_ROUNDS = 3
 #: Newton iterations that start again from independent columns.
 _VERTICES = 4
+#: Most columns of which independent ones are chosen, by an eigendecomposition.
+_MOST_DEPENDENT = 800
 _SINGLE, _DOUBLE = np.empty(0, np.float32), np.empty(0)
 #: Proximal points without a halving of the violation before giving up.
 _PATIENCE = 12
@@ -149,7 +151,9 @@ class Subproblem:
             if found is not None or clock.expired():
                 break
             active = np.flatnonzero(z)
-            if not 0 < active.size <= self._rank or factorise(self.H, active) is not None:
+            if not 0 < active.size <= _MOST_DEPENDENT:
+                break
+            if active.size <= self._rank and factorise(self.H, active) is not None:
                 break
             z = self._vertex(z, active)
             found = self._newton(z, tol, _DOUBLE)
@@ -214,9 +218,9 @@ class Subproblem:
         coefficients that cancel, those may exceed tol, and further iterations would not help.
         """
         active = np.flatnonzero(z)
-        if not 0 < active.size <= self._rank:
+        if not 0 < active.size <= max(self._rank, _MOST_DEPENDENT):
             return z, None, False
-        factor = factorise(self.H, active)
+        factor = factorise(self.H, active) if active.size <= self._rank else None
         if factor is None:
             z = self._vertex(z, active)
             active = np.flatnonzero(z)
