@@ -22,6 +22,7 @@ from privasso.privacy import (
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
+    ScreenedObjective,
     ShapedObjective,
     StatisticsMechanism,
     Terms,
@@ -55,7 +56,11 @@ class Published:
     def failure(self, error: Exception, kept: str) -> Exception:
         """Return the error to raise when a step after the release fails."""
         happened = str(error).rstrip(".")
-        return AfterReleaseError(f"{self.privacy.after_failure(kept)} What happened: {happened}.")
+        return AfterReleaseError(f"{self.after_failure(kept)} What happened: {happened}.")
+
+    def after_failure(self, kept: str) -> str:
+        """Say what became of the budget."""
+        return self.privacy.after_failure(kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +71,8 @@ class PerturbedPlan:
     ----------
     options : FitOptions
         What was asked for.
-    objective : PerturbedObjective, ShapedObjective or StatisticsMechanism
-        Noise, ridge and scaling.
+    objective : PerturbedObjective, ScreenedObjective, ShapedObjective or StatisticsMechanism
+        Noise, ridge and scaling, and how columns are chosen where they are.
     lam : float
         λ.
     guarantee : Guarantee
@@ -77,7 +82,7 @@ class PerturbedPlan:
     """
 
     options: FitOptions
-    objective: PerturbedObjective | ShapedObjective | StatisticsMechanism
+    objective: PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
     lam: float
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -92,15 +97,17 @@ class PerturbedPlan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
+        missing_labels: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
-        The ledger, if there is one, is charged before the noise is drawn.
+        The ledger, if there is one, is charged before the noise is drawn. With `missing_labels` a
+        record whose label is NaN counts as an empty one; otherwise such labels are refused.
         """
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
         check_names(feature_names, target)
-        labels = finite_labels(y)
+        labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
         shape = self.X.shape
         if labels.size != shape[0]:
             raise ValueError(
@@ -112,10 +119,19 @@ class PerturbedPlan:
         if isinstance(self.objective, StatisticsMechanism):
             statistics = self.objective.release(self.X, labels, bit_source(rng))
             return KeptStatistics(
-                statistics, privacy, self.guarantee, self.lam, feature_names, __version__
+                statistics,
+                privacy,
+                self.guarantee,
+                self.lam,
+                feature_names,
+                __version__,
+                target,
             )
-        errors = None
-        if isinstance(self.objective, ShapedObjective):
+        errors = chosen = None
+        if isinstance(self.objective, ScreenedObjective):
+            found = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+            coef, intercept, chosen = found
+        elif isinstance(self.objective, ShapedObjective):
             found = self.objective.fit(self.X, labels, self.lam, bit_source(rng))
             coef, intercept, errors = found.coef, found.intercept, found.coef_se
         else:
@@ -124,6 +140,7 @@ class PerturbedPlan:
             coef=coef,
             intercept=intercept,
             coef_se=errors,
+            screened=chosen,
             lam=self.lam,
             guarantee=self.guarantee,
             noise=None,
@@ -142,21 +159,30 @@ def plan_perturbed(
     feature_names: tuple[str, ...] | None,
 ) -> PerturbedPlan:
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
-    if sp.issparse(X):
-        raise ValueError(
-            f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
-            "a sparse matrix; pass X.toarray()"
-        )
-    X = np.asarray(X)
+    sparse = sp.issparse(X)
+    X = X if sparse else np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
     m, n = X.shape
     intercept = options.fit_intercept
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
+    if options.screen is not None:
+        screened = privacy.screened(
+            m, n, feature_names, fit_intercept=intercept, screen=options.screen
+        )
+        if screened is not None:
+            lam = screened.lam if options.fixed_lam is None else options.fixed_lam
+            guarantee = privacy.guarantee_for_screened(screened, terms)
+            return PerturbedPlan(options, screened, lam, guarantee, seeded, X)
+    if sparse:
+        raise ValueError(
+            f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
+            "a sparse matrix; pass X.toarray(), or choose some columns first with screen="
+        )
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
     shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
     objective = objective if shaped is None else shaped
-    terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=X.shape[0])
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
     if statistics is not None:
         guarantee = privacy.guarantee_for_statistics(statistics, terms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -28,9 +28,11 @@ from privasso.privacy._record_claim import (
     ONE_RECORD,
     RECORD_CLAIM,
     SCALED_CLAIM,
+    SCREENED_CLAIM,
     STATISTICS_CLAIM,
 )
 from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_screening import screened_objective
 from privasso.privacy._record_settings import (
     check_units,
     longest_row,
@@ -40,6 +42,8 @@ from privasso.privacy._record_settings import (
     usual_t,
 )
 from privasso.privacy._record_statistics import StatisticsMechanism
+from privasso.privacy._screen import Screen, price_of_choice, screening_settings
+from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
@@ -284,6 +288,58 @@ class RecordDP(PerturbsObjective):
             self.mu_of_each if public is None else None,
         )
 
+    def screened(
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        *,
+        fit_intercept: bool,
+        screen: Screen,
+    ) -> ScreenedObjective | None:
+        """The choice of columns and the fit of these, unless a fit of all is expected to be better.
+
+        Everything is decided from the bounds and the shape of the table.
+        """
+        if self.released_before or self.shape is not None or self.mechanism != "objective":
+            raise ValueError(
+                "screen chooses columns by public bounds for a fit by mechanism='objective'; leave "
+                "out bounds='private', scales, shape and other mechanisms, or screen"
+            )
+        settings = screening_settings(
+            self.epsilon, self.delta, n_rows, n_columns, screen, fit_intercept=fit_intercept
+        )
+        if settings is None:
+            return None
+        bounds = self.column_bounds(n_columns, names)
+        check_units(bounds, self.label_width)
+        assert self.t is not None
+        return screened_objective(
+            settings,
+            bounds,
+            self.y_bounds,
+            n_rows,
+            fit_intercept=fit_intercept,
+            kappa=self.kappa,
+            t=self.t,
+        )
+
+    def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
+        """State record-level differential privacy of the choice and of the coefficients."""
+        screening, plain = objective.screening, self.guarantee_for(objective.noise, terms)
+        numbers = {
+            **dict(plain.parameters),
+            **dict(screening.choices.parameters),
+            "mu": screening.mu,
+        }
+        chosen = price_of_choice(screening.choices, screening.mu, len(screening.bounds), self.delta)
+        return replace(
+            plain,
+            kind=SCREENED_CLAIM.kind,
+            parameters=tuple(numbers.items()),
+            released=(chosen, *plain.released),
+        )
+
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> StatisticsMechanism | None:
@@ -348,7 +404,7 @@ class RecordDP(PerturbsObjective):
         given = "the bounds of the columns and of the labels"
         if self.bounds == PRIVATE:
             given = "the bounds of the labels"
-        what = "λ and all settings" if certified else "all settings"
+        what = "λ and all settings" if certified else "and all settings"
         failure = (
             "no fit ended in an error for want of a certificate; whether one does depends on the "
             "data",
@@ -379,12 +435,7 @@ class RecordDP(PerturbsObjective):
         )
 
     def after_failure(self, kept: str) -> str:
-        """Nothing was published, or the statistics are kept."""
-        if self.mechanism == "statistics":
-            return (
-                "The budget of this fit is spent. The statistics are kept in statistics_, and "
-                "refit(X, lam) with another lam costs no further privacy."
-            )
+        """Nothing was published."""
         return (
             "Nothing of this fit is published, but its noise has been drawn, so count its budget "
             "as spent."
@@ -404,6 +455,8 @@ def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
         if bounds != PRIVATE:
             raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
         return bounds
+    if isinstance(bounds, tuple) and bounds and _named(bounds[0]):
+        bounds = dict(bounds)  # as stored, by `dataclasses.replace`
     if isinstance(bounds, Mapping):
         pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
         if not pairs:
@@ -439,3 +492,7 @@ def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _named(entry: Any) -> bool:
+    return isinstance(entry, tuple) and isinstance(entry[0], str) and not isinstance(entry[1], str)
