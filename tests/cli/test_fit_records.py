@@ -337,6 +337,22 @@ def test_types_that_the_file_states_are_public(folder, capsys):
     table().with_columns(y=pl.date(2024, 1, 1)).write_parquet("data.parquet")
     fit(f"{DP} --bounds bounds.csv --out model.json", "data.parquet", code=2)
     assert "does not hold numbers by its type" in capsys.readouterr().err
+    np.savez("data.npz", X=np.zeros((3, 1)), y=np.array(["SECRET"] * 3), feature_names=["age"])
+    (folder / "bounds.csv").write_text("name,low,high\nage,18,98\n")
+    fit(f"{DP} --bounds bounds.csv --out model.json", "data.npz", code=2)
+    error = capsys.readouterr().err
+    assert "does not hold numbers by its type" in error
+    assert "SECRET" not in error
+
+
+def test_an_interrupt_says_that_the_budget_is_spent(folder, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privasso.privacy._record_rows.perturbed_minimiser", interrupted)
+    fit(f"{DP} --bounds bounds.csv --out model.json", code=130)
+    assert "count its budget as spent" in capsys.readouterr().err
+    assert files(folder) == {"data.csv", "bounds.csv"}
 
 
 def test_a_ledger_is_charged_once(folder, capsys):
