@@ -266,6 +266,27 @@ def test_a_record_changes_nothing_but_numbers(folder, capsys):
         assert not any("SECRET" in text for text in found)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--bounds bounds.csv --mechanism statistics",
+        "--bounds bounds.csv --private-scales",
+        "--bounds bounds.csv --shape private",
+        "--bounds private --features age,dose --no-intercept",
+    ],
+)
+def test_a_record_changes_nothing_but_numbers_in_what_is_printed(folder, capsys, options):
+    said = []
+    lines = table().write_csv().splitlines()
+    for line in (lines[5], "1e300,-inf,SECRET,SECRET"):
+        lines[5] = line
+        Path("data.csv").write_text("\n".join(lines) + "\n")
+        fit(f"{DP} {options} {SEED}")
+        texts = [*capsys.readouterr(), *json.loads(Path("model.json").read_text())]
+        said.append([NUMBER.sub("#", text) for text in texts])
+    assert said[0] == said[1]
+
+
 def test_a_record_outside_its_bounds_is_clipped(folder):
     outside = table().with_columns(
         age=pl.when(pl.col("age") > 80).then(1e9).otherwise("age"),
@@ -409,3 +430,19 @@ def test_predictions_use_the_dictionary(folder, capsys):
     X = np.array([[58, 1, 1, 0], [30, 0, 0, 0], [58, 5, 0, 0]], dtype=float)
     found = pl.read_csv("predictions.csv")["prediction"].to_numpy()
     np.testing.assert_allclose(found, X @ model.coef + model.intercept, rtol=1e-12)
+
+
+def test_levels_are_texts_even_if_they_look_like_numbers(folder):
+    fit(f"{DP} --bounds bounds.csv --seed 3 --out words.json")
+    codes = {"heart": "01", "skin": "02", "eye": "03"}
+    table().with_columns(pl.col("ward").replace(codes)).write_csv("data.csv")
+    (folder / "bounds.csv").write_text(BOUNDS.replace("heart|skin", "01|02"))
+    fit(f"{DP} --bounds bounds.csv {SEED}")
+    np.testing.assert_array_equal(pv.load("model.json").coef, pv.load("words.json").coef)
+    # One more record that is no number, far down, changes nothing about the others.
+    lines = table().write_csv().splitlines()
+    many = [lines[0], *(lines[1:] * 20), "SECRET,SECRET,SECRET,SECRET"]
+    (folder / "data.csv").write_text("\n".join(many) + "\n")
+    (folder / "bounds.csv").write_text(BOUNDS)
+    fit(f"{DP} --bounds bounds.csv {SEED}")
+    assert pv.load("model.json").guarantee["n_rows"] == 12_001
