@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         optimal_design,
         optimal_shape,
     )
-    from privasso.estimator import PrivateLasso, TableEncoder
+    from privasso.estimator import PrivateLasso, PrivateLogisticLasso, TableEncoder
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
-    "estimator": ("PrivateLasso", "TableEncoder"),
+    "estimator": ("PrivateLasso", "PrivateLogisticLasso", "TableEncoder"),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
@@ -114,6 +114,7 @@ __all__ = [
     "PowerLaw",
     "PrivacyWarning",
     "PrivateLasso",
+    "PrivateLogisticLasso",
     "RecordDP",
     "ReleasedModel",
     "ScaleLaw",

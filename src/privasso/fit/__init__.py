@@ -1,10 +1,12 @@
 """The steps of a private fit: plan, release once, then solve as often as needed."""
 
 from privasso.fit._choose_lambda import TimeLimitWarning, choose_lambda
+from privasso.fit._classes import Classes, Name
 from privasso.fit._denoised import Denoised
 from privasso.fit._encoded import encoded_guarantee
 from privasso.fit._kept import KeptRelease
-from privasso.fit._model import ReleasedModel
+from privasso.fit._logistic import LogisticLasso
+from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classes
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._perturbed import PerturbedPlan, Published
@@ -20,11 +22,14 @@ __all__ = [
     "METHODS",
     "MOST_COLUMNS",
     "AfterReleaseError",
+    "Classes",
     "CoefficientPath",
     "Denoised",
     "FitOptions",
     "KeptRelease",
     "KeptStatistics",
+    "LogisticLasso",
+    "Name",
     "PerturbedPlan",
     "Plan",
     "Posterior",
@@ -36,7 +41,9 @@ __all__ = [
     "ReleasedModel",
     "RowMoments",
     "TimeLimitWarning",
+    "both_probabilities",
     "choose_lambda",
+    "chosen_classes",
     "encoded_guarantee",
     "joint_noise",
     "plan_fit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privasso._validation import positive_float
+from privasso.fit._classes import Classes
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
@@ -48,6 +49,8 @@ class FitOptions:
         release itself. See `Released`.
     ledger : Ledger or None
         The budget to charge before noise is drawn; only with a formal kind of privacy.
+    classes : Classes or None
+        The two classes of a logistic regression; None for a linear model.
 
     Examples
     --------
@@ -68,9 +71,12 @@ class FitOptions:
     denoise: bool = True
     time_limit: float | None = None
     ledger: Ledger | None = None
+    classes: Classes | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
+        if self.classes is not None:
+            object.__setattr__(self, "privacy", self.privacy.for_classes())
         if self.lam is not None:
             fixed_lambda(self.lam, self.privacy)
         if not isinstance(self.noise, NoiseDesign | Shaped):

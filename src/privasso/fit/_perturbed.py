@@ -15,7 +15,7 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import account, check_names, fit_in_words
+from privasso.fit._start import account, check_names, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.privacy import (
     Guarantee,
@@ -114,7 +114,7 @@ class PerturbedPlan:
             return KeptStatistics(
                 statistics, privacy, self.guarantee, self.lam, feature_names, __version__
             )
-        errors = None
+        errors, classes = None, self.options.classes
         if isinstance(self.objective, ShapedObjective):
             found = self.objective.fit(self.X, labels, self.lam, bit_source(rng))
             coef, intercept, errors = found.coef, found.intercept, found.coef_se
@@ -129,6 +129,7 @@ class PerturbedPlan:
             noise=None,
             feature_names=feature_names,
             software=__version__,
+            classes=None if classes is None else classes.names,
         )
         return Published(model, privacy)
 
@@ -151,12 +152,17 @@ def plan_perturbed(
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
     m, n = X.shape
-    intercept = options.fit_intercept
+    intercept, seen = options.fit_intercept, options.classes
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
+    if seen is not None:
+        logistic = privacy.logistic(m, n, feature_names, fit_intercept=intercept)
+        lam = logistic.lam if options.fixed_lam is None else options.fixed_lam
+        guarantee = with_classes(privacy.guarantee_for(logistic.noise, terms), seen)
+        return PerturbedPlan(options, logistic, lam, guarantee, seeded, X)
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
     shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
     objective = objective if shaped is None else shaped
-    terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=X.shape[0])
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
     if statistics is not None:
         guarantee = privacy.guarantee_for_statistics(statistics, terms)

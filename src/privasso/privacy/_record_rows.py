@@ -121,6 +121,19 @@ class PerturbedObjective:
         >>> rows.round(3).tolist(), labels.round(3).tolist()  # both are shrunk, one is clipped
         ([[0.398, 0.497], [0.504, 0.388]], [-0.124, 0.194])
         """
+        rows = self.scaled_rows(X)
+        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
+        # Without an intercept labels are measured from zero, so that Xβ can reach them.
+        middle_label = centre if self.fit_intercept else 0.0
+        labels = (np.clip(y, *self.y_bounds) - middle_label) / self.width
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        with np.errstate(divide="ignore"):
+            factor = np.minimum(1.0, self.noise.radius * shorter(rows.shape[1]) / length)
+        rows *= factor[:, None]
+        return rows, factor * labels
+
+    def scaled_rows(self, X: Any) -> np.ndarray:
+        """Rows in units of their bounds or scales, as long as they are; with the column of ones."""
         n = self.bounds.shape[0]
         X = real_array("X", X, shape=(None, n), dtype=None, finite=False)
         origin, half = self._scaling()
@@ -132,16 +145,12 @@ class PerturbedObjective:
             rows[:, n] = 1.0
         if not np.isfinite(rows).all():
             raise ValueError(_NOT_FINITE)
-        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
-        # Without an intercept labels are measured from zero, so that Xβ can reach them.
-        middle_label = centre if self.fit_intercept else 0.0
-        labels = (np.clip(y, *self.y_bounds) - middle_label) / self.width
-        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        shorter = 1.0 - _SHORTER - (rows.shape[1] + 16) * 2.0**-52
-        with np.errstate(divide="ignore"):
-            factor = np.minimum(1.0, self.noise.radius * shorter / length)
-        rows *= factor[:, None]
-        return rows, factor * labels
+        return rows
+
+    @property
+    def origin(self) -> np.ndarray:
+        """What is subtracted from each column."""
+        return self._scaling()[0]
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
         """Origin and scale of each column."""
@@ -149,3 +158,12 @@ class PerturbedObjective:
             return self.scaling
         origin, half = half_ranges(self.bounds, self.fit_intercept)
         return (origins(self.bounds) if self.fit_intercept else origin), half
+
+
+def shorter(width: int) -> float:
+    """A factor slightly below 1, by which rounding never leaves a row of so many entries too long.
+
+    >>> 1.0 - 1e-11 < shorter(10) < 1.0
+    True
+    """
+    return 1.0 - _SHORTER - (width + 16) * 2.0**-52

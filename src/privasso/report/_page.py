@@ -22,6 +22,10 @@ _MEANING = {
         "with the columns found here; sampling error is not included."
     ),
 }
+_LOGISTIC = (
+    "Its noise is the standard error, of sampling and of privacy noise together, with the columns "
+    "found here."
+)
 
 
 def fit_page(facts: FitFacts) -> Page:
@@ -62,8 +66,11 @@ def _lead(facts: FitFacts) -> str:
     model = facts.model
     count = int(np.count_nonzero(model.coef))
     which = "coefficient is" if count == 1 else "coefficients are"
+    what = "A sparse linear model for"
+    if model.classes is not None:
+        what = f"A sparse logistic regression, log odds of {model.classes[1]!r}, for"
     return (
-        f"A sparse linear model for {facts.target} from {facts.n_rows} rows and "
+        f"{what} {facts.target} from {facts.n_rows} rows and "
         f"{model.n_features} columns. At λ = {model.lam:.6g}, {count} {which} not zero; the "
         f"intercept is {model.intercept:.5g}."
     )
@@ -100,10 +107,13 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
             numeric=["coefficient"],
         )
         return
+    unit, meaning = "units of the labels", _MEANING[facts.model.denoised]
+    if facts.model.classes is not None:
+        unit, meaning = "log odds", _LOGISTIC
     page.paragraph(
         "Those that are not zero, the largest effect first. The effect is the coefficient times "
-        f"the scale of its column, in units of the labels. {_MEANING[facts.model.denoised]} A "
-        "coefficient below twice its noise says little."
+        f"the scale of its column, in {unit}. {meaning} A coefficient below twice its noise says "
+        "little."
     )
     page.figure(
         coefficient_figure(facts),
