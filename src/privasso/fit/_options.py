@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from privasso._validation import positive_float
 from privasso.fit._classes import Classes
@@ -10,7 +11,14 @@ from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
-from privasso.privacy import PerturbsObjective, Privacy, ReleasesProducts, Scales, check_kind
+from privasso.privacy import (
+    PerturbsObjective,
+    Privacy,
+    ReleasesProducts,
+    Scales,
+    check_kind,
+    check_screen,
+)
 
 #: Algorithms that work from a release alone.
 METHODS = ("auto", "amp", "cd")
@@ -49,6 +57,9 @@ class FitOptions:
         release itself. See `Released`.
     ledger : Ledger or None
         The budget to charge before noise is drawn; only with a formal kind of privacy.
+    screen : "auto", int or None
+        Choose so many columns with noise, at a share of the budget, and fit these only. ``"auto"``
+        decides by what is predicted from the size of the table; None fits all.
     classes : Classes or None
         The two classes of a logistic regression; None for a linear model.
 
@@ -71,12 +82,15 @@ class FitOptions:
     denoise: bool = True
     time_limit: float | None = None
     ledger: Ledger | None = None
+    screen: int | Literal["auto"] | None = None
     classes: Classes | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
         if self.classes is not None:
             object.__setattr__(self, "privacy", self.privacy.for_classes())
+            if self.screen is not None:
+                raise ValueError("screen is for linear models; leave it out with classes")
         if self.lam is not None:
             fixed_lambda(self.lam, self.privacy)
         if not isinstance(self.noise, NoiseDesign | Shaped):
@@ -90,8 +104,14 @@ class FitOptions:
             raise ValueError("model must be a Model or None")
         if self.ledger is not None:
             self._check_ledger()
+        check_screen(self.screen)
         if isinstance(self.privacy, PerturbsObjective):
             self._check_perturbed()
+        elif self.screen is not None:
+            raise ValueError(
+                f"screen is not supported with {type(self.privacy).__name__}; leave it out, or use "
+                "RecordDP"
+            )
 
     def _check_perturbed(self) -> None:
         """Refuse options that belong to a release of products of rows and labels."""

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.privacy._beside_choice import sensitivity_beside_choices
 from privasso.privacy._beside_gaussian import sensitivity_beside
+from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._inexact import check_coverable, shift_epsilon
 from privasso.privacy._objective import Neighbours, Slope
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
@@ -108,6 +110,7 @@ def calibrate_objective(
     t: float,
     n_rows: int,
     mu: float = 0.0,
+    choices: tuple[ChoiceLoss, ...] = (),
 ) -> ObjectiveNoise:
     """Return the noise and the ridge with which a fit is (ε, δ)-differentially private.
 
@@ -128,6 +131,8 @@ def calibrate_objective(
         Number of rows, which is public.
     mu : float
         Sensitivity of Gaussian releases of the same data that the budget covers too.
+    choices : tuple of ChoiceLoss
+        Choices of the same data that the budget covers too.
 
     Examples
     --------
@@ -137,7 +142,7 @@ def calibrate_objective(
     """
     kappa, radius = positive_float("kappa", kappa), positive_float("radius", radius)
     return _calibrated(
-        epsilon, delta, neighbours, "huber", kappa, radius, radius**2, t, n_rows, 1.0, mu
+        epsilon, delta, neighbours, "huber", kappa, radius, radius**2, t, n_rows, 1.0, mu, choices
     )
 
 
@@ -193,6 +198,7 @@ def _calibrated(
     n_rows: int,
     per_row: float,
     mu: float,
+    choices: tuple[ChoiceLoss, ...] = (),
 ) -> ObjectiveNoise:
     """Noise for rows whose pull changes by at most `bend` along themselves, Λ = bend/t.
 
@@ -207,8 +213,11 @@ def _calibrated(
     check_budget(epsilon, delta)
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
     lost = 2.0 * shift_epsilon(shift) * ROUNDING
-    left = epsilon - lost, delta * (1.0 - 2.0 * lost)
-    c = sensitivity_beside(*left, t, mu, neighbours, loss=loss)
+    budget = epsilon - lost, delta * (1.0 - 2.0 * lost)
+    if choices:
+        c = sensitivity_beside_choices(*budget, t, choices, mu, neighbours)
+    else:
+        c = sensitivity_beside(*budget, t, mu, neighbours, loss=loss)
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.

@@ -36,6 +36,13 @@ def _scaled_sentence(guarantee: Guarantee) -> str:
     )
 
 
+def _screened_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_statement(guarantee)}covariates to the bounds of their columns. ε and δ include the "
+        f"choice of {guarantee['choices']:.0f} columns, which was made with noise."
+    )
+
+
 def _adjacency(k: int) -> str:
     return ONE_RECORD if k == 1 else f"up to {k} records"
 
@@ -108,6 +115,18 @@ RECORD_CLAIMS: dict[Slope, tuple[Claim, Claim]] = {
         _perturbed("record-dp-logistic-scaled", "logistic", gaussian=True),
     ),
 }
+#: A perturbed fit of columns that were chosen with noise; mu is that of sums of the labels.
+SCREENED_CLAIM = register(
+    objective_claim(
+        "record-dp-screened",
+        _screened_sentence,
+        "records",
+        screened=True,
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
 #: Noisy statistics of records, after other Gaussian releases perhaps; mu is that of all together.
 STATISTICS_CLAIM = register(
     Claim(
