@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from privasso.privacy import bit_source
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._label_centre import noisy_centre
+from privasso.privacy._label_screening import _associations, _project, standard_columns
 from privasso.privacy._largest import noisy_largest
 from privasso.privacy._screening import Screening
 
@@ -197,3 +199,47 @@ def test_noise_of_the_centre():
     left, steps = 1.0 - 1.0 / 0.6, math.sqrt(3.0) / mu / 1000
     expected = steps * math.sqrt(left**4 + (r / 0.6) ** 2 * (1.0 + left**2))
     assert np.std(found) == pytest.approx(expected, rel=0.15)
+
+
+def label_law(columns, labels, epsilon, k, factor):
+    """Probabilities of all ordered choices, with columns projected after each of them."""
+    law = {}
+
+    def choose(columns, order, probability):
+        if len(order) == k:
+            law[order] = probability
+            return
+        scores, largest = _associations(columns, labels)
+        left = [i for i in range(columns.shape[1]) if i not in order]
+        weights = np.exp(factor * epsilon * scores[left] / (4.0 * LABEL * largest))
+        for i, weight in zip(left, weights / weights.sum(), strict=True):
+            after = columns.copy()
+            _project(after, i)
+            choose(after, (*order, i), probability * weight)
+
+    choose(columns, (), 1.0)
+    return np.array([law[order] for order in permutations(range(columns.shape[1]), k)])
+
+
+def closest_label_choice(factor):
+    rng, epsilon, k, worst = np.random.default_rng(0), 0.5, 2, 0.0
+    claims = {x: ChoiceLoss(epsilon, k).delta(x) for x in (0.0, 0.3, 0.6)}
+    for trial in range(40):
+        X = rng.choice([-1.0, 1.0], (12, 4)) if trial % 2 else rng.standard_normal((12, 4))
+        columns = standard_columns(X)
+        one = rng.choice([-LABEL, LABEL], 12).astype(float)
+        two = one.copy()
+        two[0] = -one[0]
+        p, q = (label_law(columns, y, epsilon, k, factor) for y in (one, two))
+        for x, claim in claims.items():
+            for a, b in ((p, q), (q, p)):
+                worst = max(worst, float(np.maximum(a - math.exp(x) * b, 0.0).sum()) / claim)
+    return worst
+
+
+def test_no_choice_by_labels_exceeds_the_claim():
+    assert 0.2 < closest_label_choice(1.0) <= 1.0
+
+
+def test_halved_sensitivity_of_labels_is_caught():
+    assert closest_label_choice(2.5) > 1.0

@@ -94,8 +94,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     screen : "auto", int or None
         Choose so many columns first, by their association with the labels and with noise, and fit
         only these: for many columns and few rows. ``"auto"`` decides from the size of the table
-        alone how many, at which share of the budget, and whether to fit all columns instead. Only
-        with `RecordDP`. X may then be sparse.
+        alone how many, at which share of the budget, and whether to fit all columns instead. With
+        `RecordDP` X may then be sparse. Not with `OnAverage`.
 
     Attributes
     ----------
@@ -347,6 +347,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         """Return the kept release with its covariates."""
         if isinstance(self.privacy, Privacy):
             self.privacy.check_release_use(verb)
+        if hasattr(self, "screened_"):
+            raise ValueError(
+                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
+                "which costs, or leave screen out"
+            )
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)
         if not hasattr(self, "release_"):

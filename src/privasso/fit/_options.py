@@ -107,10 +107,10 @@ class FitOptions:
         check_screen(self.screen)
         if isinstance(self.privacy, PerturbsObjective):
             self._check_perturbed()
-        elif self.screen is not None:
+        elif self.screen is not None and not self.privacy.formal:
             raise ValueError(
                 f"screen is not supported with {type(self.privacy).__name__}; leave it out, or use "
-                "RecordDP"
+                "LabelDP or RecordDP"
             )
 
     def _check_perturbed(self) -> None:

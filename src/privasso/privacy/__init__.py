@@ -45,10 +45,11 @@ from privasso.privacy._record_dp import RecordDP
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_prior import RecordSettings, record_settings
 from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._record_screening import check_screen
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
+from privasso.privacy._screen import check_screen
+from privasso.privacy._screened_labels import ScreenedLabels
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
@@ -80,6 +81,7 @@ __all__ = [
     "Release",
     "ReleasesProducts",
     "Scales",
+    "ScreenedLabels",
     "ScreenedObjective",
     "Screening",
     "ScreeningPrior",

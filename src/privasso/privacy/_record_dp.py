@@ -36,12 +36,7 @@ from privasso.privacy._record_logistic import (
     logistic_objective,
 )
 from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._record_screening import (
-    Screen,
-    price_of_choice,
-    screened_objective,
-    screening_settings,
-)
+from privasso.privacy._record_screening import screened_objective
 from privasso.privacy._record_settings import (
     check_units,
     longest_row,
@@ -51,6 +46,7 @@ from privasso.privacy._record_settings import (
     usual_t,
 )
 from privasso.privacy._record_statistics import StatisticsMechanism
+from privasso.privacy._screen import Screen, price_of_choice, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
 
@@ -355,11 +351,12 @@ class RecordDP(PerturbsObjective):
             **dict(screening.choices.parameters),
             "mu": screening.mu,
         }
+        chosen = price_of_choice(screening.choices, screening.mu, len(screening.bounds), self.delta)
         return replace(
             plain,
             kind=SCREENED_CLAIM.kind,
             parameters=tuple(numbers.items()),
-            released=(price_of_choice(screening, self.delta), *plain.released),
+            released=(chosen, *plain.released),
         )
 
     def statistics(

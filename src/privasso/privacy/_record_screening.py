@@ -1,64 +1,15 @@
-"""A fit of whole records after a choice of columns: settings and statement."""
+"""A fit of whole records after a choice of columns."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-from privasso._validation import integer
-from privasso.privacy._composition import compose_losses
-from privasso.privacy._loss import GaussianLoss
-from privasso.privacy._numbers import rounded_up
 from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import usual_kappa, usual_lam, usual_row, usual_t
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening import Screening
-from privasso.privacy._screening_settings import CLIP, ScreeningSettings, usual_screening
-
-Screen = int | Literal["auto"]
-
-
-def check_screen(screen: object) -> None:
-    """Refuse what is neither None, "auto" nor a number of columns.
-
-    Examples
-    --------
-    >>> check_screen("auto")
-    >>> check_screen(0)
-    Traceback (most recent call last):
-    ...
-    ValueError: screen must be at least 1, not 0
-    """
-    if screen is None or (isinstance(screen, str) and screen == "auto"):
-        return
-    if isinstance(screen, str):
-        raise ValueError(f"screen must be 'auto', a number of columns or None, not {screen!r}")
-    integer("screen", screen, minimum=1)
-
-
-def screening_settings(
-    epsilon: float,
-    delta: float,
-    n_rows: int,
-    n_columns: int,
-    screen: Screen,
-    *,
-    fit_intercept: bool,
-) -> ScreeningSettings | None:
-    """Return how many columns to choose and at which price; None where all are fitted."""
-    check_screen(screen)
-    if screen == "auto":
-        return usual_screening(epsilon, delta, n_rows, n_columns, centred=fit_intercept)
-    if screen >= n_columns:
-        raise ValueError(
-            f"screen={screen} columns cannot be chosen of {n_columns}; choose fewer, or leave "
-            "screen out"
-        )
-    return usual_screening(
-        epsilon, delta, n_rows, n_columns, count=int(screen), centred=fit_intercept
-    )
+from privasso.privacy._screening_settings import CLIP, ScreeningSettings
 
 
 def screened_objective(
@@ -96,20 +47,3 @@ def screened_objective(
         settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept
     )
     return ScreenedObjective(screening, table)
-
-
-def price_of_choice(screening: Screening, delta: float) -> str:
-    """What was chosen, and the ε of that alone.
-
-    Examples
-    --------
-    >>> from privasso.privacy import ChoiceLoss
-    >>> bounds = np.tile([-1.0, 1.0], (500, 1))
-    >>> one = Screening(ChoiceLoss(0.1, 10), 0.04, 0.08, bounds, (0.0, 1.0), True)
-    >>> price_of_choice(one, 1e-6)
-    'which 10 of 500 columns were chosen, at ε = 0.66 if it were all'
-    """
-    parts = [screening.choices, *([GaussianLoss(screening.mu)] if screening.mu > 0.0 else [])]
-    alone = rounded_up(compose_losses(parts).epsilon(delta), 2)
-    of = f"{screening.count} of {len(screening.bounds)} columns"
-    return f"which {of} were chosen, at ε = {alone} if it were all"

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from privasso._validation import integer, positive_float, probability
@@ -59,12 +60,15 @@ def choice_chances(
     *,
     clip: float,
     epsilon_each: float,
-    strengths: np.ndarray | None = None,
+    strengths: ArrayLike | None = None,
+    span: float = 2.0,
 ) -> np.ndarray:
     """Chances of a column without a coefficient and of one with it, or of given strengths.
 
     A column with the coefficient β has E[f ỹ] = βvp, p the part of the labels that is not clipped,
     for normal labels. Strengths are parts of the variance of the labels that a column explains.
+    The noise is that for a difference of two associations that changes by at most `span` times the
+    clipped labels.
     """
     d, v, b = prior.label_deviation, prior.column_variance, clip
     a = b / d
@@ -81,7 +85,7 @@ def choice_chances(
     found = np.atleast_1d([0.0, each] if strengths is None else np.append([0.0, each], strengths))
     numbers = np.zeros(found.size)
     numbers[:2] = n_columns - true, true
-    chances = selection_chances(mean(found), numbers, count, tau, 2.0 * b / epsilon_each)
+    chances = selection_chances(mean(found), numbers, count, tau, span * b / epsilon_each)
     return chances if strengths is None else chances[2:]
 
 

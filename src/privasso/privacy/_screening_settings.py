@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso.privacy._beside_gaussian import sensitivity_beside
 from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._gaussian import gaussian_epsilon, sensitivity_for
+from privasso.privacy._label_screening import LARGEST_ENTRY
+from privasso.privacy._label_settings import LABEL_RIDGE, default_kappa
+from privasso.privacy._objective import Neighbours
 from privasso.privacy._record_settings import usual_t
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
 
@@ -40,6 +47,8 @@ class ScreeningSettings:
         The budget of the choice and of the fit together.
     centred : bool
         Whether the centre of the labels is found too.
+    neighbours : {"records", "labels"}
+        Whether a record is emptied, or a label replaced.
     """
 
     count: int
@@ -47,6 +56,7 @@ class ScreeningSettings:
     epsilon: float
     delta: float
     centred: bool = True
+    neighbours: Literal["records", "labels"] = "records"
 
     @property
     def mu(self) -> float:
@@ -69,20 +79,45 @@ class ScreeningSettings:
         """About the ε that is left for the fit."""
         return _epsilon_left(self.epsilon, self.delta, self.share)
 
-    def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
-        """Predict R² of the fit of the chosen columns."""
-        chances = choice_chances(
-            prior,
+    @property
+    def t(self) -> float:
+        """Of the fit: squared length of a row over the ridge."""
+        left = self.epsilon_left
+        return LABEL_RIDGE * left if self.neighbours == "labels" else usual_t(left)
+
+    def chances(
+        self,
+        prior: ScreeningPrior,
+        n_rows: int,
+        n_columns: int,
+        strengths: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Predict the chances that columns without and with a coefficient are chosen.
+
+        Or those of columns that explain given parts of the variance of the labels.
+        """
+        labels = self.neighbours == "labels"
+        # Columns of public tables are scaled to the variance 1.
+        known = replace(prior, column_variance=1.0) if labels else prior
+        return choice_chances(
+            known,
             n_rows,
             n_columns,
             self.count,
             clip=CLIP,
             epsilon_each=self.choices.epsilon_each,
+            strengths=strengths,
+            span=4.0 * LARGEST_ENTRY if labels else 2.0,
         )
-        left = self.epsilon_left
+
+    def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
+        """Predict R² of the fit of the chosen columns."""
+        chance = float(self.chances(prior, n_rows, n_columns)[1])
         # A Gaussian mechanism of the same sensitivity has nearly the loss of the choices.
-        c = sensitivity_beside(self.epsilon, self.delta, usual_t(left), self.mu)
-        return predicted_r2(prior, n_rows, self.count, c, left, chance=float(chances[1]))
+        c = sensitivity_beside(self.epsilon, self.delta, self.t, self.mu, self.neighbours)
+        return _fitted_r2(
+            prior, n_rows, self.count, c, self.epsilon_left, self.t, self.neighbours, chance
+        )
 
 
 @lru_cache(maxsize=64)
@@ -90,8 +125,30 @@ def _epsilon_left(epsilon: float, delta: float, share: float) -> float:
     return gaussian_epsilon(delta, math.sqrt(1.0 - share) * sensitivity_for(epsilon, delta))
 
 
+def _fitted_r2(
+    prior: ScreeningPrior,
+    n_rows: int,
+    n_columns: int,
+    c: float,
+    epsilon: float,
+    t: float,
+    neighbours: Neighbours,
+    chance: float = 1.0,
+) -> float:
+    """R² of a fit with the usual settings; a label that is replaced moves its residual by 2κ."""
+    labels = neighbours == "labels"
+    kappa = default_kappa(epsilon) if labels else None
+    each = 0.5 * c if labels else c
+    return predicted_r2(prior, n_rows, n_columns, each, epsilon, chance=chance, t=t, kappa=kappa)
+
+
 def direct_r2(
-    prior: ScreeningPrior, epsilon: float, delta: float, n_rows: int, n_columns: int
+    prior: ScreeningPrior,
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    n_columns: int,
+    neighbours: Literal["records", "labels"] = "records",
 ) -> float:
     """Predict R² of the fit of all columns.
 
@@ -101,8 +158,9 @@ def direct_r2(
     >>> [round(direct_r2(prior, 1.0, 1e-6, 5000, n), 2) for n in (20, 200)]
     [0.5, 0.44]
     """
-    c = sensitivity_beside(epsilon, delta, usual_t(epsilon), 0.0)
-    return predicted_r2(prior, n_rows, n_columns, c, epsilon)
+    t = LABEL_RIDGE * epsilon if neighbours == "labels" else usual_t(epsilon)
+    c = sensitivity_beside(epsilon, delta, t, 0.0, neighbours)
+    return _fitted_r2(prior, n_rows, n_columns, c, epsilon, t, neighbours)
 
 
 @lru_cache(maxsize=64)
@@ -115,6 +173,7 @@ def usual_screening(
     count: int | None = None,
     centred: bool = True,
     prior: ScreeningPrior | None = None,
+    neighbours: Literal["records", "labels"] = "records",
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
 
@@ -134,6 +193,8 @@ def usual_screening(
         Whether the fit has an intercept.
     prior : ScreeningPrior, optional
         What is expected of the table.
+    neighbours : {"records", "labels"}
+        Whether a record is emptied, or a label replaced.
 
     Examples
     --------
@@ -154,10 +215,13 @@ def usual_screening(
     counts = [k for k in _COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
     if count is None:
-        most = mean([direct_r2(p, epsilon, delta, n_rows, n_columns) for p in priors]) + _GAIN
+        most = (
+            mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
+            + _GAIN
+        )
     for share in _SHARES:
         for k in counts:
-            one = ScreeningSettings(k, share, epsilon, delta, centred)
+            one = ScreeningSettings(k, share, epsilon, delta, centred, neighbours)
             value = mean([one.r2(p, n_rows, n_columns) for p in priors])
             if value > most:
                 best, most = one, value
