@@ -97,7 +97,7 @@ def test_with_next_to_no_noise_it_is_scikit_learns_solution():
     table = privacy.logistic(len(X), 3, None, fit_intercept=True)
     lam = 30.0
     coef, intercept = table.release(X, y, lam, bit_source(np.random.default_rng(0)))
-    rows = table.scaled_rows(X)
+    rows = table.scaled_rows(X, y)
     oracle = LogisticRegression(l1_ratio=1.0, C=1 / lam, solver="saga", tol=1e-8, max_iter=10_000)
     oracle.fit(rows[:, :-1], y, sample_weight=table.weights(rows))
     half = np.array([5.0, 1.0, 50.0])
@@ -112,7 +112,7 @@ def test_no_row_pulls_or_bends_more_than_the_accounting_says():
     table = privacy.logistic(60, 3, None, fit_intercept=True)
     rng = np.random.default_rng(1)
     X = rng.uniform(-1.0, 2.0, (60, 3)) * [10.0, 3.0, 200.0]  # many values outside of the bounds
-    rows = table.scaled_rows(X)
+    rows = table.scaled_rows(X, np.zeros(60))
     w, length = table.weights(rows), np.linalg.norm(rows, axis=1)
     assert np.max(w * length) <= table.noise.radius
     assert np.max(w * length**2) <= table.noise.radius * table.reach
@@ -120,7 +120,7 @@ def test_no_row_pulls_or_bends_more_than_the_accounting_says():
         0.25 * table.noise.radius * table.reach / table.noise.ridge
     )
     assert np.max(w * length) > 0.999 * table.noise.radius
-    alone = table.weights(table.scaled_rows(X[:1]))
+    alone = table.weights(table.scaled_rows(X[:1], np.zeros(1)))
     assert alone[0] == w[0]  # a weight depends on its own record only
 
 
@@ -164,7 +164,7 @@ def test_certified_distance_holds_against_fifty_digits(monkeypatch):
     monkeypatch.setattr(inside, "solve_clipped_problem", spied)
     table.release(X, y, 0.05, bit_source(np.random.default_rng(0)))
     problem, solution = seen[0]
-    rows = table.scaled_rows(X)
+    rows = table.scaled_rows(X, y)
     found = exact_minimiser(
         rows, y, table.weights(rows), 0.05, table.noise, problem.eta, solution.x
     )
@@ -222,6 +222,22 @@ def test_a_label_far_outside_is_one_of_two():
         for labels in (y, np.where(y > 0, 1e300, -1e300))
     )
     assert first[0].tolist() == second[0].tolist()
+
+
+def test_a_record_without_a_label_is_empty():
+    X, y = binary_table(200)
+    privacy = pv.RecordDP(5.0, 1e-3, bounds=BOUNDS, y_bounds=(0, 1))
+    table = privacy.logistic(200, 3, None, fit_intercept=True)
+    missing = np.where(np.arange(200) < 50, np.nan, y)
+    moved = X.copy()
+    moved[:50] = 7.0  # what an empty record holds does not matter
+    first, second = (
+        table.release(F, missing, 0.1, bit_source(np.random.default_rng(0))) for F in (X, moved)
+    )
+    assert first[0].tolist() == second[0].tolist()
+    assert not table.scaled_rows(X, missing)[:50].any()
+    other = table.release(X, y, 0.1, bit_source(np.random.default_rng(0)))
+    assert first[0].tolist() != other[0].tolist()
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,13 @@ class PerturbedLogistic(PerturbedObjective):
     def release(
         self, X: Any, y: np.ndarray, lam: float, bits: BitSource
     ) -> tuple[np.ndarray, float]:
-        """Run the mechanism, and return log odds per unit of the columns, and the intercept."""
+        """Run the mechanism, and return log odds per unit of the columns, and the intercept.
+
+        A record whose label is NaN is an empty one.
+        """
         if self.estimate is not None:
             return self.estimated(X, bits).release(X, y, lam, bits)
-        rows = self.scaled_rows(X)
+        rows = self.scaled_rows(X, y)
         u = perturbed_minimiser(
             rows,
             np.where(y > 0.5, 1.0, 0.0),
@@ -64,7 +67,7 @@ class PerturbedLogistic(PerturbedObjective):
         >>> from privasso import RecordDP
         >>> privacy = RecordDP(1.0, 1e-6, bounds=[(-1.0, 1.0)], y_bounds=(0, 1))
         >>> table = privacy.logistic(100, 1, None, fit_intercept=True)
-        >>> rows = table.scaled_rows([[0.0], [1.0]])
+        >>> rows = table.scaled_rows([[0.0], [1.0]], np.array([0.0, 1.0]))
         >>> (table.weights(rows) * np.linalg.norm(rows, axis=1)).round(6).tolist()
         [0.424264, 0.424264]
         """
