@@ -2,6 +2,7 @@
 
 from privasso.theory._attack import Attack
 from privasso.theory._clipped import ClippedPoint, clipped_point
+from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._clipped_moments import clipped_moments
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
@@ -22,6 +23,7 @@ __all__ = [
     "FixedPointStatus",
     "PointGradients",
     "QuadratureWarning",
+    "clipped_log_densities",
     "clipped_moments",
     "clipped_point",
     "critical_lambda_ratio",

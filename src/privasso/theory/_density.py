@@ -199,11 +199,11 @@ def log_terms(c: FloatArray, lam: float, sigma: FloatArray, x: FloatArray) -> Fl
     """Log q_i(c_i): the density of η_i at c_i − λ sgn x_i, or the mass of [c_i − λ, c_i + λ]."""
     z = (c - lam * np.sign(x)) / sigma
     on = -0.5 * (z * z + _LOG_2PI) - np.log(sigma)
-    off = _log_mass((lam - np.abs(c)) / sigma, (lam + np.abs(c)) / sigma)
+    off = log_mass((lam - np.abs(c)) / sigma, (lam + np.abs(c)) / sigma)
     return np.where(x != 0.0, on, off)
 
 
-def _log_mass(a: FloatArray, b: FloatArray) -> FloatArray:
+def log_mass(a: FloatArray, b: FloatArray) -> FloatArray:
     """log[Φ(a) − Φ(−b)] for b ≥ |a|, without underflow or cancellation."""
     out = np.empty_like(a)
     inside = a >= 0.0

@@ -49,8 +49,8 @@ def tradeoff(
     -------
     polars.DataFrame
         One row per level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
-        onavekl, onavekl_paper, advantage``, the last that of `FixedPoint.attack`. Null stands for a number that does not
-        exist, inf for an infinite one.
+        onavekl, onavekl_paper, advantage``, the last that of `FixedPoint.attack`. Null stands for
+        a number that does not exist, inf for an infinite one.
 
     Examples
     --------
