@@ -1,5 +1,6 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
+from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._composition import (
     check_same_neighbours,
     compose,
@@ -104,4 +105,5 @@ __all__ = [
     "rounded_up",
     "sandwich_errors",
     "sensitivity_for",
+    "whitened_rows",
 ]
