@@ -28,7 +28,7 @@ from privasso.privacy import Guarantee, Privacy, Scales
 
 _KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
 _FITTED = ("coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_")
-_FITTED += ("statistics_", "coef_se_")
+_FITTED += ("statistics_", "coef_se_", "screened_")
 
 
 class PrivateLasso(RegressorMixin, BaseEstimator):
@@ -91,6 +91,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         A budget that several fits share: each fit is entered before its noise is drawn, and one
         that would exceed it is refused. Only with `LabelDP`. Without one, a second fit of the same
         labels in a process warns. `refit` and `path` cost nothing and are not entered.
+    screen : "auto", int or None
+        Choose so many columns first, by their association with the labels and with noise, and fit
+        only these: for many columns and few rows. ``"auto"`` decides from the size of the table
+        alone how many, at which share of the budget, and whether to fit all columns instead. With
+        `RecordDP` X may then be sparse. Not with `OnAverage`.
 
     Attributes
     ----------
@@ -114,6 +119,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     coef_se_ : ndarray of shape (n_features,)
         Only where the mechanism gives them, as `LabelDP` does: standard errors of the coefficients,
         privacy noise included, given which of them are not zero; NaN for the others.
+    screened_ : ndarray of int
+        Only with `screen`: indices of the columns that were chosen; all other coefficients are
+        zero.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -140,6 +148,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     release_: KeptRelease
     statistics_: KeptStatistics
     coef_se_: np.ndarray
+    screened_: np.ndarray
     n_features_in_: int
 
     def __init__(
@@ -156,6 +165,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
+        screen: int | str | None = None,
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -169,6 +179,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.ledger = ledger
+        self.screen = screen
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLasso:
         """Release noisy products of X and y, then solve from the release alone.
@@ -207,6 +218,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             denoise=bool(self.denoise),
             time_limit=self.time_limit,
             ledger=self.ledger,
+            screen=cast(Any, self.screen),
         )
         rng = _generator(self.random_state)
         for name in _FITTED:
@@ -291,6 +303,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             feature_names=self._feature_names(),
             denoised=self.denoised_,
             coef_se=getattr(self, "coef_se_", None),
+            screened=getattr(self, "screened_", None),
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -334,6 +347,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         """Return the kept release with its covariates."""
         if isinstance(self.privacy, Privacy):
             self.privacy.check_release_use(verb)
+        if hasattr(self, "screened_"):
+            raise ValueError(
+                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
+                "which costs, or leave screen out"
+            )
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)
         if not hasattr(self, "release_"):
@@ -363,6 +381,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self.denoised_ = model.denoised
         if model.coef_se is not None:
             self.coef_se_ = model.coef_se
+        if model.screened is not None:
+            self.screened_ = model.screened
         return self
 
 

@@ -8,11 +8,13 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._perturbed import PerturbedPlan, Published
-from privasso.fit._plan import Plan, plan_fit, plan_for
+from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._plan_for import plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import AfterReleaseError, Released
+from privasso.fit._screened import ScreenedLabelPlan
 from privasso.fit._statistics import KeptStatistics
 from privasso.fit._uses import PrivacyWarning, warn_user
 
@@ -35,6 +37,7 @@ __all__ = [
     "Released",
     "ReleasedModel",
     "RowMoments",
+    "ScreenedLabelPlan",
     "TimeLimitWarning",
     "choose_lambda",
     "encoded_guarantee",

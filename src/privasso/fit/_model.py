@@ -42,6 +42,9 @@ class ReleasedModel:
     coef_se : ndarray of shape (n_features,) or None
         Standard errors of the coefficients, privacy noise included, given which of them are not
         zero; NaN for the others. None where the mechanism has none. Files do not hold them.
+    screened : ndarray of int or None
+        Indices of the columns that were chosen before the fit; None where all were fitted. Files
+        do not hold them.
     """
 
     coef: np.ndarray = field(repr=False)
@@ -54,6 +57,7 @@ class ReleasedModel:
     software: str = __version__
     encoding: Encoding | None = field(default=None, repr=False)
     coef_se: np.ndarray | None = field(default=None, repr=False)
+    screened: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def n_features(self) -> int:

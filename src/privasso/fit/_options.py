@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from privasso._validation import positive_float
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
-from privasso.privacy import PerturbsObjective, Privacy, ReleasesProducts, Scales, check_kind
+from privasso.privacy import (
+    PerturbsObjective,
+    Privacy,
+    ReleasesProducts,
+    Scales,
+    check_kind,
+    check_screen,
+)
 
 #: Algorithms that work from a release alone.
 METHODS = ("auto", "amp", "cd")
@@ -48,6 +56,9 @@ class FitOptions:
         release itself. See `Released`.
     ledger : Ledger or None
         The budget to charge before noise is drawn; only with a formal kind of privacy.
+    screen : "auto", int or None
+        Choose so many columns with noise, at a share of the budget, and fit these only. ``"auto"``
+        decides by what is predicted from the size of the table; None fits all.
 
     Examples
     --------
@@ -68,6 +79,7 @@ class FitOptions:
     denoise: bool = True
     time_limit: float | None = None
     ledger: Ledger | None = None
+    screen: int | Literal["auto"] | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
@@ -84,8 +96,14 @@ class FitOptions:
             raise ValueError("model must be a Model or None")
         if self.ledger is not None:
             self._check_ledger()
+        check_screen(self.screen)
         if isinstance(self.privacy, PerturbsObjective):
             self._check_perturbed()
+        elif self.screen is not None and not self.privacy.formal:
+            raise ValueError(
+                f"screen is not supported with {type(self.privacy).__name__}; leave it out, or use "
+                "LabelDP or RecordDP"
+            )
 
     def _check_perturbed(self) -> None:
         """Refuse options that belong to a release of products of rows and labels."""

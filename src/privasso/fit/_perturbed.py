@@ -22,6 +22,7 @@ from privasso.privacy import (
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
+    ScreenedObjective,
     ShapedObjective,
     StatisticsMechanism,
     Terms,
@@ -66,8 +67,8 @@ class PerturbedPlan:
     ----------
     options : FitOptions
         What was asked for.
-    objective : PerturbedObjective, ShapedObjective or StatisticsMechanism
-        Noise, ridge and scaling.
+    objective : PerturbedObjective, ScreenedObjective, ShapedObjective or StatisticsMechanism
+        Noise, ridge and scaling, and how columns are chosen where they are.
     lam : float
         λ.
     guarantee : Guarantee
@@ -77,7 +78,7 @@ class PerturbedPlan:
     """
 
     options: FitOptions
-    objective: PerturbedObjective | ShapedObjective | StatisticsMechanism
+    objective: PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
     lam: float
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -114,8 +115,11 @@ class PerturbedPlan:
             return KeptStatistics(
                 statistics, privacy, self.guarantee, self.lam, feature_names, __version__
             )
-        errors = None
-        if isinstance(self.objective, ShapedObjective):
+        errors = chosen = None
+        if isinstance(self.objective, ScreenedObjective):
+            found = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+            coef, intercept, chosen = found
+        elif isinstance(self.objective, ShapedObjective):
             found = self.objective.fit(self.X, labels, self.lam, bit_source(rng))
             coef, intercept, errors = found.coef, found.intercept, found.coef_se
         else:
@@ -124,6 +128,7 @@ class PerturbedPlan:
             coef=coef,
             intercept=intercept,
             coef_se=errors,
+            screened=chosen,
             lam=self.lam,
             guarantee=self.guarantee,
             noise=None,
@@ -142,21 +147,30 @@ def plan_perturbed(
     feature_names: tuple[str, ...] | None,
 ) -> PerturbedPlan:
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
-    if sp.issparse(X):
-        raise ValueError(
-            f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
-            "a sparse matrix; pass X.toarray()"
-        )
-    X = np.asarray(X)
+    sparse = sp.issparse(X)
+    X = X if sparse else np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
     m, n = X.shape
     intercept = options.fit_intercept
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
+    if options.screen is not None:
+        screened = privacy.screened(
+            m, n, feature_names, fit_intercept=intercept, screen=options.screen
+        )
+        if screened is not None:
+            lam = screened.lam if options.fixed_lam is None else options.fixed_lam
+            guarantee = privacy.guarantee_for_screened(screened, terms)
+            return PerturbedPlan(options, screened, lam, guarantee, seeded, X)
+    if sparse:
+        raise ValueError(
+            f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
+            "a sparse matrix; pass X.toarray(), or choose some columns first with screen="
+        )
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
     shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
     objective = objective if shaped is None else shaped
-    terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=X.shape[0])
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
     if statistics is not None:
         guarantee = privacy.guarantee_for_statistics(statistics, terms)

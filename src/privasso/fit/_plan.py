@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from privasso._version import __version__
 from privasso.fit._options import FitOptions
-from privasso.fit._perturbed import PerturbedPlan, plan_perturbed
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._start import account, check_names, fit_in_words
@@ -19,7 +18,6 @@ from privasso.operators import Covariates
 from privasso.privacy import (
     Calibration,
     Guarantee,
-    PerturbsObjective,
     Release,
     ReleasesProducts,
     Terms,
@@ -72,11 +70,13 @@ class Plan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
+        charged: bool = False,
     ) -> Released:
         """Read the labels, draw the noise once, and return the release.
 
-        The ledger, if there is one, is charged before the noise is drawn. The budget is spent from
-        here on, and no later step sees the labels.
+        The ledger, if there is one, is charged before the noise is drawn, unless it was charged
+        already for a fit that this one is a part of. The budget is spent from here on, and no later
+        step sees the labels.
         """
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
@@ -91,7 +91,9 @@ class Plan:
             self.calibration,
             fit_intercept=rows.centred,
             rng=rng,
-            before_noise=lambda labels: account(labels, self.guarantee, self.options.ledger, what),
+            before_noise=None
+            if charged
+            else lambda labels: account(labels, self.guarantee, self.options.ledger, what),
         )
         return self._released(made, feature_names, target)
 
@@ -182,23 +184,3 @@ def plan_fit(
         lam=options.fixed_lam,
     )
     return Plan(options, rows, noise, calibration, privacy.guarantee(terms), seeded)
-
-
-def plan_for(
-    X: Any,
-    options: FitOptions,
-    *,
-    sample_weight: ArrayLike | None = None,
-    seeded: bool = False,
-    feature_names: tuple[str, ...] | None = None,
-) -> Plan | PerturbedPlan:
-    """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
-    privacy = options.privacy
-    if not isinstance(privacy, PerturbsObjective):
-        return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
-    if sample_weight is not None:
-        raise ValueError(
-            f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
-            "person would have to be protected too; leave it out"
-        )
-    return plan_perturbed(X, options, privacy, seeded=seeded, feature_names=feature_names)

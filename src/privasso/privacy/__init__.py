@@ -1,5 +1,6 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
+from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._composition import (
     check_same_neighbours,
@@ -48,12 +49,19 @@ from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
+from privasso.privacy._screen import check_screen
+from privasso.privacy._screened_labels import ScreenedLabels
+from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.privacy._screening import Screening
+from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
+from privasso.privacy._screening_settings import ScreeningSettings, direct_r2, usual_screening
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
     "ApproximateLoss",
     "Calibration",
     "ChainLoss",
+    "ChoiceLoss",
     "Claim",
     "GaussianLoss",
     "Guarantee",
@@ -74,6 +82,11 @@ __all__ = [
     "Release",
     "ReleasesProducts",
     "Scales",
+    "ScreenedLabels",
+    "ScreenedObjective",
+    "Screening",
+    "ScreeningPrior",
+    "ScreeningSettings",
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",
@@ -84,8 +97,11 @@ __all__ = [
     "check_kind",
     "check_products",
     "check_same_neighbours",
+    "check_screen",
+    "choice_chances",
     "compose",
     "compose_losses",
+    "direct_r2",
     "exactly",
     "formal_loss",
     "gaussian_delta",
@@ -105,5 +121,6 @@ __all__ = [
     "rounded_up",
     "sandwich_errors",
     "sensitivity_for",
+    "usual_screening",
     "whitened_rows",
 ]

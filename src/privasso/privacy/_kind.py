@@ -19,6 +19,7 @@ from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
+from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
 from privasso.scales import ScaleLaw
 
@@ -230,6 +231,22 @@ class PerturbsObjective(Privacy):
     ) -> ShapedObjective | None:
         """Return the fit whose noise follows correlations of columns, if it is the one to use."""
         return None
+
+    def screened(
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        *,
+        fit_intercept: bool,
+        screen: int | Literal["auto"],
+    ) -> ScreenedObjective | None:
+        """Return the fit of columns that are chosen first; None where all are to be fitted."""
+        raise ValueError(f"{type(self).__name__} cannot choose columns; leave screen out")
+
+    def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
+        """State what holds for the chosen columns and their coefficients at one λ."""
+        raise NotImplementedError(f"{type(self).__name__} chooses no columns")
 
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool

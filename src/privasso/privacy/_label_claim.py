@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from privasso.privacy._gaussian import log_gaussian_delta
-from privasso.privacy._guarantee import Claim, Guarantee, check_budget
+from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
 from privasso.privacy._loss import GaussianLoss, Loss
 from privasso.privacy._numbers import exactly, rounded_up
 from privasso.privacy._objective_claim import objective_claim
@@ -92,7 +92,27 @@ def _group_assumptions(guarantee: Guarantee, k: int) -> tuple[str, ...]:
     return tuple(many if s == ONE_LABEL else s for s in guarantee.assumptions)
 
 
+def _screened_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_sentence(guarantee)} ε and δ include the choice of {guarantee['choices']:.0f} columns, "
+        "which was made with noise."
+    )
+
+
 _BOUNDS = ("y_low", "y_high")
+#: A perturbed fit of columns that were chosen with noise; mu is that of sums of the labels.
+SCREENED_LABEL_CLAIM = register(
+    objective_claim(
+        "label-dp-screened",
+        _screened_sentence,
+        "labels",
+        screened=True,
+        context=_BOUNDS,
+        optional=("kappa",),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
 _OBJECTIVE = objective_claim(
     "label-dp",
     _sentence,

@@ -16,13 +16,22 @@ from privasso.privacy._composition import ALONE
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
-from privasso.privacy._label_claim import LABEL_CLAIM, ONE_ENTRY, ONE_LABEL, perturbed
+from privasso.privacy._label_claim import (
+    LABEL_CLAIM,
+    ONE_ENTRY,
+    ONE_LABEL,
+    SCREENED_LABEL_CLAIM,
+    perturbed,
+)
 from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
-from privasso.privacy._label_objective import LabelObjective, default_kappa
+from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
+from privasso.privacy._label_settings import default_kappa
 from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
+from privasso.privacy._screen import Screen, price_of_choice, screening_settings
+from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
@@ -287,6 +296,42 @@ class LabelDP(ReleasesProducts):
             ),
             released=says.released,
             seeded=terms.seeded,
+        )
+
+    def screened(
+        self, n_rows: int, n_columns: int, *, fit_intercept: bool, screen: Screen
+    ) -> ScreenedLabels | None:
+        """The choice of columns and the privacy of the fit of these; None where all are fitted.
+
+        Both are decided from the size of the table. The covariates are used when columns are
+        chosen.
+        """
+        if self.mechanism == "release":
+            raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
+        settings = screening_settings(
+            self.epsilon, self.delta, n_rows, n_columns, screen, neighbours="labels"
+        )
+        if settings is None:
+            return None
+        epsilon, kappa, t = budget_of_fit(settings, n_rows, self.kappa, self.t)
+        fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t)
+        return ScreenedLabels(label_screening(settings, self.y_bounds), fit, n_columns)
+
+    def guarantee_for_screened(self, screened: ScreenedLabels, terms: Terms) -> Guarantee:
+        """State label differential privacy of the choice and of all coefficients after it."""
+        screening, plain = screened.screening, screened.fit.guarantee(terms)
+        numbers = {
+            **dict(plain.parameters),
+            **dict(screening.choices.parameters),
+            "mu": screening.mu,
+            "epsilon": self.epsilon,
+        }
+        chosen = price_of_choice(screening.choices, screening.mu, screened.n_columns, self.delta)
+        return replace(
+            plain,
+            kind=SCREENED_LABEL_CLAIM.kind,
+            parameters=tuple(numbers.items()),
+            released=(chosen, *plain.released),
         )
 
     def composition(self, mu: float | None) -> str:

@@ -19,6 +19,7 @@ from privasso.privacy._label_mechanism import (
     check_units,
     why_infinite,
 )
+from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
 from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
@@ -27,10 +28,9 @@ from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._row_weights import row_weights
 
 #: Values of t to choose from, relative to ε, and the one without columns to choose it for.
-_RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), 0.1
+_RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), LABEL_RIDGE
 #: Rows are whitened to this length at most.
 _RADIUS = 1.0
-_LARGEST_KAPPA = 0.5
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class LabelObjective(LabelMechanism):
         assert old.objective is not None
         before, ratio = old.objective, epsilon / self.budget.epsilon
         larger = default_kappa(epsilon) / default_kappa(self.budget.epsilon)
-        kappa = min(max(_LARGEST_KAPPA, before.kappa), larger * before.kappa)
+        kappa = min(max(LARGEST_KAPPA, before.kappa), larger * before.kappa)
         noise = _noise(epsilon, self.budget.delta, kappa, ratio * before.t, n_rows)
         factor = noise.sigma / before.sigma
         return replace(
@@ -165,18 +165,6 @@ class LabelObjective(LabelMechanism):
             "Further fits on the same labels add to the loss, and a ledger keeps count of them. "
             "Solving again from the same release adds nothing."
         )
-
-
-def default_kappa(epsilon: float) -> float:
-    """The largest residual that is not clipped, as a part of the range of the labels.
-
-    A smaller one means less noise. But where labels are skewed, clipped residuals pull predictions
-    from the mean of the labels towards their median, which costs more than noise at large ε.
-
-    >>> default_kappa(1.0), default_kappa(12.0), default_kappa(1000.0)
-    (0.1, 0.2, 0.5)
-    """
-    return min(_LARGEST_KAPPA, 0.1 * max(1.0, math.sqrt(epsilon / 3.0)))
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from privasso.privacy._beside_choice import BesideChoices
 from privasso.privacy._beside_gaussian import BesideGaussian
+from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget
 from privasso.privacy._inexact import InexactLoss
 from privasso.privacy._loss import Loss
@@ -36,6 +38,7 @@ def objective_claim(
     *,
     loss: Slope = "huber",
     gaussian: bool = False,
+    screened: bool = False,
     context: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
     adjacency: Callable[[int], str],
@@ -58,6 +61,9 @@ def objective_claim(
         As in `objective_delta`.
     gaussian : bool
         Whether Gaussian releases come before the fit; their sensitivity is the parameter mu.
+    screened : bool
+        Whether columns were chosen before the fit; the parameters of `ChoiceLoss` say at what
+        price, and mu may be zero.
     context : tuple of str
         Further parameters, which must be equal in guarantees that are composed.
     optional : tuple of str
@@ -72,7 +78,10 @@ def objective_claim(
     def bound(guarantee: Guarantee) -> InexactLoss:
         numbers = dict(guarantee.parameters)
         one: Loss = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
-        if gaussian:
+        if screened:
+            choices = ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"]))
+            one = BesideChoices.of(one, (choices,), numbers["mu"])
+        elif gaussian:
             one = BesideGaussian.of(one, numbers["mu"])
         return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), shift=numbers["shift"])
 
@@ -82,7 +91,13 @@ def objective_claim(
         k = numbers.get(_GROUP, 1.0)
         if not (k >= 1.0 and k.is_integer()):
             raise ValueError(f"a {kind} guarantee needs a whole number for its group")
-        least = min(numbers["c"], numbers.get("mu", 1.0))
+        least = min(numbers["c"], 1.0 if screened else numbers.get("mu", 1.0))
+        if screened:
+            least = min(least, numbers["choice_epsilon"])
+            if not (numbers["choices"] >= 1.0 and numbers["choices"].is_integer()):
+                raise ValueError(f"a {kind} guarantee needs a whole number of choices")
+            if numbers["mu"] < 0.0:
+                raise ValueError(f"a {kind} guarantee needs mu of zero or more")
         if least <= 0.0 or bound(guarantee).delta(numbers["epsilon"]) > numbers["delta"]:
             raise ValueError(f"a {kind} guarantee needs {needed} small enough for its ε and δ")
 
@@ -104,7 +119,12 @@ def objective_claim(
 
     return Claim(
         kind,
-        (*_NUMBERS, *(("mu",) if gaussian else ()), *context),
+        (
+            *_NUMBERS,
+            *(("mu",) if gaussian or screened else ()),
+            *(("choice_epsilon", "choices") if screened else ()),
+            *context,
+        ),
         (_GROUP, *optional),
         sentence,
         check,

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.privacy._beside_choice import sensitivity_beside_choices
 from privasso.privacy._beside_gaussian import sensitivity_beside
+from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._inexact import check_coverable, shift_epsilon
 from privasso.privacy._objective import Neighbours
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
@@ -101,6 +103,7 @@ def calibrate_objective(
     t: float,
     n_rows: int,
     mu: float = 0.0,
+    choices: tuple[ChoiceLoss, ...] = (),
 ) -> ObjectiveNoise:
     """Return the noise and the ridge with which a fit is (ε, δ)-differentially private.
 
@@ -121,6 +124,8 @@ def calibrate_objective(
         Number of rows, which is public.
     mu : float
         Sensitivity of Gaussian releases of the same data that the budget covers too.
+    choices : tuple of ChoiceLoss
+        Choices of the same data that the budget covers too.
 
     Examples
     --------
@@ -138,7 +143,11 @@ def calibrate_objective(
     check_budget(epsilon, delta)
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
     lost = 2.0 * shift_epsilon(shift) * ROUNDING
-    c = sensitivity_beside(epsilon - lost, delta * (1.0 - 2.0 * lost), t, mu, neighbours)
+    budget = epsilon - lost, delta * (1.0 - 2.0 * lost)
+    if choices:
+        c = sensitivity_beside_choices(*budget, t, choices, mu, neighbours)
+    else:
+        c = sensitivity_beside(*budget, t, mu, neighbours)
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.

@@ -35,6 +35,13 @@ def _scaled_sentence(guarantee: Guarantee) -> str:
     )
 
 
+def _screened_sentence(guarantee: Guarantee) -> str:
+    return (
+        f"{_statement(guarantee)}covariates to the bounds of their columns. ε and δ include the "
+        f"choice of {guarantee['choices']:.0f} columns, which was made with noise."
+    )
+
+
 def _adjacency(k: int) -> str:
     return ONE_RECORD if k == 1 else f"up to {k} records"
 
@@ -96,6 +103,18 @@ SCALED_CLAIM = register(
         _scaled_sentence,
         "records",
         gaussian=True,
+        context=("y_low", "y_high"),
+        adjacency=_adjacency,
+        assumptions=_group_assumptions,
+    )
+)
+#: A perturbed fit of columns that were chosen with noise; mu is that of sums of the labels.
+SCREENED_CLAIM = register(
+    objective_claim(
+        "record-dp-screened",
+        _screened_sentence,
+        "records",
+        screened=True,
         context=("y_low", "y_high"),
         adjacency=_adjacency,
         assumptions=_group_assumptions,

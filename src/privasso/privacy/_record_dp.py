@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -28,9 +28,11 @@ from privasso.privacy._record_claim import (
     ONE_RECORD,
     RECORD_CLAIM,
     SCALED_CLAIM,
+    SCREENED_CLAIM,
     STATISTICS_CLAIM,
 )
 from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_screening import screened_objective
 from privasso.privacy._record_settings import (
     check_units,
     longest_row,
@@ -40,6 +42,8 @@ from privasso.privacy._record_settings import (
     usual_t,
 )
 from privasso.privacy._record_statistics import StatisticsMechanism
+from privasso.privacy._screen import Screen, price_of_choice, screening_settings
+from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
@@ -282,6 +286,58 @@ class RecordDP(PerturbsObjective):
             self._calibrated(usual_row(width, standard=True), n_rows, width),
             public,
             self.mu_of_each if public is None else None,
+        )
+
+    def screened(
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        *,
+        fit_intercept: bool,
+        screen: Screen,
+    ) -> ScreenedObjective | None:
+        """The choice of columns and the fit of these, unless a fit of all is expected to be better.
+
+        Everything is decided from the bounds and the shape of the table.
+        """
+        if self.released_before or self.shape is not None or self.mechanism != "objective":
+            raise ValueError(
+                "screen chooses columns by public bounds for a fit by mechanism='objective'; leave "
+                "out bounds='private', scales, shape and other mechanisms, or screen"
+            )
+        settings = screening_settings(
+            self.epsilon, self.delta, n_rows, n_columns, screen, fit_intercept=fit_intercept
+        )
+        if settings is None:
+            return None
+        bounds = self.column_bounds(n_columns, names)
+        check_units(bounds, self.label_width)
+        assert self.t is not None
+        return screened_objective(
+            settings,
+            bounds,
+            self.y_bounds,
+            n_rows,
+            fit_intercept=fit_intercept,
+            kappa=self.kappa,
+            t=self.t,
+        )
+
+    def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
+        """State record-level differential privacy of the choice and of the coefficients."""
+        screening, plain = objective.screening, self.guarantee_for(objective.noise, terms)
+        numbers = {
+            **dict(plain.parameters),
+            **dict(screening.choices.parameters),
+            "mu": screening.mu,
+        }
+        chosen = price_of_choice(screening.choices, screening.mu, len(screening.bounds), self.delta)
+        return replace(
+            plain,
+            kind=SCREENED_CLAIM.kind,
+            parameters=tuple(numbers.items()),
+            released=(chosen, *plain.released),
         )
 
     def statistics(

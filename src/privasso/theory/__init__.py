@@ -12,6 +12,7 @@ from privasso.theory._membership import membership_losses
 from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
 from privasso.theory._rows import largest_row_norm
+from privasso.theory._selection import selection_chances
 from privasso.theory._stability import critical_lambda_ratio, critical_noise
 from privasso.theory._state_evolution import state_evolution
 from privasso.theory._tradeoff import phase_diagram, tradeoff
@@ -36,6 +37,7 @@ __all__ = [
     "phase_diagram",
     "point_gradients",
     "privacy_loss",
+    "selection_chances",
     "state_evolution",
     "tradeoff",
     "with_scale_error",

@@ -1,0 +1,39 @@
+"""The plan of a fit, by the mechanism of its kind of privacy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from privasso.fit._options import FitOptions
+from privasso.fit._perturbed import PerturbedPlan, plan_perturbed
+from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._screened import ScreenedLabelPlan, plan_screened_labels
+from privasso.privacy import LabelDP, PerturbsObjective
+
+
+def plan_for(
+    X: Any,
+    options: FitOptions,
+    *,
+    sample_weight: ArrayLike | None = None,
+    seeded: bool = False,
+    feature_names: tuple[str, ...] | None = None,
+) -> Plan | PerturbedPlan | ScreenedLabelPlan:
+    """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
+    privacy = options.privacy
+    if isinstance(privacy, LabelDP) and options.screen is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is not supported with screen; leave one of them out")
+        screened = plan_screened_labels(X, options, privacy, seeded=seeded)
+        if screened is not None:
+            return screened
+    if not isinstance(privacy, PerturbsObjective):
+        return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
+    if sample_weight is not None:
+        raise ValueError(
+            f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
+            "person would have to be protected too; leave it out"
+        )
+    return plan_perturbed(X, options, privacy, seeded=seeded, feature_names=feature_names)

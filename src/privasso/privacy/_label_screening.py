@@ -1,0 +1,159 @@
+"""Columns that are chosen by their association with private labels, where covariates are public.
+
+Everything about the covariates is free. Columns are centred, scaled to the variance 1, and their
+entries clipped. Columns are chosen one after the other: after each choice the others are projected
+onto the complement of the chosen ones, so that a copy of a chosen column is not chosen again. This
+needs no labels but through the choices before. With columns u_i and clipped labels |ỹ| ≤ b, a
+replaced label changes the association |Σ_μ u_μi ỹ_μ| by at most 2b·max|u|, in either direction, so
+that Gumbel noise of the scale 4b·max|u|/ε₀ makes each choice one of bounded range ε₀.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso.privacy._associations import LABEL
+from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._integer_noise import ROUNDING
+from privasso.privacy._label_centre import clipped_integers, noisy_centre
+from privasso.privacy._largest import noisy_largest
+from privasso.privacy._rounded_gaussian import BitSource
+
+#: Entries are clipped at so many deviations of their column, and once more after projections.
+_CLIP, LARGEST_ENTRY = 1.0, 1.5
+#: Entries are integers of this many bits after the point.
+_BITS = 13
+#: Rows whose sums are exact in floating point, and columns that are worked on together.
+_ROWS, _COLUMNS = 1 << 15, 256
+#: A column of which less than this part is left after projections is not made longer for it.
+_LEAST = 0.5
+#: Most entries of a table whose columns are held in memory to be projected.
+_MOST = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScreening:
+    """How columns are chosen under label differential privacy, decided before labels are read.
+
+    Attributes
+    ----------
+    choices : ChoiceLoss
+        How many columns are chosen, and the range of the losses of each choice.
+    mu : float
+        Sensitivity of the sums from which the centre of the labels is found.
+    clip : float
+        b, as a part of the range of the labels.
+    y_bounds : (float, float)
+        Bounds of the labels.
+    """
+
+    choices: ChoiceLoss
+    mu: float
+    clip: float
+    y_bounds: tuple[float, float]
+
+    @property
+    def count(self) -> int:
+        """Number of columns to choose."""
+        return self.choices.count
+
+    def choose(self, X: Any, y: np.ndarray, bits: BitSource) -> np.ndarray:
+        """Return the indices of the columns, in increasing order.
+
+        Examples
+        --------
+        Column 1 is a copy of column 0, and is not chosen in place of column 2:
+
+        >>> from privasso.privacy import bit_source
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((4000, 100))
+        >>> X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(4000)
+        >>> y = X[:, 0] + 0.3 * X[:, 2] + 0.3 * rng.standard_normal(4000)
+        >>> screening = LabelScreening(ChoiceLoss(0.2, 2), 0.05, 0.1, (-4.0, 4.0))
+        >>> chosen = screening.choose(X, y, bit_source(np.random.default_rng(1)))
+        >>> 2 in chosen, len(set(chosen.tolist()) & {0, 1})
+        (True, 1)
+        """
+        columns = standard_columns(X)
+        low, high = self.y_bounds
+        radius, clipped = self.clip * (high - low), np.clip(y, low, high)
+        centre = noisy_centre(clipped, self.y_bounds, radius, self.mu, bits, replaced=True)
+        labels = clipped_integers(clipped, centre, radius, LABEL).astype(np.float64)
+        left, chosen = np.arange(columns.shape[1]), []
+        for _ in range(self.count):
+            scores, largest = _associations(columns, labels)
+            # Two scores move by at most 2·LABEL·largest each, in opposite directions.
+            scale = 4.0 * LABEL * max(largest, 1) / self.choices.epsilon_each * ROUNDING
+            place = int(noisy_largest(scores[left], scale, 1, bits)[0])
+            chosen.append(int(left[place]))
+            left = np.delete(left, place)
+            _project(columns, chosen[-1])
+        return np.sort(np.array(chosen))
+
+
+def standard_columns(X: Any) -> np.ndarray:
+    """Centred columns with entries clipped at one deviation, of the length √M.
+
+    A constant column becomes zeros.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 5.0], [0.0, 5.0], [8.0, 5.0]])
+    >>> standard_columns(X).astype(float).round(2).tolist()
+    [[-0.71, 0.0], [-0.71, 0.0], [1.41, 0.0]]
+    """
+    m, n = X.shape
+    if m * n > _MOST:
+        raise ValueError(
+            f"screening for labels holds the {m} × {n} table in memory; choose fewer columns first"
+        )
+    U = np.empty((m, n), dtype=np.float32)
+    stored = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
+    for start in range(0, n, _COLUMNS):
+        part = stored[:, start : start + _COLUMNS]
+        block = np.array(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+        for _ in range(2):
+            block -= block.mean(axis=0)
+            size = np.sqrt(np.mean(block**2, axis=0))
+            block /= np.where(size > 0.0, size, 1.0)
+            block = np.clip(block, -_CLIP, _CLIP)
+        block -= block.mean(axis=0)
+        size = np.sqrt(np.mean(block**2, axis=0))
+        U[:, start : start + _COLUMNS] = block / np.where(size > 1e-6, size, np.inf)
+    return U
+
+
+def _associations(columns: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """|Σ_μ k_μi ℓ_μ| exactly, for the integers k of the columns, and the largest |k|."""
+    m, n = columns.shape
+    scores, largest = np.zeros(n, dtype=np.int64), 0
+    limit = round(LARGEST_ENTRY * (1 << _BITS))
+    for start in range(0, n, _COLUMNS):
+        block = columns[:, start : start + _COLUMNS].astype(np.float64)
+        size = np.sqrt(np.mean(block**2, axis=0))
+        block *= (1 << _BITS) / np.maximum(size, _LEAST)
+        K = np.clip(np.rint(block), -limit, limit)
+        largest = max(largest, int(np.max(np.abs(K), initial=0.0)))
+        total = np.zeros(K.shape[1], dtype=np.int64)
+        for row in range(0, m, _ROWS):
+            # Sums of integers below 2^53 are exact in any order.
+            total += (labels[row : row + _ROWS] @ K[row : row + _ROWS]).astype(np.int64)
+        scores[start : start + _COLUMNS] = np.abs(total)
+    return scores, largest
+
+
+def _project(columns: np.ndarray, chosen: int) -> None:
+    """Take away from all columns what they have of the chosen one."""
+    q = columns[:, chosen].astype(np.float64)
+    length = float(np.linalg.norm(q))
+    if length == 0.0:
+        return
+    q = (q / length).astype(np.float32)
+    for start in range(0, columns.shape[1], _COLUMNS):
+        block = columns[:, start : start + _COLUMNS]
+        block -= np.outer(q, q @ block)
+    columns[:, chosen] = 0.0

@@ -1,0 +1,78 @@
+"""The option ``screen``: how many columns are chosen before a fit, and what that is called."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from privasso._validation import integer
+from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._composition import compose_losses
+from privasso.privacy._loss import GaussianLoss
+from privasso.privacy._numbers import rounded_up
+from privasso.privacy._screening_settings import ScreeningSettings, usual_screening
+
+Screen = int | Literal["auto"]
+
+
+def check_screen(screen: object) -> None:
+    """Refuse what is neither None, "auto" nor a number of columns.
+
+    Examples
+    --------
+    >>> check_screen("auto")
+    >>> check_screen(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: screen must be at least 1, not 0
+    """
+    if screen is None or (isinstance(screen, str) and screen == "auto"):
+        return
+    if isinstance(screen, str):
+        raise ValueError(f"screen must be 'auto', a number of columns or None, not {screen!r}")
+    integer("screen", screen, minimum=1)
+
+
+def screening_settings(
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    n_columns: int,
+    screen: Screen,
+    *,
+    fit_intercept: bool = True,
+    neighbours: Literal["records", "labels"] = "records",
+) -> ScreeningSettings | None:
+    """Return how many columns to choose and at which price; None where all are fitted."""
+    check_screen(screen)
+    if screen == "auto":
+        return usual_screening(
+            epsilon, delta, n_rows, n_columns, centred=fit_intercept, neighbours=neighbours
+        )
+    if screen >= n_columns:
+        raise ValueError(
+            f"screen={screen} columns cannot be chosen of {n_columns}; choose fewer, or leave "
+            "screen out"
+        )
+    return usual_screening(
+        epsilon,
+        delta,
+        n_rows,
+        n_columns,
+        count=int(screen),
+        centred=fit_intercept,
+        neighbours=neighbours,
+    )
+
+
+def price_of_choice(choices: ChoiceLoss, mu: float, n_columns: int, delta: float) -> str:
+    """What was chosen, and the ε of that alone.
+
+    Examples
+    --------
+    >>> price_of_choice(ChoiceLoss(0.1, 10), 0.04, 500, 1e-6)
+    'which 10 of 500 columns were chosen, which alone has ε = 0.67'
+    """
+    parts = [choices, *([GaussianLoss(mu)] if mu > 0.0 else [])]
+    alone = rounded_up(compose_losses(parts).epsilon(delta), 2)
+    of = f"{choices.count} of {n_columns} columns"
+    return f"which {of} were chosen, which alone has ε = {alone}"

@@ -1,0 +1,72 @@
+"""A choice of columns and a fit of these under label differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privasso.privacy._label_screening import LabelScreening
+from privasso.privacy._label_settings import default_kappa
+from privasso.privacy._objective_inverse import objective_epsilon
+from privasso.privacy._perturbed_objective import calibrate_objective
+from privasso.privacy._screening_settings import CLIP, ScreeningSettings
+
+if TYPE_CHECKING:
+    from privasso.privacy._label_dp import LabelDP
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenedLabels:
+    """Columns are chosen with noise, and those that were chosen are fitted with noise.
+
+    Attributes
+    ----------
+    screening : LabelScreening
+        How columns are chosen.
+    fit : LabelDP
+        The privacy of the fit of the chosen columns alone. Together with the choice it has the
+        whole budget.
+    n_columns : int
+        Number of columns that are chosen from.
+    """
+
+    screening: LabelScreening
+    fit: LabelDP
+    n_columns: int
+
+
+def budget_of_fit(
+    settings: ScreeningSettings, n_rows: int, kappa: float | None, t: float | None
+) -> tuple[float, float, float]:
+    """ε of the fit alone, κ and t, such that choice and fit together have the budget.
+
+    The choice and the fit are composed exactly, so that ε of the fit is more than what is left when
+    the ε of the choice is taken away.
+
+    Examples
+    --------
+    >>> settings = ScreeningSettings(10, 0.5, 1.0, 1e-6, neighbours="labels")
+    >>> epsilon, kappa, t = budget_of_fit(settings, 1000, None, None)
+    >>> 0.6 < epsilon < 0.75
+    True
+    """
+    left = settings.epsilon_left
+    kappa = default_kappa(left) if kappa is None else kappa
+    noise = calibrate_objective(
+        settings.epsilon,
+        settings.delta,
+        "labels",
+        kappa=kappa,
+        radius=1.0,
+        t=settings.t if t is None else t,
+        n_rows=n_rows,
+        mu=settings.mu_centre,
+        choices=(settings.choices,),
+    )
+    epsilon = objective_epsilon(settings.delta, noise.c, noise.t, "labels")
+    return epsilon * (1.0 - 1e-9), kappa, noise.t
+
+
+def label_screening(settings: ScreeningSettings, y_bounds: tuple[float, float]) -> LabelScreening:
+    """The choice of columns of the settings."""
+    return LabelScreening(settings.choices, settings.mu_centre, CLIP, y_bounds)

@@ -1,0 +1,96 @@
+"""Columns that are chosen by their association with the labels, with noise.
+
+The association of a column is |Σ_μ f_μi ỹ_μ|, f in units of the bounds of its column, so that
+|f| ≤ 1, and labels clipped to |ỹ| ≤ b around a centre that was found with noise. An emptied record
+changes the sum by f_μi ỹ_μ, and so each association by at most b, in either direction. The
+differences of two associations then change by at most 2b, and Gumbel noise of the scale 2b/ε₀ makes
+each choice one of bounded range ε₀, whatever the number of columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
+from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._estimate import half_ranges
+from privasso.privacy._integer_noise import ROUNDING
+from privasso.privacy._label_centre import clipped_integers, noisy_centre
+from privasso.privacy._largest import noisy_largest
+from privasso.privacy._rounded_gaussian import BitSource
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """How columns of whole records are chosen; all of it is decided before the data are read.
+
+    Attributes
+    ----------
+    choices : ChoiceLoss
+        How many columns are chosen, and the range of the losses of each choice.
+    mu : float
+        Sensitivity of the sums from which the centre of the labels is found; zero if it is not.
+    clip : float
+        b, as a part of the range of the labels.
+    bounds : ndarray of shape (N, 2)
+        Bounds of the columns.
+    y_bounds : (float, float)
+        Bounds of the labels.
+    centred : bool
+        Whether columns are measured from the middle of their bounds and labels from their centre,
+        as for a fit with an intercept; otherwise both from zero.
+    """
+
+    choices: ChoiceLoss
+    mu: float
+    clip: float
+    bounds: np.ndarray = field(repr=False)
+    y_bounds: tuple[float, float]
+    centred: bool
+
+    @property
+    def count(self) -> int:
+        """Number of columns to choose."""
+        return self.choices.count
+
+    @property
+    def scale(self) -> float:
+        """Scale of the Gumbel noise, in units of the integer sums, rounded up."""
+        return 2.0 * ENTRY * LABEL / self.choices.epsilon_each * ROUNDING
+
+    def choose(self, X: Any, y: np.ndarray, bits: BitSource) -> np.ndarray:
+        """Return the indices of the columns, in increasing order.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (M, N)
+            Records; see `IntegerColumns.products` for what is possible.
+        y : ndarray of shape (M,)
+            Labels.
+        bits : BitSource
+            Source of all noise.
+
+        Examples
+        --------
+        >>> from privasso.privacy import bit_source
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-1.0, 1.0, (5000, 300))
+        >>> y = X[:, 7] - X[:, 70] + 0.5 * rng.standard_normal(5000)
+        >>> bounds = np.tile([-1.0, 1.0], (300, 1))
+        >>> screening = Screening(ChoiceLoss(0.2, 2), 0.05, 0.1, bounds, (-4.0, 4.0), True)
+        >>> screening.choose(X, y, bit_source(np.random.default_rng(1))).tolist()
+        [7, 70]
+        """
+        low, high = self.y_bounds
+        radius, centre = self.clip * (high - low), 0.0
+        clipped = np.clip(y, low, high)
+        if self.centred:
+            centre = noisy_centre(clipped, self.y_bounds, radius, self.mu, bits)
+        labels = clipped_integers(clipped, centre, radius, LABEL)
+        columns = IntegerColumns.within(self.bounds, *half_ranges(self.bounds, self.centred))
+        # No record changes a sum by more than ENTRY·LABEL.
+        associations = np.abs(columns.products(X, labels))
+        return noisy_largest(associations, self.scale, self.count, bits)

@@ -1,0 +1,228 @@
+"""How many columns to choose and at which share of the budget, from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso.privacy._beside_gaussian import sensitivity_beside
+from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._gaussian import gaussian_epsilon, sensitivity_for
+from privasso.privacy._label_screening import LARGEST_ENTRY
+from privasso.privacy._label_settings import LABEL_RIDGE, default_kappa
+from privasso.privacy._objective import Neighbours
+from privasso.privacy._record_settings import usual_t
+from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
+
+#: Where labels are clipped for their associations, as a part of their range.
+CLIP = 0.08
+#: Part of the sensitivity of the choice that finds the centre of the labels.
+_CENTRE = 0.25
+#: Shares of the budget and numbers of columns that are compared.
+_SHARES = (0.2, 0.35, 0.5, 0.65)
+_COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1000)
+#: How many columns may have coefficients: each of these is as likely as the others.
+_TRUE = (3, 10, 30, 100, 300)
+#: A choice must gain this much R² over a fit of all columns: coefficients may be less sparse.
+_GAIN = 0.03
+
+
+@dataclass(frozen=True)
+class ScreeningSettings:
+    """A number of columns, and how the budget is divided.
+
+    Attributes
+    ----------
+    count : int
+        Number of columns to choose.
+    share : float
+        Squared sensitivity of the choice relative to that of a Gaussian mechanism with the whole
+        budget.
+    epsilon, delta : float
+        The budget of the choice and of the fit together.
+    centred : bool
+        Whether the centre of the labels is found too.
+    neighbours : {"records", "labels"}
+        Whether a record is emptied, or a label replaced.
+    """
+
+    count: int
+    share: float
+    epsilon: float
+    delta: float
+    centred: bool = True
+    neighbours: Literal["records", "labels"] = "records"
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity of the choice, the centre of the labels included."""
+        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
+
+    @property
+    def mu_centre(self) -> float:
+        """Sensitivity of the sums from which the centre of the labels is found."""
+        return _CENTRE * self.mu if self.centred else 0.0
+
+    @property
+    def choices(self) -> ChoiceLoss:
+        """The loss of the choices."""
+        left = math.sqrt(self.mu**2 - self.mu_centre**2)
+        return ChoiceLoss(2.0 * left / math.sqrt(self.count), self.count)
+
+    @property
+    def epsilon_left(self) -> float:
+        """About the ε that is left for the fit."""
+        return _epsilon_left(self.epsilon, self.delta, self.share)
+
+    @property
+    def t(self) -> float:
+        """Of the fit: squared length of a row over the ridge."""
+        left = self.epsilon_left
+        return LABEL_RIDGE * left if self.neighbours == "labels" else usual_t(left)
+
+    def chances(
+        self,
+        prior: ScreeningPrior,
+        n_rows: int,
+        n_columns: int,
+        strengths: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Predict the chances that columns without and with a coefficient are chosen.
+
+        Or those of columns that explain given parts of the variance of the labels.
+        """
+        labels = self.neighbours == "labels"
+        # Columns of public tables are scaled to the variance 1.
+        known = replace(prior, column_variance=1.0) if labels else prior
+        return choice_chances(
+            known,
+            n_rows,
+            n_columns,
+            self.count,
+            clip=CLIP,
+            epsilon_each=self.choices.epsilon_each,
+            strengths=strengths,
+            span=4.0 * LARGEST_ENTRY if labels else 2.0,
+        )
+
+    def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
+        """Predict R² of the fit of the chosen columns."""
+        chance = float(self.chances(prior, n_rows, n_columns)[1])
+        # A Gaussian mechanism of the same sensitivity has nearly the loss of the choices.
+        c = sensitivity_beside(self.epsilon, self.delta, self.t, self.mu, self.neighbours)
+        return _fitted_r2(
+            prior, n_rows, self.count, c, self.epsilon_left, self.t, self.neighbours, chance
+        )
+
+
+@lru_cache(maxsize=64)
+def _epsilon_left(epsilon: float, delta: float, share: float) -> float:
+    return gaussian_epsilon(delta, math.sqrt(1.0 - share) * sensitivity_for(epsilon, delta))
+
+
+def _fitted_r2(
+    prior: ScreeningPrior,
+    n_rows: int,
+    n_columns: int,
+    c: float,
+    epsilon: float,
+    t: float,
+    neighbours: Neighbours,
+    chance: float = 1.0,
+) -> float:
+    """R² of a fit with the usual settings; a label that is replaced moves its residual by 2κ."""
+    labels = neighbours == "labels"
+    kappa = default_kappa(epsilon) if labels else None
+    each = 0.5 * c if labels else c
+    return predicted_r2(prior, n_rows, n_columns, each, epsilon, chance=chance, t=t, kappa=kappa)
+
+
+def direct_r2(
+    prior: ScreeningPrior,
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    n_columns: int,
+    neighbours: Literal["records", "labels"] = "records",
+) -> float:
+    """Predict R² of the fit of all columns.
+
+    Examples
+    --------
+    >>> prior = ScreeningPrior()
+    >>> [round(direct_r2(prior, 1.0, 1e-6, 5000, n), 2) for n in (20, 200)]
+    [0.5, 0.44]
+    """
+    t = LABEL_RIDGE * epsilon if neighbours == "labels" else usual_t(epsilon)
+    c = sensitivity_beside(epsilon, delta, t, 0.0, neighbours)
+    return _fitted_r2(prior, n_rows, n_columns, c, epsilon, t, neighbours)
+
+
+@lru_cache(maxsize=64)
+def usual_screening(
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    n_columns: int,
+    *,
+    count: int | None = None,
+    centred: bool = True,
+    prior: ScreeningPrior | None = None,
+    neighbours: Literal["records", "labels"] = "records",
+) -> ScreeningSettings | None:
+    """Return the settings with the largest predicted R², or None where all columns are better.
+
+    Without a prior the prediction is averaged over 3, 10, 30, 100 and 300 columns with
+    coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
+    counts as none. All columns are fitted unless a choice gains 0.03.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    n_rows, n_columns : int
+        Size of the table.
+    count : int, optional
+        Number of columns, where it is given; then a fit of all is not considered.
+    centred : bool
+        Whether the fit has an intercept.
+    prior : ScreeningPrior, optional
+        What is expected of the table.
+    neighbours : {"records", "labels"}
+        Whether a record is emptied, or a label replaced.
+
+    Examples
+    --------
+    >>> found = usual_screening(1.0, 1e-6, 5000, 2000)
+    >>> 5 <= found.count <= 60, usual_screening(1.0, 1e-6, 50_000, 20) is None
+    (True, True)
+    """
+    priors = (
+        [prior]
+        if prior is not None
+        else [ScreeningPrior(n_true=s) for s in _TRUE if s < n_columns]
+        or [ScreeningPrior(n_true=1)]
+    )
+
+    def mean(r2s: list[float]) -> float:
+        return math.fsum(max(r2, 0.0) for r2 in r2s) / len(r2s)
+
+    counts = [k for k in _COUNTS if k < n_columns] if count is None else [count]
+    best, most = None, -1.0
+    if count is None:
+        most = (
+            mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
+            + _GAIN
+        )
+    for share in _SHARES:
+        for k in counts:
+            one = ScreeningSettings(k, share, epsilon, delta, centred, neighbours)
+            value = mean([one.r2(p, n_rows, n_columns) for p in priors])
+            if value > most:
+                best, most = one, value
+    return best

@@ -1,0 +1,283 @@
+"""Fits of columns that were chosen first: what is released, claimed and reached."""
+
+import pickle
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import privasso as pv
+from privasso.ledger import BudgetError, Ledger
+from privasso.privacy import (
+    ChoiceLoss,
+    GaussianLoss,
+    Guarantee,
+    ObjectiveLoss,
+    ScreeningPrior,
+    ScreeningSettings,
+    choice_chances,
+    compose,
+    compose_losses,
+    usual_screening,
+)
+
+
+def privacy(n, epsilon=1.0, **options):
+    bounds = [(-1.0, 1.0)] * n
+    return pv.RecordDP(epsilon, 1e-6, bounds=bounds, y_bounds=(-4.0, 4.0), **options)
+
+
+def wide(m, n, rng, *, true=10, explained=0.7):
+    """Independent columns uniform in [−1, 1], labels of variance 1, and 1000 rows to test on."""
+    X = rng.uniform(-1.0, 1.0, (m + 1000, n)).astype(np.float32)
+    support = rng.choice(n, true, replace=False)
+    beta = rng.choice([-1.0, 1.0], true) * np.sqrt(3.0 * explained / true)
+    y = X[:, support] @ beta + np.sqrt(1.0 - explained) * rng.standard_normal(m + 1000)
+    return X[:m], y[:m], X[m:], y[m:], support
+
+
+@lru_cache(maxsize=1)
+def fitted():
+    X, y, X_test, y_test, support = wide(3000, 600, np.random.default_rng(0))
+    est = pv.PrivateLasso(privacy=privacy(600), screen=14, random_state=0).fit(X, y)
+    return est, est.score(X_test, y_test), support
+
+
+def test_the_true_columns_are_chosen_and_fitted():
+    est, r2, support = fitted()
+    assert est.screened_.size == 14
+    assert set(support.tolist()) <= set(est.screened_.tolist())
+    assert r2 > 0.64
+    others = np.delete(est.coef_, est.screened_)
+    assert not others.any()
+    model = est.released_model()
+    assert model.screened is not None
+    assert np.array_equal(model.screened, est.screened_)
+
+
+def test_more_columns_than_rows():
+    X, y, X_test, y_test, _ = wide(2000, 2400, np.random.default_rng(1))
+    est = pv.PrivateLasso(privacy=privacy(2400), screen="auto", random_state=1).fit(X, y)
+    assert est.score(X_test, y_test) > 0.55
+
+
+def test_the_statement_names_the_choice_and_its_price():
+    est, _, _ = fitted()
+    guarantee = est.guarantee_
+    assert guarantee.kind == "record-dp-screened"
+    assert "choice of 14 columns" in guarantee.claim
+    assert guarantee.released[0].startswith(
+        "which 14 of 600 columns were chosen, which alone has ε = 0."
+    )
+
+
+def test_the_claim_follows_from_its_parts():
+    """A convolution of the three losses, which the calibration does not use."""
+    guarantee = fitted()[0].guarantee_
+    numbers = dict(guarantee.parameters)
+    parts = [
+        ObjectiveLoss(numbers["c"], numbers["t"], "records"),
+        ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"])),
+        GaussianLoss(numbers["mu"]),
+    ]
+    assert 0.98 < compose_losses(parts).epsilon(1e-6) < 1.0
+    # The loss of the fit alone is that of a smaller budget.
+    assert parts[0].epsilon(1e-6) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"), [("choice_epsilon", 1.05), ("c", 1.1), ("choices", 2.0), ("mu", 2.0)]
+)
+def test_a_guarantee_that_understates_the_price_is_refused(name, factor):
+    guarantee = fitted()[0].guarantee_
+    numbers = {**dict(guarantee.parameters)}
+    numbers[name] *= factor
+    with pytest.raises(ValueError, match="small enough"):
+        Guarantee(
+            kind=guarantee.kind,
+            parameters=tuple(numbers.items()),
+            adjacency=guarantee.adjacency,
+            assumptions=guarantee.assumptions,
+            released=guarantee.released,
+            seeded=True,
+        )
+
+
+def test_two_fits_compose_and_groups_are_stated():
+    guarantee = fitted()[0].guarantee_
+    both = compose([guarantee, guarantee])
+    assert 1.3 < both["epsilon"] < 2.0
+    assert guarantee.group(2)["epsilon"] > 1.9
+
+
+def test_the_ledger_is_charged():
+    X, y, *_ = wide(500, 60, np.random.default_rng(0))
+    ledger = Ledger(1.2, 2e-6)
+    est = pv.PrivateLasso(privacy=privacy(60), screen=5, random_state=0, ledger=ledger)
+    est.fit(X, y)
+    with pytest.raises(BudgetError):
+        est.fit(X, y)
+
+
+def test_sparse_and_dense_tables_give_the_same_fit():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0.0, 1.0, (1500, 200)) * (rng.random((1500, 200)) < 0.1)
+    y = X[:, 5] - X[:, 50] + 0.1 * rng.standard_normal(1500)
+    dp = pv.RecordDP(5.0, 1e-6, bounds=[(0.0, 1.0)] * 200, y_bounds=(-1.0, 1.0))
+    ledger = Ledger(100.0, 1e-4)  # otherwise a second fit of the same labels warns
+    fits = [
+        pv.PrivateLasso(privacy=dp, screen=4, random_state=0, ledger=ledger).fit(table, y)
+        for table in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X))
+    ]
+    for other in fits[1:]:
+        assert np.array_equal(fits[0].screened_, other.screened_)
+        assert np.array_equal(fits[0].coef_, other.coef_)
+    assert {5, 50} <= set(fits[0].screened_.tolist())
+
+
+def test_nothing_of_the_data_is_kept():
+    est, _, _ = fitted()
+    assert len(pickle.dumps(est)) < 60_000  # coefficients and bounds of 600 columns
+
+
+def test_all_columns_are_fitted_where_that_is_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (3000, 5))
+    est = pv.PrivateLasso(privacy=privacy(5), screen="auto", random_state=0).fit(X, X[:, 0])
+    assert not hasattr(est, "screened_")
+    assert est.guarantee_.kind == "record-dp"
+
+
+def test_without_an_intercept_no_centre_is_paid_for():
+    X, y, X_test, y_test, _ = wide(3000, 300, np.random.default_rng(4))
+    est = pv.PrivateLasso(privacy=privacy(300), screen=12, fit_intercept=False, random_state=0)
+    est.fit(X, y)
+    assert est.guarantee_["mu"] == 0.0
+    assert est.intercept_ == 0.0
+    assert est.score(X_test, y_test) > 0.6
+
+
+def test_requests_that_cannot_be_met():
+    X, y = np.zeros((10, 3)), np.zeros(10)
+    cases = [
+        (privacy(3), 3, "cannot be chosen of 3"),
+        (privacy(3), 0, "at least 1"),
+        (privacy(3), "some", "'auto', a number"),
+        (privacy(3, scales="private"), 2, "leave out bounds='private'"),
+        (pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"), 2, "needs mechanism='objective'"),
+        (pv.LabelDP(1.0, 1e-6, (0, 1)), 3, "cannot be chosen of 3"),
+    ]
+    for dp, screen, message in cases:
+        with pytest.raises(ValueError, match=message):
+            pv.PrivateLasso(privacy=dp, screen=screen).fit(X, y)
+    with pytest.raises(ValueError, match="not supported with OnAverage"):
+        pv.PrivateLasso(lam=1.0, privacy=pv.OnAverage(0.1), screen=2).fit(X, y)
+    with pytest.raises(ValueError, match="screen="):
+        pv.PrivateLasso(privacy=privacy(3)).fit(sp.csr_array(X), y)
+
+
+def simulated(m, n, count, share, repeats):
+    """Hits and R² of repeated fits, with their predictions."""
+    prior = ScreeningPrior(10, 0.7, 0.125, 1.0 / 3.0)
+    settings = ScreeningSettings(count, share, 1.0, 1e-6)
+    dp = privacy(n)
+    assert dp.t is not None
+    from privasso.privacy import bit_source
+    from privasso.privacy._record_screening import screened_objective
+
+    fit = screened_objective(
+        settings, dp.column_bounds(n), dp.y_bounds, m, fit_intercept=True, kappa=None, t=dp.t
+    )
+    hits, r2 = [], []
+    for k in range(repeats):
+        X, y, X_test, y_test, support = wide(m, n, np.random.default_rng(k))
+        coef, intercept, chosen = fit.release(X, y, fit.lam, bit_source(np.random.default_rng(k)))
+        residual = y_test - X_test @ coef - intercept
+        r2.append(1.0 - residual.var() / y_test.var())
+        hits.append(np.isin(support, chosen).mean())
+    chances = choice_chances(
+        prior, m, n, count, clip=0.08, epsilon_each=settings.choices.epsilon_each
+    )
+    return np.array(hits), np.array(r2), float(chances[1]), settings.r2(prior, m, n)
+
+
+def agree(values, predicted, allowed):
+    error = values.std(ddof=1) / np.sqrt(values.size)
+    assert abs(values.mean() - predicted) < 3.5 * error + allowed
+
+
+@pytest.mark.parametrize(("m", "count", "share"), [(900, 8, 0.5), (1500, 20, 0.35)])
+def test_predictions_agree_with_simulations(m, count, share):
+    hits, r2, chance, predicted = simulated(m, 500, count, share, 25)
+    assert 0.15 < chance < 0.98  # neither certain nor hopeless
+    agree(hits, chance, 0.02)
+    agree(r2, predicted, 0.02)
+
+
+def test_settings_follow_the_size_of_the_table():
+    few, many = (usual_screening(1.0, 1e-6, m, 5000) for m in (1000, 50_000))
+    assert few is not None
+    assert many is not None
+    assert few.count < many.count
+    # With a prior of few strong columns, few are chosen.
+    prior = ScreeningPrior(n_true=3, explained=0.8)
+    known = usual_screening(1.0, 1e-6, 2000, 5000, prior=prior)
+    assert known is not None
+    assert known.count <= 8
+
+
+def test_labels_with_public_covariates():
+    X, y, X_test, y_test, support = wide(3000, 400, np.random.default_rng(5))
+    dp = pv.LabelDP(2.0, 1e-6, (-4.0, 4.0))
+    est = pv.PrivateLasso(privacy=dp, screen=14, random_state=0).fit(X, y)
+    assert np.isin(support, est.screened_).mean() >= 0.9
+    assert est.score(X_test, y_test) > 0.58
+    assert not np.delete(est.coef_, est.screened_).any()
+    guarantee = est.guarantee_
+    assert guarantee.kind == "label-dp-screened"
+    assert guarantee["epsilon"] == 2.0
+    assert guarantee.released[0].startswith("which 14 of 400 columns were chosen")
+    numbers = dict(guarantee.parameters)
+    parts = [
+        ObjectiveLoss(numbers["c"], numbers["t"], "labels"),
+        ChoiceLoss(numbers["choice_epsilon"], 14),
+        GaussianLoss(numbers["mu"]),
+    ]
+    assert 1.95 < compose_losses(parts).epsilon(1e-6) < 2.0
+    with pytest.raises(ValueError, match="needs a release of all columns"):
+        est.refit(X, 1.0)
+
+
+def test_copies_of_a_column_are_not_chosen_under_label_privacy():
+    """Twenty groups of ten columns that are nearly the same."""
+    rng = np.random.default_rng(6)
+    Z = rng.standard_normal((4000, 20))
+    X = np.repeat(Z, 10, axis=1) + 0.2 * rng.standard_normal((4000, 200))
+    y = Z[:, :4] @ [1.0, 1.0, -1.0, 1.0] + 0.5 * rng.standard_normal(4000)
+    dp = pv.LabelDP(2.0, 1e-6, (-8.0, 8.0))
+    est = pv.PrivateLasso(privacy=dp, screen=6, random_state=0).fit(X, y)
+    groups = set((est.screened_ // 10).tolist())
+    assert {0, 1, 2, 3} <= groups
+    assert est.score(X, y) > 0.8
+
+
+def test_label_fits_of_all_columns_where_that_is_better():
+    X = np.random.default_rng(0).standard_normal((500, 4))
+    dp = pv.LabelDP(1.0, 1e-6, (-3.0, 3.0))
+    est = pv.PrivateLasso(privacy=dp, screen="auto", random_state=0).fit(X, X[:, 0])
+    assert est.guarantee_.kind == "label-dp"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("m", "n", "least"),
+    [(5000, 10_000, 0.68), (5000, 2000, 0.68), (20_000, 5000, 0.68), (2000, 2000, 0.6)],
+)
+def test_figures_of_wide_tables(m, n, least):
+    found = []
+    for k in range(3):
+        X, y, X_test, y_test, _ = wide(m, n, np.random.default_rng(k))
+        est = pv.PrivateLasso(privacy=privacy(n), screen="auto", random_state=k).fit(X, y)
+        found.append(est.score(X_test, y_test))
+    assert np.mean(found) > least

@@ -1,0 +1,245 @@
+"""The choice of columns: exact sums, exact probabilities, and what a record can change."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import chisquare
+
+from privasso.privacy import bit_source
+from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
+from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._label_centre import noisy_centre
+from privasso.privacy._label_screening import _associations, _project, standard_columns
+from privasso.privacy._largest import noisy_largest
+from privasso.privacy._screening import Screening
+
+
+def bits(seed):
+    return bit_source(np.random.default_rng(seed))
+
+
+def nearest(x: Fraction) -> int:
+    return round(x)
+
+
+def exact_products(X, labels, bounds, origin, unit):
+    """Σ k ℓ in rationals, from the entries as they are stored."""
+    found = []
+    for j in range(X.shape[1]):
+        total = 0
+        for x, ell in zip(X[:, j].tolist(), labels.tolist(), strict=True):
+            cut = min(max(Fraction(x), Fraction(bounds[j, 0])), Fraction(bounds[j, 1]))
+            # The machine's own difference and quotient, which are part of the map of a record.
+            k = nearest(Fraction((float(cut) - origin[j]) * (ENTRY / unit[j])))
+            total += k * ell
+        found.append(total)
+    return found
+
+
+def storages(X, tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    yield "rows", X
+    yield "columns", np.asfortranarray(X)
+    yield "strided", np.repeat(X, 2, axis=1)[:, ::2]
+    yield "memory-mapped", np.load(tmp_path / "x.npy", mmap_mode="r")
+    yield "csr", sp.csr_array(X)
+    yield "csc", sp.csc_array(X)
+    yield "coo", sp.coo_array(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_are_exact_in_every_storage(tmp_path, dtype):
+    rng = np.random.default_rng(0)
+    m, n = 60, 7
+    X = (rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.4)).astype(dtype)
+    labels = rng.integers(-LABEL, LABEL + 1, m)
+    low = rng.uniform(-2.0, 0.5, n)
+    bounds = np.stack([low, low + rng.uniform(0.5, 3.0, n)], axis=1)
+    origin, unit = bounds.mean(axis=1), 0.5 * np.diff(bounds, axis=1)[:, 0]
+    columns = IntegerColumns.within(bounds, origin, unit)
+    exact = exact_products(X.astype(np.float64), labels, bounds, origin, unit)
+    for name, stored in storages(X, tmp_path):
+        assert columns.products(stored, labels).tolist() == exact, name
+
+
+def test_many_rows_are_summed_exactly():
+    """More than a block, all at the largest integers."""
+    m = (1 << 15) * 2 + 3
+    columns = IntegerColumns.within(np.array([[-1.0, 1.0]]), np.zeros(1), np.ones(1))
+    X, labels = np.full((m, 1), 5.0), np.full(m, LABEL)
+    for stored in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X)):
+        assert columns.products(stored, labels).tolist() == [m * ENTRY * LABEL]
+
+
+def test_an_entry_that_is_stored_twice_counts_once():
+    X = sp.coo_array(([0.75, 0.75], ([0, 0], [0, 0])), shape=(2, 1)).tocsr()
+    X.has_canonical_format = False
+    twice = sp.csr_array((np.array([0.75, 0.75]), np.array([0, 0]), np.array([0, 2, 2])), (2, 1))
+    columns = IntegerColumns.within(np.array([[-1.0, 1.0]]), np.zeros(1), np.ones(1))
+    assert columns.products(twice, np.array([LABEL, 0])).tolist() == [ENTRY * LABEL]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
+def test_missing_values_are_refused(kind):
+    columns = IntegerColumns.within(np.array([[-1.0, 1.0]] * 2), np.zeros(2), np.ones(2))
+    X = np.zeros((5, 2))
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="must be finite"):
+        columns.products(kind(X), np.ones(5, dtype=np.int64))
+
+
+def test_no_record_changes_a_sum_by_more_than_the_claim():
+    rng = np.random.default_rng(1)
+    bounds = np.stack([rng.uniform(-9, 0, 40), rng.uniform(0, 1, 40)], axis=1)
+    origin, unit = bounds.mean(axis=1), 0.5 * np.diff(bounds, axis=1)[:, 0]
+    columns = IntegerColumns.within(bounds, origin, unit)
+    X = 20.0 * rng.standard_normal((50, 40))
+    labels = rng.choice([-LABEL, LABEL], 50)
+    whole = columns.products(X, labels)
+    for i in range(50):
+        emptied = labels.copy()
+        emptied[i] = 0
+        change = np.abs(whole - columns.products(X, emptied))
+        assert change.max() <= ENTRY * LABEL
+        assert change.max() > 0.99 * ENTRY * LABEL  # the claim is not too large either
+
+
+@pytest.mark.parametrize("margin", [2.0**-44, 0.05])
+def test_choices_have_the_probabilities_of_exponential_mechanisms(margin):
+    scores, scale, source = np.array([0, 3, 5, 1, 4]), 2.0, bits(5)
+    draws = 6000 if margin < 1e-3 else 600
+    counts = Counter(
+        tuple(noisy_largest(scores, scale, 2, source, margin=margin).tolist()) for _ in range(draws)
+    )
+    weights = np.exp(scores / scale)
+    expected = {}
+    for i in range(5):
+        for j in range(i + 1, 5):
+            both = weights[i] * weights[j] / weights.sum()
+            rest = 1 / (weights.sum() - weights[i]) + 1 / (weights.sum() - weights[j])
+            expected[i, j] = both * rest
+    observed = [counts[pair] for pair in expected]
+    assert sum(observed) == draws
+    assert chisquare(observed, np.array(list(expected.values())) * draws).pvalue > 1e-3
+
+
+def test_decimal_numbers_decide_as_floating_point_does():
+    """The first 64 bits are the same, and further ones matter only where these do not decide."""
+    scores = np.random.default_rng(0).integers(0, 1 << 40, 300)
+    for seed in range(20):
+        plain = noisy_largest(scores, 2.0**36, 10, bits(seed))
+        careful = noisy_largest(scores, 2.0**36, 10, bits(seed), margin=1e-4)
+        assert plain.tolist() == careful.tolist()
+
+
+def test_ties_are_broken_by_further_bits():
+    """All words are equal, so nothing but the scores and further bits can decide."""
+    calls = []
+
+    def source(n):
+        calls.append(n)
+        word = np.full(n, 1 << 63, dtype=np.uint64)
+        return word if len(calls) == 1 else bits(len(calls))(n)
+
+    counts = Counter()
+    for _ in range(40):
+        calls.clear()
+        counts[int(noisy_largest(np.zeros(3, dtype=np.int64), 1.0, 1, source)[0])] += 1
+        assert len(calls) == 4
+    assert noisy_largest(np.zeros(3, dtype=np.int64), 1.0, 3, source).tolist() == [0, 1, 2]
+
+
+def test_extreme_words():
+    def source(n):
+        words = np.array([0, 2**64 - 1, 5, 2**63], dtype=np.uint64)
+        return words if n == 4 else bits(0)(n)
+
+    # v near 0 is a very large Gumbel number, and v near 1 a very small one.
+    assert noisy_largest(np.zeros(4, dtype=np.int64), 1.0, 2, source).tolist() == [0, 2]
+
+
+def screening(k=2, clip=0.1, n=300, each=0.2):
+    bounds = np.tile([-1.0, 1.0], (n, 1))
+    return Screening(ChoiceLoss(each, k), 0.05, clip, bounds, (-4.0, 4.0), True)
+
+
+def test_the_scale_of_the_noise_is_twice_the_sensitivity():
+    assert screening().scale == pytest.approx(2.0 * ENTRY * LABEL / 0.2, rel=1e-9)
+    assert screening().scale >= 2.0 * ENTRY * LABEL / 0.2
+
+
+def test_a_column_that_is_far_from_zero_is_not_chosen_for_it():
+    """Labels far from the middle of their bounds, and columns far from that of theirs."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.5, 1.0, (4000, 200))
+    X[:, 17] = rng.uniform(-1.0, 1.0, 4000)
+    y = -3.0 + 0.3 * X[:, 17] + 0.2 * rng.standard_normal(4000)
+    assert 17 in screening(k=1, n=200).choose(X, y, bits(1))
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_centre_of_skewed_labels(replaced):
+    rng = np.random.default_rng(0)
+    y = rng.exponential(1.0, 50_000)
+    found = noisy_centre(y, (0.0, 20.0), 0.5, 0.1, bits(0), replaced=replaced)
+    exact = np.mean(np.clip(y - found, -0.5, 0.5))
+    assert abs(exact) < 0.05
+
+
+def test_noise_of_the_centre():
+    """Three sums of the sensitivity 1/√3 each, the last with labels clipped at r."""
+    y, mu, r = np.zeros(1000), 0.2, 0.05
+    found = np.array([noisy_centre(y, (-1.0, 1.0), r, mu, bits(s)) for s in range(400)])
+    # A step of Newton's method with the slope 0.6 leaves 1 − 1/0.6 of the error before it.
+    left, steps = 1.0 - 1.0 / 0.6, math.sqrt(3.0) / mu / 1000
+    expected = steps * math.sqrt(left**4 + (r / 0.6) ** 2 * (1.0 + left**2))
+    assert np.std(found) == pytest.approx(expected, rel=0.15)
+
+
+def label_law(columns, labels, epsilon, k, factor):
+    """Probabilities of all ordered choices, with columns projected after each of them."""
+    law = {}
+
+    def choose(columns, order, probability):
+        if len(order) == k:
+            law[order] = probability
+            return
+        scores, largest = _associations(columns, labels)
+        left = [i for i in range(columns.shape[1]) if i not in order]
+        weights = np.exp(factor * epsilon * scores[left] / (4.0 * LABEL * largest))
+        for i, weight in zip(left, weights / weights.sum(), strict=True):
+            after = columns.copy()
+            _project(after, i)
+            choose(after, (*order, i), probability * weight)
+
+    choose(columns, (), 1.0)
+    return np.array([law[order] for order in permutations(range(columns.shape[1]), k)])
+
+
+def closest_label_choice(factor):
+    rng, epsilon, k, worst = np.random.default_rng(0), 0.5, 2, 0.0
+    claims = {x: ChoiceLoss(epsilon, k).delta(x) for x in (0.0, 0.3, 0.6)}
+    for trial in range(40):
+        X = rng.choice([-1.0, 1.0], (12, 4)) if trial % 2 else rng.standard_normal((12, 4))
+        columns = standard_columns(X)
+        one = rng.choice([-LABEL, LABEL], 12).astype(float)
+        two = one.copy()
+        two[0] = -one[0]
+        p, q = (label_law(columns, y, epsilon, k, factor) for y in (one, two))
+        for x, claim in claims.items():
+            for a, b in ((p, q), (q, p)):
+                worst = max(worst, float(np.maximum(a - math.exp(x) * b, 0.0).sum()) / claim)
+    return worst
+
+
+def test_no_choice_by_labels_exceeds_the_claim():
+    assert 0.2 < closest_label_choice(1.0) <= 1.0
+
+
+def test_halved_sensitivity_of_labels_is_caught():
+    assert closest_label_choice(2.5) > 1.0
