@@ -8,7 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.artefact import DocumentError, release_text
-from privasso.fit import FitOptions, plan_fit
+from privasso.fit import FitOptions, KeptRelease, plan_fit
 from privasso.noise import Factored
 from privasso.privacy import Terms
 
@@ -45,6 +45,7 @@ def test_round_trip(noise, fit_intercept, tmp_path):
     path = tmp_path / "release.json"
     pv.save_release(kept, path)
     back = pv.load_release(path)
+    assert isinstance(back, KeptRelease)
     for name in ("b", "sigma", "column_squares"):
         assert np.array_equal(getattr(back, name), getattr(kept, name))
     for name in ("n_rows", "centre", "label_sum", "sigma_sum", "mu", "weight_sum", "guarantee",
@@ -59,6 +60,7 @@ def test_correlated_noise_comes_back(kept, tmp_path):
     noise = Factored.from_matrix(np.eye(3) + 0.5)
     pv.save_release(replace(kept, covariance=noise), tmp_path / "release.json")
     back = pv.load_release(tmp_path / "release.json")
+    assert isinstance(back, KeptRelease)
     np.testing.assert_array_equal(back.covariance.matrix(), noise.matrix())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import write_whole
@@ -13,7 +14,9 @@ from privasso.artefact._model_file import (
     column_names,
     encoding_of,
 )
-from privasso.fit import KeptRelease
+from privasso.artefact._statistics_file import FORMAT as STATISTICS
+from privasso.artefact._statistics_file import statistics_document, statistics_from
+from privasso.fit import KeptRelease, KeptStatistics
 from privasso.noise import (
     covariance_from_dict,
     covariance_to_dict,
@@ -28,10 +31,11 @@ VERSION = 1
 _MAX_ROWS = 10**12
 
 
-def save_release(kept: KeptRelease, path: str | os.PathLike[str]) -> None:
+def save_release(kept: KeptRelease | KeptStatistics, path: str | os.PathLike[str]) -> None:
     """Write a kept release, from which models at any λ can be computed without the labels.
 
-    The file appears whole or not at all. The guarantee covers its content.
+    It is the ``release_`` or the ``statistics_`` of a fitted `PrivateLasso`. The file appears whole
+    or not at all. The guarantee covers its content.
 
     Examples
     --------
@@ -48,10 +52,17 @@ def save_release(kept: KeptRelease, path: str | os.PathLike[str]) -> None:
     write_whole(path, release_text(kept))
 
 
-def release_text(kept: KeptRelease) -> str:
+def release_text(kept: KeptRelease | KeptStatistics) -> str:
     """Return the text of the file, checked by the rules of `load_release`."""
+    document = statistics_document(kept) if isinstance(kept, KeptStatistics) else _document(kept)
+    _checked(document)
+    return bounded_text(document)
+
+
+def _document(kept: KeptRelease) -> dict[str, Any]:
+    """Plain values for JSON."""
     encoding = {} if kept.encoding is None else {"encoding": kept.encoding.to_dict()}
-    document = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "software": kept.software,
@@ -72,18 +83,18 @@ def release_text(kept: KeptRelease) -> str:
         "noise": noise_to_dict(kept.noise),
         "guarantee": kept.guarantee.to_dict(),
     }
-    _checked(document)
-    return bounded_text(document)
 
 
-def load_release(path: str | os.PathLike[str]) -> KeptRelease:
-    """Read a kept release; any other file raises `DocumentError`."""
+def load_release(path: str | os.PathLike[str]) -> KeptRelease | KeptStatistics:
+    """Read a kept release, or kept statistics of records; any other file raises `DocumentError`."""
     return _checked(read_json(path, most_bytes=MAX_BYTES))
 
 
-def _checked(document: object) -> KeptRelease:
+def _checked(document: object) -> KeptRelease | KeptStatistics:
     """Build the release; also refuse a statement that contradicts the numbers."""
     try:
+        if isinstance(document, dict) and document.get("format") == STATISTICS:
+            return statistics_from(document)
         return _from_document(document)
     except DocumentError:
         raise

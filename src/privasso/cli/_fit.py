@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, YBounds
+from privasso.cli._options import AsJson, Delta, Epsilon, LabelDpFlag, YBounds
 
 
 def _option(name: str, help: str) -> object:
@@ -24,7 +24,10 @@ def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
 
 
 def fit(
-    data: Data,
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.", show_default=False),
+    ] = None,
     target: Annotated[str | None, _option("--target", "Column of the labels.")] = None,
     features: Annotated[
         list[str] | None,
@@ -46,9 +49,52 @@ def fit(
         _option("--missing", "Missing covariates: error, mean or indicator.  [default: error]"),
     ] = None,
     label_dp: LabelDpFlag = False,
+    record_dp: Annotated[
+        bool, _option("--record-dp", "Protect whole records, covariates and labels alike.")
+    ] = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
     y_bounds: YBounds = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            "--bounds",
+            metavar="FILE|private",
+            help="With --record-dp: data dictionary with the bounds of the columns, see "
+            "`privasso bounds`; or find ranges in the data with noise.",
+        ),
+    ] = None,
+    private_scales: Annotated[
+        bool,
+        _option("--private-scales", "With --record-dp: find ranges, centres, scales with noise."),
+    ] = False,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            "--shape",
+            metavar="FILE|private",
+            help="With --record-dp: noise that follows the correlations of public rows of the "
+            "same columns, or of the data, found with noise.",
+        ),
+    ] = None,
+    share: Annotated[
+        float | None,
+        _option("--share", "Part of the budget for what is found with noise.  [default: 0.2]"),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        _option(
+            "--mechanism",
+            "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto.",
+        ),
+    ] = None,
+    kappa: Annotated[
+        float | None,
+        _option("--kappa", "Largest residual that is not clipped, as a part of the label range."),
+    ] = None,
+    t: Annotated[
+        float | None, _option("--t", "Squared length of a row over the ridge of the objective.")
+    ] = None,
     on_average: Annotated[
         bool, _option("--on-average", "Noise of a given level, no worst-case claim, no ε.")
     ] = False,
@@ -129,8 +175,15 @@ def fit(
     `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
     --y-bounds 60 200 --out model.json --report report.html --keep-release release.json`
 
-    Text columns become one 0/1 column per level, such as `region=north`. Columns that look like
-    identifiers, dates and missing values are refused until an option settles what to do.
+    To protect whole records, give bounds of the columns in a data dictionary. `privasso bounds`
+    writes a template to fill in:
+
+    `privasso fit patients.csv --target pressure --record-dp --epsilon 1 --delta 1e-6
+    --y-bounds 60 200 --bounds bounds.csv --out model.json`
+
+    Under --label-dp text columns become one 0/1 column per level, such as `region=north`. Columns
+    that look like identifiers, dates and missing values are refused until an option settles what
+    to do.
 
     Several fits of the same labels share the budget of a ledger, which each is entered in before
     its noise is drawn:
@@ -147,13 +200,15 @@ def fit(
         y_bounds, sigma, scales, noise, design, no_intercept, lam, lam_path, path_out, out, report,
         keep_release, from_release, ledger, seed, dry_run, no_target_column, assume_rho, assume_r2,
         assume_label_sd, time_limit, categorical=_tuple(categorical), keep=_tuple(keep),
-        missing=missing,
+        missing=missing, record_dp=record_dp, bounds=bounds, private_scales=private_scales,
+        shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t,
     )  # fmt: skip
     settings.check()
     if dry_run:
         from privasso.cli._fit_dry import dry_run as rehearse
+        from privasso.cli._fit_records_dry import dry_run_records
 
-        rehearse(settings, as_json)
+        (dry_run_records if record_dp else rehearse)(settings, as_json)
         return
     from privasso.cli._fit_run import run
     from privasso.cli._fit_show import show

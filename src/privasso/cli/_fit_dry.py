@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._fit_forecast import print_forecast
 from privasso.cli._fit_read import categorical_of, encoding_of, features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
@@ -35,7 +36,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
 
     privacy, lam = settings.privacy(), settings.lam_value()
     suppose = assumptions_of(settings, privacy)
-    table, target = open_table(settings.data), target_of(settings)
+    table, target = open_table(settings.source), target_of(settings)
     names = features_of(settings, table, target)
     columns = table.columns(names, categorical=categorical_of(settings, names))
     encoding = encoding_of(settings, columns, names)
@@ -72,7 +73,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         print(f"{plan.guarantee.warning}\n")
     _print(record, plan, noises, encoding.in_words())
     if expected is not None:
-        _print_forecast(expected, plan)
+        print_forecast(expected, plan.options.fixed_lam)
     elif predicted:
         _print_predictions(predicted, suppose, plan)
     else:
@@ -162,25 +163,6 @@ def _predictions(plan: Plan, suppose: Assumptions, lam: float | None) -> tuple[P
     if privacy.public_covariates or plan.options.scales is not None:
         return ()
     return predictions(plan.rows, privacy, plan.noise, suppose, lam)
-
-
-def _print_forecast(expected: Forecast, plan: Plan) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    fixed = plan.options.fixed_lam
-    at = "" if fixed is None else f" at λ = {fixed:g}"
-    print(f"\nR² on new rows: {expected.fits} simulated fits on these columns{at}")
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("", "median", "8 of 10 fits", "above 0"):
-        table.add_column(title, justify="right" if title else "left", no_wrap=True)
-    for line in expected.lines():
-        table.add_row(*line)
-    Console(width=120, highlight=False).print(table)
-    print(
-        f"{expected.assumptions.in_words()} It is a forecast under these assumptions, not a "
-        "promise; --assume-rho, --assume-r2 and --assume-label-sd change them."
-    )
 
 
 def _print_predictions(predicted: tuple[Prediction, ...], suppose: Assumptions, plan: Plan) -> None:

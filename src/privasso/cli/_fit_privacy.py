@@ -8,25 +8,116 @@ from privasso.cli._fit_settings import FitSettings, option_of
 from privasso.cli._options import label_budget
 
 if TYPE_CHECKING:
-    from privasso.privacy import Privacy
+    from privasso.encoding import Dictionary
+    from privasso.privacy import LabelDP, Privacy, RecordDP
+
+_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share")
+#: Options that a kind of privacy has no use for, and where they belong.
+_ELSEWHERE = {
+    "label_dp": {
+        **dict.fromkeys(("sigma", "scales"), "--on-average; the budget sets the noise here"),
+        **dict.fromkeys(_ABOUT_RECORDS, "--record-dp; under --label-dp covariates are public"),
+    },
+    "record_dp": {
+        **dict.fromkeys(("sigma", "scales"), "--on-average; the budget sets the noise here"),
+        **dict.fromkeys(("noise", "design"), "--label-dp; the bounds shape the noise here"),
+        **dict.fromkeys(
+            ("categorical", "keep", "missing"),
+            "--label-dp; under --record-dp the data dictionary of --bounds says what a column is",
+        ),
+        "time_limit": "--label-dp; under --record-dp when a fit ends would depend on the data",
+    },
+    "on_average": {
+        **dict.fromkeys(("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"),
+        **dict.fromkeys(_ABOUT_RECORDS, "--record-dp; --on-average has no bounds"),
+        **dict.fromkeys(("mechanism", "kappa", "t"), "--label-dp or --record-dp"),
+    },
+}
 
 
-def privacy_from(settings: FitSettings) -> Privacy:
-    """Return what to protect; options that are missing or belong to another kind are refused."""
-    if settings.label_dp == settings.on_average:
+def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) -> Privacy:
+    """Return what to protect; options that are missing or belong to another kind are refused.
+
+    A shape from public rows needs the `dictionary` of the columns that are used; without one it is
+    left out.
+    """
+    chosen = [kind for kind in _ELSEWHERE if getattr(settings, kind)]
+    if len(chosen) != 1:
         raise ValueError(
-            "say what to protect: --label-dp for differential privacy of the labels, or "
-            "--on-average for noise without a worst-case claim"
+            "say what to protect: --label-dp for differential privacy of the labels, --record-dp "
+            "for that of whole records, or --on-average for noise without a worst-case claim"
         )
+    for name, where in _ELSEWHERE[chosen[0]].items():
+        if getattr(settings, name) not in (None, False):
+            raise ValueError(f"{option_of(name)} belongs to {where}")
     if settings.label_dp:
-        refused, why = ("sigma", "scales"), "--on-average; the budget sets the noise here"
-    else:
-        refused, why = ("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"
-    for name in refused:
-        if getattr(settings, name) is not None:
-            raise ValueError(f"{option_of(name)} belongs to {why}")
-    budget = label_budget(settings.label_dp, settings.epsilon, settings.delta, settings.y_bounds)
-    return budget or _on_average(settings)
+        return _label_dp(settings)
+    return _record_dp(settings, dictionary) if settings.record_dp else _on_average(settings)
+
+
+def _label_dp(settings: FitSettings) -> LabelDP:
+    from dataclasses import replace
+
+    budget = label_budget(True, settings.epsilon, settings.delta, settings.y_bounds)
+    assert budget is not None
+    if settings.mechanism not in (None, "auto", "objective", "release"):
+        raise ValueError(
+            f"--mechanism must be auto, objective or release under --label-dp, not "
+            f"{settings.mechanism!r}"
+        )
+    given = {"mechanism": settings.mechanism, "kappa": settings.kappa, "t": settings.t}
+    return replace(budget, **{name: x for name, x in given.items() if x is not None})
+
+
+def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP:
+    from privasso.privacy import RecordDP
+
+    epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.y_bounds
+    if epsilon is None or delta is None or y_bounds is None or settings.bounds is None:
+        raise ValueError(
+            "--record-dp needs --epsilon, --delta, --y-bounds LOW HIGH and --bounds FILE, a data "
+            "dictionary that `privasso bounds` makes a template of, or --bounds private; choose "
+            "all of them before looking at the data"
+        )
+    if settings.mechanism not in (None, "auto", "objective", "statistics"):
+        raise ValueError(
+            f"--mechanism must be auto, objective or statistics under --record-dp, not "
+            f"{settings.mechanism!r}"
+        )
+    private = settings.bounds == "private" or settings.private_scales or settings.shape == "private"
+    if settings.share is not None and not private:
+        raise ValueError(
+            "--share is for what is found in the data before the fit, and nothing is; leave it "
+            "out, or ask for private bounds, scales or a private shape"
+        )
+    known = None if settings.dictionary is None else settings.dictionary.bounds
+    shape = settings.shape
+    if shape not in (None, "private"):
+        shape = None if dictionary is None else _public_rows(settings, dictionary)
+    given = {"mechanism": settings.mechanism, "share": settings.share}
+    return RecordDP(
+        epsilon,
+        delta,
+        bounds="private" if known is None else known,
+        y_bounds=y_bounds,
+        kappa=settings.kappa,
+        t=settings.t,
+        scales="private" if settings.private_scales else None,
+        shape=shape,
+        **{name: x for name, x in given.items() if x is not None},  # pyright: ignore
+    )
+
+
+def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
+    """The rows of the file of --shape, encoded as those of the fit."""
+    from privasso.tables import open_table
+
+    assert settings.shape is not None
+    table = open_table(settings.shape)
+    try:
+        return dictionary.matrix(table.declared(dictionary)[0])
+    except ValueError as error:
+        raise ValueError(f"--shape: {error}") from None
 
 
 def _on_average(settings: FitSettings) -> Privacy:

@@ -23,7 +23,7 @@ def target_of(settings: FitSettings) -> str:
     """The column of labels; in an NPZ file it is y."""
     if settings.target is not None:
         return settings.target
-    if settings.data.suffix.lower() == ".npz":
+    if settings.source.suffix.lower() == ".npz":
         return "y"
     raise ValueError("--target COLUMN says which column holds the labels; it is missing")
 
@@ -38,7 +38,7 @@ def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
         table.require([target])
     elif target in table.names:
         raise ValueError(
-            f"{escaped(settings.data)} has the target {target!r} among its columns; leave out "
+            f"{escaped(settings.source)} has the target {target!r} among its columns; leave out "
             "--no-target-column"
         )
     return table.feature_names(

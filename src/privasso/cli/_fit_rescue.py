@@ -10,10 +10,12 @@ from privasso._text import escaped
 from privasso.cli._fit_settings import FitSettings
 
 if TYPE_CHECKING:
-    from privasso.fit import KeptRelease
+    from privasso.fit import KeptRelease, KeptStatistics
 
 
-def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path | None) -> str:
+def keep_somewhere(
+    settings: FitSettings, kept: KeptRelease | KeptStatistics | None, where: Path | None
+) -> str:
     """Make sure that the release is kept; say where it is and how to use it.
 
     `where` is the file that holds it already, if one does.
@@ -35,7 +37,7 @@ def keep_somewhere(settings: FitSettings, kept: KeptRelease | None, where: Path 
         )
 
 
-def rescue(settings: FitSettings, kept: KeptRelease) -> Path:
+def rescue(settings: FitSettings, kept: KeptRelease | KeptStatistics) -> Path:
     """Write the release beside the model under a name that does not exist yet."""
     from privasso._files import write_whole
     from privasso.artefact import release_text

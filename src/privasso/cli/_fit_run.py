@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,38 +20,32 @@ from privasso.cli._fit_read import (
 from privasso.cli._fit_rehearsal import rehearse
 from privasso.cli._fit_rescue import keep_somewhere, rescue
 from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit_write import FitResult, path_columns
 from privasso.cli._outputs import Outputs
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.fit import CoefficientPath, Released, ReleasedModel
+    from privasso.fit import KeptStatistics, Released, ReleasedModel
     from privasso.forecast import Assumptions
     from privasso.privacy import Privacy
-    from privasso.report import FitFacts
 
 #: The path if none is given: from the λ of the first coefficient down to this share of the λ of the
 #: model. Far below that the coefficients are mostly noise.
 _PATH_END, _PATH_POINTS = 0.1, 25
 
 
-@dataclass(frozen=True, eq=False)
-class FitResult:
-    """What a fit did: its facts and the files it wrote."""
-
-    facts: FitFacts
-    files: dict[str, Path]
-    ledger: str | None = None
-    """What was spent and what is left, in words."""
-
-
 def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
     """Fit, or solve again from a kept release, and write the files."""
+    from privasso.cli._fit_records import fit_records, solve_again
+    from privasso.fit import KeptStatistics
+
     settings.check()
     if settings.path_out is not None:
         from privasso.tables import check_ending
 
         check_ending(settings.path_out)
-    read = (settings.data, settings.from_release, settings.design, settings.ledger)
+    read = [settings.data, settings.from_release, settings.design, settings.ledger]
+    read += [Path(x) for x in (settings.bounds, settings.shape) if x not in (None, "private")]
     inputs = tuple(path for path in read if path is not None)
     with Outputs() as outputs:
         for option, path in {
@@ -64,8 +58,11 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
         if settings.from_release is not None:
             with working("Reading", quiet=quiet):
                 released = _reopened(settings)
+            if isinstance(released, KeptStatistics):
+                return solve_again(settings, outputs, released)
             return _finish(settings, outputs, released, quiet)
-        return _fit(settings, outputs, quiet)
+        work = fit_records if settings.record_dp else _fit
+        return work(settings, outputs, quiet)
 
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
@@ -91,7 +88,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.tables import check_labels, open_table
 
     with working("Reading", quiet=quiet):
-        table, target = open_table(settings.data), target_of(settings)
+        table, target = open_table(settings.source), target_of(settings)
         names = features_of(settings, table, target)
         levels = categorical_of(settings, names)
         columns, labels = table.columns_and_labels(names, target, categorical=levels)
@@ -134,8 +131,9 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     return result if ledger is None else replace(result, ledger=summary(ledger.book))
 
 
-def _reopened(settings: FitSettings) -> Released:
+def _reopened(settings: FitSettings) -> Released | KeptStatistics:
     from privasso.artefact import DocumentError, load_release
+    from privasso.fit import KeptStatistics
     from privasso.tables import open_table
 
     assert settings.from_release is not None
@@ -143,14 +141,16 @@ def _reopened(settings: FitSettings) -> Released:
         kept = load_release(settings.from_release)
     except DocumentError as error:
         raise ValueError(f"--from-release {escaped(settings.from_release)}: {error}") from None
-    table = open_table(settings.data)
+    if isinstance(kept, KeptStatistics):
+        return kept
+    table = open_table(settings.source)
     names = kept.feature_names
     if names is None:  # columns that nobody named: all of them, but never the labels
-        target = kept.target or ("y" if settings.data.suffix.lower() == ".npz" else None)
+        target = kept.target or ("y" if settings.source.suffix.lower() == ".npz" else None)
         names = tuple(name for name in table.names if name != target)
         if len(names) != kept.b.size:
             raise ValueError(
-                f"{escaped(settings.data)} has {len(names)} columns and the release, which knows "
+                f"{escaped(settings.source)} has {len(names)} columns and the release, which knows "
                 f"no names, was made from {kept.b.size}"
             )
     if kept.encoding is None:
@@ -161,7 +161,7 @@ def _reopened(settings: FitSettings) -> Released:
     try:
         return kept.open(X, time_limit=settings.time_limit)
     except ValueError as error:
-        raise ValueError(f"{escaped(settings.data)}: {error}") from None
+        raise ValueError(f"{escaped(settings.source)}: {error}") from None
 
 
 def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: bool) -> FitResult:
@@ -193,7 +193,7 @@ def _write(
     )
     contents: dict[str, str | bytes] = {}
     if settings.path_out is not None and path is not None:
-        contents["--path-out"] = table_bytes(_path_columns(path, facts), settings.path_out)
+        contents["--path-out"] = table_bytes(path_columns(path, facts), settings.path_out)
     if settings.report is not None:
         contents["--report"] = fit_page(facts).html()
     contents["--out"] = model_text(model)
@@ -211,12 +211,3 @@ def _lams(settings: FitSettings, released: Released, model: ReleasedModel) -> li
         return asked
     largest = max(released.post.largest_lam, model.lam)
     return list(np.geomspace(largest, _PATH_END * model.lam, _PATH_POINTS))
-
-
-def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
-    return {
-        "lam": path.lams,
-        "status": [str(status.value) for status in path.status],
-        "intercept": path.intercept,
-        **{f"coef:{name}": path.coef[k] for k, name in enumerate(facts.names)},
-    }

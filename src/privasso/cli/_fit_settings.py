@@ -13,13 +13,15 @@ from privasso._validation import generator, positive_float
 
 if TYPE_CHECKING:
     from privasso.design import SavedDesign
+    from privasso.encoding import Dictionary
     from privasso.noise import NoiseDesign
     from privasso.privacy import Privacy
 
 #: Options that were decided when a kept release was made.
 _DECIDED = (
-    "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "on_average",
-    "epsilon", "delta", "y_bounds", "sigma", "scales", "noise", "design", "no_intercept",
+    "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
+    "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
+    "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
     "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 _OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
@@ -29,7 +31,7 @@ _OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report", "time
 class FitSettings:
     """The options of `privasso fit`, as given; None for those that were not."""
 
-    data: Path
+    data: Path | None
     target: str | None = None
     features: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None
@@ -61,6 +63,14 @@ class FitSettings:
     categorical: tuple[str, ...] | None = None
     keep: tuple[str, ...] | None = None
     missing: str | None = None
+    record_dp: bool = False
+    bounds: str | None = None
+    private_scales: bool = False
+    shape: str | None = None
+    share: float | None = None
+    mechanism: str | None = None
+    kappa: float | None = None
+    t: float | None = None
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -87,9 +97,18 @@ class FitSettings:
         privacy = self.privacy()
         self._check_release_use(privacy)
         if self.ledger is not None and not privacy.formal:
-            raise ValueError("--ledger needs --label-dp: --on-average bounds no loss to charge")
+            raise ValueError(
+                "--ledger needs --label-dp or --record-dp: --on-average bounds no loss to charge"
+            )
         self.named_noise()
         generator(self.seed)
+
+    @property
+    def source(self) -> Path:
+        """The file with the table; only kept statistics need none."""
+        if self.data is None:
+            raise ValueError("DATA, the file with the table, is missing")
+        return self.data
 
     def privacy(self) -> Privacy:
         """What to protect."""
@@ -101,6 +120,9 @@ class FitSettings:
         """Refuse what needs a release that the guarantee covers."""
         if privacy.covers_release:
             return
+        if self.record_dp:
+            self.check_statistics()
+            return
         if self.lam_value() is None and not self.dry_run:
             raise ValueError(
                 "--on-average needs a number for --lam: choosing it from the data would leak; "
@@ -111,6 +133,21 @@ class FitSettings:
                 raise ValueError(
                     f"{option_of(name)} needs --label-dp: under --on-average only the coefficients "
                     "at one λ are published, and nothing else of the fit is kept"
+                )
+
+    def check_statistics(self, released: bool | None = None) -> None:
+        """Refuse what needs statistics that are released, where a minimiser is.
+
+        With --mechanism auto this is known only when the size of the table is, and `released` says
+        it.
+        """
+        released = self.mechanism in ("statistics", "auto") if released is None else released
+        for name in ("lam_path", "path_out", "keep_release"):
+            if getattr(self, name) is not None and not released:
+                raise ValueError(
+                    f"{option_of(name)} needs --mechanism statistics under --record-dp: a "
+                    "perturbed objective publishes the coefficients at one λ and nothing that "
+                    "another could be solved from"
                 )
 
     def named_noise(self) -> NoiseDesign | str:
@@ -130,6 +167,19 @@ class FitSettings:
                 "design with `privasso design … --out design.json` and pass it as --design"
             )
         return noise_from_name("--noise", self.noise, 1.0)
+
+    @cached_property
+    def dictionary(self) -> Dictionary | None:
+        """The content of the file of --bounds; None for private bounds, or none at all."""
+        from privasso._documents import DocumentError
+        from privasso.encoding import read_dictionary
+
+        if self.bounds is None or self.bounds == "private":
+            return None
+        try:
+            return read_dictionary(self.bounds)
+        except DocumentError as error:
+            raise ValueError(f"--bounds {escaped(self.bounds)}: {error}") from None
 
     @cached_property
     def saved(self) -> SavedDesign | None:
@@ -171,7 +221,7 @@ class FitSettings:
 
     def command(self) -> str:
         """The command that does this again, one option per line."""
-        lines = [_words("privasso", "fit", str(self.data))]
+        lines = [_words("privasso", "fit", *self._data_words)]
         for name in _DECIDED + _OTHERS:
             option, value = option_of(name), getattr(self, name)
             if value is True:
@@ -185,12 +235,17 @@ class FitSettings:
                 lines.append(_words(option, shown))
         return " \\\n    ".join(lines)
 
+    @property
+    def _data_words(self) -> tuple[str, ...]:
+        return () if self.data is None else (str(self.data),)
+
     def solve_again_command(self) -> str | None:
         """The command that solves from the kept release at another λ, if there is one."""
         where = self.from_release or self.keep_release
         if where is None:
             return None
-        words = ["privasso", "fit", str(self.data), "--from-release", str(where)]
+        data = () if self.record_dp else self._data_words
+        words = ["privasso", "fit", *data, "--from-release", str(where)]
         return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 

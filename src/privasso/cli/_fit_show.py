@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._fit_run import FitResult
+from privasso.cli._fit_write import FitResult
+from privasso.encoding import Encoding, LevelCode
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
-from privasso.report import FitFacts
+from privasso.report import FitFacts, RecordMechanism
 
 _WHAT = {
     "--out": "model",
@@ -33,9 +34,14 @@ def show(result: FitResult, as_json: bool) -> None:
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
-    if model.encoding is not None:
-        print(f"Columns of the table: {escaped(model.encoding.in_words())}.")
-    print(f"Noise: {noise_words(model.noise)}.")
+    by_dictionary = model.guarantee.formal and facts.columns is None
+    encoded = None if model.encoding is None else encoding_words(model.encoding, by_dictionary)
+    if encoded is not None:
+        print(f"Columns of the table: {escaped(encoded)}.")
+    if facts.mechanism is not None:
+        print_settings(facts.mechanism)
+    elif model.noise is not None or not model.guarantee.formal:
+        print(f"Noise: {noise_words(model.noise)}.")
     if facts.columns is not None:
         print(effect_words(facts.columns.in_label_units, facts.columns.scale > 0.0))
     print(f"\n{model.guarantee}\n")
@@ -44,6 +50,22 @@ def show(result: FitResult, as_json: bool) -> None:
         print(f"{_WHAT[option]:<{width}}  {escaped(path)}")
     if result.ledger is not None:
         print(f"\nLedger. {result.ledger}")
+
+
+def encoding_words(encoding: Encoding, by_dictionary: bool) -> str | None:
+    """What became of columns; of those that a dictionary describes, the ones with levels."""
+    if not by_dictionary:
+        return encoding.in_words()
+    levels = [code for code in encoding.codes if isinstance(code, LevelCode)]
+    return Encoding(tuple(levels)).in_words() if levels else None
+
+
+def print_settings(mechanism: RecordMechanism) -> None:
+    """Print the settings of a fit of whole records."""
+    lines = mechanism.lines()
+    width = max(len(what) for what, _ in lines)
+    for what, value in lines:
+        print(f"  {what:<{width}}  {value}")
 
 
 def noise_words(noise: Noise | None) -> str:
@@ -64,6 +86,14 @@ def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
     )
 
 
+def _errors(facts: FitFacts) -> dict[str, float] | None:
+    """Standard errors of the coefficients that are not zero, where there are any."""
+    errors = facts.model.coef_se
+    if errors is None:
+        return None
+    return {facts.names[k]: float(errors[k]) for k in facts.support.tolist()}
+
+
 def _loud(text: str) -> None:
     from rich.console import Console
 
@@ -81,7 +111,9 @@ def _record(result: FitResult) -> dict[str, Any]:
         "lam": model.lam,
         "intercept": model.intercept,
         "coef": {facts.names[k]: float(model.coef[k]) for k in support},
+        "coef_se": _errors(facts),
         "noise": noise_to_dict(model.noise),
+        "mechanism": None if facts.mechanism is None else facts.mechanism.to_dict(),
         "for_release": model.guarantee.for_release,
         "guarantee": model.guarantee.to_dict(),
         "statement": str(model.guarantee),

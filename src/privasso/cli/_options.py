@@ -28,19 +28,17 @@ NFeatures = Annotated[
 LabelDpFlag = Annotated[
     bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
 ]
-Epsilon = Annotated[
-    float | None, typer.Option("--epsilon", help="ε of the guarantee of --label-dp.")
-]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε of the guarantee.")]
 Delta = Annotated[
     float | None,
-    typer.Option("--delta", help="δ of the guarantee of --label-dp, far below 1/rows."),
+    typer.Option("--delta", help="δ of the guarantee, far below 1/rows."),
 ]
 YBounds = Annotated[
     tuple[float, float] | None,
     typer.Option(
         "--y-bounds",
         metavar="LOW HIGH",
-        help="Smallest and largest label under --label-dp, chosen before seeing any.",
+        help="Smallest and largest label, chosen before seeing any.",
     ),
 ]
 AsJson = Annotated[

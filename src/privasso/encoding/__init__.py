@@ -2,6 +2,9 @@
 
 from privasso.encoding._codes import LevelCode, NumberCode
 from privasso.encoding._columns import Columns, Levels, Numbers
+from privasso.encoding._declared import read_declared
+from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
+from privasso.encoding._dictionary_file import read_dictionary, template
 from privasso.encoding._encoding import Encoding
 from privasso.encoding._frames import columns_of_frame
 from privasso.encoding._learn import MISSING_RULES, learn_encoding
@@ -12,16 +15,22 @@ __all__ = [
     "MISSING",
     "MISSING_RULES",
     "Columns",
+    "Dictionary",
     "Encoding",
     "LevelCode",
+    "LevelEntry",
     "Levels",
     "NumberCode",
+    "NumberEntry",
     "Numbers",
     "Trouble",
     "columns_of_frame",
     "learn_encoding",
     "option_words",
     "parameter_words",
+    "read_declared",
+    "read_dictionary",
     "read_series",
     "refusal",
+    "template",
 ]

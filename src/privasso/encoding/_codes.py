@@ -43,8 +43,9 @@ class LevelCode:
         Name of the column in the table.
     levels : tuple of str
         The levels, sorted.
-    reference : str
-        The level without a column.
+    reference : str or None
+        The level without a column. None gives each level a column; then every other value, a
+        missing one included, is zero in all of them.
     missing : bool
         Whether a missing value is one more level, after the others; otherwise it is refused.
 
@@ -52,11 +53,13 @@ class LevelCode:
     --------
     >>> LevelCode("region", ("east", "north", "west"), "north", missing=True).outputs
     ('region=east', 'region=west', 'region is missing')
+    >>> LevelCode("smoker", ("yes",), None).outputs
+    ('smoker=yes',)
     """
 
     name: str
     levels: tuple[str, ...]
-    reference: str
+    reference: str | None
     missing: bool = False
 
     @property

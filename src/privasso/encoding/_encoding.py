@@ -113,8 +113,10 @@ class Encoding:
             return table.block
         return assembled(parts, (table.n_rows, len(self.names)))
 
-    def in_words(self) -> str | None:
+    def in_words(self, fill: str = "the mean") -> str | None:
         """Say what was done to columns that are not numbers, or not complete; None if nothing.
+
+        `fill` says what replaces missing numbers.
 
         >>> region = LevelCode("region", ("east", "north", "west"), reference="north")
         >>> print(Encoding((NumberCode("age", fill=50.0), region)).in_words())
@@ -126,7 +128,7 @@ class Encoding:
             shown = [f"{one.name!r} as {_levels_in_words(one)}" for one in levels]
             said.append(_few(shown))
         filled = [one for one in self.codes if isinstance(one, NumberCode) and one.fill is not None]
-        for flagged, how in ((False, "replaced by the mean"), (True, "also marked by a column")):
+        for flagged, how in ((False, f"replaced by {fill}"), (True, "also marked by a column")):
             names = [repr(one.name) for one in filled if one.indicator == flagged]
             if names:
                 said.append(f"missing values of {_few(names)} {how}")
@@ -164,8 +166,9 @@ def _code(document: object) -> NumberCode | LevelCode:
         levels = fields.texts("levels", distinct=True)
         if not levels or levels != sorted(levels):
             raise DocumentError("the levels of a column must be sorted, and at least one")
-        code = LevelCode(name, tuple(levels), fields.text("reference"), fields.flag("missing"))
-        if code.reference not in code.levels:
+        reference = None if fields.is_null("reference") else fields.text("reference")
+        code = LevelCode(name, tuple(levels), reference, fields.flag("missing"))
+        if reference is not None and reference not in code.levels:
             raise DocumentError("the reference of a column must be one of its levels")
     else:
         fill = None if fields.is_null("fill") else fields.number("fill")
@@ -177,6 +180,8 @@ def _code(document: object) -> NumberCode | LevelCode:
 
 
 def _levels_in_words(code: LevelCode) -> str:
+    if code.reference is None:
+        return f"{len(code.levels)} level" + ("s" if len(code.levels) > 1 else "")
     if len(code.levels) == 1:
         return "1 level" + (" and missing values" if code.missing else " (no column)")
     also = " and missing values" if code.missing else ""

@@ -80,12 +80,17 @@ def parts_of(
 
 
 def _levels(code: LevelCode, column: Levels, unknown: str) -> list[Part] | Trouble:
-    missing = column.missing
-    if missing.size and not code.missing:
+    missing, others = column.missing, _UNKNOWN
+    if code.reference is None:
+        others = _REFERENCE
+    elif missing.size and not code.missing:
         return Trouble(code.name, "blank", int(missing[0]))
-    place = {level: k for k, level in enumerate(code.shown)} | {code.reference: _REFERENCE}
+    place = {level: k for k, level in enumerate(code.shown)}
+    if code.reference is not None:
+        place[code.reference] = _REFERENCE
     # The last entry is where the code −1 of a missing value points: the level after the others.
-    known = [*(place.get(level, _UNKNOWN) for level in column.levels), len(code.shown)]
+    last = len(code.shown) if code.missing else _REFERENCE
+    known = [*(place.get(level, others) for level in column.levels), last]
     codes = np.array(known, dtype=np.int32)[column.codes]
     if _UNKNOWN in known and unknown == "error":
         rows = np.flatnonzero(codes == _UNKNOWN)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MISSING = ("", "NA", "<NA>", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None")
 #: Most levels that a column may have, whoever asks for them.
 MOST_LEVELS = 100_000
-_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
+COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?"
 _DAY = (
     r"(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})"
@@ -63,9 +63,9 @@ def read_series(
     dtype, name = series.dtype, series.name
     if dtype == pl.Null:
         nothing = np.full(len(series), -1, dtype=np.int32)
-        return Levels(name, nothing, ()) if as_levels else Numbers(name, _floats(series))
+        return Levels(name, nothing, ()) if as_levels else Numbers(name, floats(series))
     if not as_levels and (dtype.is_numeric() or dtype == pl.Boolean):
-        return Numbers(name, _floats(series))
+        return Numbers(name, floats(series))
     if dtype.is_temporal() and not as_levels:
         return Trouble(name, "dates")
     if dtype not in (pl.String, pl.Categorical, pl.Enum) and not (
@@ -98,19 +98,19 @@ def _numbers_in(
         return Numbers(name, np.full(len(text), np.nan))
     lower = text.str.to_lowercase()
     if lower.drop_nulls().is_in(("true", "false")).all():
-        return Numbers(name, _floats(lower == "true"))
+        return Numbers(name, floats(lower == "true"))
     numbers = text.cast(pl.Float64, strict=False)
-    if decimal_comma and text.drop_nulls().str.contains(_COMMA).all():
+    if decimal_comma and text.drop_nulls().str.contains(COMMA).all():
         numbers = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     bad = present & numbers.is_null()
     if not bad.any():
-        return Trouble(name, "digits") if typed else Numbers(name, _floats(numbers))
+        return Trouble(name, "digits") if typed else Numbers(name, floats(numbers))
     if 2 * int(bad.sum()) < int(present.sum()):
         return Trouble(name, "mixed", int(bad.arg_max() or 0))
     return None
 
 
-def _floats(series: pl.Series) -> np.ndarray:
+def floats(series: pl.Series) -> np.ndarray:
     import polars as pl
 
     return np.ascontiguousarray(series.cast(pl.Float64).fill_null(np.nan).to_numpy())

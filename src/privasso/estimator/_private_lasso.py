@@ -26,7 +26,7 @@ from privasso.model import Model
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy, Scales
 
-_KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
+_KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
 _FITTED = ("coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_")
 _FITTED += ("statistics_", "coef_se_", "screened_")
 
@@ -370,12 +370,13 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self, released: Released | Published | KeptStatistics, lam: float | str | None = None
     ) -> PrivateLasso:
         """Solve, and store the coefficients."""
+        kept = _KEPT.format("statistics" if isinstance(released, KeptStatistics) else "release")
         try:
             model = released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
-            raise released.failure(error, _KEPT) from None
+            raise released.failure(error, kept) from None
         except KeyboardInterrupt as error:
-            error.add_note(released.privacy.after_failure(_KEPT))
+            error.add_note(released.after_failure(kept))
             raise
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
         self.denoised_ = model.denoised

@@ -56,7 +56,11 @@ class Published:
     def failure(self, error: Exception, kept: str) -> Exception:
         """Return the error to raise when a step after the release fails."""
         happened = str(error).rstrip(".")
-        return AfterReleaseError(f"{self.privacy.after_failure(kept)} What happened: {happened}.")
+        return AfterReleaseError(f"{self.after_failure(kept)} What happened: {happened}.")
+
+    def after_failure(self, kept: str) -> str:
+        """Say what became of the budget."""
+        return self.privacy.after_failure(kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +97,17 @@ class PerturbedPlan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
+        missing_labels: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
-        The ledger, if there is one, is charged before the noise is drawn.
+        The ledger, if there is one, is charged before the noise is drawn. With `missing_labels` a
+        record whose label is NaN counts as an empty one; otherwise such labels are refused.
         """
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
         check_names(feature_names, target)
-        labels = finite_labels(y)
+        labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
         shape = self.X.shape
         if labels.size != shape[0]:
             raise ValueError(
@@ -113,7 +119,13 @@ class PerturbedPlan:
         if isinstance(self.objective, StatisticsMechanism):
             statistics = self.objective.release(self.X, labels, bit_source(rng))
             return KeptStatistics(
-                statistics, privacy, self.guarantee, self.lam, feature_names, __version__
+                statistics,
+                privacy,
+                self.guarantee,
+                self.lam,
+                feature_names,
+                __version__,
+                target,
             )
         errors = chosen = None
         if isinstance(self.objective, ScreenedObjective):

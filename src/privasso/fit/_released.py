@@ -164,7 +164,11 @@ class Released:
         says where the release is kept and how to go on from it.
         """
         happened = str(error).rstrip(".")
-        message = f"{self.privacy.after_failure(kept)} What happened: {happened}."
+        message = f"{self.after_failure(kept)} What happened: {happened}."
         if isinstance(error, SolveError):
             return type(error)(replace(error.solution, message=message))
         return AfterReleaseError(message)
+
+    def after_failure(self, kept: str) -> str:
+        """Say what became of the budget and the release."""
+        return self.privacy.after_failure(kept)

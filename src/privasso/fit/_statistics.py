@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import real_array
+from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
 from privasso.privacy import Guarantee, Privacy, RecordStatistics
 from privasso.solvers import Status
+
+#: Noise that is smaller by less than this part is that of a file with rounded numbers.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +43,10 @@ class KeptStatistics:
         Names of the columns, if the fit knew them.
     software : str
         Version of privasso that made it.
+    target : str or None
+        Name of the labels.
+    encoding : Encoding or None
+        How the columns of a table become the columns of X, if that is not as they are.
 
     Examples
     --------
@@ -57,8 +66,19 @@ class KeptStatistics:
     lam: float
     feature_names: tuple[str, ...] | None
     software: str
+    target: str | None = None
+    encoding: Encoding | None = None
 
     kept = None
+
+    def __post_init__(self) -> None:
+        table, moments = self.statistics.table, self.statistics.moments
+        longest = math.hypot(table.noise.radius, self.statistics.weight * table.largest_label)
+        if not moments.sigma * self.guarantee["mu"] >= longest**2 * (1.0 - _SAME):
+            raise ValueError(
+                "the noise of the statistics is too small for their statement; they have been "
+                "changed, or are damaged"
+            )
 
     def __repr__(self) -> str:
         return f"KeptStatistics(n_rows={self.n_rows}, n_features={self.n_features})"
@@ -98,6 +118,7 @@ class KeptStatistics:
             feature_names=self.feature_names,
             software=self.software,
             coef_se=found.coef_se,
+            encoding=self.encoding,
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:
@@ -114,4 +135,8 @@ class KeptStatistics:
     def failure(self, error: Exception, kept: str) -> Exception:
         """Return the error to raise when a step after the release fails."""
         happened = str(error).rstrip(".")
-        return AfterReleaseError(f"{self.privacy.after_failure(kept)} What happened: {happened}.")
+        return AfterReleaseError(f"{self.after_failure(kept)} What happened: {happened}.")
+
+    def after_failure(self, kept: str) -> str:
+        """Say that the statistics are paid for and kept."""
+        return f"The budget of this fit is spent, but nothing is lost: statistics are kept {kept}."

@@ -3,6 +3,7 @@
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast, forecast
 from privasso.forecast._population import Estimate, Population, Truth
+from privasso.forecast._records import RecordScheme, forecast_records
 from privasso.forecast._scheme import Scheme
 from privasso.forecast._simulate import Fits, Mechanism, Simulated, simulate
 from privasso.forecast._simulated_release import SimulatedReleases
@@ -17,12 +18,14 @@ __all__ = [
     "Mechanism",
     "Population",
     "Prediction",
+    "RecordScheme",
     "Scheme",
     "Simulated",
     "SimulatedReleases",
     "Truth",
     "compare",
     "forecast",
+    "forecast_records",
     "predict",
     "predictions",
     "simulate",

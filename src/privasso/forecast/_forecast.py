@@ -56,11 +56,21 @@ class Forecast:
         R² of fits as planned.
     changes : tuple of Change
         R² of fits with more privacy loss, more rows or fewer columns.
+    on : str
+        What the fits are simulated on.
+    also : str
+        What is assumed besides, about covariates.
     """
 
     assumptions: Assumptions
     outcome: Simulated
     changes: tuple[Change, ...]
+    on: str = "these covariates"
+    also: str = ""
+
+    def in_words(self) -> str:
+        """Say what is assumed."""
+        return f"{self.assumptions.in_words()} {self.also}".rstrip()
 
     @property
     def fits(self) -> int:

@@ -55,6 +55,7 @@ from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
 from privasso.privacy._screening_settings import ScreeningSettings, direct_r2, usual_screening
+from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "Screening",
     "ScreeningPrior",
     "ScreeningSettings",
+    "SecondMoments",
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",

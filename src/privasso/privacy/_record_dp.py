@@ -404,7 +404,7 @@ class RecordDP(PerturbsObjective):
         given = "the bounds of the columns and of the labels"
         if self.bounds == PRIVATE:
             given = "the bounds of the labels"
-        what = "λ and all settings" if certified else "all settings"
+        what = "λ and all settings" if certified else "and all settings"
         failure = (
             "no fit ended in an error for want of a certificate; whether one does depends on the "
             "data",
@@ -435,12 +435,7 @@ class RecordDP(PerturbsObjective):
         )
 
     def after_failure(self, kept: str) -> str:
-        """Nothing was published, or the statistics are kept."""
-        if self.mechanism == "statistics":
-            return (
-                "The budget of this fit is spent. The statistics are kept in statistics_, and "
-                "refit(X, lam) with another lam costs no further privacy."
-            )
+        """Nothing was published."""
         return (
             "Nothing of this fit is published, but its noise has been drawn, so count its budget "
             "as spent."
@@ -460,6 +455,8 @@ def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
         if bounds != PRIVATE:
             raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
         return bounds
+    if isinstance(bounds, tuple) and bounds and _named(bounds[0]):
+        bounds = dict(bounds)  # as stored, by `dataclasses.replace`
     if isinstance(bounds, Mapping):
         pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
         if not pairs:
@@ -495,3 +492,7 @@ def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _named(entry: Any) -> bool:
+    return isinstance(entry, tuple) and isinstance(entry[0], str) and not isinstance(entry[1], str)

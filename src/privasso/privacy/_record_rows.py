@@ -15,6 +15,8 @@ from privasso.privacy._rounded_gaussian import BitSource
 
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40
+#: Numbers that are scaled at a time: they stay in cache from the first step to the last.
+_BLOCK = 1 << 17
 _NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
@@ -112,6 +114,8 @@ class PerturbedObjective:
     def rows(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows no longer than the radius, and their labels; each depends on its own record only.
 
+        A record whose label is NaN is an empty one: it contributes nothing.
+
         Examples
         --------
         >>> from privasso import RecordDP
@@ -124,24 +128,32 @@ class PerturbedObjective:
         n = self.bounds.shape[0]
         X = real_array("X", X, shape=(None, n), dtype=None, finite=False)
         origin, half = self._scaling()
+        scale, flat = np.where(half > 0.0, half, 1.0), half == 0.0
         rows = np.empty((X.shape[0], n + self.fit_intercept))
-        clipped = np.clip(X, self.bounds[:, 0], self.bounds[:, 1])
-        rows[:, :n] = (clipped - origin) / np.where(half > 0.0, half, 1.0)
-        rows[:, :n][:, half == 0.0] = 0.0
         if self.fit_intercept:
             rows[:, n] = 1.0
-        if not np.isfinite(rows).all():
-            raise ValueError(_NOT_FINITE)
+        empty, factor = np.isnan(y), np.empty(X.shape[0])
+        shorter = 1.0 - _SHORTER - (rows.shape[1] + 16) * 2.0**-52
+        step = max(1, _BLOCK // rows.shape[1])
+        for start in range(0, X.shape[0], step):
+            block = slice(start, start + step)
+            part, whole = rows[block, :n], rows[block]
+            np.clip(X[block], self.bounds[:, 0], self.bounds[:, 1], out=part)
+            part -= origin
+            part /= scale
+            part[:, flat] = 0.0
+            if not np.isfinite(part).all():
+                raise ValueError(_NOT_FINITE)
+            whole[empty[block]] = 0.0
+            length = np.sqrt(np.einsum("ij,ij->i", whole, whole))
+            with np.errstate(divide="ignore"):
+                factor[block] = np.minimum(1.0, self.noise.radius * shorter / length)
+            whole *= factor[block, None]
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         # Without an intercept labels are measured from zero, so that Xβ can reach them.
         middle_label = centre if self.fit_intercept else 0.0
         labels = (np.clip(y, *self.y_bounds) - middle_label) / self.width
-        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        shorter = 1.0 - _SHORTER - (rows.shape[1] + 16) * 2.0**-52
-        with np.errstate(divide="ignore"):
-            factor = np.minimum(1.0, self.noise.radius * shorter / length)
-        rows *= factor[:, None]
-        return rows, factor * labels
+        return rows, np.where(empty, 0.0, factor * labels)
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
         """Origin and scale of each column."""

@@ -11,6 +11,7 @@ from privasso.forecast import Assumptions, Forecast, Scheme, forecast
 from privasso.noise import Isotropic, PowerLaw
 from privasso.privacy import ReleasesProducts, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
+from privasso.report._record_mechanism import RecordMechanism
 from privasso.report._stability import Stability, stability_of
 
 
@@ -40,6 +41,10 @@ class FitFacts:
         the noise is of that kind, or nothing about columns may be shown.
     forecast : Forecast or None
         What could be expected of the fit before the labels were read.
+    mechanism : RecordMechanism or None
+        Settings of a fit of whole records.
+    ranges : ndarray of shape (N,) or None
+        Distances between the public bounds of the columns, where covariates are private.
     """
 
     model: ReleasedModel
@@ -55,6 +60,8 @@ class FitFacts:
     even_level: float | None = None
     forecast: Forecast | None = None
     resolve: str | None = None
+    mechanism: RecordMechanism | None = None
+    ranges: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,15 +70,25 @@ class FitFacts:
         return known or tuple(f"x{k}" for k in range(self.model.n_features))
 
     @property
+    def units(self) -> np.ndarray | None:
+        """What a column is measured in where effects are shown: its scale, or its range."""
+        return self.ranges if self.columns is None else self.columns.scale
+
+    @property
+    def unit_words(self) -> str:
+        """The unit of a column in words."""
+        return "range of its bounds" if self.columns is None else "scale of its column"
+
+    @property
     def support(self) -> np.ndarray:
         """Columns with a coefficient, the largest effect first.
 
-        The effect is the coefficient times the scale of its column where that is public, the
-        coefficient itself otherwise.
+        The effect is the coefficient times the scale of its column where that is public, or times
+        the range of its bounds, or the coefficient itself.
         """
         size = np.abs(self.model.coef)
-        if self.columns is not None:
-            size = size * self.columns.scale
+        if self.units is not None:
+            size = size * self.units
         order = np.argsort(-size, kind="stable")
         return order[size[order] > 0.0]
 

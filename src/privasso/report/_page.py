@@ -24,6 +24,14 @@ _MEANING = {
 }
 
 
+#: What no forecast uses, by whether covariates are private.
+_UNUSED = {True: "No record", False: "No label"}
+_STANDARD_ERROR = (
+    "that of sampling and privacy noise together, given which coefficients are not zero; the bias "
+    "by λ is not part of it."
+)
+
+
 def fit_page(facts: FitFacts) -> Page:
     """Build the report: guarantee, coefficients, noise, stability, forecast, path.
 
@@ -48,6 +56,8 @@ def fit_page(facts: FitFacts) -> Page:
     _coefficients(page, facts)
     if facts.columns is not None:
         _noise(page, facts)
+    if facts.mechanism is not None:
+        _mechanism(page, facts)
     if facts.stability is not None:
         _stability(page, facts)
     if facts.forecast is not None:
@@ -91,8 +101,19 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
             "The noise may be too strong for any coefficient."
         )
         return
-    coef, columns, noise = facts.model.coef, facts.columns, facts.coef_noise
-    if columns is None or noise is None:
+    coef, units, noise = facts.model.coef, facts.units, facts.coef_noise
+    if units is not None and noise is None:
+        page.paragraph(
+            "Those that are not zero, the largest effect first. The effect is the coefficient "
+            f"times the {facts.unit_words}, in units of the labels."
+        )
+        page.table(
+            ["column", "coefficient", "effect"],
+            [[facts.names[k], f"{coef[k]:.5g}", f"{coef[k] * units[k]:.4g}"] for k in support],
+            numeric=["coefficient", "effect"],
+        )
+        return
+    if units is None or noise is None:
         page.paragraph("Those that are not zero, the largest first, in the units of the data.")
         page.table(
             ["column", "coefficient"],
@@ -102,8 +123,8 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         return
     page.paragraph(
         "Those that are not zero, the largest effect first. The effect is the coefficient times "
-        f"the scale of its column, in units of the labels. {_MEANING[facts.model.denoised]} A "
-        "coefficient below twice its noise says little."
+        f"the {facts.unit_words}, in units of the labels. {_meaning(facts)} A coefficient below "
+        "twice its noise says little."
     )
     page.figure(
         coefficient_figure(facts),
@@ -111,23 +132,35 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         + "; bars are two standard deviations of their noise.",
         description="Effects of the columns with error bars",
     )
+    heads = ["coefficient", "its noise", "effect", "coefficient / noise"]
+    errors = facts.model.coef_se if facts.columns is not None else None
     rows = []
     for k in support:
         ratio = abs(coef[k]) / noise[k] if noise[k] > 0.0 else math.inf
-        rows.append(
-            [
-                facts.names[k],
-                f"{coef[k]:.5g}",
-                f"{noise[k]:.2g}",
-                f"{coef[k] * columns.scale[k]:.4g}",
-                f"{ratio:.1f}",
-            ]
-        )
-    page.table(
-        ["column", "coefficient", "its noise", "effect", "coefficient / noise"],
-        rows,
-        numeric=["coefficient", "its noise", "effect", "coefficient / noise"],
+        cells = [f"{coef[k]:.5g}", f"{noise[k]:.2g}", f"{coef[k] * units[k]:.4g}", f"{ratio:.1f}"]
+        more = [] if errors is None else [f"{errors[k]:.2g}"]
+        rows.append([facts.names[k], *cells, *more])
+    if errors is not None:
+        heads.append("standard error")
+        page.paragraph(f"The standard error is {_STANDARD_ERROR}")
+    page.table(["column", *heads], rows, numeric=heads)
+
+
+def _meaning(facts: FitFacts) -> str:
+    """What the noise of a coefficient is."""
+    errors = f"Its noise is its standard error, {_STANDARD_ERROR}"
+    return errors if facts.columns is None else _MEANING[facts.model.denoised]
+
+
+def _mechanism(page: Page, facts: FitFacts) -> None:
+    assert facts.mechanism is not None
+    page.heading("How it was fitted")
+    page.paragraph(
+        "All of this was decided before the data were read, from the number of rows and columns, "
+        "the bounds and the budget. Values are clipped to the bounds of their columns, labels to "
+        "theirs; how many were is not shown, because it depends on the data."
     )
+    page.table(["", "value"], [list(line) for line in facts.mechanism.lines()], numeric=[])
 
 
 def _noise(page: Page, facts: FitFacts) -> None:
@@ -175,14 +208,14 @@ def _forecast(page: Page, facts: FitFacts) -> None:
     assert forecast is not None
     page.heading("What could be expected")
     page.paragraph(
-        f"R² on new rows of {forecast.fits} simulated fits on these covariates, and what a change "
-        "of the fit would bring. No label was used for this: it is what could be known before the "
-        "fit, not a property of this model."
+        f"R² on new rows of {forecast.fits} simulated fits on {forecast.on}, and what a change "
+        f"of the fit would bring. {_UNUSED[facts.columns is None]} was used for this: it is what "
+        "could be known before the fit, not a property of this model."
     )
     heads = ["median", "8 of 10 fits", "above 0"]
     page.table(["", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
-        f"{forecast.assumptions.in_words()} Other coefficients or labels behave differently.",
+        f"{forecast.in_words()} Other coefficients or labels behave differently.",
         kind="note",
     )
 
@@ -203,7 +236,7 @@ def _path(page: Page, facts: FitFacts) -> None:
     if np.nan_to_num(path.coef).any():
         page.figure(
             path_figure(facts),
-            "Coefficients times the scale of their columns.",
+            f"Each coefficient times the {facts.unit_words}.",
             description="Coefficient paths",
         )
     else:

@@ -13,6 +13,8 @@ from privasso.report._facts import FitFacts
 #: Coefficients shown by name in a figure.
 MOST = 24
 _LONGEST_NAME = 26
+#: By how much a column rises, by whether covariates are private.
+_RISE = {True: "range", False: "scale"}
 
 
 def noise_figure(facts: FitFacts) -> Any:
@@ -54,12 +56,12 @@ def noise_figure(facts: FitFacts) -> Any:
 
 def coefficient_figure(facts: FitFacts) -> Any:
     """The largest coefficients in label units, with two standard deviations of their noise."""
-    columns, noise = facts.columns, facts.coef_noise
-    assert columns is not None
+    units, noise = facts.units, facts.coef_noise
+    assert units is not None
     assert noise is not None
     shown = facts.support[:MOST]
-    effect = facts.model.coef[shown] * columns.scale[shown]
-    error = 2.0 * noise[shown] * columns.scale[shown]
+    effect = facts.model.coef[shown] * units[shown]
+    error = 2.0 * noise[shown] * units[shown]
     fig = figure(7.2, 1.1 + 0.27 * shown.size)
     axes = fig.subplots()
     rank = np.arange(shown.size)
@@ -69,19 +71,20 @@ def coefficient_figure(facts: FitFacts) -> Any:
     )
     axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     axes.invert_yaxis()
-    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its scale")
+    rise = _RISE[facts.columns is None]
+    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its {rise}")
     _plain(axes)
     return fig
 
 
 def path_figure(facts: FitFacts) -> Any:
     """Coefficients in label units along λ."""
-    path, columns = facts.path, facts.columns
+    path, units = facts.path, facts.units
     assert path is not None
-    assert columns is not None
+    assert units is not None
     order = np.argsort(path.lams)
     lams = path.lams[order]
-    effect = path.coef[:, order] * columns.scale[:, None]
+    effect = path.coef[:, order] * units[:, None]
     found = np.isfinite(effect).all(axis=0)
     fig = figure(7.2, 4.0)
     axes = fig.subplots()
@@ -114,7 +117,7 @@ def path_figure(facts: FitFacts) -> Any:
                            if size[k] > 0.0], float(lams[found][0]))  # fmt: skip
     axes.axhline(0.0, color=GREY, linewidth=0.8)
     axes.set_xlabel("λ")
-    axes.set_ylabel("coefficient × scale of its column")
+    axes.set_ylabel(f"coefficient × {facts.unit_words}")
     _plain(axes)
     return fig
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +44,11 @@ class NpzTable(Table):
         super().__init__(path, [*names, LABELS] if LABELS in members else names)
 
     def _read(
-        self, names: list[str], target: str | None, categorical: Collection[str]
+        self,
+        names: list[str],
+        target: str | None,
+        categorical: Collection[str],
+        levels: Mapping[str, Sequence[str]] | None = None,
     ) -> tuple[Columns, np.ndarray]:
         X = self._matrix(self.path)
         if X.shape[1] != self._width:
@@ -54,7 +58,7 @@ class NpzTable(Table):
             )
         if X.shape[0] == 0:
             raise ValueError(f"{escaped(self.path)} has no rows")
-        if categorical:
+        if categorical or levels:
             raise ValueError(
                 f"{escaped(self.path)}: columns of an NPZ file are numbers; for levels save the "
                 "table as CSV, Parquet or Arrow"
@@ -74,6 +78,16 @@ class NpzTable(Table):
             with contextlib.suppress(ValueError):  # what it says may tell of the labels
                 labels[:] = column(target)
         return Columns(columns, X.shape[0], block=block), labels
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of X."""
+        return self._matrix(self.path).shape[0]
+
+    @property
+    def types(self) -> dict[str, str]:
+        """All columns are numbers."""
+        return dict.fromkeys(self.names, "number")
 
     def _matrix(self, path: Path) -> np.ndarray:
         if self._X is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from privasso.encoding import MISSING, Numbers, Trouble, read_series
+from privasso.encoding import MISSING, Numbers, Trouble, read_declared, read_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,10 +33,12 @@ def serve(
     r"""Answer requests until there are no more, or one fails in a way that polars may not survive.
 
     A request names the format, the file, and the columns to read; without columns it asks for the
-    names of all columns, which text files are not asked for. Of the columns it may say which are
-    read as levels whatever they hold (`categorical`), and that the last one holds the labels
-    (`labels`). A request for columns of a text file also has their `places` in it, the
-    `separator`, and whether rows begin with a name that is not in the header (`row_names`).
+    names and types of all columns, which text files are not asked for, or with `count` for the
+    number of rows. Of the columns it may say which are read as levels whatever they hold
+    (`categorical`), and that the last one holds the labels (`labels`). With `levels` cells are read
+    as declared, see `read_declared`. A request for columns of a text file also has their `places`
+    in it, the `separator`, and whether rows begin with a name that is not in the header
+    (`row_names`).
 
     An answer is a line of JSON with the number of rows, then for each column a line followed by
     its numbers as float64; or by the codes of its levels as int32, where the line has `levels`; or
@@ -70,10 +72,15 @@ def serve(
 
 def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
     names = request.get("columns")
-    if names is None:
-        _say(answers, names=_schema(request["format"], request["path"]))
+    if request.get("count"):
+        _say(answers, rows=_count(request))
         return
-    text = request["format"] == "text"
+    if names is None:
+        types = _schema(request["format"], request["path"])
+        known = {name: kind for name, kind in types.items() if kind is not None}
+        _say(answers, names=list(types), types=known)
+        return
+    text, levels = request["format"] == "text", request.get("levels")
     labels = names[-1] if request.get("labels") else None
     categorical = set(request.get("categorical", ()))
     n_rows: int | None = None
@@ -86,12 +93,13 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
         for name in part:
             # Taken out of the frame, so that its memory goes as its numbers leave.
             series = frame.drop_in_place(name)
-            column = read_series(
-                series,
-                as_levels=name in categorical,
-                typed=not text,
-                decimal_comma=text and request["separator"] == ";",
-            )
+            comma = text and request["separator"] == ";"
+            if levels is None:
+                column = read_series(
+                    series, as_levels=name in categorical, typed=not text, decimal_comma=comma
+                )
+            else:
+                column = read_declared(series, levels.get(name), decimal_comma=comma)
             if isinstance(column, Trouble):
                 _say(answers, wrong=column.kind, row=column.row, count=column.count)
             elif isinstance(column, Numbers):
@@ -123,11 +131,35 @@ def _frames(request: dict[str, Any]) -> Iterator[tuple[list[str], pl.DataFrame]]
             yield part, frame
 
 
-def _schema(form: str, path: str) -> list[str]:
+def _schema(form: str, path: str) -> dict[str, str | None]:
+    """Names of the columns, and "number" or "text" where the type is such."""
     import polars as pl
 
     with open(path, "rb") as file:
-        return list((pl.read_parquet_schema if form == "parquet" else pl.read_ipc_schema)(file))
+        schema = (pl.read_parquet_schema if form == "parquet" else pl.read_ipc_schema)(file)
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    return {
+        name: "number"
+        if dtype.is_numeric() or dtype == pl.Boolean
+        else "text"
+        if dtype in texts
+        else None
+        for name, dtype in schema.items()
+    }
+
+
+def _count(request: dict[str, Any]) -> int:
+    """Number of rows."""
+    import polars as pl
+
+    if request["format"] == "text":
+        return _text({**request, "columns": [""], "levels": {}}).height
+    with open(request["path"], "rb") as file:
+        if request["format"] == "parquet":
+            lazy = pl.scan_parquet(file, hive_partitioning=False)
+        else:
+            lazy = pl.scan_ipc(file)
+        return lazy.select(pl.len()).collect().item()
 
 
 def _frame(form: str, path: str, names: list[str]) -> pl.DataFrame:
@@ -141,11 +173,16 @@ def _frame(form: str, path: str, names: list[str]) -> pl.DataFrame:
 
 
 def _text(request: dict[str, Any]) -> pl.DataFrame:
-    """Read columns of a text file by their places, under the names of the request."""
+    """Read columns of a text file by their places, under the names of the request.
+
+    Columns that are read as declared are text at first. A row with fields too many or bytes that
+    are no text then affects no other row.
+    """
     import polars as pl
 
     name_at = dict(zip(request["places"], request["columns"], strict=True))
     places = sorted(name_at)
+    declared = request.get("levels") is not None
 
     def read(rows: int | None, as_text: list[str], most: int | None = None) -> pl.DataFrame:
         with open(request["path"], "rb") as file:
@@ -159,6 +196,8 @@ def _text(request: dict[str, Any]) -> pl.DataFrame:
                 null_values=list(MISSING),
                 infer_schema_length=rows,
                 n_rows=most,
+                truncate_ragged_lines=declared,
+                encoding="utf8-lossy" if declared else "utf8",
             )
 
     as_text: list[str] = []
@@ -169,8 +208,10 @@ def _text(request: dict[str, Any]) -> pl.DataFrame:
             name for name, k in zip(theirs, places, strict=True) if name_at[k] in categorical
         ]
     try:
-        frame = read(_GUESSED_FROM, as_text)
+        frame = read(0 if declared else _GUESSED_FROM, as_text)
     except pl.exceptions.ComputeError:
+        if declared:
+            raise
         frame = read(None, as_text)
     frame.columns = [name_at[k] for k in places]
     return frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,42 @@ class FrameTable(Table):
     def __init__(self, path: Path, form: str) -> None:
         self._form = form
         self._reader: Reader | None = None
+        self._types: dict[str, str] = {}
         super().__init__(path, self._names(path))
 
     def _names(self, path: Path) -> list[str]:
         try:
-            return self._living().ask(format=self._form, path=str(path))["names"]
+            answer = self._living().ask(format=self._form, path=str(path))
         except ReadFailedError:
             raise unreadable(path) from None
+        self._types = answer["types"]
+        return answer["names"]
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Types of the columns as the file states them."""
+        return dict(self._types)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; of text the first column is read, and only counted."""
+        try:
+            first = [self.names[0]]
+            answer = self._living().ask(
+                format=self._form, path=str(self.path), count=True, **self._places(first)
+            )
+        except ReadFailedError:
+            raise unreadable(self.path) from None
+        if answer["rows"] == 0:
+            raise ValueError(f"{escaped(self.path)} has no rows")
+        return answer["rows"]
 
     def _read(
-        self, names: list[str], target: str | None, categorical: Collection[str]
+        self,
+        names: list[str],
+        target: str | None,
+        categorical: Collection[str],
+        levels: Mapping[str, Sequence[str]] | None = None,
     ) -> tuple[Columns, np.ndarray]:
         asked = names if target is None else [*names, target]
         reader = self._living()
@@ -41,6 +67,7 @@ class FrameTable(Table):
                 columns=asked,
                 categorical=sorted(categorical),
                 labels=target is not None,
+                levels=levels,
                 **self._places(asked),
             )
             m = answer["rows"]
@@ -51,6 +78,11 @@ class FrameTable(Table):
             labels = np.full(m if target is not None else 0, np.nan)
             if target is not None and "wrong" not in reader.next():
                 reader.numbers(labels)
+            elif target is not None and levels is not None:  # by the type that the file states
+                raise ValueError(
+                    f"{escaped(self.path)}: the column {target!r} does not hold numbers by its "
+                    "type, as labels must"
+                )
             return columns, labels
         except ReadFailedError:
             raise unreadable(self.path) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from privasso._text import escaped, is_unicode
 from privasso._validation import LABELS_REFUSED
-from privasso.encoding import Columns, Encoding, NumberCode
+from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
 
 #: Most columns a table may have; a larger number is a damaged or hostile file.
 _MAX_COLUMNS = 10_000_000
@@ -99,6 +99,39 @@ class Table(ABC):
         self.require([*names, target, *categorical])
         return self._read(list(names), target, categorical)
 
+    def declared(
+        self, dictionary: Dictionary, target: str | None = None
+    ) -> tuple[Columns, np.ndarray]:
+        r"""Columns and labels, if any, as a public dictionary says, each cell for itself.
+
+        Nothing that a cell holds is refused: what is not as declared is missing, which in the
+        labels is NaN. See `read_declared`.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, privasso.tables as tables
+        >>> from privasso.encoding import Dictionary, NumberEntry
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "data.csv")
+        ...     _ = file.write_text("age,pressure\n61,120.5\nold,\n")
+        ...     age = Dictionary((NumberEntry("age", 0, 120),))
+        ...     columns, labels = tables.open_table(file).declared(age, "pressure")
+        >>> columns.columns[0].values, labels
+        (array([61., nan]), array([120.5,   nan]))
+        """
+        self.require([*dictionary.names, *(() if target is None else (target,))])
+        return self._read(list(dictionary.names), target, (), dictionary.levels)
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows; no value of a cell is looked at."""
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Which columns are ``"number"`` or ``"text"``, where the file itself states it."""
+        return {}
+
     def require(self, names: Sequence[str]) -> None:
         """Refuse names of columns that are not there."""
         present = set(self.names)
@@ -146,11 +179,16 @@ class Table(ABC):
 
     @abstractmethod
     def _read(
-        self, names: list[str], target: str | None, categorical: Collection[str]
+        self,
+        names: list[str],
+        target: str | None,
+        categorical: Collection[str],
+        levels: Mapping[str, Sequence[str]] | None = None,
     ) -> tuple[Columns, np.ndarray]:
         """Return the columns, which exist, and the labels, none where there is no target.
 
-        A table without rows is refused.
+        With `levels` cells are read as declared: as these levels in the columns that are named
+        there, and as numbers elsewhere. A table without rows is refused.
         """
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privasso._files import open_regular
+from privasso._text import is_unicode
 from privasso.tables._table import unreadable
 
 #: Longest header of a text file, in characters.
@@ -82,15 +83,20 @@ def _first_rows(path: Path, separator: str) -> tuple[tuple[str, ...], list[str] 
     """Fields of the header, and of the first row if there is one that can be read."""
     try:
         with open_regular(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            # Bytes that are no text may belong to any row; only the header must be readable here.
+            text = io.TextIOWrapper(
+                file, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            )
             rows = csv.reader(_lines(text), delimiter=separator)
             names = tuple(next(rows, []))
+            if not all(map(is_unicode, names)):
+                raise unreadable(path)
             try:
                 row = next((row for row in rows if row), None)
-            except (UnicodeDecodeError, csv.Error):  # polars finds out what is wrong with it
+            except csv.Error:  # polars finds out what is wrong with it
                 row = None
             return names, row
-    except (UnicodeDecodeError, csv.Error):
+    except csv.Error:
         raise unreadable(path) from None
 
 

@@ -1,0 +1,92 @@
+"""Kept statistics of records as a file, field by field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from privasso._documents import DocumentError, Fields
+from privasso.artefact._model_file import MAX_FEATURES, column_names, encoding_of
+from privasso.fit import KeptStatistics
+from privasso.privacy import Guarantee, RecordDP, RecordStatistics, SecondMoments
+
+FORMAT = "privasso-kept-statistics"
+VERSION = 1
+_KIND = "record-dp-statistics"
+
+
+def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
+    """Plain values for JSON; of the symmetric matrix the entries up to the diagonal."""
+    table, moments = kept.statistics.table, kept.statistics.moments
+    encoding = {} if kept.encoding is None else {"encoding": kept.encoding.to_dict()}
+    scaling = None
+    if table.scaling is not None:
+        scaling = {"origin": table.scaling[0].tolist(), "scale": table.scaling[1].tolist()}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "software": kept.software,
+        "target": kept.target,
+        "n_features": kept.n_features,
+        "feature_names": None if kept.feature_names is None else list(kept.feature_names),
+        **encoding,
+        "fit_intercept": table.fit_intercept,
+        "low": table.bounds[:, 0].tolist(),
+        "high": table.bounds[:, 1].tolist(),
+        "scaling": scaling,
+        "lam": kept.lam,
+        "sigma": moments.sigma,
+        "matrix": moments.matrix[np.tril_indices(len(moments.matrix))].tolist(),
+        "guarantee": kept.guarantee.to_dict(),
+    }
+
+
+def statistics_from(document: object) -> KeptStatistics:
+    """Check every field and build the statistics; the noise must be that of the statement."""
+    fields = Fields.of_file(document, "kept statistics", FORMAT, VERSION)
+    n = fields.whole("n_features", 1, MAX_FEATURES)
+    guarantee = Guarantee.from_dict(fields.take("guarantee"))
+    if guarantee.kind != _KIND:
+        raise DocumentError(f"statistics need a guarantee of kind {_KIND!r}")
+    intercept, low, high = (
+        fields.flag("fit_intercept"),
+        *(fields.numbers(side, n) for side in ("low", "high")),
+    )
+    scaling = None
+    if not fields.is_null("scaling"):
+        inner = fields.inner("scaling")
+        scaling = inner.numbers("origin", n), inner.numbers("scale", n, least=0.0)
+        inner.end()
+    privacy = RecordDP(
+        guarantee["epsilon"],
+        guarantee["delta"],
+        bounds=np.stack([low, high], axis=1),
+        y_bounds=(guarantee["y_low"], guarantee["y_high"]),
+        scales=None if scaling is None else "private",
+        mechanism="statistics",
+    )
+    n_rows = int(guarantee["n_rows"])
+    mechanism = privacy.statistics(n_rows, n, None, fit_intercept=intercept)
+    assert mechanism is not None
+    d = n + intercept + 1
+    matrix = np.zeros((d, d))
+    below = np.tril_indices(d)
+    matrix[below] = fields.numbers("matrix", below[0].size)
+    matrix.T[below] = matrix[below]
+    table = replace(mechanism.table, scaling=scaling, estimate=None)
+    moments = SecondMoments(matrix, fields.number("sigma", above=0.0), n_rows)
+    names = column_names(fields, n)
+    kept = KeptStatistics(
+        RecordStatistics(moments, table, mechanism.weight),
+        privacy,
+        guarantee,
+        fields.number("lam", above=0.0),
+        names,
+        fields.text("software"),
+        None if fields.is_null("target") else fields.text("target"),
+        encoding_of(fields, names),
+    )
+    fields.end()
+    return kept

@@ -1,0 +1,52 @@
+"""`privasso bounds`: a data dictionary to fill in, with the names of the columns and no values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privasso._text import escaped
+from privasso.cli._options import Data
+
+_WHAT_TO_DO = (
+    "Fill in low and high of each column of numbers, or the levels of a column of text, with | "
+    "between them: heart|skin. A level that is listed becomes a 0/1 column, and every other value "
+    "is 0 in all of them, so leave one usual level out. fill is what stands for a missing number; "
+    "empty, it is the middle of low and high. Take all of this from public knowledge, never from "
+    "the data. Remove the lines of columns that are not used, and name these with --exclude."
+)
+
+
+def bounds(
+    data: Data,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Column of the labels, which is left out.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Where the dictionary goes, a CSV file.")
+    ] = Path("bounds.csv"),
+) -> None:
+    """Write a data dictionary for `privasso fit --record-dp` that has the names of the columns.
+
+    No value of any row is read, and none is written: bounds that were taken from the data would
+    reveal its extreme records.
+
+    Example: `privasso bounds patients.csv --target pressure --out bounds.csv`
+    """
+    from privasso.cli._outputs import Outputs
+    from privasso.encoding import template
+    from privasso.tables import open_table
+
+    with Outputs() as outputs:
+        outputs.claim("--out", out, inputs=(data,))
+        if out.exists():
+            raise ValueError(f"--out {escaped(out)} exists already and is not overwritten")
+        table = open_table(data)
+        if target is not None:
+            table.require([target])
+        names, types = table.feature_names(target), table.types
+        text = template((name, types.get(name)) for name in names)
+        outputs.write({"--out": text}, new=True)
+    print(f"{len(names)} columns in {escaped(out)}; no value was read.\n{_WHAT_TO_DO}")

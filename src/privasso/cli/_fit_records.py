@@ -1,0 +1,208 @@
+"""The work of `privasso fit --record-dp`: nothing but public numbers decides what is done."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privasso._text import escaped
+from privasso.cli._fit_privacy import privacy_from
+from privasso.cli._fit_read import features_of, target_of
+from privasso.cli._fit_rehearsal import rehearse_model
+from privasso.cli._fit_rescue import keep_somewhere, rescue
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit_write import FitResult, path_columns
+from privasso.cli._ledger import opened
+from privasso.cli._outputs import Outputs
+from privasso.cli._progress import working
+
+if TYPE_CHECKING:
+    from privasso.encoding import Dictionary
+    from privasso.fit import KeptStatistics, PerturbedPlan, Published
+    from privasso.forecast import Forecast
+    from privasso.report import FitFacts
+    from privasso.tables import Table
+
+#: The path if none is given: factors of the λ of the model, and how many values.
+_PATH_FROM, _PATH_TO, _PATH_POINTS = 1000.0, 0.1, 25
+#: What a fit from a file assumes besides.
+_DICTIONARY = (
+    "the levels and the values for missing entries in the data dictionary were chosen without "
+    "looking at the data"
+)
+_FILE = "the types of the columns in the file, and that it could be read, are public"
+
+
+def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dictionary:
+    """What is public about the covariates; a name that is no column is refused."""
+    from privasso.encoding import Dictionary, NumberEntry
+
+    known = settings.dictionary
+    if known is None:
+        return Dictionary(tuple(NumberEntry(name) for name in names))
+    try:
+        table.require(known.names)
+        return known.of(names)
+    except ValueError as error:
+        raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
+
+
+def plan_records(settings: FitSettings, X: np.ndarray, dictionary: Dictionary) -> PerturbedPlan:
+    """Plan the fit; only the shape of X is used."""
+    from privasso.fit import FitOptions, PerturbedPlan, plan_for
+    from privasso.privacy import StatisticsMechanism
+
+    lam = settings.lam_value()
+    options = FitOptions(
+        privacy_from(settings, dictionary),
+        lam="auto" if lam is None else lam,
+        fit_intercept=not settings.no_intercept,
+        ledger=None if settings.ledger is None else opened(settings.ledger),
+    )
+    names = dictionary.encoding.names
+    plan = plan_for(X, options, seeded=settings.seed is not None, feature_names=names)
+    assert isinstance(plan, PerturbedPlan)
+    settings.check_statistics(isinstance(plan.objective, StatisticsMechanism))
+    said = (*plan.guarantee.assumptions, *([_DICTIONARY] if settings.dictionary else []), _FILE)
+    return replace(plan, guarantee=replace(plan.guarantee, assumptions=said))
+
+
+def forecast_of(
+    settings: FitSettings, plan: PerturbedPlan, dictionary: Dictionary, *, quiet: bool
+) -> tuple[Forecast | None, str | None]:
+    """What could be expected before the data are read, or the reason why that is not known."""
+    from privasso.cli._fit_run import assumptions_of
+    from privasso.forecast import RecordScheme, forecast_records
+
+    scheme = RecordScheme.of(plan, dictionary)
+    if scheme.unavailable is not None:
+        return None, scheme.unavailable
+    suppose = assumptions_of(settings, plan.options.privacy)
+    with working("Simulating fits", quiet=quiet):
+        return forecast_records(scheme, suppose), None
+
+
+def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
+    """Fit and write the files."""
+    from privasso.artefact import release_text
+    from privasso.fit import KeptStatistics
+    from privasso.ledger import summary
+    from privasso.report import record_facts
+    from privasso.tables import open_table
+
+    with working("Reading", quiet=quiet):
+        table, target = open_table(settings.source), target_of(settings)
+        dictionary = dictionary_of(settings, table, features_of(settings, table, target))
+        columns, labels = table.declared(dictionary, target)
+        X, encoding = dictionary.matrix(columns), dictionary.encoding
+        del columns
+        plan = plan_records(settings, X, dictionary)
+        rehearse_model(plan.guarantee, None, encoding)
+        expected = None
+        if settings.report is not None:  # what it refuses is refused before anything is spent
+            expected, _ = forecast_of(settings, plan, dictionary, quiet=True)
+    with working("Releasing", quiet=quiet):
+        released = _released(settings, plan, labels, encoding.names, target)
+    plan, ledger = replace(plan, X=None), plan.options.ledger
+    del X, labels  # no longer needed
+    statistics = None
+    if isinstance(released, KeptStatistics):
+        released = statistics = replace(released, encoding=encoding)
+    where = None
+    try:
+        if statistics is not None and settings.keep_release is not None:
+            outputs.write({"--keep-release": release_text(statistics)}, new=True)
+            where = settings.keep_release
+        elif statistics is not None:
+            # Until the model is written: not even the end of the process loses what was paid for.
+            with contextlib.suppress(OSError):
+                where = rescue(settings, statistics)
+        model = replace(released.solve(), encoding=encoding)
+        facts = record_facts(
+            model,
+            plan,
+            dictionary,
+            command=settings.command(),
+            target=target,
+            forecast=expected,
+            statistics=statistics,
+        )
+        result = finish_records(settings, outputs, facts, statistics)
+        if where is not None and settings.keep_release is None:
+            where.unlink(missing_ok=True)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise released.failure(error, keep_somewhere(settings, statistics, where)) from error
+    except BaseException as error:
+        error.add_note(released.after_failure(keep_somewhere(settings, statistics, where)))
+        raise
+    return result if ledger is None else replace(result, ledger=summary(ledger.book))
+
+
+def solve_again(settings: FitSettings, outputs: Outputs, kept: KeptStatistics) -> FitResult:
+    """Solve from kept statistics, which needs no data."""
+    from privasso.report import statistics_facts
+
+    lam = settings.lam_value()
+    model = kept.solve("auto" if lam is None else lam)
+    facts = statistics_facts(model, kept, command=settings.command())
+    return finish_records(settings, outputs, facts, kept)
+
+
+def finish_records(
+    settings: FitSettings,
+    outputs: Outputs,
+    facts: FitFacts,
+    statistics: KeptStatistics | None,
+) -> FitResult:
+    """Write report, path and model, from what was released alone."""
+    from privasso.artefact import model_text
+    from privasso.report import fit_page
+    from privasso.tables import table_bytes
+
+    path, model = None, facts.model
+    if statistics is not None and (settings.path_out or settings.report):
+        asked = settings.lams()
+        if asked is None:
+            ends = model.lam * _PATH_FROM, model.lam * _PATH_TO
+            asked = list(np.geomspace(*ends, _PATH_POINTS))
+        path = statistics.path(asked)
+    resolve = settings.solve_again_command() if statistics is not None else None
+    facts = replace(facts, path=path, resolve=resolve)
+    contents: dict[str, str | bytes] = {}
+    if settings.path_out is not None and path is not None:
+        contents["--path-out"] = table_bytes(path_columns(path, facts), settings.path_out)
+    if settings.report is not None:
+        contents["--report"] = fit_page(facts).html()
+    contents["--out"] = model_text(model)
+    outputs.write(contents)
+    files = {option: outputs.paths[option] for option in contents}
+    if settings.keep_release is not None:
+        files["--keep-release"] = settings.keep_release
+    return FitResult(facts, files)
+
+
+def _released(
+    settings: FitSettings,
+    plan: PerturbedPlan,
+    labels: np.ndarray,
+    names: tuple[str, ...],
+    target: str,
+) -> Published | KeptStatistics:
+    from privasso._validation import generator
+    from privasso.fit import AfterReleaseError
+    from privasso.privacy import UncertifiedError
+
+    try:
+        return plan.release(
+            labels,
+            rng=None if settings.seed is None else generator(settings.seed),
+            feature_names=names,
+            target=target,
+            missing_labels=True,
+        )
+    except UncertifiedError as error:
+        spent = plan.options.privacy.after_failure("")
+        raise AfterReleaseError(f"{spent} What happened: {error}.") from None

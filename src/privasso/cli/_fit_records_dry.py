@@ -1,0 +1,66 @@
+"""`privasso fit --record-dp --dry-run`: what a fit would do, from public numbers alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from privasso._text import escaped
+from privasso.cli._fit_forecast import print_forecast
+from privasso.cli._fit_read import features_of, target_of
+from privasso.cli._fit_records import dictionary_of, forecast_of, plan_records
+from privasso.cli._fit_run import assumptions_of
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._fit_show import encoding_words, print_settings
+from privasso.cli._ledger import remainder
+
+
+def dry_run_records(settings: FitSettings, as_json: bool) -> None:
+    """Print settings and guarantee; of the data only names and the number of rows are read."""
+    from privasso.ledger import summary
+    from privasso.report import RecordMechanism
+    from privasso.tables import open_table
+
+    table, target = open_table(settings.source), target_of(settings)
+    dictionary = dictionary_of(settings, table, features_of(settings, table, target))
+    encoding, n_rows = dictionary.encoding, table.n_rows
+    # An array of this shape that has no memory of its own: only the shape is used.
+    plan = plan_records(settings, np.broadcast_to(0.0, (n_rows, len(encoding.names))), dictionary)
+    mechanism, ledger = RecordMechanism.of(plan), plan.options.ledger
+    expected, why_not = forecast_of(settings, plan, dictionary, quiet=as_json)
+    record: dict[str, Any] = {
+        "n_rows": n_rows,
+        "n_features": len(encoding.names),
+        "mechanism": mechanism.to_dict(),
+        "assumptions": {
+            "rho": settings.assume_rho,
+            "r2": settings.assume_r2,
+            "label_sd": assumptions_of(settings, plan.options.privacy).label_sd,
+        },
+        "forecast": None if expected is None else expected.to_dict(),
+        "guarantee": plan.guarantee.to_dict(),
+        "ledger": None if ledger is None else remainder(ledger, plan.guarantee),
+    }
+    if as_json:
+        print(json.dumps(record, ensure_ascii=False))
+        return
+    print(
+        "Dry run: nothing but the names of the columns and the number of rows has been read, no "
+        "budget is spent.\n"
+    )
+    if plan.guarantee.warning is not None:
+        print(f"{plan.guarantee.warning}\n")
+    print(f"{n_rows} rows, {len(encoding.names)} features.")
+    encoded = encoding_words(encoding, True)
+    if encoded is not None:
+        print(f"Columns of the table: {escaped(encoded)}.")
+    print_settings(mechanism)
+    if expected is None:
+        print(f"\nNo prediction is available: {why_not}.")
+    else:
+        print_forecast(expected, plan.options.fixed_lam, expected.on)
+    print(f"\nA fit would state:\n{plan.guarantee}")
+    if ledger is not None:
+        print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")

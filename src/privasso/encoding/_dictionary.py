@@ -1,0 +1,177 @@
+"""A data dictionary: what is publicly known about the columns of a private table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privasso.encoding._codes import LevelCode, NumberCode
+from privasso.encoding._columns import Columns, Levels
+from privasso.encoding._encoding import Encoding
+from privasso.encoding._troubles import refusal
+
+
+@dataclass(frozen=True)
+class NumberEntry:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    low, high : float or None
+        Its bounds; None where they are to be found in the data with noise.
+    fill : float or None
+        What stands for a missing value; None for the middle of the bounds, or zero without any.
+    """
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    fill: float | None = None
+
+    def __post_init__(self) -> None:
+        low, high, fill = self.low, self.high, self.fill
+        if (low is None) != (high is None):
+            raise ValueError(f"column {self.name!r} has one bound; give both low and high")
+        for number in (low, high, fill):
+            if number is not None and not math.isfinite(number):
+                raise ValueError(f"low, high and fill of column {self.name!r} must be finite")
+        if low is None or high is None:
+            return
+        if low > high:
+            raise ValueError(f"low of column {self.name!r} is above its high; exchange them")
+        if fill is not None and not low <= fill <= high:
+            raise ValueError(f"fill of column {self.name!r} must lie between its low and high")
+
+    @property
+    def filled(self) -> float:
+        """What stands for a missing value."""
+        if self.fill is not None:
+            return self.fill
+        return 0.0 if self.low is None or self.high is None else 0.5 * self.low + 0.5 * self.high
+
+
+@dataclass(frozen=True)
+class LevelEntry:
+    """A column of texts, of which each of the levels becomes a 0/1 column.
+
+    Every other value, a missing one included, is zero in all of them.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels or len(set(self.levels)) != len(self.levels):
+            raise ValueError(f"the levels of column {self.name!r} must be distinct, at least one")
+        object.__setattr__(self, "levels", tuple(sorted(self.levels)))
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """What is publicly known about columns, so that nothing about them is learnt from the data.
+
+    Attributes
+    ----------
+    entries : tuple of NumberEntry or LevelEntry
+        One per column.
+
+    Examples
+    --------
+    >>> dictionary = Dictionary((NumberEntry("age", 18, 98), LevelEntry("ward", ("heart", "eye"))))
+    >>> dictionary.encoding.names
+    ('age', 'ward=eye', 'ward=heart')
+    >>> dictionary.bounds
+    {'age': (18, 98), 'ward=eye': (0.0, 1.0), 'ward=heart': (0.0, 1.0)}
+    """
+
+    entries: tuple[NumberEntry | LevelEntry, ...]
+
+    def __post_init__(self) -> None:
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise ValueError(f"the data dictionary has the column {twice[0]!r} twice")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the table."""
+        return tuple(entry.name for entry in self.entries)
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Levels of the columns that have them."""
+        return {one.name: one.levels for one in self.entries if isinstance(one, LevelEntry)}
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the columns become those of a matrix."""
+        return Encoding(
+            tuple(
+                LevelCode(one.name, one.levels, None)
+                if isinstance(one, LevelEntry)
+                else NumberCode(one.name, one.filled)
+                for one in self.entries
+            )
+        )
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]] | None:
+        """Bounds of the columns of the matrix by name; None if some are not known."""
+        found: dict[str, tuple[float, float]] = {}
+        for one, code in zip(self.entries, self.encoding.codes, strict=True):
+            if isinstance(one, LevelEntry):
+                found |= dict.fromkeys(code.outputs, (0.0, 1.0))
+            elif one.low is None or one.high is None:
+                return None
+            else:
+                found[one.name] = one.low, one.high
+        return found
+
+    def of(self, names: Sequence[str]) -> Dictionary:
+        """The entries of these columns, in this order; one that is missing is refused.
+
+        >>> Dictionary((NumberEntry("age", 0, 100),)).of(["age", "dose"])
+        Traceback (most recent call last):
+        ...
+        ValueError: the data dictionary has no line for the column 'dose'; add one, or leave the \
+column out with --exclude
+        """
+        known = {entry.name: entry for entry in self.entries}
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"the data dictionary has no line for the column {name!r}; add one, or leave "
+                    "the column out with --exclude"
+                )
+        return Dictionary(tuple(known[name] for name in names))
+
+    def matrix(self, table: Columns) -> np.ndarray:
+        """Return the matrix of a table that was read by this dictionary, always dense.
+
+        Missing numbers are filled in the memory of the table, where it holds numbers alone.
+        """
+        if table.troubles:
+            raise refusal(table.troubles)
+        X, at = table.block, 0
+        if self.levels or X is None:
+            X = np.zeros((table.n_rows, len(self.encoding.names)), order="F")
+        for entry, column in zip(self.entries, table.columns, strict=True):
+            if isinstance(column, Levels):
+                assert isinstance(entry, LevelEntry)
+                rows = np.flatnonzero(column.codes >= 0)
+                X[rows, at + column.codes[rows]] = 1.0
+                at += len(entry.levels)
+                continue
+            assert isinstance(entry, NumberEntry)
+            if X is not table.block:
+                X[:, at] = column.values
+            missing = column.missing
+            if missing.size:
+                X[missing, at] = entry.filled
+            at += 1
+        return X

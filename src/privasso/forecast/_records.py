@@ -1,0 +1,276 @@
+"""What a fit of whole records can be expected to reach, from public numbers alone.
+
+The mechanism itself runs on simulated tables: columns that fill their bounds in a stated way, and
+labels that follow a truth of their own. A large table is simulated by a smaller one. With the same
+number of rows per column the ridge, the noise and the sampling error of a fit have the same effect
+on R², whatever the number of columns; what noisy sums of products lose depends on N³/M² instead.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import expit, logit
+
+from privasso.encoding import Dictionary, LevelEntry
+from privasso.fit import FitOptions, PerturbedPlan, plan_for
+from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._forecast import Change, Forecast
+from privasso.forecast._simulate import Simulated
+from privasso.privacy import RecordDP, StatisticsMechanism, UncertifiedError, bit_source
+
+#: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
+_SPREAD, _MARGIN = 1.0 / 6.0, 2.0
+#: Entries of a simulated table, the fewest columns that stand for more, and the most rows.
+_CELLS, _FEWEST, _MOST_ROWS = 20_000, 6, 8000
+#: Simulated fits for each line.
+_FITS = 20
+_EPSILONS, _GROWTH = (2.0, 3.0), 4.0
+#: Columns from which on it is of interest to leave half of them out.
+_MANY_COLUMNS = 8
+#: Public rows, where the shape comes from some.
+_PUBLIC = 500
+
+
+@dataclass(frozen=True, eq=False)
+class RecordScheme:
+    """A fit of whole records as a forecast sees it: all that is known without the data.
+
+    Attributes
+    ----------
+    privacy : RecordDP
+        The budget and the settings.
+    n_rows : int
+        Number of rows.
+    bounds : ndarray of shape (N, 2)
+        Bounds of the columns; [0, 1] where they are found in the data.
+    chances : ndarray of shape (N,)
+        How often a 0/1 column is assumed to be 1; NaN for columns of numbers.
+    lam : float or None
+        λ, or None for the one that follows from the number of rows.
+    fit_intercept : bool
+        Whether there is an intercept.
+    """
+
+    privacy: RecordDP
+    n_rows: int
+    bounds: np.ndarray = field(repr=False)
+    chances: np.ndarray = field(repr=False)
+    lam: float | None = None
+    fit_intercept: bool = True
+
+    @classmethod
+    def of(cls, plan: PerturbedPlan, dictionary: Dictionary) -> RecordScheme:
+        """The scheme of a plan for a table that the dictionary describes."""
+        options, known = plan.options, dictionary.bounds
+        assert isinstance(options.privacy, RecordDP)
+        chances: list[float] = []
+        for entry in dictionary.entries:
+            levels = entry.levels if isinstance(entry, LevelEntry) else ()
+            chances += [1.0 / (len(levels) + 1)] * len(levels) if levels else [math.nan]
+        bounds = [(0.0, 1.0)] * len(chances) if known is None else list(known.values())
+        released = isinstance(plan.objective, StatisticsMechanism)
+        privacy = replace(options.privacy, mechanism="statistics" if released else "objective")
+        return cls(
+            privacy,
+            int(plan.guarantee["n_rows"]),
+            np.array(bounds, dtype=np.float64),
+            np.array(chances),
+            options.fixed_lam,
+            options.fit_intercept,
+        )
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why fits of this kind cannot be simulated, or None."""
+        if not self.fit_intercept:
+            return "fits without an intercept are not simulated"
+        if not np.any(self.bounds[:, 1] > self.bounds[:, 0]):
+            return "no column has room between its bounds"
+        return None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.bounds)
+
+    def smaller(self) -> RecordScheme:
+        """A scheme of a size that is quickly simulated, and expected to have the same R²."""
+        m, n = self.n_rows, self.n_columns
+        few = max(_FEWEST, round(math.sqrt(_CELLS * n / m)))
+        rows = m
+        if few < n:
+            power = 1.5 if self.privacy.mechanism == "statistics" else 1.0
+            rows = max(2, round(m * (few / n) ** power))
+        few, rows = min(few, n), min(rows, _MOST_ROWS)
+        take = np.linspace(0, n - 1, few).round().astype(int)
+        privacy = self.privacy
+        if privacy.bounds != "private":
+            privacy = replace(privacy, bounds=self.bounds[take])
+        return replace(
+            self,
+            privacy=privacy,
+            n_rows=rows,
+            bounds=self.bounds[take],
+            chances=self.chances[take],
+            lam=None if self.lam is None else self.lam * rows / m,
+        )
+
+    def columns(self, n_rows: int, centres: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw rows; numbers around their centres, which are parts of the range."""
+        low, width = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
+        shape = (n_rows, self.n_columns)
+        numbers = np.clip(centres + _SPREAD * rng.standard_normal(shape), 0.0, 1.0)
+        X = np.where(np.isnan(self.chances), numbers, rng.random(shape) < self.chances)
+        return low + width * X
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the columns."""
+        width = self.bounds[:, 1] - self.bounds[:, 0]
+        chance = np.nan_to_num(self.chances)
+        spread = np.where(np.isnan(self.chances), _SPREAD, np.sqrt(chance * (1.0 - chance)))
+        return width * spread
+
+    def means(self, centres: np.ndarray) -> np.ndarray:
+        """Means of the columns."""
+        low, width = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
+        return low + width * np.where(np.isnan(self.chances), centres, self.chances)
+
+
+def forecast_records(
+    scheme: RecordScheme, suppose: Assumptions, *, fits: int | None = None
+) -> Forecast:
+    """Simulate fits on tables that fill their bounds, as planned and with changes.
+
+    No data are read. The outcome is the same each time: the generator has a fixed seed.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 8, y_bounds=(0, 6))
+    >>> scheme = RecordScheme(privacy, 2000, np.array([(0.0, 1.0)] * 8), np.full(8, np.nan))
+    >>> found = forecast_records(scheme, Assumptions(rho=0.5, r2=0.5, label_sd=1.0), fits=5)
+    >>> 0.2 < found.outcome.median < 0.7
+    True
+    """
+    if scheme.unavailable is not None:
+        raise ValueError(scheme.unavailable)
+    suppose.check_width(scheme.privacy.label_width)
+    fits = _FITS if fits is None else fits
+    small, changes = scheme.smaller(), []
+    for factor in _EPSILONS:
+        epsilon = factor * scheme.privacy.epsilon
+        changed = replace(scheme, privacy=_with_epsilon(scheme.privacy, epsilon))
+        words = f"ε = {epsilon:g} instead of {scheme.privacy.epsilon:g}"
+        changes.append(Change("epsilon", epsilon, words, _simulated(changed, suppose, fits)))
+    m, n = scheme.n_rows, scheme.n_columns
+    more = round(_GROWTH * m)
+    lam = None if scheme.lam is None else _GROWTH * scheme.lam
+    outcome = _simulated(replace(scheme, n_rows=more, lam=lam), suppose, fits)
+    changes.append(Change("rows", more, f"{more} rows instead of {m}", outcome))
+    if n >= _MANY_COLUMNS:
+        half = _half(scheme)
+        denser = replace(suppose, rho=min(1.0, suppose.rho * n / half.n_columns))
+        words = f"{half.n_columns} columns instead of {n}, if the others say nothing"
+        outcome = _simulated(half, denser, fits)
+        changes.append(Change("columns", float(half.n_columns), words, outcome))
+    return Forecast(
+        suppose,
+        _simulated(scheme, suppose, fits),
+        tuple(changes),
+        on=f"simulated tables of {small.n_rows} rows and {small.n_columns} columns",
+        also=_ALSO,
+    )
+
+
+_ALSO = (
+    "Columns are independent: numbers are normal, with a standard deviation of a sixth of their "
+    "range and a mean between a third and two thirds of it, and a 0/1 column of a text with k "
+    "levels is 1 with probability 1/(k + 1). Large tables are simulated by smaller ones with as "
+    "many rows per column. Columns that fill less of their bounds fare worse."
+)
+
+
+def _half(scheme: RecordScheme) -> RecordScheme:
+    """Every second column."""
+    privacy = scheme.privacy
+    if privacy.bounds != "private":
+        privacy = replace(privacy, bounds=scheme.bounds[::2])
+    return replace(scheme, privacy=privacy, bounds=scheme.bounds[::2], chances=scheme.chances[::2])
+
+
+def _with_epsilon(privacy: RecordDP, epsilon: float) -> RecordDP:
+    """The same privacy at another ε; with the default t for it, unless t was given."""
+    given = privacy.t if privacy.t != replace(privacy, t=None).t else None
+    return replace(privacy, epsilon=epsilon, t=given)
+
+
+def _simulated(scheme: RecordScheme, suppose: Assumptions, fits: int, seed: int = 0) -> Simulated:
+    small = scheme.smaller()
+    n, found = small.n_columns, []
+    plan = _plan(small, seed)
+    for own in np.random.default_rng(seed).spawn(fits):
+        for_truth, for_rows, for_noise = own.spawn(3)
+        centres = for_truth.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
+        coef, level, residual = _truth(small, suppose, for_truth)
+        X = small.columns(small.n_rows, centres, for_rows)
+        signal = (X - small.means(centres)) @ coef
+        y = level + signal + residual * for_rows.standard_normal(small.n_rows)
+        try:
+            guess, at = _fitted(plan, X, y, for_noise)
+        except UncertifiedError:
+            found.append(-math.inf)
+            continue
+        off = (guess - coef) * small.deviations
+        shift = at + float(small.means(centres) @ guess) - level
+        explained = float(np.sum((coef * small.deviations) ** 2))
+        error = float(off @ off) + shift**2
+        found.append((explained - error) / (explained + residual**2))
+    return Simulated(np.array(found))
+
+
+def _plan(small: RecordScheme, seed: int) -> PerturbedPlan:
+    privacy = small.privacy
+    if privacy.shape not in (None, "private"):
+        rng = np.random.default_rng((seed, 1))
+        public = small.columns(_PUBLIC, np.full(small.n_columns, 0.5), rng)
+        privacy = replace(privacy, shape=public)
+    options = FitOptions(privacy, lam="auto" if small.lam is None else small.lam)
+    nothing = np.broadcast_to(0.0, (small.n_rows, small.n_columns))
+    plan = plan_for(nothing, options, seeded=True)
+    assert isinstance(plan, PerturbedPlan)
+    return plan
+
+
+def _fitted(
+    plan: PerturbedPlan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """Coefficients and intercept of one fit."""
+    bits, objective = bit_source(rng), plan.objective
+    if isinstance(objective, StatisticsMechanism):
+        fit = objective.release(X, y, bits).solve(plan.lam)
+        return fit.coef, fit.intercept
+    found = objective.release(X, y, plan.lam, bits)
+    return found[0], found[1]
+
+
+def _truth(
+    scheme: RecordScheme, suppose: Assumptions, rng: np.random.Generator
+) -> tuple[np.ndarray, float, float]:
+    """Coefficients, mean label and deviation of the residual, as `Assumptions.in_words` says."""
+    rho = math.exp(rng.uniform(*np.log(suppose.rho_range)))
+    r2 = float(expit(rng.uniform(*logit(suppose.r2_range))))
+    sd = rng.uniform(*suppose.label_sd_range)
+    low, high = scheme.privacy.y_bounds
+    room = max(0.0, 0.5 * (high - low) - _MARGIN * sd)
+    level = 0.5 * (low + high) + rng.uniform(-1.0, 1.0) * room
+    live = np.flatnonzero(scheme.deviations > 0.0)
+    chosen = rng.permutation(live)[: max(1, round(rho * live.size))]
+    coef = np.zeros(scheme.n_columns)
+    coef[chosen] = rng.standard_normal(chosen.size)
+    coef *= sd * math.sqrt(r2) / float(np.linalg.norm(coef))
+    coef[chosen] /= scheme.deviations[chosen]
+    return coef, level, sd * math.sqrt(1.0 - r2)

@@ -1,0 +1,102 @@
+"""The settings of a fit of whole records, all of them public, as numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privasso.fit import PerturbedPlan
+from privasso.privacy import RecordDP, ShapedObjective, StatisticsMechanism
+
+
+@dataclass(frozen=True)
+class RecordMechanism:
+    """How records become coefficients; no number here depends on a record.
+
+    Attributes
+    ----------
+    name : str
+        ``"objective"`` or ``"statistics"``.
+    numbers : dict
+        In units of labels of range 1 and of columns that are divided by half the range of their
+        bounds (by their scales, where these are found); λ is in units of the labels.
+    before : tuple of str
+        What is released before the fit.
+    share : float
+        Part of the budget for that.
+    unit : str
+        What columns are divided by.
+    label_width : float
+        Range of the labels.
+    """
+
+    name: str
+    numbers: dict[str, float]
+    before: tuple[str, ...]
+    share: float
+    unit: str
+    label_width: float
+
+    @classmethod
+    def of(cls, plan: PerturbedPlan) -> RecordMechanism:
+        """The mechanism of a plan."""
+        objective, privacy = plan.objective, plan.options.privacy
+        assert isinstance(privacy, RecordDP)
+        if isinstance(objective, StatisticsMechanism):
+            name = "statistics"
+            sigma = objective.radius**2 / objective.mu
+            numbers = {"radius": objective.radius, "sigma": sigma, "mu": objective.mu}
+        else:
+            name, noise = "objective", objective.noise
+            keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
+            numbers = {key: getattr(noise, key) for key in keys}
+        unit = "half the range of its bounds"
+        if privacy.bounds == "private":
+            unit = "half the range that is found"
+        if privacy.scales == "private":
+            unit = "its scale, which is found with noise"
+        if isinstance(objective, ShapedObjective):
+            unit += ", and rows in the norm of the shape"
+        return cls(
+            name,
+            {**numbers, "lam": plan.lam},
+            privacy.released_before,
+            privacy.share,
+            unit,
+            privacy.label_width,
+        )
+
+    def lines(self) -> list[tuple[str, str]]:
+        """A table in words: what is set, and to what."""
+        x = self.numbers
+        lines = [("each column is divided by", self.unit)]
+        if self.name == "objective":
+            lines += [
+                ("mechanism", "objective perturbation"),
+                (
+                    "largest residual that is not clipped, κ",
+                    f"{x['kappa']:.3g} of the range of the labels: "
+                    f"{x['kappa'] * self.label_width:.3g}",
+                ),
+                ("longest row, R; longer ones are shrunk with their labels", f"{x['radius']:.4g}"),
+                ("ridge, Λ = R²/t", f"{x['ridge']:.4g} (t = {x['t']:.3g})"),
+                ("noise on the gradient, σ", f"{x['sigma']:.4g}"),
+                ("one record moves the gradient by at most", f"{x['c']:.4g} σ"),
+            ]
+        else:
+            lines += [
+                ("mechanism", "noisy sums of products of covariates and labels"),
+                ("longest row with its label, R; longer ones are shrunk", f"{x['radius']:.4g}"),
+                ("noise on a sum of squares, σ", f"{x['sigma']:.4g}"),
+                ("one record moves all sums together by at most", f"{x['mu']:.4g} σ"),
+            ]
+        lines.append(("λ, in units of the labels", f"{x['lam']:.6g}"))
+        if self.before:
+            lines.append(
+                (f"released before the fit, for {self.share:g} of μ²", "; ".join(self.before))
+            )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"name": self.name, **self.numbers, "released_before": list(self.before)}
