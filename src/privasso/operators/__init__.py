@@ -1,6 +1,7 @@
 """The covariate matrix F: one interface, and one class per way to store it in memory."""
 
 from privasso.operators._centred import Centred
+from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
@@ -13,6 +14,7 @@ __all__ = [
     "Block",
     "Centred",
     "ColumnMajor",
+    "Columns",
     "Covariates",
     "Enclosed",
     "Link",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed, two_sum
 from privasso.operators._operator import Operator, as_operator
 
@@ -89,6 +90,9 @@ class Centred(Operator):
         block = self._base.columns(take).toarray()
         block -= np.outer(self._roots, self._mean[take])
         return np.asfortranarray(block)
+
+    def sparse_columns(self, take: np.ndarray) -> Columns:
+        return Columns.of(self._base.columns(take), self._mean[take], self._roots)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         return self._base.matmat(X) - np.outer(self._roots, self._mean @ X)

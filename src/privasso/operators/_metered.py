@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed
 from privasso.operators._operator import Block, Link, Operator
 
@@ -84,6 +85,10 @@ class Metered(Operator):
     def columns(self, take: np.ndarray) -> Block:
         self.count(self._op.columns_cost(take.size))
         return self._op.columns(take)
+
+    def sparse_columns(self, take: np.ndarray) -> Columns | None:
+        self.count(self._op.columns_cost(take.size))
+        return self._op.sparse_columns(take)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         self.count(1.0)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._validation import real_array
+from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed
 
 #: Given rows (a slice) and the entries of F @ x in them, the entries of g in these rows.
@@ -92,6 +93,10 @@ class Operator(ABC):
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:
         """``F[:, take]`` in float64."""
+
+    def sparse_columns(self, take: np.ndarray) -> Columns | None:
+        """``F[:, take]`` without making it dense; None if F is dense."""
+        return None
 
     @abstractmethod
     def matmat(self, X: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from privasso._validation import real_array
 from privasso.operators import _enclosed as accurate
+from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Operator
 
@@ -76,6 +77,9 @@ class Sparse(Operator):
 
     def columns(self, take: np.ndarray) -> Any:
         return sp.csc_array(self._F[:, take], dtype=np.float64)
+
+    def sparse_columns(self, take: np.ndarray) -> Columns:
+        return Columns.of(self.columns(take), np.zeros(take.size), np.ones(self.shape[0]))
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         return self._F @ X

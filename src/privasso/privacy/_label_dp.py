@@ -326,7 +326,7 @@ class LabelDP(ReleasesProducts):
             "mu": screening.mu,
             "epsilon": self.epsilon,
         }
-        chosen = price_of_choice(screening.choices, screening.mu, screened.n_columns, self.delta)
+        chosen = price_of_choice([screening.choices], screening.mu, screened.n_columns, self.delta)
         return replace(
             plain,
             kind=SCREENED_LABEL_CLAIM.kind,

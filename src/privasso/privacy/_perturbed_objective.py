@@ -23,8 +23,8 @@ import numpy as np
 from privasso._validation import positive_float
 from privasso.privacy._beside_choice import sensitivity_beside_choices
 from privasso.privacy._beside_gaussian import sensitivity_beside
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._inexact import check_coverable, shift_epsilon
+from privasso.privacy._loss import Loss
 from privasso.privacy._objective import Neighbours
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.solvers import solve_clipped
@@ -103,7 +103,8 @@ def calibrate_objective(
     t: float,
     n_rows: int,
     mu: float = 0.0,
-    choices: tuple[ChoiceLoss, ...] = (),
+    beside: tuple[Loss, ...] = (),
+    other_shift: float = 0.0,
 ) -> ObjectiveNoise:
     """Return the noise and the ridge with which a fit is (ε, δ)-differentially private.
 
@@ -124,8 +125,10 @@ def calibrate_objective(
         Number of rows, which is public.
     mu : float
         Sensitivity of Gaussian releases of the same data that the budget covers too.
-    choices : tuple of ChoiceLoss
-        Choices of the same data that the budget covers too.
+    beside : tuple of Loss
+        Other releases of the same data that the budget covers too, choices of columns above all.
+    other_shift : float
+        Shifts of these, as in `ObjectiveNoise`, added up.
 
     Examples
     --------
@@ -142,10 +145,10 @@ def calibrate_objective(
     # δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀), up to 1e-86 (1 + e^ε), with ε₀ = 20 times the shift.
     check_budget(epsilon, delta)
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
-    lost = 2.0 * shift_epsilon(shift) * ROUNDING
+    lost = 2.0 * shift_epsilon(shift + other_shift) * ROUNDING
     budget = epsilon - lost, delta * (1.0 - 2.0 * lost)
-    if choices:
-        c = sensitivity_beside_choices(*budget, t, choices, mu, neighbours)
+    if beside:
+        c = sensitivity_beside_choices(*budget, t, beside, mu, neighbours)
     else:
         c = sensitivity_beside(*budget, t, mu, neighbours)
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING

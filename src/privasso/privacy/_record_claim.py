@@ -38,8 +38,13 @@ def _scaled_sentence(guarantee: Guarantee) -> str:
 def _screened_sentence(guarantee: Guarantee) -> str:
     return (
         f"{_statement(guarantee)}covariates to the bounds of their columns. ε and δ include the "
-        f"choice of {guarantee['choices']:.0f} columns, which was made with noise."
+        f"choice of {_chosen(guarantee)} columns, which was made with noise."
     )
+
+
+def _chosen(guarantee: Guarantee) -> str:
+    second = dict(guarantee.parameters).get("second_choices", 0.0)
+    return f"{guarantee['choices'] + second:.0f}"
 
 
 def _adjacency(k: int) -> str:

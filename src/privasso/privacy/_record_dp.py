@@ -17,7 +17,7 @@ from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
-from privasso.privacy._objective_claim import objective_parameters
+from privasso.privacy._objective_claim import objective_parameters, second_round
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     calibrate_objective,
@@ -332,7 +332,13 @@ class RecordDP(PerturbsObjective):
             **dict(screening.choices.parameters),
             "mu": screening.mu,
         }
-        chosen = price_of_choice(screening.choices, screening.mu, len(screening.bounds), self.delta)
+        losses = [screening.choices]
+        if objective.second is not None:
+            first, more = objective.second.table.noise, objective.second.choices
+            numbers.update(second_round(first.c, first.t, more))
+            numbers["shift"] += first.shift
+            losses.append(more)
+        chosen = price_of_choice(losses, screening.mu, len(screening.bounds), self.delta)
         return replace(
             plain,
             kind=SCREENED_CLAIM.kind,

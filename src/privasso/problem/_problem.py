@@ -33,6 +33,9 @@ class Problem:
         Regularisation λ > 0.
     squares : ndarray, optional
         Squared column norms of F, if the caller has them; otherwise one pass computes them.
+    bounded : bool
+        Whether b is known to be a combination of the rows of F, as without noise. Then there is a
+        minimiser at every λ, and no algorithm looks for a proof that there is none.
 
     Examples
     --------
@@ -43,13 +46,22 @@ class Problem:
     (0.0, -2.0)
     """
 
-    def __init__(self, F: Any, b: Any, lam: float, *, squares: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        F: Any,
+        b: Any,
+        lam: float,
+        *,
+        squares: np.ndarray | None = None,
+        bounded: bool = False,
+    ) -> None:
         self.op: Operator = as_operator(F)
         self.b: np.ndarray = real_array("b", b, ndim=1, shape=(self.op.shape[1],))
         self.lam: float = positive_float("lam", lam)
         self.squares: np.ndarray = finite_squares(
             self.op.column_squares() if squares is None else squares
         )
+        self.bounded: bool = bounded
 
     @classmethod
     def from_labels(cls, F: Any, y: Any, lam: float, eta: Any = None) -> Problem:
@@ -62,7 +74,13 @@ class Problem:
         array([0.5, 2. ])
         """
         labelled = LabelledProblem(F, y, lam, eta)
-        return Problem(labelled.op, labelled.b, labelled.lam, squares=labelled.squares)
+        return Problem(
+            labelled.op,
+            labelled.b,
+            labelled.lam,
+            squares=labelled.squares,
+            bounded=labelled.bounded,
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +94,7 @@ class Problem:
 
     def with_lam(self, lam: float) -> Problem:
         """Return the same problem at another λ, without reading F again."""
-        return Problem(self.op, self.b, lam, squares=self.squares)
+        return Problem(self.op, self.b, lam, squares=self.squares, bounded=self.bounded)
 
     def with_operator(self, op: Operator) -> Self:
         """Return the same problem with F behind another operator, such as a `Metered` one."""
@@ -131,7 +149,13 @@ class LabelledProblem(Problem):
         self.y: np.ndarray = real_array("y", y, shape=(m,))
         self.eta: np.ndarray = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
         squares, b = op.squares_and_rmatvec(self.y)
-        super().__init__(op, b - self.eta, lam, squares=finite_squares(squares))
+        super().__init__(
+            op,
+            b - self.eta,
+            lam,
+            squares=finite_squares(squares),
+            bounded=not self.eta.any(),
+        )
 
 
 def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndarray:

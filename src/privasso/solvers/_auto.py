@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+import numpy as np
+
 from privasso._clock import Clock
 from privasso.problem import Problem
 from privasso.solvers._algorithm import Algorithm, Outcome, register
@@ -14,12 +16,18 @@ from privasso.solvers._solution import Status
 
 #: Fewest rows and columns for which AMP is tried.
 _SMALLEST = 50
+#: Columns that are compared: runs of neighbours, as neighbours often are most alike.
+_RUNS, _RUN_LENGTH = 8, 8
+#: Largest mean squared correlation, relative to that of independent columns.
+_INDEPENDENT = 1.5
 
 
 @register
 @dataclass(frozen=True)
 class Auto(Algorithm):
-    """AMP if F is dense with at least 50 rows and columns, then coordinate descent if AMP fails.
+    """AMP if F is dense and its columns look independent, coordinate descent otherwise.
+
+    AMP is tried with at least 50 rows and columns. Coordinate descent also follows if AMP fails.
 
     Parameters
     ----------
@@ -43,10 +51,28 @@ class Auto(Algorithm):
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
-        if problem.op.dense and min(problem.shape) >= _SMALLEST:
+        if problem.op.dense and min(problem.shape) >= _SMALLEST and _independent(problem):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)
             steps = first.steps
         last = self.cd.minimise(problem, tol, clock)
         return replace(last, steps=steps + last.steps, by=self.cd)
+
+
+def _independent(problem: Problem) -> bool:
+    """Whether a few columns are as little correlated as independent ones would be.
+
+    Independent columns of M entries have a mean squared correlation of 1/M. Means that are not
+    zero count as correlation, because AMP cannot deal with them either.
+    """
+    m, n = problem.shape
+    starts = np.linspace(0, n - _RUN_LENGTH, _RUNS).astype(np.int64)
+    index = np.unique(starts[:, None] + np.arange(_RUN_LENGTH))
+    index = index[problem.squares[index] > 0]
+    if index.size < 2:
+        return False
+    block = problem.op.columns(index) / problem.norms[index]
+    correlations = block.T @ block
+    total = float(np.sum(correlations**2)) - float(np.sum(np.diag(correlations) ** 2))
+    return m * total / (index.size * (index.size - 1)) < _INDEPENDENT

@@ -72,7 +72,7 @@ class _Model:
             step = factor.solve(descent)
             decrease = float(descent @ step)
             if decrease > 0:
-                length, hit = line_search(here, step, decrease, t[active])
+                length, hit = line_search(here, step, decrease, decrease, t[active])
                 z[active] = here + length * step
                 if hit >= 0:
                     z[active[hit]] = 0.0

@@ -26,9 +26,14 @@ from privasso.solvers._newton import (
 from privasso.solvers._proximal import FIRST_SIGMA, SHORT_CALL, cholesky, proximal_points
 from privasso.solvers._vertex import to_vertex
 
-_ROUNDS = 4
+#: Rounds of descent and Newton steps before the proximal-point iteration takes over,
+_ROUNDS = 30
+#: and where they are all that is done.
+_ROUGH_ROUNDS = 3
 #: Newton iterations that start again from independent columns.
 _VERTICES = 4
+#: Most columns of which independent ones are chosen, by an eigendecomposition.
+_MOST_DEPENDENT = 800
 _SINGLE, _DOUBLE = np.empty(0, np.float32), np.empty(0)
 #: Proximal points without a halving of the violation before giving up.
 _PATIENCE = 12
@@ -106,6 +111,8 @@ class Subproblem:
         Given a direction along which the objective seems to fall for ever, returns a ray of the
         whole problem, or None. Without it no ray is looked for, and such a direction ends the
         iteration.
+    bounded : bool
+        Whether there is a minimiser for certain, so that no direction ends the iteration.
     """
 
     def __init__(
@@ -115,24 +122,38 @@ class Subproblem:
         weights: np.ndarray,
         rank: int,
         find_ray: Callable[[np.ndarray], np.ndarray | None] | None = None,
+        *,
+        bounded: bool = False,
     ) -> None:
         self.H, self.b, self.weights = H, b, weights
-        self._rank, self._find_ray = rank, find_ray
+        self._rank, self._find_ray, self._bounded = rank, find_ray, bounded
 
     def minimise(
-        self, z: np.ndarray, tol: float, *, clock: Clock, sigma: float = FIRST_SIGMA
+        self,
+        z: np.ndarray,
+        tol: float,
+        *,
+        clock: Clock,
+        sigma: float = FIRST_SIGMA,
+        roughly: bool = False,
     ) -> GramResult:
         """Minimise from z until no violation exceeds tol times its weight, or rounding.
 
-        When the clock has expired, the result is the best iterate so far.
+        When the clock has expired, the result is the best iterate so far. `roughly` does not
+        insist: a few descent and Newton steps, wherever they lead.
         """
         z = z.copy()
-        found = self._newton(z, tol, _SINGLE) or self._newton(z, tol, _DOUBLE)
+        if roughly:
+            found = self._newton(z, tol, _SINGLE, _ROUGH_ROUNDS)
+            return found or GramResult(z, sigma=sigma)
+        found = self._newton(z, tol, _SINGLE, 4) or self._newton(z, tol, _DOUBLE)
         for _ in range(_VERTICES):
             if found is not None or clock.expired():
                 break
             active = np.flatnonzero(z)
-            if not 0 < active.size <= self._rank or factorise(self.H, active) is not None:
+            if not 0 < active.size <= _MOST_DEPENDENT:
+                break
+            if active.size <= self._rank and factorise(self.H, active) is not None:
                 break
             z = self._vertex(z, active)
             found = self._newton(z, tol, _DOUBLE)
@@ -152,6 +173,8 @@ class Subproblem:
                 best, best_violation, factor = z, violation, factor_here
             if violation <= tol or stale > _PATIENCE or clock.expired():
                 break
+            if self._bounded:
+                continue
             falls = float(self.b @ step) > float(self.weights @ np.abs(step))
             flat = float(step @ (self.H @ step)) < 1e-2 * float(step @ step)
             if falls and flat:
@@ -162,9 +185,11 @@ class Subproblem:
                     return GramResult(z, ray=ray)
         return GramResult(best, factor, sigma=last_sigma)
 
-    def _newton(self, z: np.ndarray, tol: float, like: np.ndarray) -> GramResult | None:
+    def _newton(
+        self, z: np.ndarray, tol: float, like: np.ndarray, rounds: int = _ROUNDS
+    ) -> GramResult | None:
         """Descent and Newton steps on z, in place; None if they are not enough."""
-        arguments = self.H, self.b, self.weights, z, self._rank, _ROUNDS, tol, like
+        arguments = self.H, self.b, self.weights, z, self._rank, rounds, tol, like
         if z.size < SHORT_CALL:
             solved, active, L = descent_and_newton(*arguments)
         else:
@@ -193,9 +218,9 @@ class Subproblem:
         coefficients that cancel, those may exceed tol, and further iterations would not help.
         """
         active = np.flatnonzero(z)
-        if not 0 < active.size <= self._rank:
+        if not 0 < active.size <= max(self._rank, _MOST_DEPENDENT):
             return z, None, False
-        factor = factorise(self.H, active)
+        factor = factorise(self.H, active) if active.size <= self._rank else None
         if factor is None:
             z = self._vertex(z, active)
             active = np.flatnonzero(z)

@@ -131,6 +131,7 @@ def iterate(
     state = stepper.init(problem) if start is None else start
     steps: list[Step] = []
     next_look = SUSPICIOUS_V
+    unsure = m < n and not problem.bounded
     smallest, growing = np.inf, 0
     previous_v = 0.0
     for iteration in range(1, max_iter + 1):
@@ -138,7 +139,7 @@ def iterate(
             return Run(state, End.TIME_LIMIT, steps)
         settled = state.turnover <= SETTLED_TURNOVER and state.change <= SETTLED_CHANGE
         # While V is large and still grows, the iterates may be moving along a ray.
-        rising = m < n and state.s_theta > max(SUSPICIOUS_V, 1.01 * previous_v)
+        rising = unsure and state.s_theta > max(SUSPICIOUS_V, 1.01 * previous_v)
         previous_v = state.s_theta
         candidates = None
         if hand_over is not None and not rising and (settled or iteration > PATIENCE):
@@ -151,7 +152,7 @@ def iterate(
             return Run(state, End.HAND_OVER, steps, candidates)
         if state.change <= 0.1 * tol:  # the KKT violation is of the size of the step, or larger
             return Run(state, End.FIXED_POINT, steps)
-        if m < n and state.s_theta >= next_look:
+        if unsure and state.s_theta >= next_look:
             next_look = 2 * state.s_theta
             ray = ray_from(problem, state.x)
             if ray is not None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._blas import gram_matrix, threads_for
+from privasso._blas import gram_matrix
 from privasso._clock import Clock
 from privasso.operators import Block, RowMajor
 from privasso.problem import Problem, certify, ray_from, violations
@@ -15,8 +15,13 @@ from privasso.solvers._algorithm import Outcome
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
 from privasso.solvers._solution import Status, Step
+from privasso.solvers._sparse_set import SparseSet
 
 _MAX_ROUNDS = 100
+#: Factor from one λ to the next, and the accuracy that is enough at those before the last.
+_DESCENT, _ROUGHLY = 0.6, 0.1
+#: Columns of a first working set, and fewest by which a set may grow.
+FIRST_COLUMNS = 32
 
 
 class WorkingSet:
@@ -66,9 +71,13 @@ class WorkingSet:
         gram[old:, old:] = own
         self.gram = gram
 
-    def keep_support(self) -> None:
-        """Drop the columns whose coefficient is zero."""
-        keep = np.flatnonzero(self.z)
+    def keep(self, urgency: np.ndarray, n_kept: int) -> None:
+        """Keep the support and, of the other columns, those with the largest urgency."""
+        rank = np.where(self.z != 0, np.inf, urgency)
+        n_kept = max(n_kept, int(np.count_nonzero(self.z)))
+        if n_kept >= rank.size:
+            return
+        keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
         edges = np.cumsum([0] + [block.shape[1] for block in self._blocks])
         parts = [
             block[:, keep[(keep >= lo) & (keep < hi)] - lo]
@@ -79,18 +88,29 @@ class WorkingSet:
         self.gram = submatrix(self.gram, keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
-    def minimise(self, tol: float, clock: Clock) -> GramResult:
-        """Solve the problem on these columns exactly, starting from the present coefficients."""
+    def minimise(self, lam: float, tol: float, clock: Clock, *, roughly: bool) -> GramResult:
+        """Solve the problem at λ on these columns, starting from the present coefficients.
+
+        `roughly` gives up early: it is for a λ on the way to another one.
+        """
         b = self._problem.b[self.index] / self.norms
-        weights = self._problem.lam / self.norms
+        weights = lam / self.norms
         rank = min(self._problem.shape)
-        with threads_for(float(self.index.size) ** 3 / 3):
-            result = Subproblem(self.gram, b, weights, rank, self._ray_from).minimise(
-                self.z, tol, clock=clock, sigma=self._sigma
-            )
+        find_ray = None if self._problem.bounded else self._ray_from
+        part = Subproblem(self.gram, b, weights, rank, find_ray, bounded=self._problem.bounded)
+        result = part.minimise(self.z, tol, clock=clock, sigma=self._sigma, roughly=roughly)
         self.z = result.z
         self._sigma = max(FIRST_SIGMA, result.sigma / 125.0)
         return result
+
+    def extrapolate(self, lam: float, target: float, factor: Factor | None) -> None:
+        """Move along the path from the minimiser at λ towards that at the target."""
+        active = np.flatnonzero(self.z)
+        if factor is None or not np.array_equal(factor.active, active):
+            return
+        signs = np.sign(self.z[active])
+        moved = self.z[active] + factor.solve(signs * (lam - target) / self.norms[active])
+        self.z[active] = np.where(moved * signs > 0, moved, 0.0)
 
     def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
         """The ray of the whole problem to which a direction on the set leads, if it does."""
@@ -147,50 +167,99 @@ def grow_working_set(
     clock: Clock,
     block: Block | None = None,
     max_rounds: int = _MAX_ROUNDS,
+    first_lam: float | None = None,
 ) -> Outcome:
     """Minimise over all columns, starting from x and the working set `index`.
 
     `block` holds the columns `index` if they were copied out of F before. Each round takes one pass
     over F, which checks the optimality condition of every column and, with a second right-hand
     side, yields the dual point of the certificate. The clock is asked once per round.
+
+    From a `first_lam` above λ, each round is a rough solve at a smaller λ, until λ is reached:
+    from one to the next few columns join and leave the support, which is quicker than to find the
+    support at a small λ from nothing.
     """
-    m = problem.shape[0]
-    working = WorkingSet(problem)
+    working = WorkingSet(problem) if problem.op.dense else SparseSet(problem)
     working.add(index, x[index], block)
     steps: list[Step] = []
-    best, stalled = np.inf, 0
+    best, stalled, missing = np.inf, 0, 0
+    lam = problem.lam if first_lam is None else max(problem.lam, _DESCENT * first_lam)
     while True:
-        result = working.minimise(0.1 * tol, clock)
+        last = lam <= problem.lam
+        roughly = not last or missing > 0.1 * max(10, int(np.count_nonzero(working.z)))
+        aim = _ROUGHLY if roughly else 0.1 * tol
+        result = working.minimise(lam, aim, clock, roughly=roughly)
         if result.ray is not None:
             return Outcome.unbounded(problem, result.ray, steps)
         x = working.scatter(working.z)
-        w, delta = working.matvec(working.z), working.path_direction(result.factor)
-        fitted, q = problem.op.pair_rmatvec(w, delta)
-        c = problem.b - fitted
-        certificate = certify(problem, x, w, c, (delta, q), anchors=False)
-        violation = violations(c, x, problem.lam)
+        w = working.matvec(working.z)
         n_active = int(np.count_nonzero(x))
-        steps.append(Step("working set", n_active, certificate.kkt, working.index.size / m))
-        if certificate.proves(tol):
-            if not np.isfinite(certificate.gap) and not clock.expired():
-                certificate = certify(problem, x, w, c, (delta, q))
-            return Outcome(x, Status.CONVERGED, steps, certificate)
+        size = working.index.size / problem.shape[0]
+        if last and not roughly:
+            delta = working.path_direction(result.factor)
+            fitted, q = problem.op.pair_rmatvec(w, delta)
+            c = problem.b - fitted
+            certificate = certify(problem, x, w, c, (delta, q), anchors=False)
+            steps.append(Step("working set", n_active, certificate.kkt, size))
+            if certificate.proves(tol):
+                if not np.isfinite(certificate.gap) and not clock.expired():
+                    certificate = certify(problem, x, w, c, (delta, q))
+                return Outcome(x, Status.CONVERGED, steps, certificate)
+        else:
+            c = problem.b - problem.op.rmatvec(w)
+            certificate = certify(problem, x, w, c, anchors=False)
+            steps.append(Step("working set", n_active, certificate.kkt, size))
         if clock.expired():
             return Outcome(x, Status.TIME_LIMIT, steps, certificate)
-        stalled = 0 if certificate.kkt < 0.5 * best else stalled + 1
-        best = min(best, certificate.kkt)
+        next_lam = max(problem.lam, min(_DESCENT * lam, _lam_with_room(working, c, n_active)))
+        violation = violations(c, x, next_lam)
         violation[working.index] = 0.0
-        outside = np.flatnonzero(violation > 0.1 * tol * problem.lam)
-        if len(steps) >= max_rounds or (outside.size == 0 and stalled > 3):
+        outside = np.flatnonzero(violation > 0.1 * tol * next_lam)
+        missing = outside.size
+        if last and not roughly:
+            stalled = 0 if certificate.kkt < 0.5 * best else stalled + 1
+            best = min(best, certificate.kkt)
+            if outside.size == 0 and stalled > 3:
+                return Outcome(x, Status.MAX_ITER, steps, certificate)
+        if len(steps) >= max_rounds:
             return Outcome(x, Status.MAX_ITER, steps, certificate)
-        # A coordinate step on column i lowers the objective by (violation / norm)²/2: the columns
-        # that gain most come first. The set at most doubles per round, so that a poor start does
-        # not make it all of F. Beyond twice the largest possible support it is reduced to the
-        # present support. That may take more rounds, but each lowers the objective.
-        room = max(64, min(working.index.size, m))
-        if working.index.size + min(outside.size, room) > 2 * m + 64:
-            working.keep_support()
-        if outside.size > room:
-            gain = violation[outside] / problem.norms[outside]
-            outside = np.sort(outside[np.argpartition(gain, -room)[-room:]])
-        working.add(outside, np.zeros(outside.size))
+        if next_lam < lam:
+            working.extrapolate(lam, next_lam, result.factor)
+        lam = next_lam
+        _grow(working, problem, c, violation, outside, n_active)
+
+
+def _lam_with_room(working: WorkingSet | SparseSet, c: np.ndarray, n_active: int) -> float:
+    """The λ at which as many columns outside the set violate their condition as may join it."""
+    outside = np.abs(c)
+    outside[working.index] = 0.0
+    room = max(FIRST_COLUMNS, n_active)
+    if room >= outside.size:
+        return 0.0
+    return float(np.partition(outside, -room)[-room])
+
+
+def _grow(
+    working: WorkingSet | SparseSet,
+    problem: Problem,
+    c: np.ndarray,
+    violation: np.ndarray,
+    outside: np.ndarray,
+    n_active: int,
+) -> None:
+    """Add the columns that promise most.
+
+    A coordinate step on column i lowers the objective by (violation / norm)²/2: the columns that
+    gain most come first. The set grows by at most the size of the support, so that a poor start
+    does not make it all of F. Beyond twice the largest possible support, the columns that are
+    furthest from joining the support leave the set.
+    """
+    m = problem.shape[0]
+    room = max(FIRST_COLUMNS, min(n_active, m))
+    wanted, most = min(outside.size, room), 2 * m + 2 * FIRST_COLUMNS
+    if working.index.size + wanted > most:
+        working.keep(np.abs(c[working.index]), most - wanted)
+    if outside.size > room:
+        gain = violation[outside] / problem.norms[outside]
+        outside = np.sort(outside[np.argpartition(gain, -room)[-room:]])
+    working.add(outside, np.zeros(outside.size))

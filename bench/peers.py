@@ -1,0 +1,82 @@
+"""Solvers of the LASSO that others wrote, behind one call, and how they are compared."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from celer import Lasso as CelerLasso
+from skglm import Lasso as SkglmLasso
+from sklearn.linear_model import Lasso
+
+from bench.timing import kkt
+
+Solve = Callable[[Any, np.ndarray, float, float], np.ndarray]
+
+
+def scikit_learn(F: Any, y: np.ndarray, lam: float, tol: float) -> np.ndarray:
+    model = Lasso(alpha=lam / len(y), fit_intercept=False, tol=tol, max_iter=1_000_000)
+    return model.fit(F, y).coef_
+
+
+def celer(F: Any, y: np.ndarray, lam: float, tol: float) -> np.ndarray:
+    model = CelerLasso(
+        alpha=lam / len(y), fit_intercept=False, tol=tol, max_iter=1000, max_epochs=100_000
+    )
+    return model.fit(F, y).coef_
+
+
+def skglm(F: Any, y: np.ndarray, lam: float, tol: float) -> np.ndarray:
+    model = SkglmLasso(
+        alpha=lam / len(y), fit_intercept=False, tol=tol, max_iter=1000, max_epochs=100_000
+    )
+    return model.fit(F, y).coef_
+
+
+PEERS: dict[str, Solve] = {"scikit-learn": scikit_learn, "celer": celer, "skglm": skglm}
+
+
+def as_peers_like_it(F: Any) -> Any:
+    """F in double precision, column by column: what all three are fastest on."""
+    if sp.issparse(F):
+        F = sp.csc_matrix(F, dtype=np.float64)
+        F.indices, F.indptr = F.indices.astype(np.int32), F.indptr.astype(np.int32)
+        return F
+    return np.asfortranarray(F, dtype=np.float64)
+
+
+def calibrated(
+    peer: Solve, F: Any, y: np.ndarray, lam: float, *, target: float, limit: float
+) -> tuple[float, float] | None:
+    """The loosest tolerance at which the peer reaches the target, and its time.
+
+    None if it does not reach it at any, or takes longer than the limit. Peers cannot be
+    interrupted, so they run in a child process, which is ended then.
+    """
+    context = multiprocessing.get_context("fork")
+    near, far = context.Pipe(duplex=False)
+
+    def search() -> None:
+        warnings.simplefilter("ignore")
+        b = F.T @ y
+        peer(F[:40, :4] if not sp.issparse(F) else F[:40, :4].tocsc(), y[:40], lam, 1e-2)
+        for tol in 10.0 ** -np.arange(6, 19, 2):
+            start = time.perf_counter()
+            x = peer(F, y, lam, float(tol))
+            took = time.perf_counter() - start
+            if kkt(F, b, lam, x) <= target:
+                far.send((float(tol), took))
+                return
+        far.send(None)
+
+    child = context.Process(target=search, daemon=True)
+    child.start()
+    answer = near.recv() if near.poll(limit) else None
+    child.kill()
+    child.join()
+    return answer

@@ -1,0 +1,193 @@
+"""A working set of sparse columns: no Gram matrix, unless the set is small.
+
+The Gram matrix of sparse columns has far more entries than the columns. So on a large set,
+coordinate descent updates the fitted values, and conjugate gradients take the Newton step on the
+support.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privasso._clock import Clock
+from privasso._threads import interruptible
+from privasso.operators import Columns
+from privasso.problem import Problem, ray_from
+from privasso.solvers import _sparse_kernels as kernels
+from privasso.solvers._gram import Factor, GramResult, Subproblem
+from privasso.solvers._newton import line_search
+
+#: Most columns for which the Gram matrix is formed.
+_SMALL = 300
+#: Rounds of descent and one Newton step each; fewer on the way to another λ.
+_ROUNDS, _ROUGH_ROUNDS = 60, 2
+_EPOCHS = 10
+#: Most conjugate-gradient steps for a Newton step, its accuracy while the support still changes,
+_STEPS, _FORCING = 400, 1e-2
+#: and once it does not.
+_ACCURACY = 1e-11
+#: Entries with which a compiled call takes less than a tenth of a second.
+_SHORT_CALL = 100_000
+
+
+class SparseSet:
+    """Sparse columns copied out of F, with the verbs of `WorkingSet`."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.index = np.empty(0, dtype=np.int64)
+        self.norms = np.empty(0)
+        self.z = np.empty(0)
+        self._columns: Columns | None = None
+
+    def add(self, index: np.ndarray, x: np.ndarray, block: object = None) -> None:
+        """Add columns and their coefficients."""
+        if index.size == 0:
+            return
+        more = self._problem.op.sparse_columns(index)
+        assert more is not None
+        self._columns = more if self._columns is None else self._columns.joined(more)
+        self.index = np.concatenate([self.index, index])
+        self.norms = self._problem.norms[self.index]
+        self.z = np.concatenate([self.z, x * self._problem.norms[index]])
+        self._problem.op.count(index.size / self._problem.shape[1])
+
+    def keep(self, urgency: np.ndarray, n_kept: int) -> None:
+        """Keep the support and, of the other columns, those with the largest urgency."""
+        rank = np.where(self.z != 0, np.inf, urgency)
+        n_kept = max(n_kept, int(np.count_nonzero(self.z)))
+        if n_kept >= rank.size or self._columns is None:
+            return
+        keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
+        self._columns = self._columns.taken(keep)
+        self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
+
+    def extrapolate(self, lam: float, target: float, factor: Factor | None) -> None:
+        """Stay where we are: coordinate descent moves on fast enough."""
+
+    def scatter(self, values: np.ndarray) -> np.ndarray:
+        """Coefficients on the set (in units of z) as a vector x over all columns."""
+        x = np.zeros(self._problem.shape[1])
+        x[self.index] = values / self.norms
+        return x
+
+    def matvec(self, z: np.ndarray) -> np.ndarray:
+        """F_S x for x = z / norms."""
+        w = np.zeros(self._problem.shape[0])
+        if self._columns is not None:
+            w = self._columns.matvec(z / self.norms)
+            self._problem.op.count(self.index.size / self._problem.shape[1])
+        return w
+
+    def path_direction(self, factor: Factor | None) -> np.ndarray:
+        """λ·F_A(F_AᵀF_A)⁻¹ sgn(x_A), A the support, by conjugate gradients."""
+        d = np.zeros_like(self.z)
+        active = np.flatnonzero(self.z)
+        if active.size and self._columns is not None:
+            rhs = np.sign(self.z[active]) * self._problem.lam / self.norms[active]
+            p, _, flat = self._solve(active, rhs, 1e-8)
+            if not flat:
+                d[active] = p
+        return self.matvec(d)
+
+    def minimise(self, lam: float, tol: float, clock: Clock, *, roughly: bool) -> GramResult:
+        """Solve the problem at λ on these columns, starting from the present coefficients."""
+        if self._columns is None:
+            return GramResult(self.z)
+        if self.index.size <= _SMALL and not roughly:
+            result = self._by_gram(lam, tol, clock)
+        else:
+            result = self._descend(lam, tol, clock, _ROUGH_ROUNDS if roughly else _ROUNDS)
+        self.z = result.z
+        return result
+
+    def _by_gram(self, lam: float, tol: float, clock: Clock) -> GramResult:
+        assert self._columns is not None
+        gram = self._columns.gram()
+        gram /= self.norms
+        gram /= self.norms[:, None]
+        bounded = self._problem.bounded
+        part = Subproblem(
+            gram,
+            self._problem.b[self.index] / self.norms,
+            lam / self.norms,
+            min(self._problem.shape),
+            None if bounded else self._ray_from,
+            bounded=bounded,
+        )
+        return part.minimise(self.z, tol, clock=clock)
+
+    def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
+        return ray_from(self._problem, self.scatter(direction))
+
+    def _descend(self, lam: float, tol: float, clock: Clock, n_rounds: int) -> GramResult:
+        """Coordinate descent and Newton steps until no violation exceeds tol·λ."""
+        columns = self._columns
+        assert columns is not None
+        arrays = columns.arrays()
+        norms, b = self.norms, self._problem.b[self.index]
+        squares = norms**2
+        x = self.z / norms
+        w, state = np.zeros(self._problem.shape[0]), np.zeros(2)
+        everything = np.arange(x.size)
+        fitted = np.empty(x.size)
+        sweep = (*arrays, columns.total, squares, b, lam, x, w, state, _EPOCHS, tol)
+        settled = False
+        for _ in range(n_rounds):
+            before = x != 0
+            kernels.fit(*arrays, x, w, state)  # afresh, so that rounding errors do not add up
+            if columns.block.nnz < _SHORT_CALL:
+                kernels.sweep(*sweep)
+            else:
+                interruptible(lambda: kernels.sweep(*sweep))
+            kernels.gradient(*arrays, columns.total, w, state, everything, fitted)
+            c = b - fitted
+            off = np.where(x != 0, np.abs(c - lam * np.sign(x)), np.maximum(np.abs(c) - lam, 0.0))
+            active = np.flatnonzero(x)
+            if float(off.max()) <= tol * lam or clock.expired() or active.size == 0:
+                break
+            z = x[active] * norms[active]
+            signs = np.sign(z)
+            descent = (c[active] - lam * signs) / norms[active]
+            settled = settled and bool(np.array_equal(before, x != 0))
+            p, curvature, flat = self._solve(active, descent, _ACCURACY if settled else _FORCING)
+            decrease = float(descent @ p)
+            if decrease <= 0.0:
+                break
+            weights = lam / norms[active]
+            t, hit = line_search(z, p, decrease, curvature, weights)
+            if not np.isfinite(t):
+                if self._problem.bounded:
+                    break
+                direction = np.zeros_like(x)
+                direction[active] = p
+                ray = self._ray_from(direction)
+                return GramResult(x * norms, ray=ray, falling=True)
+            moved = z + t * p
+            if hit >= 0:
+                moved[hit] = 0.0
+            settled = not flat and hit < 0
+            if not flat and (hit >= 0 or t < 1.0):
+                cut = np.where((z + p) * signs > 0.0, z + p, 0.0)
+                old, new = np.zeros_like(x), np.zeros_like(x)
+                old[active], new[active] = moved / norms[active], cut / norms[active]
+                if self._objective(new, b, lam) < self._objective(old, b, lam):
+                    moved = cut
+            x[active] = moved / norms[active]
+        return GramResult(x * norms)
+
+    def _objective(self, x: np.ndarray, b: np.ndarray, lam: float) -> float:
+        assert self._columns is not None
+        w = self._columns.matvec(x)
+        return 0.5 * float(w @ w) - float(b @ x) + lam * float(np.abs(x).sum())
+
+    def _solve(
+        self, active: np.ndarray, rhs: np.ndarray, accuracy: float
+    ) -> tuple[np.ndarray, float, bool]:
+        columns = self._columns
+        assert columns is not None
+        buffer = np.zeros(self._problem.shape[0])
+        arguments = (*columns.arrays(), columns.total, self.norms, active, rhs, buffer)
+        if columns.block.nnz < _SHORT_CALL:
+            return kernels.conjugate_gradients(*arguments, _STEPS, accuracy)
+        return interruptible(lambda: kernels.conjugate_gradients(*arguments, _STEPS, accuracy))
