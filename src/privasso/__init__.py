@@ -12,6 +12,7 @@ from privasso._version import __version__
 if TYPE_CHECKING:
     from privasso import (
         artefact,
+        attacks,
         design,
         estimator,
         fit,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         theory,
     )
     from privasso.artefact import load, load_release, save, save_release
+    from privasso.attacks import audit
     from privasso.design import (
         InfeasibleError,
         misspecification_table,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 #: Public names and the submodules they come from.
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
+    "attacks": ("audit",),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
     "estimator": ("PrivateLasso", "PrivateLogisticLasso", "TableEncoder"),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
@@ -127,6 +130,8 @@ __all__ = [
     "Uniform",
     "__version__",
     "artefact",
+    "attacks",
+    "audit",
     "critical_lambda",
     "critical_noise",
     "design",

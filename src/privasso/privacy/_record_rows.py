@@ -68,6 +68,7 @@ class PerturbedObjective:
         if self.estimate is not None:
             return self.estimated(X, bits).release(X, y, lam, bits)
         rows, labels = self.rows(X, y)
+        del X  # if nobody else needs it, its memory is free from here on
         u = perturbed_minimiser(
             rows, labels, lam / self.width, self.noise, bits, penalty_weights=self.penalised
         )
