@@ -446,3 +446,22 @@ def test_levels_are_texts_even_if_they_look_like_numbers(folder):
     (folder / "bounds.csv").write_text(BOUNDS)
     fit(f"{DP} --bounds bounds.csv {SEED}")
     assert pv.load("model.json").guarantee["n_rows"] == 12_001
+
+
+def test_the_report_shows_public_numbers_and_what_is_covered(folder):
+    options = "--bounds bounds.csv --seed 3 --out model.json --report report.html"
+    fit(f"{DP} {options}")
+    page = Path("report.html").read_text()
+    for heading in ("What is stated", "Coefficients", "How it was fitted", "What could be exp"):
+        assert heading in page
+    assert "its noise" not in page  # nothing was released that standard errors could come from
+    assert "scale of the column" not in page
+    fit(f"{DP} {options} --mechanism statistics --keep-release s.json")
+    page = Path("report.html").read_text()
+    assert "standard error" in page
+    assert "Other values of λ" in page
+    assert "--from-release s.json" in page
+    errors = pv.load_release("s.json").solve().coef_se  # pyright: ignore
+    assert errors is not None
+    for error in errors[np.isfinite(errors)]:
+        assert f"{error:.2g}" in page
