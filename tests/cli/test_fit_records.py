@@ -358,6 +358,9 @@ def test_types_that_the_file_states_are_public(folder, capsys):
     table().with_columns(y=pl.date(2024, 1, 1)).write_parquet("data.parquet")
     fit(f"{DP} --bounds bounds.csv --out model.json", "data.parquet", code=2)
     assert "does not hold numbers by its type" in capsys.readouterr().err
+    table().write_parquet("data.parquet")
+    fit(f"{DP} --bounds private --out model.json", "data.parquet", code=2)
+    assert "column 'ward' holds text by its type" in capsys.readouterr().err
     np.savez("data.npz", X=np.zeros((3, 1)), y=np.array(["SECRET"] * 3), feature_names=["age"])
     (folder / "bounds.csv").write_text("name,low,high\nage,18,98\n")
     fit(f"{DP} --bounds bounds.csv --out model.json", "data.npz", code=2)
@@ -393,6 +396,17 @@ def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
     fit(f"{DP} --bounds bounds.csv --out model.json --report report.html", code=2)
     error = capsys.readouterr().err
     assert "count its budget as spent" in error
+    assert files(folder) == {"data.csv", "bounds.csv"}
+
+
+def test_an_uncertified_fit_of_labels_is_one_sentence(folder, capsys, monkeypatch):
+    def fails(*_, **__):
+        raise pv.privacy.UncertifiedError("no certificate, so nothing was published")
+
+    monkeypatch.setattr("privasso.fit.Plan.release", fails)
+    label = DP.replace("record", "label")
+    fit(f"{label} --lam 50 --out model.json", code=2)
+    assert "privasso: error: no certificate" in capsys.readouterr().err
     assert files(folder) == {"data.csv", "bounds.csv"}
 
 
