@@ -14,6 +14,7 @@ from privasso._validation import generator, positive_float
 if TYPE_CHECKING:
     from privasso.design import SavedDesign
     from privasso.encoding import Dictionary
+    from privasso.fit import Classes
     from privasso.noise import NoiseDesign
     from privasso.privacy import Privacy
 
@@ -24,7 +25,7 @@ _DECIDED = (
     "screen", "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
     "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
-_OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
+_OTHERS = ("binary", "from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class FitSettings:
     kappa: float | None = None
     t: float | None = None
     screen: str | None = None
+    binary: bool = False
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -97,6 +99,8 @@ class FitSettings:
         self.missing_rule()
         self.screened()
         privacy = self.privacy()
+        if self.binary:
+            privacy = privacy.for_classes()
         self._check_release_use(privacy)
         if self.ledger is not None and not privacy.formal:
             raise ValueError(
@@ -104,6 +108,18 @@ class FitSettings:
             )
         self.named_noise()
         generator(self.seed)
+
+    @property
+    def label_bounds(self) -> tuple[float, float] | None:
+        """Bounds of the labels: those given, or 0 and 1 with --binary."""
+        return (0.0, 1.0) if self.binary and self.y_bounds is None else self.y_bounds
+
+    @property
+    def classes(self) -> Classes | None:
+        """The classes of a logistic regression; None for a linear model."""
+        from privasso.fit import Classes
+
+        return Classes() if self.binary else None
 
     @property
     def source(self) -> Path:
@@ -256,6 +272,7 @@ class FitSettings:
             return None
         data = () if self.record_dp else self._data_words
         words = ["privasso", "fit", *data, "--from-release", str(where)]
+        words += ["--binary"] if self.binary else []
         return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 

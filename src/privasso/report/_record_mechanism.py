@@ -25,7 +25,7 @@ class RecordMechanism:
     Attributes
     ----------
     name : str
-        ``"objective"`` or ``"statistics"``.
+        ``"objective"``, ``"logistic"`` or ``"statistics"``.
     numbers : dict
         In units of labels of range 1 and of columns that are divided by half the range of their
         bounds (by their scales, where these are found); λ is in units of the labels.
@@ -62,6 +62,7 @@ class RecordMechanism:
         else:
             name, noise = "objective", objective.noise
             keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
+            name = "logistic" if noise.loss == "logistic" else name
             numbers = {key: getattr(noise, key) for key in keys}
         unit = "half the range of its bounds"
         if privacy.bounds == "private":
@@ -90,7 +91,15 @@ class RecordMechanism:
         """A table in words: what is set, and to what."""
         x = self.numbers
         lines = [("each column is divided by", self.unit)]
-        if self.name == "objective":
+        if self.name == "logistic":
+            lines += [
+                ("mechanism", "objective perturbation of a logistic regression"),
+                ("strongest pull of a record, R; longer rows weigh less", f"{x['radius']:.4g}"),
+                ("ridge, Λ", f"{x['ridge']:.4g} (t = {x['t']:.3g})"),
+                ("noise on the gradient, σ", f"{x['sigma']:.4g}"),
+                ("one record moves the gradient by at most", f"{x['c']:.4g} σ"),
+            ]
+        elif self.name == "objective":
             lines += [
                 ("mechanism", "objective perturbation"),
                 (
@@ -110,7 +119,8 @@ class RecordMechanism:
                 ("noise on a sum of squares, σ", f"{x['sigma']:.4g}"),
                 ("one record moves all sums together by at most", f"{x['mu']:.4g} σ"),
             ]
-        lines.append(("λ, in units of the labels", f"{x['lam']:.6g}"))
+        unit = "" if self.name == "logistic" else ", in units of the labels"
+        lines.append((f"λ{unit}", f"{x['lam']:.6g}"))
         if self.before:
             lines.append(
                 (f"released before the fit, for {self.share:g} of μ²", "; ".join(self.before))
