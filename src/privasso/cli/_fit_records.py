@@ -219,3 +219,6 @@ def _released(
     except UncertifiedError as error:
         spent = plan.options.privacy.after_failure("")
         raise AfterReleaseError(f"{spent} What happened: {error}.") from None
+    except KeyboardInterrupt as error:
+        error.add_note(plan.options.privacy.after_failure(""))
+        raise
