@@ -23,6 +23,7 @@ NAMES = [
     "theory",
     "reproduction",
     "fit",
+    "fit_records",
     "boundary",
     "design",
     "formal",

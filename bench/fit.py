@@ -35,7 +35,7 @@ start = time.perf_counter()
 run(settings, quiet=True)
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-_THEIRS = """
+THEIRS = """
 import sys, time, resource
 import polars as pl
 from sklearn.linear_model import Lasso
@@ -56,14 +56,19 @@ def run() -> pl.DataFrame:
         jobs = {
             "privasso fit": (_OURS, str(LAM)),
             "privasso fit --lam auto": (_OURS, "auto"),
-            "scikit-learn": (_THEIRS, str(LAM)),
+            "scikit-learn": (THEIRS, str(LAM)),
         }
-        best: dict[str, tuple[float, float]] = {}
-        for _ in range(3):
-            for name, (code, lam) in jobs.items():
-                seconds, memory = measure(code, path, lam)
-                before = best.get(name, (np.inf, 0.0))
-                best[name] = min(before[0], seconds), max(before[1], memory)
+        return compared(path, jobs)
+
+
+def compared(path: Path, jobs: dict[str, tuple[str, str]]) -> pl.DataFrame:
+    """Best times and largest memory of three runs of each job, in turns."""
+    best: dict[str, tuple[float, float]] = {}
+    for _ in range(3):
+        for name, (code, argument) in jobs.items():
+            seconds, memory = measure(code, path, argument)
+            before = best.get(name, (np.inf, 0.0))
+            best[name] = min(before[0], seconds), max(before[1], memory)
     theirs = best["scikit-learn"][0]
     return pl.DataFrame(
         [

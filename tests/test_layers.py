@@ -33,6 +33,7 @@ LAYERS = [
     "figures tables",
     "page",
     "report",
+    "attacks",
     "estimator",
     "privasso",
     "examples paper",

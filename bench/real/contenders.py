@@ -133,6 +133,7 @@ LABELS = (
         _OURS,
         by_form=True,
     ),
+    Contender("release", ("release of Fᵀy",), "labels", ours.released, _OURS),
     Contender("diagonal-noise", ("diagonal noise",), "labels", ours.diagonal, _OURS, by_form=True),
     _peer("label noise + LassoCV", "label_noise", "labels"),
     _peer("noisy products", "noisy_products", "labels"),

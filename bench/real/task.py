@@ -58,7 +58,7 @@ class Task:
     least_rows: int = 0
     own: str = "privasso"
     oracle: str = "privasso, best λ"
-    before: str = "diagonal noise"
+    before: str = "release of Fᵀy"
     tuned: str = "none was tuned on these tables"
 
 

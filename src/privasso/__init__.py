@@ -12,6 +12,7 @@ from privasso._version import __version__
 if TYPE_CHECKING:
     from privasso import (
         artefact,
+        attacks,
         design,
         estimator,
         fit,
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
         theory,
     )
     from privasso.artefact import load, load_release, save, save_release
+    from privasso.attacks import audit
     from privasso.design import (
         InfeasibleError,
         misspecification_table,
         optimal_design,
         optimal_shape,
     )
-    from privasso.estimator import PrivateLasso, TableEncoder
+    from privasso.estimator import PrivateLasso, PrivateLogisticLasso, TableEncoder
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
@@ -64,8 +66,9 @@ if TYPE_CHECKING:
 #: Public names and the submodules they come from.
 _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
+    "attacks": ("audit",),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
-    "estimator": ("PrivateLasso", "TableEncoder"),
+    "estimator": ("PrivateLasso", "PrivateLogisticLasso", "TableEncoder"),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
@@ -114,6 +117,7 @@ __all__ = [
     "PowerLaw",
     "PrivacyWarning",
     "PrivateLasso",
+    "PrivateLogisticLasso",
     "RecordDP",
     "ReleasedModel",
     "ScaleLaw",
@@ -126,6 +130,8 @@ __all__ = [
     "Uniform",
     "__version__",
     "artefact",
+    "attacks",
+    "audit",
     "critical_lambda",
     "critical_noise",
     "design",

@@ -46,6 +46,9 @@ def given(tmp_path, monkeypatch) -> dict[str, object]:
     frame.write_csv("others.csv")
     frame.with_columns(pressure=120.0 + 20.0 * signal).write_csv("patients.csv")
     frame.with_columns(y=y).write_csv("data.csv")
+    bounds = {"dose": 0.5, "height": 5, "age": 50, "weight": 500}
+    lines = "".join(f"{name},{-limit},{limit}\n" for name, limit in bounds.items())
+    (tmp_path / "bounds.csv").write_text(f"name,low,high\n{lines}")
     diabetes = load_diabetes(scaled=False)
     public = pl.DataFrame(diabetes.data, schema=list(diabetes.feature_names))  # pyright: ignore[reportAttributeAccessIssue]
     public.write_csv("public.csv")

@@ -1,11 +1,13 @@
 """Fits of columns that were chosen first: what is released, claimed and reached."""
 
 import pickle
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import ndtr
 
 import privasso as pv
 from privasso.ledger import BudgetError, Ledger
@@ -73,12 +75,15 @@ def test_the_statement_names_the_choice_and_its_price():
 
 
 def test_the_claim_follows_from_its_parts():
-    """A convolution of the three losses, which the calibration does not use."""
+    """A convolution of the five losses of two rounds, which the calibration does not use."""
     guarantee = fitted()[0].guarantee_
     numbers = dict(guarantee.parameters)
+    assert numbers["choices"] + numbers["second_choices"] == 14
     parts = [
         ObjectiveLoss(numbers["c"], numbers["t"], "records"),
         ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"])),
+        ObjectiveLoss(numbers["first_c"], numbers["first_t"], "records"),
+        ChoiceLoss(numbers["second_epsilon"], int(numbers["second_choices"])),
         GaussianLoss(numbers["mu"]),
     ]
     assert 0.98 < compose_losses(parts).epsilon(1e-6) < 1.0
@@ -87,7 +92,8 @@ def test_the_claim_follows_from_its_parts():
 
 
 @pytest.mark.parametrize(
-    ("name", "factor"), [("choice_epsilon", 1.05), ("c", 1.1), ("choices", 2.0), ("mu", 2.0)]
+    ("name", "factor"),
+    [("choice_epsilon", 1.1), ("c", 1.1), ("choices", 2.0), ("first_c", 1.2), ("mu", 2.0)],
 )
 def test_a_guarantee_that_understates_the_price_is_refused(name, factor):
     guarantee = fitted()[0].guarantee_
@@ -114,7 +120,7 @@ def test_two_fits_compose_and_groups_are_stated():
 def test_the_ledger_is_charged():
     X, y, *_ = wide(500, 60, np.random.default_rng(0))
     ledger = Ledger(1.2, 2e-6)
-    est = pv.PrivateLasso(privacy=privacy(60), screen=5, random_state=0, ledger=ledger)
+    est = pv.PrivateLasso(privacy=privacy(60), screen=3, random_state=0, ledger=ledger)
     est.fit(X, y)
     with pytest.raises(BudgetError):
         est.fit(X, y)
@@ -177,17 +183,47 @@ def test_requests_that_cannot_be_met():
         pv.PrivateLasso(privacy=privacy(3)).fit(sp.csr_array(X), y)
 
 
-def simulated(m, n, count, share, repeats):
+@pytest.mark.parametrize("change", [{"second_choices": None}, {"choices": 2.5}, {"mu": -1.0}])
+def test_a_guarantee_with_impossible_numbers_is_refused(change):
+    guarantee = fitted()[0].guarantee_
+    numbers = {**dict(guarantee.parameters), **change}
+    numbers = {name: x for name, x in numbers.items() if x is not None}
+    with pytest.raises(ValueError, match="needs"):
+        replace(guarantee, parameters=tuple(numbers.items()))
+
+
+@pytest.mark.parametrize(("kind", "most"), [("neighbours", 0.05), ("groups", 0.13)])
+def test_two_rounds_find_what_correlated_columns_hide(kind, most):
+    """Columns each like the one before it, or in groups of 20 with correlation 0.8."""
+    rng = np.random.default_rng(8)
+    m, n = 5000, 300
+    Z = rng.standard_normal((m + 1000, n))
+    if kind == "groups":
+        Z = np.sqrt(0.2) * Z + np.sqrt(0.8) * np.repeat(Z[:, : n // 20], 20, axis=1)
+    else:
+        for j in range(1, n):
+            Z[:, j] = 0.9 * Z[:, j - 1] + np.sqrt(0.19) * Z[:, j]
+    X = 2.0 * ndtr(Z) - 1.0
+    support = np.arange(10, n, 30)
+    signal = X[:, support] @ np.resize([1.0, -1.0], support.size)
+    y = np.sqrt(0.7) * signal / signal.std() + np.sqrt(0.3) * rng.standard_normal(m + 1000)
+    est = pv.PrivateLasso(privacy=privacy(n), screen=24, random_state=0).fit(X[:m], y[:m])
+    known = pv.PrivateLasso(privacy=privacy(10), random_state=1)
+    known.fit(X[:m][:, support], y[:m] + 1e-9)  # not the same labels for the warning
+    loss = known.score(X[m:][:, support], y[m:]) - est.score(X[m:], y[m:])
+    assert loss < most
+
+
+def simulated(m, n, count, share, repeats, second):
     """Hits and R² of repeated fits, with their predictions."""
     prior = ScreeningPrior(10, 0.7, 0.125, 1.0 / 3.0)
-    settings = ScreeningSettings(count, share, 1.0, 1e-6)
+    settings = ScreeningSettings(count, share, 1.0, 1e-6, second=second)
     dp = privacy(n)
-    assert dp.t is not None
     from privasso.privacy import bit_source
     from privasso.privacy._record_screening import screened_objective
 
     fit = screened_objective(
-        settings, dp.column_bounds(n), dp.y_bounds, m, fit_intercept=True, kappa=None, t=dp.t
+        settings, dp.column_bounds(n), dp.y_bounds, m, fit_intercept=True, kappa=None, t=0.3
     )
     hits, r2 = [], []
     for k in range(repeats):
@@ -199,7 +235,8 @@ def simulated(m, n, count, share, repeats):
     chances = choice_chances(
         prior, m, n, count, clip=0.08, epsilon_each=settings.choices.epsilon_each
     )
-    return np.array(hits), np.array(r2), float(chances[1]), settings.r2(prior, m, n)
+    chance = float(chances[1]) if second == 0 else settings._both(float(chances[1]), prior, m, n)
+    return np.array(hits), np.array(r2), chance, settings.r2(prior, m, n)
 
 
 def agree(values, predicted, allowed):
@@ -207,9 +244,11 @@ def agree(values, predicted, allowed):
     assert abs(values.mean() - predicted) < 3.5 * error + allowed
 
 
-@pytest.mark.parametrize(("m", "count", "share"), [(900, 8, 0.5), (1500, 20, 0.35)])
-def test_predictions_agree_with_simulations(m, count, share):
-    hits, r2, chance, predicted = simulated(m, 500, count, share, 25)
+@pytest.mark.parametrize(
+    ("m", "count", "share", "second"), [(900, 8, 0.5, 0), (1500, 20, 0.35, 0), (1000, 6, 0.65, 6)]
+)
+def test_predictions_agree_with_simulations(m, count, share, second):
+    hits, r2, chance, predicted = simulated(m, 500, count, share, 20, second)
     assert 0.15 < chance < 0.98  # neither certain nor hopeless
     agree(hits, chance, 0.02)
     agree(r2, predicted, 0.02)

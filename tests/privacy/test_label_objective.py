@@ -14,7 +14,7 @@ import privasso as pv
 from privasso.fit import FitOptions, plan_fit
 from privasso.operators import Covariates
 from privasso.privacy import calibrate, objective_delta, release_labels
-from privasso.privacy._clipped_release import _whitened
+from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._rounded_gaussian import bit_source, rounded_gaussian
 
 BOUNDS = (-2.0, 6.0)
@@ -33,7 +33,7 @@ def data(m=60, n=4, seed=0):
 def whitened(rows, calibration, privacy=PRIVACY):
     noise = calibration.objective
     assert noise is not None
-    return _whitened(rows, calibration, noise, noise.sigma * privacy.width / privacy.unit)
+    return whitened_rows(rows, calibration, noise, noise.sigma * privacy.width / privacy.unit)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array])

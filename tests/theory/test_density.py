@@ -11,7 +11,7 @@ from scipy.integrate import dblquad, quad
 from scipy.stats import norm
 
 import privasso as pv
-from privasso.theory._density import _log_mass
+from privasso.theory._density import log_mass
 
 
 def density(F, y, lam, variances, x):
@@ -166,11 +166,11 @@ def test_likelihood_ratio_averages_to_one(change):
     width=st.floats(-9.0, 2.0).map(lambda p: 10**p),
     c=st.floats(-3.0, 1.8).map(lambda p: 10**p),
 )
-def test_log_mass_in_high_precision(width, c):
+def testlog_mass_in_high_precision(width, c):
     a, b = width - c, width + c
     with mpmath.workdps(60 + int(c * c)):
         expected = float(mpmath.log(mpmath.ncdf(a) - mpmath.ncdf(-mpmath.mpf(b))))
-    value = _log_mass(np.array([a]), np.array([b]))[0]
+    value = log_mass(np.array([a]), np.array([b]))[0]
     # a + b is known to the rounding of a and b only.
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-9 + 1e-15 * c / width)
 

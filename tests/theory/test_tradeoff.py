@@ -5,7 +5,10 @@ import pytest
 
 import privasso as pv
 
-COLUMNS = ["lam", "sigma", "status", "E", "V", "rho_hat", "stability", "onavekl", "onavekl_paper"]
+COLUMNS = [
+    "lam", "sigma", "status", "E", "V", "rho_hat", "stability", "onavekl", "onavekl_paper",
+    "advantage",
+]  # fmt: skip
 
 
 def assert_rows_are_points(table, model, design, **kwargs):
@@ -20,6 +23,7 @@ def assert_rows_are_points(table, model, design, **kwargs):
             ("stability", fp.stability),
             ("onavekl", fp.onavekl()),
             ("onavekl_paper", fp.onavekl("paper")),
+            ("advantage", fp.attack().advantage if row["status"] == "stable" else np.nan),
         ):
             if np.isnan(value):
                 assert row[name] is None

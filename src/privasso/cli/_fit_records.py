@@ -100,14 +100,15 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         X, encoding = dictionary.matrix(columns), dictionary.encoding
         del columns
         plan = plan_records(settings, X, dictionary)
+        del X  # the plan alone holds it from here on
         rehearse_model(plan.guarantee, None, encoding)
         expected = None
         if settings.report is not None:  # what it refuses is refused before anything is spent
             expected, _ = forecast_of(settings, plan, dictionary, quiet=True)
     with working("Releasing", quiet=quiet):
         released = _released(settings, plan, labels, encoding.names, target)
-    plan, ledger = replace(plan, X=None), plan.options.ledger
-    del X, labels  # no longer needed
+    ledger = plan.options.ledger
+    del labels  # no longer needed
     statistics = None
     if isinstance(released, KeptStatistics):
         released = statistics = replace(released, encoding=encoding)
@@ -202,6 +203,7 @@ def _released(
             feature_names=names,
             target=target,
             missing_labels=True,
+            give_up_rows=True,
         )
     except UncertifiedError as error:
         spent = plan.options.privacy.after_failure("")

@@ -84,6 +84,7 @@ def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:
         "onavekl": fp.onavekl(),
         "onavekl_paper": fp.onavekl(kind="paper"),
         "critical_noise": edge,
+        **_attack(fp),
     }
     model = fp.model
     asked = {
@@ -98,10 +99,19 @@ def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:
     return {"status": fp.status.value, **known, "input": asked}
 
 
+def _attack(fp: FixedPoint) -> dict[str, float]:
+    """AUC and advantage of the predicted attack; NaN where there is no estimate to attack."""
+    if fp.status.value != "stable":
+        return {"attack_auc": math.nan, "attack_advantage": math.nan}
+    attack = fp.attack()
+    return {"attack_auc": attack.auc, "attack_advantage": attack.advantage}
+
+
 def _print_table(fp: FixedPoint, edge: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    attack = _attack(fp)
     rows = [
         ("status", fp.status.value, MEANING[fp.status.value]),
         ("E", _shown(fp.E), "prediction error on a new record, label noise included"),
@@ -110,6 +120,8 @@ def _print_table(fp: FixedPoint, edge: float) -> None:
         ("V", _shown(fp.V), "response of the other coefficients"),
         ("OnAveKL", _shown(fp.onavekl()), "one record replaced, whole released vector (average)"),
         ("  paper", _shown(fp.onavekl("paper")), "the same, coefficient by coefficient"),
+        ("attack", _shown(attack["attack_auc"]), "AUC of the best membership attack (average)"),
+        ("  gain", _shown(attack["attack_advantage"]), "its true- minus false-positive rate"),
         ("critical σ", _shown(edge), "noise level at which the estimator ceases to exist"),
     ]
     model = fp.model

@@ -15,7 +15,7 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import account, check_names, fit_in_words
+from privasso.fit._start import account, check_names, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.privacy import (
     Guarantee,
@@ -98,11 +98,14 @@ class PerturbedPlan:
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
         missing_labels: bool = False,
+        give_up_rows: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
         The ledger, if there is one, is charged before the noise is drawn. With `missing_labels` a
-        record whose label is NaN counts as an empty one; otherwise such labels are refused.
+        record whose label is NaN counts as an empty one; otherwise such labels are refused. With
+        `give_up_rows` the plan drops its covariates here and cannot be carried out again, which
+        frees their memory as soon as they have been scaled.
         """
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
@@ -113,11 +116,14 @@ class PerturbedPlan:
             raise ValueError(
                 f"y must have one label for each of the {shape[0]} rows, not {labels.size}"
             )
+        held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
+        if give_up_rows:
+            object.__setattr__(self, "X", None)
         what = fit_in_words(shape, target, self.seeded)
         account(labels, self.guarantee, self.options.ledger, what)
         privacy = self.options.privacy
         if isinstance(self.objective, StatisticsMechanism):
-            statistics = self.objective.release(self.X, labels, bit_source(rng))
+            statistics = self.objective.release(held.pop(), labels, bit_source(rng))
             return KeptStatistics(
                 statistics,
                 privacy,
@@ -128,14 +134,15 @@ class PerturbedPlan:
                 target,
             )
         errors = chosen = None
+        classes = self.options.classes
         if isinstance(self.objective, ScreenedObjective):
-            found = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+            found = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
             coef, intercept, chosen = found
         elif isinstance(self.objective, ShapedObjective):
-            found = self.objective.fit(self.X, labels, self.lam, bit_source(rng))
+            found = self.objective.fit(held.pop(), labels, self.lam, bit_source(rng))
             coef, intercept, errors = found.coef, found.intercept, found.coef_se
         else:
-            coef, intercept = self.objective.release(self.X, labels, self.lam, bit_source(rng))
+            coef, intercept = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
         model = ReleasedModel(
             coef=coef,
             intercept=intercept,
@@ -146,6 +153,7 @@ class PerturbedPlan:
             noise=None,
             feature_names=feature_names,
             software=__version__,
+            classes=None if classes is None else classes.names,
         )
         return Published(model, privacy)
 
@@ -164,7 +172,7 @@ def plan_perturbed(
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
     m, n = X.shape
-    intercept = options.fit_intercept
+    intercept, seen = options.fit_intercept, options.classes
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
     if options.screen is not None:
         screened = privacy.screened(
@@ -179,6 +187,11 @@ def plan_perturbed(
             f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
             "a sparse matrix; pass X.toarray(), or choose some columns first with screen="
         )
+    if seen is not None:
+        logistic = privacy.logistic(m, n, feature_names, fit_intercept=intercept)
+        lam = logistic.lam if options.fixed_lam is None else options.fixed_lam
+        guarantee = with_classes(privacy.guarantee_for(logistic.noise, terms), seen)
+        return PerturbedPlan(options, logistic, lam, guarantee, seeded, X)
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
     shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)

@@ -181,7 +181,7 @@ def forecast_records(
         suppose,
         _simulated(scheme, suppose, fits),
         tuple(changes),
-        on=f"simulated tables of {small.n_rows} rows and {small.n_columns} columns",
+        on=f"tables of {small.n_rows} rows and {small.n_columns} columns",
         also=_ALSO,
     )
 

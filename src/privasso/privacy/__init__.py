@@ -1,6 +1,7 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
 from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._composition import (
     check_same_neighbours,
     compose,
@@ -123,4 +124,5 @@ __all__ = [
     "sandwich_errors",
     "sensitivity_for",
     "usual_screening",
+    "whitened_rows",
 ]

@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 
 from privasso._validation import nonnegative_float, probability
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._composition import ComposedLoss, compose_losses, lower_envelope
 from privasso.privacy._loss import GaussianLoss, Loss
 from privasso.privacy._objective import Neighbours
@@ -40,6 +39,7 @@ class BesideChoices(ComposedLoss):
 
     Examples
     --------
+    >>> from privasso.privacy import ChoiceLoss
     >>> one = ObjectiveLoss(0.12, 0.3, "records")
     >>> loss = BesideChoices.of(one, (ChoiceLoss(0.08, 10),), 0.05)
     >>> exact, convolved = loss.delta(1.0), ComposedLoss(loss.parts).delta(1.0)
@@ -48,7 +48,7 @@ class BesideChoices(ComposedLoss):
     """
 
     @classmethod
-    def of(cls, other: Loss, choices: tuple[ChoiceLoss, ...], mu: float) -> BesideChoices:
+    def of(cls, other: Loss, choices: tuple[Loss, ...], mu: float) -> BesideChoices:
         """Put a loss beside choices and Gaussian releases of the sensitivity μ."""
         gaussian = (GaussianLoss(mu),) if mu > 0.0 else ()
         return cls((other, *choices, *gaussian))
@@ -119,7 +119,7 @@ def sensitivity_beside_choices(
     epsilon: float,
     delta: float,
     t: float,
-    choices: tuple[ChoiceLoss, ...],
+    choices: tuple[Loss, ...],
     mu: float,
     neighbours: Neighbours = "records",
 ) -> float:
@@ -131,13 +131,14 @@ def sensitivity_beside_choices(
         The budget of all together.
     t, neighbours
         As in `objective_delta`.
-    choices : tuple of ChoiceLoss
-        Choices of the same data.
+    choices : tuple of Loss
+        Choices of the same data, and other fits.
     mu : float
         Sensitivity of Gaussian releases of the same data together; zero if there are none.
 
     Examples
     --------
+    >>> from privasso.privacy import ChoiceLoss
     >>> choices = (ChoiceLoss(0.08, 10),)
     >>> c = sensitivity_beside_choices(1.0, 1e-6, 0.3, choices, 0.05)
     >>> loss = BesideChoices.of(ObjectiveLoss(c, 0.3, "records"), choices, 0.05)

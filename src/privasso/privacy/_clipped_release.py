@@ -61,7 +61,7 @@ def clipped_release(
     low, high = bounds
     width = high - low
     centre = low + 0.5 * width
-    G, roots = _whitened(rows, calibration, noise, noise.sigma * (width / unit))
+    G, roots = whitened_rows(rows, calibration, noise, noise.sigma * (width / unit))
     labels = roots * ((np.clip(y, low, high) - centre) / width)
     u = perturbed_minimiser(G, labels, 0.0, noise, bits, penalty_weights=np.zeros(G.shape[1]))
     with one_thread():
@@ -83,12 +83,12 @@ def clipped_release(
     )
 
 
-def _whitened(
+def whitened_rows(
     rows: Covariates, calibration: Calibration, noise: ObjectiveNoise, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """G, whose rows are no longer than the radius, and the factors of the rows; no label is read.
 
-    The calibrated noise is `level` times the one under which rows have this length.
+    The calibrated noise is `level` = σ·width/unit times the one under which rows have this length.
     """
     covariance, m = calibration.covariance, rows.shape[0]
     rank = covariance.rank

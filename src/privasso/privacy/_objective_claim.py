@@ -18,6 +18,8 @@ from privasso.privacy._objective_loss import ObjectiveLoss
 _NUMBERS = ("c", "delta", "epsilon", "n_rows", "shift", "t")
 #: Where a group is stated, its size.
 _GROUP = "group"
+#: Of a first fit and a second choice, where columns are chosen in two rounds.
+_SECOND = ("first_c", "first_t", "second_epsilon", "second_choices")
 
 
 def objective_parameters(c: float, t: float, shift: float) -> dict[str, float]:
@@ -29,6 +31,39 @@ def objective_parameters(c: float, t: float, shift: float) -> dict[str, float]:
     {'c': 0.2, 't': 0.3, 'shift': 1e-07}
     """
     return {"c": c, "t": t, "shift": shift}
+
+
+def second_round(c: float, t: float, choices: ChoiceLoss) -> dict[str, float]:
+    """Return the numbers of a first fit and of a second choice, for a claim that is screened.
+
+    Examples
+    --------
+    >>> second_round(0.1, 0.2, ChoiceLoss(0.05, 6))
+    {'first_c': 0.1, 'first_t': 0.2, 'second_epsilon': 0.05, 'second_choices': 6.0}
+    """
+    return dict(zip(_SECOND, (c, t, choices.epsilon_each, float(choices.count)), strict=True))
+
+
+def _beside(numbers: dict[str, float], neighbours: Neighbours) -> tuple[Loss, ...]:
+    """The losses of the choices, and of a first fit where there were two rounds."""
+    first = ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"]))
+    if not numbers.keys() >= set(_SECOND):
+        return (first,)
+    fit = ObjectiveLoss(numbers["first_c"], numbers["first_t"], neighbours)
+    return first, fit, ChoiceLoss(numbers["second_epsilon"], int(numbers["second_choices"]))
+
+
+def _check_choices(kind: str, numbers: dict[str, float]) -> None:
+    """Refuse numbers of choices that cannot be."""
+    second = [numbers[name] for name in _SECOND if name in numbers]
+    if second and (len(second) < len(_SECOND) or min(second) <= 0.0):
+        raise ValueError(f"a {kind} guarantee needs all numbers of a second round, or none")
+    for name in ("choices", "second_choices"):
+        count = numbers.get(name, 1.0)
+        if not (count >= 1.0 and count.is_integer()):
+            raise ValueError(f"a {kind} guarantee needs a whole number of {name}")
+    if numbers["mu"] < 0.0:
+        raise ValueError(f"a {kind} guarantee needs mu of zero or more")
 
 
 def objective_claim(
@@ -79,8 +114,7 @@ def objective_claim(
         numbers = dict(guarantee.parameters)
         one: Loss = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
         if screened:
-            choices = ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"]))
-            one = BesideChoices.of(one, (choices,), numbers["mu"])
+            one = BesideChoices.of(one, _beside(numbers, neighbours), numbers["mu"])
         elif gaussian:
             one = BesideGaussian.of(one, numbers["mu"])
         return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), shift=numbers["shift"])
@@ -93,11 +127,8 @@ def objective_claim(
             raise ValueError(f"a {kind} guarantee needs a whole number for its group")
         least = min(numbers["c"], 1.0 if screened else numbers.get("mu", 1.0))
         if screened:
+            _check_choices(kind, numbers)
             least = min(least, numbers["choice_epsilon"])
-            if not (numbers["choices"] >= 1.0 and numbers["choices"].is_integer()):
-                raise ValueError(f"a {kind} guarantee needs a whole number of choices")
-            if numbers["mu"] < 0.0:
-                raise ValueError(f"a {kind} guarantee needs mu of zero or more")
         if least <= 0.0 or bound(guarantee).delta(numbers["epsilon"]) > numbers["delta"]:
             raise ValueError(f"a {kind} guarantee needs {needed} small enough for its ε and δ")
 
@@ -125,7 +156,7 @@ def objective_claim(
             *(("choice_epsilon", "choices") if screened else ()),
             *context,
         ),
-        (_GROUP, *optional),
+        (_GROUP, *(_SECOND if screened else ()), *optional),
         sentence,
         check,
         loss=bound,

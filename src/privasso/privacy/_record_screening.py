@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import usual_kappa, usual_lam, usual_row, usual_t
-from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.privacy._screened_objective import ScreenedObjective, SecondRound
 from privasso.privacy._screening import Screening
-from privasso.privacy._screening_settings import CLIP, ScreeningSettings
+from privasso.privacy._screening_settings import CLIP, RESIDUAL_CLIP, ScreeningSettings
 
 
 def screened_objective(
@@ -27,23 +29,38 @@ def screened_objective(
     `t` is the one for the whole budget. What is left for the fit has a smaller one in proportion
     to the usual ones.
     """
-    k, left = settings.count + fit_intercept, settings.epsilon_left
-    noise = calibrate_objective(
+    lam = usual_lam(n_rows, y_bounds[1] - y_bounds[0])
+
+    def table(count: int, epsilon: float, left: float, **beside: Any) -> PerturbedObjective:
+        k = count + fit_intercept
+        noise = calibrate_objective(
+            epsilon,
+            settings.delta,
+            "records",
+            kappa=usual_kappa(left, n_rows, k) if kappa is None else kappa,
+            radius=usual_row(k),
+            t=t * usual_t(left) / usual_t(settings.epsilon),
+            n_rows=n_rows,
+            **beside,
+        )
+        return PerturbedObjective(noise, bounds[:count], y_bounds, fit_intercept, lam)
+
+    second, losses, shift = None, (settings.choices,), 0.0
+    if settings.second_choices is not None:
+        left = settings.epsilon_first
+        second = SecondRound(
+            table(settings.count, left, left), settings.second_choices, RESIDUAL_CLIP
+        )
+        losses, shift = (*losses, *second.losses), second.table.noise.shift
+    last = table(
+        settings.count + settings.second,
         settings.epsilon,
-        settings.delta,
-        "records",
-        kappa=usual_kappa(left, n_rows, k) if kappa is None else kappa,
-        radius=usual_row(k),
-        t=t * usual_t(left) / usual_t(settings.epsilon),
-        n_rows=n_rows,
+        settings.epsilon_left,
         mu=settings.mu_centre,
-        choices=(settings.choices,),
-    )
-    width = y_bounds[1] - y_bounds[0]
-    table = PerturbedObjective(
-        noise, bounds[: settings.count], y_bounds, fit_intercept, usual_lam(n_rows, width)
+        beside=losses,
+        other_shift=shift,
     )
     screening = Screening(
         settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept
     )
-    return ScreenedObjective(screening, table)
+    return ScreenedObjective(screening, last, second)

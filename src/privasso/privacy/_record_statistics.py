@@ -149,7 +149,9 @@ class StatisticsMechanism:
         """Read the data, and return the noisy statistics."""
         table = self.table.estimated(X, bits)
         rows, labels = table.rows(X, y)
+        del X  # if nobody else needs it, its memory is free from here on
         H = np.column_stack([rows, self.weight * labels])
+        del rows
         moments = SecondMoments.release(H, self.radius * (1.0 + 1e-12), self.mu, bits)
         return RecordStatistics(moments, table, self.weight)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from privasso._validation import integer
@@ -64,15 +65,15 @@ def screening_settings(
     )
 
 
-def price_of_choice(choices: ChoiceLoss, mu: float, n_columns: int, delta: float) -> str:
+def price_of_choice(choices: Sequence[ChoiceLoss], mu: float, n_columns: int, delta: float) -> str:
     """What was chosen, and the ε of that alone.
 
     Examples
     --------
-    >>> price_of_choice(ChoiceLoss(0.1, 10), 0.04, 500, 1e-6)
+    >>> price_of_choice([ChoiceLoss(0.1, 10)], 0.04, 500, 1e-6)
     'which 10 of 500 columns were chosen, which alone has ε = 0.67'
     """
-    parts = [choices, *([GaussianLoss(mu)] if mu > 0.0 else [])]
+    parts = [*choices, *([GaussianLoss(mu)] if mu > 0.0 else [])]
     alone = rounded_up(compose_losses(parts).epsilon(delta), 2)
-    of = f"{choices.count} of {n_columns} columns"
+    of = f"{sum(one.count for one in choices)} of {n_columns} columns"
     return f"which {of} were chosen, which alone has ε = {alone}"

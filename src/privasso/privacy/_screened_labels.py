@@ -61,7 +61,7 @@ def budget_of_fit(
         t=settings.t if t is None else t,
         n_rows=n_rows,
         mu=settings.mu_centre,
-        choices=(settings.choices,),
+        beside=(settings.choices,),
     )
     epsilon = objective_epsilon(settings.delta, noise.c, noise.t, "labels")
     return epsilon * (1.0 - 1e-9), kappa, noise.t

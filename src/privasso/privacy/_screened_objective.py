@@ -8,10 +8,38 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._loss import Loss
+from privasso.privacy._objective_loss import ObjectiveLoss
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screening import Screening
+
+
+@dataclass(frozen=True, eq=False)
+class SecondRound:
+    """A fit of the first columns, and a choice of further ones by their residuals.
+
+    Attributes
+    ----------
+    table : PerturbedObjective
+        Noise and scaling of the fit of the first columns.
+    choices : ChoiceLoss
+        How many further columns are chosen, and the range of the losses of each choice.
+    clip : float
+        Where residuals are clipped, as a part of the range of the labels.
+    """
+
+    table: PerturbedObjective
+    choices: ChoiceLoss
+    clip: float
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """The losses of the fit and of the choice, up to the inexactness of the fit."""
+        noise = self.table.noise
+        return ObjectiveLoss(noise.c, noise.t, "records"), self.choices
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +51,14 @@ class ScreenedObjective:
     screening : Screening
         How columns are chosen.
     table : PerturbedObjective
-        Noise and scaling of the fit, for as many columns as are chosen.
+        Noise and scaling of the last fit, for as many columns as are chosen.
+    second : SecondRound or None
+        A first fit, and a choice of further columns by its residuals.
     """
 
     screening: Screening
     table: PerturbedObjective
+    second: SecondRound | None = None
 
     @property
     def lam(self) -> float:
@@ -46,11 +77,29 @@ class ScreenedObjective:
 
         All other coefficients are zero. Of a sparse matrix only the chosen columns are filled.
         """
-        chosen = self.screening.choose(X, y, bits)
-        few = X[:, chosen]
-        few = few.toarray() if sp.issparse(few) else np.asarray(few)
-        table = replace(self.table, bounds=self.screening.bounds[chosen])
-        some, intercept = table.release(few, y, lam, bits)
+        screening, second = self.screening, self.second
+        chosen = screening.choose(X, y, bits)
+        if second is not None:
+            few, some, level = self._fitted(second.table, X, y, chosen, lam, bits)
+            residuals = np.clip(y, *screening.y_bounds) - few @ some - level
+            more = screening.choose_more(X, residuals, chosen, second.choices, second.clip, bits)
+            chosen = np.union1d(chosen, more)
+        _, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
         coef = np.zeros(X.shape[1])
         coef[chosen] = some
         return coef, intercept, chosen
+
+    def _fitted(
+        self,
+        table: PerturbedObjective,
+        X: Any,
+        y: np.ndarray,
+        chosen: np.ndarray,
+        lam: float,
+        bits: BitSource,
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The chosen columns, their coefficients and the intercept."""
+        few = X[:, chosen]
+        few = few.toarray() if sp.issparse(few) else np.asarray(few)
+        table = replace(table, bounds=self.screening.bounds[chosen])
+        return few, *table.release(few, y, lam, bits)

@@ -56,11 +56,6 @@ class Screening:
         """Number of columns to choose."""
         return self.choices.count
 
-    @property
-    def scale(self) -> float:
-        """Scale of the Gumbel noise, in units of the integer sums, rounded up."""
-        return 2.0 * ENTRY * LABEL / self.choices.epsilon_each * ROUNDING
-
     def choose(self, X: Any, y: np.ndarray, bits: BitSource) -> np.ndarray:
         """Return the indices of the columns, in increasing order.
 
@@ -91,6 +86,49 @@ class Screening:
             centre = noisy_centre(clipped, self.y_bounds, radius, self.mu, bits)
         labels = clipped_integers(clipped, centre, radius, LABEL)
         columns = IntegerColumns.within(self.bounds, *half_ranges(self.bounds, self.centred))
-        # No record changes a sum by more than ENTRY·LABEL.
-        associations = np.abs(columns.products(X, labels))
-        return noisy_largest(associations, self.scale, self.count, bits)
+        return _largest(np.abs(columns.products(X, labels)), self.choices, bits)
+
+    def choose_more(
+        self,
+        X: Any,
+        residuals: np.ndarray,
+        chosen: np.ndarray,
+        choices: ChoiceLoss,
+        clip: float,
+        bits: BitSource,
+    ) -> np.ndarray:
+        """Return further columns, by their association with residuals of what was released.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (M, N)
+            Records.
+        residuals : ndarray of shape (M,)
+            Of each record, from its label and what was released before.
+        chosen : ndarray of int
+            Columns that were chosen before.
+        choices : ChoiceLoss
+            How many columns are chosen, and the range of the losses of each choice.
+        clip : float
+            Where residuals are clipped, as a part of the range of the labels.
+        bits : BitSource
+            Source of all noise.
+        """
+        left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
+        radius = clip * (self.y_bounds[1] - self.y_bounds[0])
+        labels = clipped_integers(residuals, 0.0, radius, LABEL)
+        columns = IntegerColumns.within(self.bounds, *half_ranges(self.bounds, self.centred))
+        return left[_largest(np.abs(columns.products(X, labels))[left], choices, bits)]
+
+
+def noise_scale(choices: ChoiceLoss) -> float:
+    """Scale of the Gumbel noise in units of the integer sums, rounded up.
+
+    No record changes a sum by more than ENTRY·LABEL, and so the difference of two absolute values
+    by more than twice that.
+    """
+    return 2.0 * ENTRY * LABEL / choices.epsilon_each * ROUNDING
+
+
+def _largest(associations: np.ndarray, choices: ChoiceLoss, bits: BitSource) -> np.ndarray:
+    return noisy_largest(associations, noise_scale(choices), choices.count, bits)

@@ -21,8 +21,16 @@ from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances,
 
 #: Where labels are clipped for their associations, as a part of their range.
 CLIP = 0.08
+#: The same for residuals in a second round.
+RESIDUAL_CLIP = 0.06
 #: Part of the sensitivity of the choice that finds the centre of the labels.
 _CENTRE = 0.25
+#: With two rounds, parts of the share for the first choice, the first fit and the second choice.
+_FIRST, _FIT, _SECOND = 0.45, 0.25, 0.30
+#: Two rounds may be this much worse than one for independent columns; they are better for others.
+_WORTH = 0.03
+#: Fewest columns for two rounds.
+_TWICE = 6
 #: Shares of the budget and numbers of columns that are compared.
 _SHARES = (0.2, 0.35, 0.5, 0.65)
 _COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1000)
@@ -39,16 +47,19 @@ class ScreeningSettings:
     Attributes
     ----------
     count : int
-        Number of columns to choose.
+        Number of columns to choose at first.
     share : float
-        Squared sensitivity of the choice relative to that of a Gaussian mechanism with the whole
-        budget.
+        Squared sensitivity of everything before the last fit relative to that of a Gaussian
+        mechanism with the whole budget.
     epsilon, delta : float
         The budget of the choice and of the fit together.
     centred : bool
         Whether the centre of the labels is found too.
     neighbours : {"records", "labels"}
         Whether a record is emptied, or a label replaced.
+    second : int
+        Number of columns to choose in a second round, by their association with the residuals of a
+        fit of the first ones; zero for one round.
     """
 
     count: int
@@ -57,11 +68,30 @@ class ScreeningSettings:
     delta: float
     centred: bool = True
     neighbours: Literal["records", "labels"] = "records"
+    second: int = 0
+
+    @property
+    def whole(self) -> float:
+        """Sensitivity of everything before the last fit."""
+        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
 
     @property
     def mu(self) -> float:
-        """Sensitivity of the choice, the centre of the labels included."""
-        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
+        """Sensitivity of the first choice, the centre of the labels included."""
+        return math.sqrt(_FIRST if self.second else 1.0) * self.whole
+
+    @property
+    def second_choices(self) -> ChoiceLoss | None:
+        """The loss of the choices of the second round."""
+        if not self.second:
+            return None
+        mu = math.sqrt(_SECOND) * self.whole
+        return ChoiceLoss(2.0 * mu / math.sqrt(self.second), self.second)
+
+    @property
+    def epsilon_first(self) -> float:
+        """ε of the first fit, which only its residuals are used of."""
+        return _epsilon_left(self.epsilon, self.delta, 1.0 - _FIT * self.share)
 
     @property
     def mu_centre(self) -> float:
@@ -113,11 +143,37 @@ class ScreeningSettings:
     def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
         """Predict R² of the fit of the chosen columns."""
         chance = float(self.chances(prior, n_rows, n_columns)[1])
-        # A Gaussian mechanism of the same sensitivity has nearly the loss of the choices.
-        c = sensitivity_beside(self.epsilon, self.delta, self.t, self.mu, self.neighbours)
-        return _fitted_r2(
-            prior, n_rows, self.count, c, self.epsilon_left, self.t, self.neighbours, chance
+        if self.second_choices is not None:
+            chance = self._both(chance, prior, n_rows, n_columns)
+        # A Gaussian mechanism of the same sensitivity has nearly the loss of all before the fit.
+        c = sensitivity_beside(self.epsilon, self.delta, self.t, self.whole, self.neighbours)
+        k = self.count + self.second
+        return _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
+
+    def _both(self, chance: float, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
+        """Chance of a column with a coefficient after two rounds, from that of the first."""
+        choices, left = self.second_choices, self.epsilon_first
+        assert choices is not None
+        c = sensitivity_beside(left, self.delta, usual_t(left), 0.0)
+        r2 = max(predicted_r2(prior, n_rows, self.count, c, left, chance=chance), 0.0)
+        # Residuals vary less, and each column that was missed explains a larger part of them.
+        missed = max(round(prior.n_true * (1.0 - chance)), 1)
+        each = prior.explained / prior.n_true / (1.0 - r2)
+        rest = replace(
+            prior,
+            n_true=missed,
+            explained=min(missed * each, 0.999),
+            label_deviation=prior.label_deviation * math.sqrt(1.0 - r2),
         )
+        found = choice_chances(
+            rest,
+            n_rows,
+            n_columns - self.count,
+            self.second,
+            clip=RESIDUAL_CLIP,
+            epsilon_each=choices.epsilon_each,
+        )
+        return chance + (1.0 - chance) * float(found[1])
 
 
 @lru_cache(maxsize=64)
@@ -179,7 +235,9 @@ def usual_screening(
 
     Without a prior the prediction is averaged over 3, 10, 30, 100 and 300 columns with
     coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
-    counts as none. All columns are fitted unless a choice gains 0.03.
+    counts as none. All columns are fitted unless a choice gains 0.03. For records columns are
+    chosen in two rounds, which is better for correlated columns, unless that loses 0.03 for
+    independent ones.
 
     Parameters
     ----------
@@ -219,10 +277,16 @@ def usual_screening(
             mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
             + _GAIN
         )
+    twice, much = None, -1.0
     for share in _SHARES:
         for k in counts:
             one = ScreeningSettings(k, share, epsilon, delta, centred, neighbours)
             value = mean([one.r2(p, n_rows, n_columns) for p in priors])
             if value > most:
                 best, most = one, value
-    return best
+            if neighbours == "records" and k >= _TWICE:
+                two = replace(one, count=k - k // 2, second=k // 2)
+                value = mean([two.r2(p, n_rows, n_columns) for p in priors])
+                if value > much:
+                    twice, much = two, value
+    return twice if best is not None and much > most - _WORTH else best

@@ -1,11 +1,14 @@
 """Predictions without data: error, sparsity, stability and privacy of the private LASSO."""
 
+from privasso.theory._attack import Attack
 from privasso.theory._clipped import ClippedPoint, clipped_point
+from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._clipped_moments import clipped_moments
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._gradient import PointGradients, point_gradients
 from privasso.theory._label import label_sensitivity
+from privasso.theory._membership import membership_losses
 from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
 from privasso.theory._rows import largest_row_norm
@@ -15,11 +18,13 @@ from privasso.theory._state_evolution import state_evolution
 from privasso.theory._tradeoff import phase_diagram, tradeoff
 
 __all__ = [
+    "Attack",
     "ClippedPoint",
     "FixedPoint",
     "FixedPointStatus",
     "PointGradients",
     "QuadratureWarning",
+    "clipped_log_densities",
     "clipped_moments",
     "clipped_point",
     "critical_lambda_ratio",
@@ -27,6 +32,7 @@ __all__ = [
     "label_sensitivity",
     "largest_row_norm",
     "log_density",
+    "membership_losses",
     "mismatched_state_evolution",
     "phase_diagram",
     "point_gradients",

@@ -74,7 +74,7 @@ def log_density(
     lam, variances, x = _point(lam, variances, x, F.shape[1])
     S = np.flatnonzero(x)
     c = F.T @ (y - F[:, S] @ x[S])
-    return _log_det(F[:, S]) + float(np.sum(_log_terms(c, lam, np.sqrt(variances), x)))
+    return _log_det(F[:, S]) + float(np.sum(log_terms(c, lam, np.sqrt(variances), x)))
 
 
 def privacy_loss(
@@ -191,19 +191,19 @@ def _updated_loss(
         sign, log_ratio = np.linalg.slogdet(np.eye(len(inner)) + inner)
         if sign <= 0.0 or log_ratio < np.log(1e-10):
             return None
-    terms = _log_terms(c2, lam, sigma, x) - _log_terms(c, lam, sigma, x)
+    terms = log_terms(c2, lam, sigma, x) - log_terms(c, lam, sigma, x)
     return float(-log_ratio - np.sum(terms))
 
 
-def _log_terms(c: FloatArray, lam: float, sigma: FloatArray, x: FloatArray) -> FloatArray:
+def log_terms(c: FloatArray, lam: float, sigma: FloatArray, x: FloatArray) -> FloatArray:
     """Log q_i(c_i): the density of η_i at c_i − λ sgn x_i, or the mass of [c_i − λ, c_i + λ]."""
     z = (c - lam * np.sign(x)) / sigma
     on = -0.5 * (z * z + _LOG_2PI) - np.log(sigma)
-    off = _log_mass((lam - np.abs(c)) / sigma, (lam + np.abs(c)) / sigma)
+    off = log_mass((lam - np.abs(c)) / sigma, (lam + np.abs(c)) / sigma)
     return np.where(x != 0.0, on, off)
 
 
-def _log_mass(a: FloatArray, b: FloatArray) -> FloatArray:
+def log_mass(a: FloatArray, b: FloatArray) -> FloatArray:
     """log[Φ(a) − Φ(−b)] for b ≥ |a|, without underflow or cancellation."""
     out = np.empty_like(a)
     inside = a >= 0.0
@@ -246,6 +246,12 @@ def _records(
 def _point(
     lam: float, variances: ArrayLike | Covariance, x: ArrayLike, n: int
 ) -> tuple[float, FloatArray, FloatArray]:
+    variances = check_variances(variances, n)
+    return positive_float("lam", lam), variances, real_array("x", x, shape=(n,))
+
+
+def check_variances(variances: ArrayLike | Covariance, n: int) -> FloatArray:
+    """Positive variances of independent noise on n columns."""
     if isinstance(variances, Covariance):
         if not isinstance(variances, Diagonal):
             raise ValueError(
@@ -258,4 +264,4 @@ def _point(
         raise ValueError(
             "variances must be positive: without noise on every column the estimate has no density"
         )
-    return positive_float("lam", lam), variances, real_array("x", x, shape=(n,))
+    return variances

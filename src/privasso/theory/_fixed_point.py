@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.theory._attack import Attack
 from privasso.theory._clipped_recursion import iterate_clipped
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import joint
+from privasso.theory._overlap import overlap
 from privasso.theory._recursion import iterate
 
 _ROWS = 1000
@@ -169,3 +171,41 @@ class FixedPoint:
         if self.status is FixedPointStatus.INFINITE_ERROR:
             return math.inf
         return float(joint(self._component_wise, self.V))
+
+    def attack(self) -> Attack:
+        """The best membership attack by someone who knows all other records, averaged over records.
+
+        It is the likelihood-ratio test, which no other attack beats; `privacy_loss` computes its
+        statistic exactly for given data. Like `onavekl`, it is an average under the model in the
+        limit of many columns, and bounds nothing for any one person.
+
+        Raises
+        ------
+        ValueError
+            Where no estimator exists or its error is infinite, and with a clipped loss or a ridge,
+            for which the law of the statistic is not known.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> attack = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1)).attack()
+        >>> round(attack.auc, 3), round(attack.of_quantile(0.99).auc, 3)
+        (0.634, 0.772)
+        """
+        if self._ridge is not None:
+            raise ValueError(
+                "the attack is predicted for the squared loss without a ridge only; with kappa or "
+                "ridge, objective_delta bounds what any attack can reach"
+            )
+        if self.status is not FixedPointStatus.STABLE:
+            raise ValueError(
+                f"no attack is predicted where the status is {self.status.value!r}: there is no "
+                "released estimate with a finite error; choose a larger λ or less noise, or pass "
+                "n_features"
+            )
+        model, nodes = self.model, self._nodes
+        C = overlap(
+            self.E, self.V, model.alpha, model.rho, model.sigma_xi**2, self.lam, nodes.v, nodes.w,
+            self.noise.mean_power * nodes.profile,
+        )  # fmt: skip
+        return Attack(self.V, self._component_wise * (1.0 + self.V) ** 2, C / self.E)

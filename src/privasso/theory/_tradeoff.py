@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from privasso._validation import integer, positive_float, real_array
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.theory._attack import advantages
 from privasso.theory._grid import INFINITE
 from privasso.theory._onavekl import joint
 from privasso.theory._points import solve_grid
@@ -48,8 +49,8 @@ def tradeoff(
     -------
     polars.DataFrame
         One row per level, in the order given: ``lam, sigma, status, E, V, rho_hat, stability,
-        onavekl, onavekl_paper``. Null stands for a number that does not
-        exist, inf for an infinite one.
+        onavekl, onavekl_paper, advantage``, the last that of `FixedPoint.attack`. Null stands for
+        a number that does not exist, inf for an infinite one.
 
     Examples
     --------
@@ -142,5 +143,16 @@ def _table(
             "stability": rho_hat / model.alpha,
             "onavekl": exact,
             "onavekl_paper": paper,
+            "advantage": _advantages(V, paper, status),
         }
-    ).with_columns(pl.col("onavekl", "onavekl_paper").fill_nan(None))
+    ).with_columns(pl.col("onavekl", "onavekl_paper", "advantage").fill_nan(None))
+
+
+def _advantages(
+    V: NDArray[np.float64], paper: NDArray[np.float64], status: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Advantage of the best membership attack; NaN where no estimate or no finite error exists."""
+    found = np.full(V.shape, np.nan)
+    there = (status != INFINITE) & np.isfinite(V) & ~np.isnan(paper)
+    found[there] = advantages(V[there], paper[there] * (1.0 + V[there]) ** 2)
+    return found

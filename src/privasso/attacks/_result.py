@@ -1,0 +1,191 @@
+"""The result of an audit: a verdict in words, numbers, and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privasso._files import write_whole
+from privasso.attacks._evidence import FALSE_POSITIVES, Evidence, Refuted
+from privasso.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from privasso.page import Page
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What the attack on one record, or one label, has shown.
+
+    Attributes
+    ----------
+    name : str
+        What was attacked, in words.
+    evidence : Evidence
+        Scores of all releases.
+    closest : Refuted or None
+        The point of the claim that the evidence comes closest to refuting; None without a claim.
+    """
+
+    name: str
+    evidence: Evidence = field(repr=False)
+    closest: Refuted | None
+
+    @property
+    def auc(self) -> float:
+        """Probability that a release with the record scores above one without it."""
+        return self.evidence.auc
+
+    @property
+    def advantage(self) -> float:
+        """True- minus false-positive rate at the threshold zero."""
+        return self.evidence.advantage
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a claim was refuted."""
+        return self.closest is not None and self.closest.share > 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers for machines."""
+        closest = self.closest
+        return {
+            "name": self.name,
+            "auc": self.auc,
+            "auc_standard_error": self.evidence.auc_error,
+            "advantage": self.advantage,
+            "true_positive_rates": [
+                dict(
+                    zip(
+                        ("false_positive_rate", "rate", "low", "high"),
+                        (rate, *self.evidence.true_positives(rate)),
+                        strict=True,
+                    )
+                )
+                for rate in FALSE_POSITIVES
+            ],
+            "closest": None
+            if closest is None
+            else {
+                "epsilon": closest.epsilon,
+                "delta": closest.delta,
+                "epsilon_lower_limit": closest.bound if math.isfinite(closest.bound) else None,
+                "refuted": self.refuted,
+            },
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What attacks on a mechanism have shown; made by `audit`.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What the mechanism claims.
+    findings : tuple of Finding
+        One for each record or label that was attacked.
+    knowledge : str
+        What the attacker knows, and how releases are scored.
+    releases : int
+        Releases from each data set.
+    level : float
+        Probability with which a correct mechanism is said to break its claim, at most.
+    shape : (int, int)
+        Rows and columns of the data.
+    """
+
+    guarantee: Guarantee
+    findings: tuple[Finding, ...]
+    knowledge: str
+    releases: int
+    level: float
+    shape: tuple[int, int]
+
+    @property
+    def worst(self) -> Finding:
+        """The finding closest to refuting the claim, or with the largest AUC without one."""
+        if self.guarantee.loss is None:
+            return max(self.findings, key=lambda one: one.auc)
+        return max(self.findings, key=lambda one: one.closest.share if one.closest else -math.inf)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether no claim was refuted; None where nothing is claimed for single records."""
+        if self.guarantee.loss is None:
+            return None
+        return not any(one.refuted for one in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """The result in a few sentences."""
+        worst = self.worst
+        if self.passed is None:
+            mean = float(np.mean([one.auc for one in self.findings]))
+            return (
+                f"Nothing is claimed for single records. The best attack on the most exposed of "
+                f"the {len(self.findings)} records has an AUC of {worst.auc:.3f}, and "
+                f"{mean:.3f} on average (0.5: nothing is learned; 1: everything)."
+            )
+        closest = worst.closest
+        assert closest is not None
+        if not self.passed:
+            return (
+                f"The claim is refuted: at δ = {closest.delta:.3g} it states ε = "
+                f"{closest.epsilon:.3g}, but ε is at least {closest.bound:.3g} for {worst.name}. "
+                f"A correct mechanism would be refuted with probability {self.level:g} at most."
+            )
+        if not closest.bound > 0.0:
+            return "No claim was refuted. The attacks could not tell the data sets apart."
+        return (
+            f"No claim was refuted. The attacks come closest for {worst.name}: at δ = "
+            f"{closest.delta:.3g} the claim is ε = {closest.epsilon:.3g}, and the attack shows "
+            f"that ε is at least {closest.bound:.3g}, which is {closest.share:.0%} of it."
+        )
+
+    def __str__(self) -> str:
+        rows, columns = self.shape
+        lines = [self.verdict, "", f"{rows} rows, {columns} columns; {self.releases} releases."]
+        for one in self.findings:
+            lines.append(
+                f"- {one.name}: AUC {one.auc:.3f} ± {one.evidence.auc_error:.3f}, advantage "
+                f"{one.advantage:.3f}"
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything for machines, without scores of single releases."""
+        return {
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "knowledge": self.knowledge,
+            "n_rows": self.shape[0],
+            "n_features": self.shape[1],
+            "releases": self.releases,
+            "level": self.level,
+            "guarantee": self.guarantee.to_dict(),
+            "findings": [one.to_dict() for one in self.findings],
+        }
+
+    def page(self, again: str = "") -> Page:
+        """Return the audit as an HTML page; `again` is the command that repeats it."""
+        from privasso.attacks._page import audit_page
+
+        return audit_page(self, again)
+
+    def save(self, path: Path | str, again: str = "") -> None:
+        """Write the page, or for a name that ends in .json the numbers, completely or not at all.
+
+        An audit says more about the data than the release that it attacks: keep it with the data.
+        """
+        target = Path(path)
+        if target.suffix.lower() == ".json":
+            text = json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        else:
+            text = self.page(again).html()
+        write_whole(target, text)

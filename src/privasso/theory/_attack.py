@@ -1,0 +1,246 @@
+"""The strongest membership attack on a released estimate, predicted without data.
+
+The attacker knows all records but one, a = (f, y_a), and asks whether it was among the data. In the
+limit of many columns the log likelihood ratio of the released x for "in" against "out" is
+
+    ℓ = log(1+V) + A·r − ½ Ī r²,      r = y_a − fᵀx,
+
+with A = Σ_i f_i s_i, s the score of the density of x in c = Fᵀ(y − Fx) (`log_density`). For a given
+record, r has the mean r̄ and the variance s² over the noise, A has mean 0 and variance Ī, and their
+covariance is −V, the only value at which E e^ℓ = 1 under "out". Then
+
+    out:  r ~ N(r̄, s²),                ℓ | r ~ N(m(r), k²r²),
+    in:   r ~ N(r̄/(1+V), s²/(1+V)²),   ℓ | r ~ N(m(r) + k²r², k²r²),
+
+    m(r) = log(1+V) − V r(r − r̄)/s² − ½ Ī r²,    k² = Ī − V²/s².
+
+Over all records r̄ ~ N(0, C) and r̄² + s² has the mean E: C is the overlap of two releases with
+independent noise (`_overlap`). Averaged over records, r̄ = 0 and s² = E. Here r is in units of √E
+and J = Ī·E = P(1+V)² with the component-wise OnAveKL P.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from privasso._validation import real_array
+
+FloatArray = NDArray[np.float64]
+
+#: Residuals beyond so many deviations are left out.
+_REACH = 12.0
+#: ℓ has no spread where r = 0. Panels shrink towards it by this factor, so many times.
+_SHRINK, _PANELS = 0.4, 30
+_NODES = 8
+#: Steps of the search for a threshold.
+_STEPS = 70
+_LARGEST = 1e15
+#: Points whose advantages are computed at once.
+_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The most powerful test for membership, by someone who knows everything but the noise.
+
+    It describes an average under the model, over the noise and, unless it is about one record, over
+    records. It bounds nothing for any one person.
+
+    Attributes
+    ----------
+    V : float
+        Variance parameter of the fixed point.
+    information : float
+        J = Ī·E, the Fisher information in one residual of usual size.
+    overlap : float
+        C/E: the part of the mean squared residual that does not change from one draw of the noise
+        to another.
+    residual : float or None
+        Mean residual r̄/√E of the record; None for the average over records.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> attack = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1)).attack()
+    >>> round(attack.auc, 3), round(attack.advantage, 3)
+    (0.634, 0.192)
+    >>> attack.tpr([0.001, 0.01, 0.1]).round(3)
+    array([0.005, 0.03 , 0.184])
+    """
+
+    V: float
+    information: float
+    overlap: float
+    residual: float | None = None
+    _cache: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def auc(self) -> float:
+        """Probability that the score of a member exceeds that of a non-member."""
+        if "auc" not in self._cache:
+            self._cache["auc"] = self._auc()
+        return self._cache["auc"]
+
+    @property
+    def advantage(self) -> float:
+        """Largest true-positive rate minus false-positive rate, the total variation distance."""
+        false, true = self.rates(0.0)
+        return float(true - false)
+
+    def rates(self, threshold: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """False- and true-positive rate of the rule "in if ℓ exceeds the threshold".
+
+        Examples
+        --------
+        >>> false, true = Attack(V=0.0, information=4.0, overlap=0.0).rates([-1.0, 0.0, 1.0])
+        >>> bool((true > false).all())
+        True
+        """
+        at = real_array("threshold", threshold, finite=False)
+        if math.isinf(self.information):
+            return np.zeros(at.shape), np.ones(at.shape)
+        out, into = (_exceeds(side, at.reshape(-1, 1)) for side in self._sides())
+        return out.reshape(at.shape), into.reshape(at.shape)
+
+    def tpr(self, fpr: ArrayLike) -> FloatArray:
+        """True-positive rate at given false-positive rates between 0 and 1."""
+        wanted = real_array("fpr", fpr)
+        if np.any((wanted < 0.0) | (wanted > 1.0)):
+            raise ValueError("fpr must lie between 0 and 1")
+        inside = (wanted > 0.0) & (wanted < 1.0)
+        found = np.where(wanted >= 1.0, 1.0, 0.0)
+        if math.isinf(self.information):
+            return np.ones(wanted.shape)
+        found[inside] = self.rates(self._thresholds(wanted[inside]))[1]
+        return found
+
+    def of_record(self, residual: float) -> Attack:
+        """The attack on a record with this mean residual, in units of √E.
+
+        Examples
+        --------
+        >>> attack = Attack(V=0.1, information=2.0, overlap=0.8)
+        >>> attack.of_record(0.1).auc < attack.auc < attack.of_record(2.0).auc
+        True
+        """
+        return Attack(self.V, self.information, self.overlap, float(residual))
+
+    def of_quantile(self, share: float) -> Attack:
+        """The attack on a record that is more exposed than this share of all records.
+
+        Examples
+        --------
+        >>> attack = Attack(V=0.1, information=2.0, overlap=0.8)
+        >>> attack.of_quantile(0.99).auc > attack.of_quantile(0.5).auc
+        True
+        """
+        if not 0.0 <= share < 1.0:
+            raise ValueError(f"share must be at least 0 and below 1, not {share!r}")
+        return self.of_record(math.sqrt(self.overlap) * float(ndtri(0.5 + 0.5 * share)))
+
+    def _thresholds(self, fpr: FloatArray) -> FloatArray:
+        """Thresholds at which the false-positive rate is as given, by bisection."""
+        low, high = np.full(fpr.shape, -1.0), np.ones(fpr.shape)
+        for _ in range(_STEPS):
+            wide = (self.rates(low)[0] < fpr) & (low > -_LARGEST)
+            narrow = (self.rates(high)[0] > fpr) & (high < _LARGEST)
+            if not (wide.any() or narrow.any()):
+                break
+            low, high = np.where(wide, 4.0 * low, low), np.where(narrow, 4.0 * high, high)
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            above = self.rates(middle)[0] > fpr
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return 0.5 * (low + high)
+
+    def _auc(self) -> float:
+        if math.isinf(self.information):
+            return 1.0
+        out, into = self._sides()
+        gap = into.mean[:, None] - out.mean[None, :]
+        spread = np.hypot(into.spread[:, None], out.spread[None, :])
+        higher = ndtr(gap / np.maximum(spread, 1e-300))
+        return float(into.weight @ higher @ out.weight)
+
+    def _sides(self) -> tuple[_Side, _Side]:
+        """ℓ under "out" and under "in", as mixtures of normal laws over the residual."""
+        V, J = self.V, self.information
+        whole = self.residual is None
+        centre = 0.0 if self.residual is None else self.residual
+        variance = 1.0 if whole else 1.0 - self.overlap
+        spread2 = J - V * V / variance
+        if spread2 < -1e-6 * J:
+            raise ValueError(
+                "the fixed point is too close to instability for a prediction of the attack"
+            )
+        spread2 = max(spread2, 0.0)
+        deviation = math.sqrt(variance)
+
+        def side(shrunk: float, shift: float) -> _Side:
+            z, weight = _nodes(-centre / deviation)
+            r = (centre + deviation * z) / shrunk
+            mean = math.log1p(V) - V * r * (r - centre) / variance - 0.5 * J * r * r
+            return _Side(mean + shift * spread2 * r * r, math.sqrt(spread2) * np.abs(r), weight)
+
+        return side(1.0, 0.0), side(1.0 + V, 1.0)
+
+
+def advantages(V: FloatArray, information: FloatArray) -> FloatArray:
+    """Advantage of the attack on all records at many points, as `Attack.advantage`.
+
+    Examples
+    --------
+    >>> found = advantages(np.array([0.1, 0.4]), np.array([1.0, np.inf]))
+    >>> bool(abs(found[0] - Attack(0.1, 1.0, 0.5).advantage) < 1e-12), float(found[1])
+    (True, 1.0)
+    """
+    z, weight = _nodes(0.0)
+    found = np.ones(V.shape)
+    for part in np.array_split(np.flatnonzero(np.isfinite(information)), -(-V.size // _BATCH) or 1):
+        v, J = V[part, None], information[part, None]
+        k = np.sqrt(np.maximum(J - v * v, 0.0))
+        sides = []
+        for shrunk, shift in ((1.0, 0.0), (1.0 + v, 1.0)):
+            r = z / shrunk
+            mean = np.log1p(v) + (shift * k * k - v - 0.5 * J) * r * r
+            sides.append(ndtr(mean / np.maximum(k * np.abs(r), 1e-300)) @ weight)
+        found[part] = sides[1] - sides[0]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A mixture of normal laws: means, deviations and weights."""
+
+    mean: FloatArray
+    spread: FloatArray
+    weight: FloatArray
+
+
+def _exceeds(side: _Side, threshold: FloatArray) -> FloatArray:
+    """P(ℓ > threshold), for a column of thresholds."""
+    return ndtr((side.mean - threshold) / np.maximum(side.spread, 1e-300)) @ side.weight
+
+
+def _nodes(zero: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of a standard normal law, dense near `zero`, where the residual vanishes.
+
+    Examples
+    --------
+    >>> z, w = _nodes(0.7)
+    >>> round(float(w.sum()), 12), round(float(w @ z**4), 9)
+    (1.0, 3.0)
+    """
+    near = _SHRINK ** np.arange(_PANELS)
+    edges = np.concatenate([np.linspace(-_REACH, _REACH, 25), zero - near, [zero], zero + near])
+    edges = np.unique(np.clip(edges, -_REACH, _REACH))
+    x, w = np.polynomial.legendre.leggauss(_NODES)
+    half = 0.5 * np.diff(edges)
+    z = (edges[:-1] + half)[:, None] + half[:, None] * x
+    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return z.ravel(), (half[:, None] * w * density).ravel()
