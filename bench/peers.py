@@ -80,4 +80,7 @@ def calibrated(
     child.start()
     far.close()
     child.join()
-    return near.recv() if near.poll() else None
+    try:
+        return near.recv()
+    except EOFError:  # it was ended before it had an answer
+        return None

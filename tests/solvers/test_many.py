@@ -148,14 +148,14 @@ def test_a_path_on_correlated_columns_is_that_of_single_solves(shape, storage):
     lams = largest * np.array([0.3, 1.1, 1e-3, 0.01, 0.8])
     path = pv.solve_path(F, y, lams)
     assert {status.name for status in path.status} == {"CONVERGED"}
-    close = {"atol": 1e-6 * float(np.linalg.norm(y))}
+    close = 1e-6 * float(np.linalg.norm(y))
     for k, lam in enumerate(lams):
         c = A.T @ (y - A @ path.x[:, k])
         assert np.abs(c).max() <= lam * (1 + 1e-7)
         active = path.x[:, k] != 0
         assert np.abs(c - lam * np.sign(path.x[:, k]))[active].max(initial=0.0) <= 1e-7 * lam
         single = pv.solve(F, y, float(lam)).x
-        np.testing.assert_allclose(A @ path.x[:, k], A @ single, **close)
+        np.testing.assert_allclose(A @ path.x[:, k], A @ single, atol=close)
 
 
 def test_noise_vectors_on_correlated_columns_cost_less_than_a_loop():
