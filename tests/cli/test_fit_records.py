@@ -446,6 +446,43 @@ def test_predictions_use_the_dictionary(folder, capsys):
     np.testing.assert_allclose(found, X @ model.coef + model.intercept, rtol=1e-12)
 
 
+def test_columns_are_chosen_first(folder, capsys):
+    """The same as in Python; the dry run tells the price and the chances."""
+    fit(f"{DP} --bounds bounds.csv --screen 2 {SEED}")
+    bounds = [(18, 98), (0, 500), (0, 1), (0, 1)]
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(60, 200))
+    est = pv.PrivateLasso(privacy=privacy, screen=2, random_state=3)
+    est.fit(matrix(table()).astype(float), table()["y"].to_numpy())
+    model = pv.load("model.json")
+    np.testing.assert_array_equal(model.coef, est.coef_)
+    assert model.guarantee.kind == "record-dp-screened"
+    capsys.readouterr()
+    fit(f"{DP} --bounds bounds.csv --screen 2 --dry-run")
+    said = capsys.readouterr().out
+    assert "which 2 of 4 columns were chosen" in said
+    assert "chance that a column is chosen which explains 5% of the labels" in said
+    fit(f"{DP} --bounds bounds.csv --screen many --dry-run", code=2)
+    assert "--screen must be auto or a number of columns" in capsys.readouterr().err
+
+
+def test_a_record_without_a_label_does_not_count_in_the_choice(folder):
+    frame = table()
+    y = frame["y"].to_numpy().copy()
+    y[:40] = np.nan
+    frame.with_columns(pl.Series("y", y).fill_nan(None)).write_csv("gaps.csv")
+    fit(f"{DP} --bounds bounds.csv --screen 2 {SEED}", "gaps.csv")
+    # The same records with any other covariates give the same model.
+    changed = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) < 40).then(98.0).otherwise(pl.col("age")).alias("age"),
+        pl.Series("y", y).fill_nan(None),
+    )
+    changed.write_csv("changed.csv")
+    first = pv.load("model.json").coef
+    fit(f"{DP} --bounds bounds.csv --screen 2 --seed 3 --out other.json", "changed.csv")
+    np.testing.assert_array_equal(first, pv.load("other.json").coef)
+    assert first.size == 4
+
+
 def test_levels_are_texts_even_if_they_look_like_numbers(folder):
     fit(f"{DP} --bounds bounds.csv --seed 3 --out words.json")
     codes = {"heart": "01", "skin": "02", "eye": "03"}

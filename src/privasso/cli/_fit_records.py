@@ -69,6 +69,7 @@ def plan_records(settings: FitSettings, X: np.ndarray, dictionary: Dictionary) -
         lam="auto" if lam is None else lam,
         fit_intercept=not settings.no_intercept,
         ledger=None if settings.ledger is None else opened(settings.ledger),
+        screen=settings.screened(),
         classes=settings.classes,
     )
     names = dictionary.encoding.names
@@ -85,7 +86,10 @@ def forecast_of(
     """What could be expected before the data are read, or the reason why that is not known."""
     from privasso.cli._fit_run import assumptions_of
     from privasso.forecast import RecordScheme, forecast_records
+    from privasso.privacy import ScreenedObjective
 
+    if isinstance(plan.objective, ScreenedObjective):
+        return None, "fits of chosen columns are not simulated; see the chances above"
     if plan.options.classes is not None:
         return None, NOT_SIMULATED
     scheme = RecordScheme.of(plan, dictionary)
