@@ -85,6 +85,15 @@ def fit(
         float | None,
         _option("--share", "Part of the budget for what is found with noise.  [default: 0.2]"),
     ] = None,
+    screen: Annotated[
+        str | None,
+        typer.Option(
+            "--screen",
+            metavar="K|auto",
+            help="With --record-dp: choose K columns with noise, and fit these. For more columns "
+            "than rows.",
+        ),
+    ] = None,
     mechanism: Annotated[
         str | None,
         _option(
@@ -212,6 +221,7 @@ def fit(
         assume_label_sd, time_limit, categorical=_tuple(categorical), keep=_tuple(keep),
         missing=missing, record_dp=record_dp, bounds=bounds, private_scales=private_scales,
         shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t, binary=binary,
+        screen=screen,
     )  # fmt: skip
     settings.check()
     if dry_run:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.privacy import LabelDP, Privacy, RecordDP
 
-_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share")
+_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share", "screen")
 #: Options that a kind of privacy has no use for, and where they belong.
 _ELSEWHERE = {
     "label_dp": {

@@ -43,6 +43,13 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
 
     known = settings.dictionary
     if known is None:
+        types = table.types
+        for name in names:
+            if types.get(name) == "text":
+                raise ValueError(
+                    f"column {name!r} holds text by its type, and --bounds private is for numbers; "
+                    "leave it out with --exclude, or give a data dictionary with its levels"
+                )
         return Dictionary(tuple(NumberEntry(name) for name in names))
     try:
         table.require(known.names)
@@ -62,6 +69,7 @@ def plan_records(settings: FitSettings, X: np.ndarray, dictionary: Dictionary) -
         lam="auto" if lam is None else lam,
         fit_intercept=not settings.no_intercept,
         ledger=None if settings.ledger is None else opened(settings.ledger),
+        screen=settings.screened(),
         classes=settings.classes,
     )
     names = dictionary.encoding.names
@@ -78,7 +86,10 @@ def forecast_of(
     """What could be expected before the data are read, or the reason why that is not known."""
     from privasso.cli._fit_run import assumptions_of
     from privasso.forecast import RecordScheme, forecast_records
+    from privasso.privacy import ScreenedObjective
 
+    if isinstance(plan.objective, ScreenedObjective):
+        return None, "fits of chosen columns are not simulated; see the chances above"
     if plan.options.classes is not None:
         return None, NOT_SIMULATED
     scheme = RecordScheme.of(plan, dictionary)
@@ -215,3 +226,6 @@ def _released(
     except UncertifiedError as error:
         spent = plan.options.privacy.after_failure("")
         raise AfterReleaseError(f"{spent} What happened: {error}.") from None
+    except KeyboardInterrupt as error:
+        error.add_note(plan.options.privacy.after_failure(""))
+        raise

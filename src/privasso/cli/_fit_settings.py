@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from privasso._text import escaped
 from privasso._validation import generator, positive_float
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _DECIDED = (
     "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
     "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
-    "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
+    "screen", "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
     "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 _OTHERS = ("binary", "from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
@@ -72,6 +72,7 @@ class FitSettings:
     mechanism: str | None = None
     kappa: float | None = None
     t: float | None = None
+    screen: str | None = None
     binary: bool = False
 
     def check(self) -> None:
@@ -96,6 +97,7 @@ class FitSettings:
                 "--no-target-column belongs to --dry-run: a fit needs the column of labels"
             )
         self.missing_rule()
+        self.screened()
         privacy = self.privacy()
         if self.binary:
             privacy = privacy.for_classes()
@@ -225,6 +227,14 @@ class FitSettings:
         if self.lam_path is None:
             return None
         return [_positive("--lam-path", part) for part in self.lam_path.split(",")]
+
+    def screened(self) -> int | Literal["auto"] | None:
+        """How many columns to choose before the fit."""
+        if self.screen is None or self.screen == "auto":
+            return self.screen
+        if not self.screen.isdecimal() or int(self.screen) < 1:
+            raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
+        return int(self.screen)
 
     def missing_rule(self) -> str:
         """What becomes of missing covariates."""

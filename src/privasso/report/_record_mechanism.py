@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from privasso.fit import PerturbedPlan
-from privasso.privacy import RecordDP, ShapedObjective, StatisticsMechanism
+from privasso.privacy import (
+    RecordDP,
+    ScreenedObjective,
+    ScreeningPrior,
+    ShapedObjective,
+    StatisticsMechanism,
+)
+
+#: Parts of the variance of the labels that a column may explain, and what is expected of the table.
+_STRENGTHS, _PRIOR = (0.01, 0.02, 0.05, 0.1), ScreeningPrior()
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,9 @@ class RecordMechanism:
         What columns are divided by.
     label_width : float
         Range of the labels.
+    chances : tuple of (float, float)
+        Where columns are chosen: parts of the variance of the labels, and the predicted chance that
+        a column which explains so much is among those of the first round.
     """
 
     name: str
@@ -36,6 +48,7 @@ class RecordMechanism:
     share: float
     unit: str
     label_width: float
+    chances: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, plan: PerturbedPlan) -> RecordMechanism:
@@ -58,13 +71,20 @@ class RecordMechanism:
             unit = "its scale, which is found with noise"
         if isinstance(objective, ShapedObjective):
             unit += ", and rows in the norm of the shape"
+        before, share, chances = privacy.released_before, privacy.share, ()
+        if isinstance(objective, ScreenedObjective):
+            before, share = plan.guarantee.released[:1], objective.settings.share
+            size = int(plan.guarantee["n_rows"]), len(objective.screening.bounds)
+            found = objective.settings.chances(_PRIOR, *size, _STRENGTHS)
+            chances = tuple(zip(_STRENGTHS, found.tolist(), strict=True))
         return cls(
             name,
             {**numbers, "lam": plan.lam},
-            privacy.released_before,
-            privacy.share,
+            before,
+            share,
             unit,
             privacy.label_width,
+            chances,
         )
 
     def lines(self) -> list[tuple[str, str]]:
@@ -105,8 +125,18 @@ class RecordMechanism:
             lines.append(
                 (f"released before the fit, for {self.share:g} of μ²", "; ".join(self.before))
             )
+        lines += [
+            (
+                f"chance that a column is chosen which explains {part:.0%} of the labels",
+                f"at least {chance:.2f} (predicted for independent columns)",
+            )
+            for part, chance in self.chances
+        ]
         return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"name": self.name, **self.numbers, "released_before": list(self.before)}
+        found = {"name": self.name, **self.numbers, "released_before": list(self.before)}
+        if self.chances:
+            found["chances"] = [{"explains": x, "chosen": p} for x, p in self.chances]
+        return found
