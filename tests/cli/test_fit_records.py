@@ -358,6 +358,9 @@ def test_types_that_the_file_states_are_public(folder, capsys):
     table().with_columns(y=pl.date(2024, 1, 1)).write_parquet("data.parquet")
     fit(f"{DP} --bounds bounds.csv --out model.json", "data.parquet", code=2)
     assert "does not hold numbers by its type" in capsys.readouterr().err
+    table().write_parquet("data.parquet")
+    fit(f"{DP} --bounds private --out model.json", "data.parquet", code=2)
+    assert "column 'ward' holds text by its type" in capsys.readouterr().err
     np.savez("data.npz", X=np.zeros((3, 1)), y=np.array(["SECRET"] * 3), feature_names=["age"])
     (folder / "bounds.csv").write_text("name,low,high\nage,18,98\n")
     fit(f"{DP} --bounds bounds.csv --out model.json", "data.npz", code=2)
@@ -393,6 +396,17 @@ def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
     fit(f"{DP} --bounds bounds.csv --out model.json --report report.html", code=2)
     error = capsys.readouterr().err
     assert "count its budget as spent" in error
+    assert files(folder) == {"data.csv", "bounds.csv"}
+
+
+def test_an_uncertified_fit_of_labels_is_one_sentence(folder, capsys, monkeypatch):
+    def fails(*_, **__):
+        raise pv.privacy.UncertifiedError("no certificate, so nothing was published")
+
+    monkeypatch.setattr("privasso.fit.Plan.release", fails)
+    label = DP.replace("record", "label")
+    fit(f"{label} --lam 50 --out model.json", code=2)
+    assert "privasso: error: no certificate" in capsys.readouterr().err
     assert files(folder) == {"data.csv", "bounds.csv"}
 
 
@@ -483,3 +497,22 @@ def test_levels_are_texts_even_if_they_look_like_numbers(folder):
     (folder / "bounds.csv").write_text(BOUNDS)
     fit(f"{DP} --bounds bounds.csv {SEED}")
     assert pv.load("model.json").guarantee["n_rows"] == 12_001
+
+
+def test_the_report_shows_public_numbers_and_what_is_covered(folder):
+    options = "--bounds bounds.csv --seed 3 --out model.json --report report.html"
+    fit(f"{DP} {options}")
+    page = Path("report.html").read_text()
+    for heading in ("What is stated", "Coefficients", "How it was fitted", "What could be exp"):
+        assert heading in page
+    assert "its noise" not in page  # nothing was released that standard errors could come from
+    assert "scale of the column" not in page
+    fit(f"{DP} {options} --mechanism statistics --keep-release s.json")
+    page = Path("report.html").read_text()
+    assert "standard error" in page
+    assert "Other values of λ" in page
+    assert "--from-release s.json" in page
+    errors = pv.load_release("s.json").solve().coef_se  # pyright: ignore
+    assert errors is not None
+    for error in errors[np.isfinite(errors)]:
+        assert f"{error:.2g}" in page

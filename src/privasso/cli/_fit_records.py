@@ -43,6 +43,13 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
 
     known = settings.dictionary
     if known is None:
+        types = table.types
+        for name in names:
+            if types.get(name) == "text":
+                raise ValueError(
+                    f"column {name!r} holds text by its type, and --bounds private is for numbers; "
+                    "leave it out with --exclude, or give a data dictionary with its levels"
+                )
         return Dictionary(tuple(NumberEntry(name) for name in names))
     try:
         table.require(known.names)

@@ -110,8 +110,6 @@ class PerturbedPlan:
         if (rng is not None) != self.seeded:
             raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
         check_names(feature_names, target)
-        if missing_labels and isinstance(self.objective, ScreenedObjective):
-            raise ValueError("a choice of columns needs all labels; leave missing_labels out")
         labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
         shape = self.X.shape
         if labels.size != shape[0]:
