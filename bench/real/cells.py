@@ -17,6 +17,8 @@ from bench.real.task import TASKS, Task
 
 DELTA = 1e-6
 TRAINING = 0.7
+#: Added to the name of a column for its second measure.
+SECOND = " (second)"
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,8 @@ RECORDS = (
     _without_privacy("no privacy", lasso_cv),
 )
 BINARY = (
+    Contender("privasso-labels", ("privasso, labels",), "labels", ours.binary_labels, _OURS),
+    Contender("privasso-records", ("privasso, records",), "records", ours.binary_records, _OURS),
     _peer("randomised response", "randomised_response", "labels"),
     _peer("objective perturbation", "objective_perturbation", "records"),
     _peer("diffprivlib", "diffprivlib_logistic", "records", brought=True),

@@ -58,3 +58,24 @@ def records(split: Split) -> dict[str, np.ndarray]:
         warnings.simplefilter("ignore", UserWarning)
         estimator = pv.PrivateLasso(privacy=privacy, random_state=split.seed)
         return {"privasso": estimator.fit(split.X, split.y).predict(split.X_test)}
+
+
+def binary_labels(split: Split) -> dict[str, np.ndarray]:
+    """Log odds of the default fit for labels of two classes."""
+    privacy = pv.LabelDP(split.epsilon, split.delta, (0.0, 1.0))
+    return {"privasso, labels": _log_odds(privacy, split)}
+
+
+def binary_records(split: Split) -> dict[str, np.ndarray]:
+    """Log odds of the default fit for whole records with labels of two classes."""
+    privacy = pv.RecordDP(
+        split.epsilon, split.delta, bounds=split.column_bounds, y_bounds=(0.0, 1.0)
+    )
+    return {"privasso, records": _log_odds(privacy, split)}
+
+
+def _log_odds(privacy: pv.LabelDP | pv.RecordDP, split: Split) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        estimator = pv.PrivateLogisticLasso(privacy=privacy, random_state=split.seed)
+        return estimator.fit(split.X, split.y).decision_function(split.X_test)

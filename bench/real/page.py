@@ -8,7 +8,17 @@ import math
 import numpy as np
 
 from bench.real.cells import DELTA, TRAINING
-from bench.real.summary import CLOSE, Mean, Row, close_share, columns, counts, margins, rivals
+from bench.real.summary import (
+    CLOSE,
+    Mean,
+    Row,
+    close_share,
+    columns,
+    counts,
+    duels,
+    margins,
+    mean_of,
+)
 from bench.real.tables import load
 from bench.real.task import Task
 
@@ -25,6 +35,7 @@ def markdown(task: Task, found: list[Row], splits: int, command: str, left_out: 
         *_summary(task, found),
         "## All results",
         _results(task, found),
+        *_second(task, found),
         "## Tables",
         _tables(found),
     ]
@@ -59,17 +70,20 @@ def _method(task: Task, found: list[Row], splits: int, command: str) -> str:
 
 
 def _summary(task: Task, found: list[Row]) -> list[str]:
-    if not any(task.own in row.scores for row in found):
+    pairs = duels(task, found)
+    owns = {own for own, _ in pairs}
+    if not owns & set(columns(found)):
         return [f"`{task.own}` is not among the methods of this table yet."]
+    first = f"{task.own} against" if not task.duels else "method against"
     lines = [
         "A win or a loss is a mean difference over the splits of more than one standard error.",
-        f"| {task.own} against | wins | ties | losses | median difference | least |\n|---|---|---|"
-        "---|---|---|",
+        f"| {first} | wins | ties | losses | median difference | least |\n" + "|---" * 6 + "|",
     ]
-    for rival in rivals(task, found):
-        n, gaps = counts(found, task.own, rival), margins(found, task.own, rival)
+    for own, rival in pairs:
+        n, gaps = counts(found, own, rival), margins(found, own, rival)
+        name = f"{own}, against {rival}" if task.duels else rival
         lines[-1] += (
-            f"\n| {rival} | {n['win']} | {n['tie']} | {n['loss']} | "
+            f"\n| {name} | {n['win']} | {n['tie']} | {n['loss']} | "
             f"{_number(float(np.median(gaps)))} | {_number(float(gaps[0]))} |"
         )
     if any(task.oracle in row.scores for row in found):
@@ -90,18 +104,31 @@ def _summary(task: Task, found: list[Row]) -> list[str]:
 
 def _results(task: Task, found: list[Row]) -> str:
     names, several = columns(found), len({row.form for row in found}) > 1
-    others = rivals(task, found)
-    own = any(task.own in row.scores for row in found)
+    pairs = duels(task, found)
+    own = any(one in row.scores for row in found for one, _ in pairs)
     head = ["table", *(["form"] if several else []), "ε", *names, *(["loses to"] if own else [])]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in found:
         cells = [row.table, *([row.form] if several else []), f"{row.epsilon:g}"]
         cells += [_cell(row.mean(name)) if name in row.scores else "" for name in names]
         if own:
-            better = [n for n in others if {n, task.own} <= row.scores.keys()]
-            cells.append(", ".join(n for n in better if row.verdict(task.own, n) == "loss"))
+            both = [(a, b) for a, b in pairs if {a, b} <= row.scores.keys()]
+            cells.append(", ".join(b for a, b in both if row.verdict(a, b) == "loss"))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _second(task: Task, found: list[Row]) -> list[str]:
+    """The second measure of all methods."""
+    if task.second is None:
+        return []
+    title, names = task.second[0], columns(found)
+    head = ["table", "ε", *names]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in found:
+        cells = [_cell(mean_of(row.second[n])) if n in row.second else "" for n in names]
+        lines.append("| " + " | ".join([row.table, f"{row.epsilon:g}", *cells]) + " |")
+    return [f"## {title[0].upper()}{title[1:]}", "Smaller is better.", "\n".join(lines)]
 
 
 def _tables(found: list[Row]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bench.real.cells import Cell, Scores, read, split, write
+from bench.real.cells import SECOND, Cell, Scores, read, split, write
 from bench.real.task import TASKS
 
 #: One thread of arithmetic for each worker: more would wait for one another.
@@ -35,6 +35,9 @@ def one(cell: Cell, number: int) -> Outcome:
     for column, predicted in predictions.items():
         finite = bool(np.isfinite(predicted).all())
         scores[column] = task.score(data.y_test, predicted) if finite else None
+        if task.second is not None:
+            value = task.second[1](data.y_test, predicted) if finite else None
+            scores[column + SECOND] = value
     return scores, seconds, ""
 
 

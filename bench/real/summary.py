@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.real.cells import Cell, Scores
+from bench.real.cells import SECOND, Cell, Scores
 from bench.real.task import Task
 
 #: A default this close to the best λ of its own release counts as well chosen.
@@ -32,20 +32,16 @@ class Row:
     form: str
     epsilon: float
     scores: dict[str, Mapping[int, float | None]] = field(default_factory=dict)
+    second: dict[str, Mapping[int, float | None]] = field(default_factory=dict)
 
     def mean(self, column: str) -> Mean:
-        values = list(self.scores[column].values())
-        kept = np.array([value for value in values if value is not None])
-        if kept.size == 0:
-            return Mean(math.nan, math.nan, len(values))
-        error = float(kept.std(ddof=1) / math.sqrt(kept.size)) if kept.size > 1 else math.nan
-        return Mean(float(kept.mean()), error, len(values) - kept.size)
+        return mean_of(self.scores[column])
 
     def difference(self, one: str, other: str) -> Mean:
         """Mean of the differences by split, and its standard error."""
         pairs = [(self.scores[one][k], self.scores[other].get(k)) for k in self.scores[one]]
         gaps = [a - b for a, b in pairs if a is not None and b is not None]
-        return Row("", "", 0.0, {"gap": dict(enumerate(gaps))}).mean("gap")
+        return mean_of(dict(enumerate(gaps)))
 
     def verdict(self, one: str, other: str) -> str:
         """ "win" or "loss" where the mean difference exceeds one standard error, else "tie"."""
@@ -53,6 +49,16 @@ class Row:
         if not abs(found.mean) > found.error:
             return "tie"
         return "win" if found.mean > 0.0 else "loss"
+
+
+def mean_of(by_split: Mapping[int, float | None]) -> Mean:
+    """Mean over splits."""
+    values = list(by_split.values())
+    kept = np.array([value for value in values if value is not None])
+    if kept.size == 0:
+        return Mean(math.nan, math.nan, len(values))
+    error = float(kept.std(ddof=1) / math.sqrt(kept.size)) if kept.size > 1 else math.nan
+    return Mean(float(kept.mean()), error, len(values) - kept.size)
 
 
 def rows(
@@ -78,6 +84,9 @@ def _add(row: Row, columns: tuple[str, ...], scores: Scores, splits: int) -> Non
     for column in columns:
         by_split = scores.by_column.get(column, {})
         row.scores[column] = {k: by_split.get(k) for k in range(splits)}
+        if column + SECOND in scores.by_column:
+            other = scores.by_column[column + SECOND]
+            row.second[column] = {k: other.get(k) for k in range(splits)}
 
 
 def columns(found: Iterable[Row]) -> list[str]:
@@ -89,6 +98,14 @@ def rivals(task: Task, found: list[Row]) -> list[str]:
     """The private methods other than the one under test and its oracle."""
     apart = {task.own, task.oracle, "no privacy"}
     return [column for column in columns(found) if column not in apart]
+
+
+def duels(task: Task, found: list[Row]) -> list[tuple[str, str]]:
+    """Own columns, each with a rival that protects the same."""
+    names = columns(found)
+    if task.duels:
+        return [(own, rival) for own, rival in task.duels if {own, rival} <= set(names)]
+    return [(task.own, rival) for rival in rivals(task, found)]
 
 
 def counts(found: list[Row], own: str, rival: str) -> dict[str, int]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         optimal_design,
         optimal_shape,
     )
-    from privasso.estimator import PrivateLasso, TableEncoder
+    from privasso.estimator import PrivateLasso, PrivateLogisticLasso, TableEncoder
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
@@ -68,7 +68,7 @@ _HOMES = {
     "artefact": ("load", "load_release", "save", "save_release"),
     "attacks": ("audit",),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
-    "estimator": ("PrivateLasso", "TableEncoder"),
+    "estimator": ("PrivateLasso", "PrivateLogisticLasso", "TableEncoder"),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
@@ -117,6 +117,7 @@ __all__ = [
     "PowerLaw",
     "PrivacyWarning",
     "PrivateLasso",
+    "PrivateLogisticLasso",
     "RecordDP",
     "ReleasedModel",
     "ScaleLaw",

@@ -224,6 +224,21 @@ def label_bounds(bounds: object) -> tuple[float, float]:
     return pair
 
 
+def check_coded(bounds: tuple[float, float]) -> None:
+    """Refuse bounds of labels that are not those of two classes, coded as 0 and 1.
+
+    >>> check_coded((0.0, 10.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: labels of two classes are coded as 0 and 1, so y_bounds must be (0, 1), not \
+(0.0, 10.0)
+    """
+    if bounds != (0.0, 1.0):
+        raise ValueError(
+            f"labels of two classes are coded as 0 and 1, so y_bounds must be (0, 1), not {bounds}"
+        )
+
+
 def nonnegative_float(name: str, value: object) -> float:
     """Return ``value`` as a finite float that is zero or more.
 

@@ -266,6 +266,27 @@ def test_a_record_changes_nothing_but_numbers(folder, capsys):
         assert not any("SECRET" in text for text in found)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--bounds bounds.csv --mechanism statistics",
+        "--bounds bounds.csv --private-scales",
+        "--bounds bounds.csv --shape private",
+        "--bounds private --features age,dose --no-intercept",
+    ],
+)
+def test_a_record_changes_nothing_but_numbers_in_what_is_printed(folder, capsys, options):
+    said = []
+    lines = table().write_csv().splitlines()
+    for line in (lines[5], "1e300,-inf,SECRET,SECRET"):
+        lines[5] = line
+        Path("data.csv").write_text("\n".join(lines) + "\n")
+        fit(f"{DP} {options} {SEED}")
+        texts = [*capsys.readouterr(), *json.loads(Path("model.json").read_text())]
+        said.append([NUMBER.sub("#", text) for text in texts])
+    assert said[0] == said[1]
+
+
 def test_a_record_outside_its_bounds_is_clipped(folder):
     outside = table().with_columns(
         age=pl.when(pl.col("age") > 80).then(1e9).otherwise("age"),
@@ -337,6 +358,25 @@ def test_types_that_the_file_states_are_public(folder, capsys):
     table().with_columns(y=pl.date(2024, 1, 1)).write_parquet("data.parquet")
     fit(f"{DP} --bounds bounds.csv --out model.json", "data.parquet", code=2)
     assert "does not hold numbers by its type" in capsys.readouterr().err
+    table().write_parquet("data.parquet")
+    fit(f"{DP} --bounds private --out model.json", "data.parquet", code=2)
+    assert "column 'ward' holds text by its type" in capsys.readouterr().err
+    np.savez("data.npz", X=np.zeros((3, 1)), y=np.array(["SECRET"] * 3), feature_names=["age"])
+    (folder / "bounds.csv").write_text("name,low,high\nage,18,98\n")
+    fit(f"{DP} --bounds bounds.csv --out model.json", "data.npz", code=2)
+    error = capsys.readouterr().err
+    assert "does not hold numbers by its type" in error
+    assert "SECRET" not in error
+
+
+def test_an_interrupt_says_that_the_budget_is_spent(folder, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privasso.privacy._record_rows.perturbed_minimiser", interrupted)
+    fit(f"{DP} --bounds bounds.csv --out model.json", code=130)
+    assert "count its budget as spent" in capsys.readouterr().err
+    assert files(folder) == {"data.csv", "bounds.csv"}
 
 
 def test_a_ledger_is_charged_once(folder, capsys):
@@ -356,6 +396,17 @@ def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
     fit(f"{DP} --bounds bounds.csv --out model.json --report report.html", code=2)
     error = capsys.readouterr().err
     assert "count its budget as spent" in error
+    assert files(folder) == {"data.csv", "bounds.csv"}
+
+
+def test_an_uncertified_fit_of_labels_is_one_sentence(folder, capsys, monkeypatch):
+    def fails(*_, **__):
+        raise pv.privacy.UncertifiedError("no certificate, so nothing was published")
+
+    monkeypatch.setattr("privasso.fit.Plan.release", fails)
+    label = DP.replace("record", "label")
+    fit(f"{label} --lam 50 --out model.json", code=2)
+    assert "privasso: error: no certificate" in capsys.readouterr().err
     assert files(folder) == {"data.csv", "bounds.csv"}
 
 
@@ -393,3 +444,75 @@ def test_predictions_use_the_dictionary(folder, capsys):
     X = np.array([[58, 1, 1, 0], [30, 0, 0, 0], [58, 5, 0, 0]], dtype=float)
     found = pl.read_csv("predictions.csv")["prediction"].to_numpy()
     np.testing.assert_allclose(found, X @ model.coef + model.intercept, rtol=1e-12)
+
+
+def test_columns_are_chosen_first(folder, capsys):
+    """The same as in Python; the dry run tells the price and the chances."""
+    fit(f"{DP} --bounds bounds.csv --screen 2 {SEED}")
+    bounds = [(18, 98), (0, 500), (0, 1), (0, 1)]
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(60, 200))
+    est = pv.PrivateLasso(privacy=privacy, screen=2, random_state=3)
+    est.fit(matrix(table()).astype(float), table()["y"].to_numpy())
+    model = pv.load("model.json")
+    np.testing.assert_array_equal(model.coef, est.coef_)
+    assert model.guarantee.kind == "record-dp-screened"
+    capsys.readouterr()
+    fit(f"{DP} --bounds bounds.csv --screen 2 --dry-run")
+    said = capsys.readouterr().out
+    assert "which 2 of 4 columns were chosen" in said
+    assert "chance that a column is chosen which explains 5% of the labels" in said
+    fit(f"{DP} --bounds bounds.csv --screen many --dry-run", code=2)
+    assert "--screen must be auto or a number of columns" in capsys.readouterr().err
+
+
+def test_a_record_without_a_label_does_not_count_in_the_choice(folder):
+    frame = table()
+    y = frame["y"].to_numpy().copy()
+    y[:40] = np.nan
+    frame.with_columns(pl.Series("y", y).fill_nan(None)).write_csv("gaps.csv")
+    fit(f"{DP} --bounds bounds.csv --screen 2 {SEED}", "gaps.csv")
+    # The same records with any other covariates give the same model.
+    changed = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) < 40).then(98.0).otherwise(pl.col("age")).alias("age"),
+        pl.Series("y", y).fill_nan(None),
+    )
+    changed.write_csv("changed.csv")
+    first = pv.load("model.json").coef
+    fit(f"{DP} --bounds bounds.csv --screen 2 --seed 3 --out other.json", "changed.csv")
+    np.testing.assert_array_equal(first, pv.load("other.json").coef)
+    assert first.size == 4
+
+
+def test_levels_are_texts_even_if_they_look_like_numbers(folder):
+    fit(f"{DP} --bounds bounds.csv --seed 3 --out words.json")
+    codes = {"heart": "01", "skin": "02", "eye": "03"}
+    table().with_columns(pl.col("ward").replace(codes)).write_csv("data.csv")
+    (folder / "bounds.csv").write_text(BOUNDS.replace("heart|skin", "01|02"))
+    fit(f"{DP} --bounds bounds.csv {SEED}")
+    np.testing.assert_array_equal(pv.load("model.json").coef, pv.load("words.json").coef)
+    # One more record that is no number, far down, changes nothing about the others.
+    lines = table().write_csv().splitlines()
+    many = [lines[0], *(lines[1:] * 20), "SECRET,SECRET,SECRET,SECRET"]
+    (folder / "data.csv").write_text("\n".join(many) + "\n")
+    (folder / "bounds.csv").write_text(BOUNDS)
+    fit(f"{DP} --bounds bounds.csv {SEED}")
+    assert pv.load("model.json").guarantee["n_rows"] == 12_001
+
+
+def test_the_report_shows_public_numbers_and_what_is_covered(folder):
+    options = "--bounds bounds.csv --seed 3 --out model.json --report report.html"
+    fit(f"{DP} {options}")
+    page = Path("report.html").read_text()
+    for heading in ("What is stated", "Coefficients", "How it was fitted", "What could be exp"):
+        assert heading in page
+    assert "its noise" not in page  # nothing was released that standard errors could come from
+    assert "scale of the column" not in page
+    fit(f"{DP} {options} --mechanism statistics --keep-release s.json")
+    page = Path("report.html").read_text()
+    assert "standard error" in page
+    assert "Other values of λ" in page
+    assert "--from-release s.json" in page
+    errors = pv.load_release("s.json").solve().coef_se  # pyright: ignore
+    assert errors is not None
+    for error in errors[np.isfinite(errors)]:
+        assert f"{error:.2g}" in page

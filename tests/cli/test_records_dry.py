@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_template_has_names_and_types_and_no_values(folder, capsys):
     (folder / "bounds.csv").unlink()
     assert main(["bounds", "data.parquet", "--target", "y"]) == 0
-    assert "no value was read" in capsys.readouterr().out
+    assert "2 columns in bounds.csv, without any values" in capsys.readouterr().out
     head = "name,low,high,fill,levels,type"
     assert (folder / "bounds.csv").read_text().split() == [head, "age,,,,,number", "ward,,,,,text"]
     assert main(["bounds", "data.csv", "--out", "other.csv"]) == 0
@@ -80,7 +80,7 @@ def test_a_dry_run_reads_no_values(folder, capsys, monkeypatch, data):
     assert [one["what"] for one in said["forecast"]["changes"]] == ["epsilon", "epsilon", "rows"]
     assert main(command) == 0
     out = capsys.readouterr().out
-    assert "nothing but the names of the columns and the number of rows has been read" in out
+    assert "nothing of the data but the names of the columns and the number of rows is used" in out
     for word in (
         "κ",
         "longest row, R",

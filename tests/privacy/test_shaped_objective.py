@@ -12,7 +12,6 @@ from privasso.privacy import (
     Guarantee,
     Terms,
     UncertifiedError,
-    _perturbed_objective,
     _shaped_minimiser,
     bit_source,
     calibrate_objective,
@@ -116,7 +115,7 @@ def test_with_a_penalty_it_meets_the_optimality_conditions(monkeypatch):
 
 
 def test_nothing_is_published_without_a_certificate(monkeypatch):
-    solve = _perturbed_objective.solve_clipped
+    solve = _shaped_minimiser.solve_clipped
 
     def careless(*args, **kwargs):
         return replace(solve(*args, **kwargs), distance=1e-6)

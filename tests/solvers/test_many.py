@@ -126,3 +126,63 @@ def test_bad_right_hand_sides(B, lam, message):
 def test_bad_input(lam, etas):
     with pytest.raises(ValueError, match=r"lam|etas"):
         pv.solve_many(np.ones((6, 4)), np.ones(6), lam, etas)
+
+
+def correlated(m, n, seed=0):
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((m, n))
+    for j in range(1, n):
+        F[:, j] = 0.95 * F[:, j - 1] + 0.3 * F[:, j]
+    y = F[:, ::20].sum(axis=1) + rng.standard_normal(m)
+    return F, y, float(np.abs(F.T @ y).max()), rng
+
+
+@pytest.mark.parametrize("shape", [(80, 200), (300, 100)])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_path_on_correlated_columns_is_that_of_single_solves(shape, storage):
+    A, y, largest, rng = correlated(*shape)
+    F = A
+    if storage == "sparse":
+        A = np.where(rng.uniform(size=A.shape) < 0.1, A, 0.0)
+        F, largest = sp.csc_array(A), float(np.abs(A.T @ y).max())
+    lams = largest * np.array([0.3, 1.1, 1e-3, 0.01, 0.8])
+    path = pv.solve_path(F, y, lams)
+    assert {status.name for status in path.status} == {"CONVERGED"}
+    close = 1e-6 * float(np.linalg.norm(y))
+    for k, lam in enumerate(lams):
+        c = A.T @ (y - A @ path.x[:, k])
+        assert np.abs(c).max() <= lam * (1 + 1e-7)
+        active = path.x[:, k] != 0
+        assert np.abs(c - lam * np.sign(path.x[:, k]))[active].max(initial=0.0) <= 1e-7 * lam
+        single = pv.solve(F, y, float(lam)).x
+        np.testing.assert_allclose(A @ path.x[:, k], A @ single, atol=close)
+
+
+def test_noise_vectors_on_correlated_columns_cost_less_than_a_loop():
+    F, y, largest, rng = correlated(150, 400)
+    etas = 0.01 * largest * rng.standard_normal((400, 12))
+    lam = 0.1 * largest
+    many = pv.solve_many(F, y, lam, etas)
+    singles = [pv.solve(F, y, lam, eta) for eta in etas.T]
+    for k, single in enumerate(singles):
+        np.testing.assert_allclose(many.x[:, k], single.x, atol=1e-6 * np.abs(single.x).max())
+    assert many.n_iter.sum() < 0.7 * sum(single.n_iter for single in singles)
+
+
+def test_a_problem_after_an_unbounded_one_is_solved():
+    F, y, largest, rng = correlated(60, 150)
+    etas = np.stack([100 * largest * rng.standard_normal(150), np.zeros(150)], axis=1)
+    many = pv.solve_many(F, y, 0.1 * largest, etas, throw=False)
+    assert [status.name for status in many.status] == ["UNBOUNDED", "CONVERGED"]
+    single = pv.solve(F, y, 0.1 * largest).x
+    np.testing.assert_allclose(many.x[:, 1], single, atol=1e-6 * np.abs(single).max())
+
+
+def test_diverged_columns_of_batched_amp_are_not_promising():
+    from privasso.operators import as_operator
+    from privasso.solvers._batch_amp import batch_amp
+
+    F, y, largest, _ = correlated(300, 100)
+    squares = np.sum(F**2, axis=0)
+    start = batch_amp(as_operator(F), squares, (F.T @ y)[:, None], np.array([0.01 * largest]))
+    assert not start.promising[0]

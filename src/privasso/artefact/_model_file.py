@@ -11,7 +11,7 @@ from privasso._documents import DocumentError, Fields, json_text, read_json
 from privasso._files import write_whole
 from privasso.artefact._pipeline import Pipeline, Publishable, published
 from privasso.encoding import Encoding
-from privasso.fit import ReleasedModel
+from privasso.fit import Classes, Name, ReleasedModel
 from privasso.noise import noise_from_dict, noise_to_dict
 from privasso.privacy import Guarantee
 
@@ -74,6 +74,7 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
     """Plain values for JSON; only non-zero coefficients are listed."""
     support = np.flatnonzero(model.coef)
     encoding = {} if model.encoding is None else {"encoding": model.encoding.to_dict()}
+    classes = {} if model.classes is None else {"classes": list(model.classes)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -82,6 +83,7 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         **encoding,
         "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
+        **classes,
         "intercept": model.intercept,
         "lam": model.lam,
         "denoised": model.denoised,
@@ -105,6 +107,7 @@ def from_document(document: object) -> ReleasedModel:
         feature_names=names,
         software=fields.text("software"),
         encoding=encoding_of(fields, names),
+        classes=_classes(fields),
     )
     fields.end()
     return model
@@ -125,6 +128,16 @@ def encoding_of(fields: Fields, names: tuple[str, ...] | None) -> Encoding | Non
     if encoding.names != names:
         raise DocumentError("the encoding does not give the columns of feature_names")
     return encoding
+
+
+def _classes(fields: Fields) -> tuple[Name, Name] | None:
+    """The two classes of a logistic regression; a file of a linear model has no such field."""
+    if "classes" not in fields.names():
+        return None
+    try:
+        return Classes.given(fields.take("classes")).names
+    except ValueError:
+        raise DocumentError("classes must be two different texts or numbers") from None
 
 
 def _coefficients(fields: Fields, n: int) -> np.ndarray:

@@ -100,9 +100,10 @@ def _is_usage_error(error: Exception) -> bool:
 
 def _is_solve_error(error: Exception) -> bool:
     from privasso.fit import AfterReleaseError
+    from privasso.privacy import UncertifiedError
     from privasso.solvers import SolveError
 
-    return isinstance(error, (SolveError, AfterReleaseError))
+    return isinstance(error, (SolveError, AfterReleaseError, UncertifiedError))
 
 
 def _usage(error: Any) -> object:

@@ -30,8 +30,8 @@ def bounds(
 ) -> None:
     """Write a data dictionary for `privasso fit --record-dp` that has the names of the columns.
 
-    No value of any row is read, and none is written: bounds that were taken from the data would
-    reveal its extreme records.
+    It holds no values, because bounds that were taken from the data would reveal its extreme
+    records: they must come from public knowledge.
 
     Example: `privasso bounds patients.csv --target pressure --out bounds.csv`
     """
@@ -49,4 +49,4 @@ def bounds(
         names, types = table.feature_names(target), table.types
         text = template((name, types.get(name)) for name in names)
         outputs.write({"--out": text}, new=True)
-    print(f"{len(names)} columns in {escaped(out)}; no value was read.\n{_WHAT_TO_DO}")
+    print(f"{len(names)} columns in {escaped(out)}, without any values.\n{_WHAT_TO_DO}")

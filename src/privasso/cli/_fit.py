@@ -52,6 +52,10 @@ def fit(
     record_dp: Annotated[
         bool, _option("--record-dp", "Protect whole records, covariates and labels alike.")
     ] = False,
+    binary: Annotated[
+        bool,
+        _option("--binary", "Logistic regression for labels 0 and 1; --y-bounds is not needed."),
+    ] = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
     y_bounds: YBounds = None,
@@ -80,6 +84,15 @@ def fit(
     share: Annotated[
         float | None,
         _option("--share", "Part of the budget for what is found with noise.  [default: 0.2]"),
+    ] = None,
+    screen: Annotated[
+        str | None,
+        typer.Option(
+            "--screen",
+            metavar="K|auto",
+            help="With --record-dp: choose K columns with noise, and fit these. For more columns "
+            "than rows.",
+        ),
     ] = None,
     mechanism: Annotated[
         str | None,
@@ -181,6 +194,12 @@ def fit(
     `privasso fit patients.csv --target pressure --record-dp --epsilon 1 --delta 1e-6
     --y-bounds 60 200 --bounds bounds.csv --out model.json`
 
+    For labels 0 and 1, --binary fits a logistic regression, of which `privasso predict` gives
+    probabilities:
+
+    `privasso fit patients.csv --target relapse --binary --label-dp --epsilon 1 --delta 1e-6
+    --out model.json`
+
     Under --label-dp text columns become one 0/1 column per level, such as `region=north`. Columns
     that look like identifiers, dates and missing values are refused until an option settles what
     to do.
@@ -201,7 +220,8 @@ def fit(
         keep_release, from_release, ledger, seed, dry_run, no_target_column, assume_rho, assume_r2,
         assume_label_sd, time_limit, categorical=_tuple(categorical), keep=_tuple(keep),
         missing=missing, record_dp=record_dp, bounds=bounds, private_scales=private_scales,
-        shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t,
+        shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t, binary=binary,
+        screen=screen,
     )  # fmt: skip
     settings.check()
     if dry_run:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._fit_forecast import print_forecast
+from privasso.cli._fit_forecast import NOT_SIMULATED, print_forecast
 from privasso.cli._fit_read import categorical_of, encoding_of, features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
@@ -126,7 +126,8 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
         table.add_row(label, *(f"{values[word]:.3g}" for word in _QUANTILES))
     print()
     Console(width=120, highlight=False).print(table)
-    print(effect_words(columns.in_label_units, live))
+    if plan.options.classes is None:
+        print(effect_words(columns.in_label_units, live))
 
 
 def _objective(plan: Plan) -> dict[str, float] | None:
@@ -145,6 +146,8 @@ def _forecast(
 
     if not plan.options.privacy.public_covariates:
         return None, "the noise does not follow the scales of the columns at hand"
+    if plan.options.classes is not None:
+        return None, NOT_SIMULATED
     scheme = Scheme.of_plan(plan, lam)
     if scheme.unavailable is not None:
         return None, scheme.unavailable

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privasso.forecast import Forecast
 
+#: Why there is no forecast of a logistic regression.
+NOT_SIMULATED = "fits of logistic regressions are not simulated"
+
 
 def print_forecast(expected: Forecast, lam: float | None, on: str = "these columns") -> None:
     """Print a table of R² and what it assumes; `lam` is λ where it is given."""

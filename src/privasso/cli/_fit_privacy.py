@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.privacy import LabelDP, Privacy, RecordDP
 
-_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share")
+_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share", "screen")
 #: Options that a kind of privacy has no use for, and where they belong.
 _ELSEWHERE = {
     "label_dp": {
@@ -58,7 +58,7 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
 def _label_dp(settings: FitSettings) -> LabelDP:
     from dataclasses import replace
 
-    budget = label_budget(True, settings.epsilon, settings.delta, settings.y_bounds)
+    budget = label_budget(True, settings.epsilon, settings.delta, settings.label_bounds)
     assert budget is not None
     if settings.mechanism not in (None, "auto", "objective", "release"):
         raise ValueError(
@@ -72,7 +72,7 @@ def _label_dp(settings: FitSettings) -> LabelDP:
 def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP:
     from privasso.privacy import RecordDP
 
-    epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.y_bounds
+    epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.label_bounds
     if epsilon is None or delta is None or y_bounds is None or settings.bounds is None:
         raise ValueError(
             "--record-dp needs --epsilon, --delta, --y-bounds LOW HIGH and --bounds FILE, a data "

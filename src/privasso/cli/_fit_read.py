@@ -107,6 +107,7 @@ def options_of(settings: FitSettings, names: Sequence[str]) -> FitOptions:
         fit_intercept=not settings.no_intercept,
         time_limit=settings.time_limit,
         ledger=None if settings.ledger is None else opened(settings.ledger),
+        classes=settings.classes,
     )
 
 

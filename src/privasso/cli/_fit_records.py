@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._fit_forecast import NOT_SIMULATED
 from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_read import features_of, target_of
 from privasso.cli._fit_rehearsal import rehearse_model
@@ -42,6 +43,13 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
 
     known = settings.dictionary
     if known is None:
+        types = table.types
+        for name in names:
+            if types.get(name) == "text":
+                raise ValueError(
+                    f"column {name!r} holds text by its type, and --bounds private is for numbers; "
+                    "leave it out with --exclude, or give a data dictionary with its levels"
+                )
         return Dictionary(tuple(NumberEntry(name) for name in names))
     try:
         table.require(known.names)
@@ -61,6 +69,8 @@ def plan_records(settings: FitSettings, X: np.ndarray, dictionary: Dictionary) -
         lam="auto" if lam is None else lam,
         fit_intercept=not settings.no_intercept,
         ledger=None if settings.ledger is None else opened(settings.ledger),
+        screen=settings.screened(),
+        classes=settings.classes,
     )
     names = dictionary.encoding.names
     plan = plan_for(X, options, seeded=settings.seed is not None, feature_names=names)
@@ -76,7 +86,12 @@ def forecast_of(
     """What could be expected before the data are read, or the reason why that is not known."""
     from privasso.cli._fit_run import assumptions_of
     from privasso.forecast import RecordScheme, forecast_records
+    from privasso.privacy import ScreenedObjective
 
+    if isinstance(plan.objective, ScreenedObjective):
+        return None, "fits of chosen columns are not simulated; see the chances above"
+    if plan.options.classes is not None:
+        return None, NOT_SIMULATED
     scheme = RecordScheme.of(plan, dictionary)
     if scheme.unavailable is not None:
         return None, scheme.unavailable
@@ -97,6 +112,9 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         table, target = open_table(settings.source), target_of(settings)
         dictionary = dictionary_of(settings, table, features_of(settings, table, target))
         columns, labels = table.declared(dictionary, target)
+        if settings.binary:
+            # A label that is neither 0 nor 1 makes an empty record: no error may tell of it.
+            labels = np.where((labels == 0.0) | (labels == 1.0), labels, np.nan)
         X, encoding = dictionary.matrix(columns), dictionary.encoding
         del columns
         plan = plan_records(settings, X, dictionary)
@@ -208,3 +226,6 @@ def _released(
     except UncertifiedError as error:
         spent = plan.options.privacy.after_failure("")
         raise AfterReleaseError(f"{spent} What happened: {error}.") from None
+    except KeyboardInterrupt as error:
+        error.add_note(plan.options.privacy.after_failure(""))
+        raise

@@ -18,7 +18,7 @@ from privasso.cli._ledger import remainder
 
 
 def dry_run_records(settings: FitSettings, as_json: bool) -> None:
-    """Print settings and guarantee; of the data only names and the number of rows are read."""
+    """Print settings and guarantee; of the data only names and the number of rows are used."""
     from privasso.ledger import summary
     from privasso.report import RecordMechanism
     from privasso.tables import open_table
@@ -47,8 +47,8 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
         print(json.dumps(record, ensure_ascii=False))
         return
     print(
-        "Dry run: nothing but the names of the columns and the number of rows has been read, no "
-        "budget is spent.\n"
+        "Dry run: nothing of the data but the names of the columns and the number of rows is used, "
+        "no budget is spent.\n"
     )
     if plan.guarantee.warning is not None:
         print(f"{plan.guarantee.warning}\n")

@@ -59,6 +59,8 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
             with working("Reading", quiet=quiet):
                 released = _reopened(settings)
             if isinstance(released, KeptStatistics):
+                if settings.binary:
+                    raise ValueError("--binary needs a release of labels, not statistics")
                 return solve_again(settings, outputs, released)
             return _finish(settings, outputs, released, quiet)
         work = fit_records if settings.record_dp else _fit
@@ -96,6 +98,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         X = encoding.matrix(columns)
         del columns
         check_labels(labels)
+        if settings.classes is not None:
+            labels = settings.classes.coded(labels)
         plan = plan_of(settings, X, encoding)
         rehearse(plan, encoding, target)
         if settings.report is not None and plan.options.privacy.public_covariates:
@@ -159,7 +163,7 @@ def _reopened(settings: FitSettings) -> Released | KeptStatistics:
         inputs, levels = kept.encoding.inputs, kept.encoding.categorical
         X = kept.encoding.matrix(table.columns(inputs, categorical=levels))
     try:
-        return kept.open(X, time_limit=settings.time_limit)
+        return kept.open(X, time_limit=settings.time_limit, classes=settings.classes)
     except ValueError as error:
         raise ValueError(f"{escaped(settings.source)}: {error}") from None
 

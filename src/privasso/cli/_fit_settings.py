@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from privasso._text import escaped
 from privasso._validation import generator, positive_float
@@ -14,6 +14,7 @@ from privasso._validation import generator, positive_float
 if TYPE_CHECKING:
     from privasso.design import SavedDesign
     from privasso.encoding import Dictionary
+    from privasso.fit import Classes
     from privasso.noise import NoiseDesign
     from privasso.privacy import Privacy
 
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 _DECIDED = (
     "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
     "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
-    "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
+    "screen", "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
     "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
-_OTHERS = ("from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
+_OTHERS = ("binary", "from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class FitSettings:
     mechanism: str | None = None
     kappa: float | None = None
     t: float | None = None
+    screen: str | None = None
+    binary: bool = False
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -94,7 +97,10 @@ class FitSettings:
                 "--no-target-column belongs to --dry-run: a fit needs the column of labels"
             )
         self.missing_rule()
+        self.screened()
         privacy = self.privacy()
+        if self.binary:
+            privacy = privacy.for_classes()
         self._check_release_use(privacy)
         if self.ledger is not None and not privacy.formal:
             raise ValueError(
@@ -102,6 +108,18 @@ class FitSettings:
             )
         self.named_noise()
         generator(self.seed)
+
+    @property
+    def label_bounds(self) -> tuple[float, float] | None:
+        """Bounds of the labels: those given, or 0 and 1 with --binary."""
+        return (0.0, 1.0) if self.binary and self.y_bounds is None else self.y_bounds
+
+    @property
+    def classes(self) -> Classes | None:
+        """The classes of a logistic regression; None for a linear model."""
+        from privasso.fit import Classes
+
+        return Classes() if self.binary else None
 
     @property
     def source(self) -> Path:
@@ -210,6 +228,14 @@ class FitSettings:
             return None
         return [_positive("--lam-path", part) for part in self.lam_path.split(",")]
 
+    def screened(self) -> int | Literal["auto"] | None:
+        """How many columns to choose before the fit."""
+        if self.screen is None or self.screen == "auto":
+            return self.screen
+        if not self.screen.isdecimal() or int(self.screen) < 1:
+            raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
+        return int(self.screen)
+
     def missing_rule(self) -> str:
         """What becomes of missing covariates."""
         from privasso.encoding import MISSING_RULES
@@ -246,6 +272,7 @@ class FitSettings:
             return None
         data = () if self.record_dp else self._data_words
         words = ["privasso", "fit", *data, "--from-release", str(where)]
+        words += ["--binary"] if self.binary else []
         return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 

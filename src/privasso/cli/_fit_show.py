@@ -42,7 +42,7 @@ def show(result: FitResult, as_json: bool) -> None:
         print_settings(facts.mechanism)
     elif model.noise is not None or not model.guarantee.formal:
         print(f"Noise: {noise_words(model.noise)}.")
-    if facts.columns is not None:
+    if facts.columns is not None and model.classes is None:
         print(effect_words(facts.columns.in_label_units, facts.columns.scale > 0.0))
     print(f"\n{model.guarantee}\n")
     width = max(len(_WHAT[option]) for option in result.files)
@@ -112,6 +112,7 @@ def _record(result: FitResult) -> dict[str, Any]:
         "intercept": model.intercept,
         "coef": {facts.names[k]: float(model.coef[k]) for k in support},
         "coef_se": _errors(facts),
+        "classes": None if model.classes is None else list(model.classes),
         "noise": noise_to_dict(model.noise),
         "mechanism": None if facts.mechanism is None else facts.mechanism.to_dict(),
         "for_release": model.guarantee.for_release,

@@ -30,10 +30,13 @@ def predict(
 ) -> None:
     """Predict with a model; columns are found by name, in any order, and others are ignored.
 
+    A logistic regression gives probabilities of the positive class.
+
     Example: `privasso predict model.json new-patients.csv --out predictions.csv`
     """
     from privasso.artefact import DocumentError, load
     from privasso.cli._outputs import Outputs
+    from privasso.fit import both_probabilities
     from privasso.tables import check_ending, open_table, table_bytes
 
     if unknown not in ("error", "ignore"):
@@ -46,8 +49,13 @@ def predict(
         except DocumentError as error:
             raise ValueError(f"{escaped(model)}: {error}") from None
         table = open_table(data)
-        predictions = _predictions(released, table, unknown)
-        outputs.write({"--out": table_bytes({"prediction": predictions}, out)})
+        linear = _linear(released, table, unknown)
+        columns = {"prediction": linear}
+        if released.classes is not None:
+            # The class that is predicted follows from its probability.
+            columns = {"probability": both_probabilities(linear)[:, 1]}
+        outputs.write({"--out": table_bytes(columns, out)})
+    (predictions,) = columns.values()
     if as_json:
         summary = {
             "n_rows": int(predictions.size),
@@ -62,11 +70,12 @@ def predict(
         print(f"{predictions.size} predictions in {escaped(out)}")
 
 
-def _predictions(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
+def _linear(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
+    """Predictions of a linear model, or log odds."""
     if released.encoding is not None:
         inputs, levels = released.encoding.inputs, released.encoding.categorical
         columns = table.columns(inputs, categorical=levels)
-        return released.predict(
+        return released.linear(
             released.encoding.matrix(columns, unknown=cast(Literal["error", "ignore"], unknown))
         )
     names = released.feature_names or table.names
@@ -75,4 +84,4 @@ def _predictions(released: ReleasedModel, table: Table, unknown: str) -> np.ndar
             f"{escaped(table.path)} has {len(names)} columns, but the model has no column names "
             f"and needs exactly {released.n_features} in the order of the fit"
         )
-    return released.predict(table.matrix(names))
+    return released.linear(table.matrix(names))

@@ -220,7 +220,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             ledger=self.ledger,
             screen=cast(Any, self.screen),
         )
-        rng = _generator(self.random_state)
+        rng = generator_of(self.random_state)
         for name in _FITTED:
             self.__dict__.pop(name, None)
 
@@ -387,10 +387,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         return self
 
 
-def _generator(random_state: Any) -> np.random.Generator | None:
+def generator_of(random_state: Any) -> np.random.Generator | None:
     """Return a generator from what scikit-learn calls a random state; None stays None.
 
-    >>> rng = _generator(0)
+    >>> rng = generator_of(0)
     >>> rng is not None and rng.random() == np.random.default_rng(0).random()
     True
     """

@@ -1,10 +1,12 @@
 """The steps of a private fit: plan, release once, then solve as often as needed."""
 
 from privasso.fit._choose_lambda import TimeLimitWarning, choose_lambda
+from privasso.fit._classes import Classes, Name
 from privasso.fit._denoised import Denoised
 from privasso.fit._encoded import encoded_guarantee
 from privasso.fit._kept import KeptRelease
-from privasso.fit._model import ReleasedModel
+from privasso.fit._logistic import LogisticLasso
+from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classes
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._perturbed import PerturbedPlan, Published
@@ -22,11 +24,14 @@ __all__ = [
     "METHODS",
     "MOST_COLUMNS",
     "AfterReleaseError",
+    "Classes",
     "CoefficientPath",
     "Denoised",
     "FitOptions",
     "KeptRelease",
     "KeptStatistics",
+    "LogisticLasso",
+    "Name",
     "PerturbedPlan",
     "Plan",
     "Posterior",
@@ -39,7 +44,9 @@ __all__ = [
     "RowMoments",
     "ScreenedLabelPlan",
     "TimeLimitWarning",
+    "both_probabilities",
     "choose_lambda",
+    "chosen_classes",
     "encoded_guarantee",
     "joint_noise",
     "plan_fit",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso.encoding import Encoding
+from privasso.fit._classes import Classes
 from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.noise import Noise
@@ -101,14 +102,20 @@ class KeptRelease(Release):
         method: str = "auto",
         tol: float = 1e-8,
         time_limit: float | None = None,
+        classes: Classes | None = None,
     ) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
+        With `classes` the models are logistic regressions; the release must be of labels 0 and 1.
         Covariates or weights that differ from those of the release are refused, and so is a
         release whose noise is too small for its statement.
         """
         from privasso.fit._released import Released
 
+        if classes is not None:
+            self.privacy.for_classes()
+            if sample_weight is not None:
+                raise ValueError("logistic regression takes no sample_weight; leave it out")
         rows = prepared_rows(X, self.fit_intercept, sample_weight)
         self.check_covariates(rows)
         return Released(
@@ -126,6 +133,7 @@ class KeptRelease(Release):
             tol=tol,
             time_limit=time_limit,
             encoding=self.encoding,
+            classes=classes,
         )
 
     def check_covariates(self, rows: Covariates) -> None:

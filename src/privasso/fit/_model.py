@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 
 from privasso._validation import real_array
 from privasso._version import __version__
 from privasso.encoding import Encoding, columns_of_frame, parameter_words
+from privasso.fit._classes import Name
 from privasso.noise import Noise
 from privasso.privacy import Guarantee
 
@@ -45,6 +47,9 @@ class ReleasedModel:
     screened : ndarray of int or None
         Indices of the columns that were chosen before the fit; None where all were fitted. Files
         do not hold them.
+    classes : (negative, positive) or None
+        Names of the two classes of a logistic regression, whose coefficients are log odds of the
+        positive one. None for a linear model.
     """
 
     coef: np.ndarray = field(repr=False)
@@ -58,6 +63,7 @@ class ReleasedModel:
     encoding: Encoding | None = field(default=None, repr=False)
     coef_se: np.ndarray | None = field(default=None, repr=False)
     screened: np.ndarray | None = field(default=None, repr=False)
+    classes: tuple[Name, Name] | None = None
 
     @property
     def n_features(self) -> int:
@@ -65,7 +71,21 @@ class ReleasedModel:
         return self.coef.size
 
     def predict(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
-        """Return ``X @ coef + intercept``.
+        """Return ``X @ coef + intercept``, or the more probable class of a logistic regression.
+
+        X and `unknown` are as in `linear`.
+        """
+        found = self.linear(X, unknown=unknown)
+        return found if self.classes is None else chosen_classes(found, self.classes)
+
+    def predict_proba(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
+        """Return the probabilities of the negative and the positive class, of shape (M, 2)."""
+        if self.classes is None:
+            raise ValueError("the model is linear and gives no probabilities; use predict")
+        return both_probabilities(self.linear(X, unknown=unknown))
+
+    def linear(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
+        """Return ``X @ coef + intercept``: predictions, or log odds of the positive class.
 
         A data frame has its columns taken by name when the model knows names, and encoded as in
         the fit; anything else must have the columns of the model in their order. A level that the
@@ -88,3 +108,22 @@ class ReleasedModel:
         else:
             X = real_array("X", X, shape=(None, self.n_features))
         return X @ self.coef + self.intercept
+
+
+def both_probabilities(odds: np.ndarray) -> np.ndarray:
+    """Probabilities of the negative and the positive class from log odds.
+
+    >>> both_probabilities(np.array([0.0, 800.0]))
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    return np.column_stack([expit(-odds), expit(odds)])
+
+
+def chosen_classes(odds: np.ndarray, classes: tuple[Name, Name]) -> np.ndarray:
+    """The positive class where its log odds are positive.
+
+    >>> chosen_classes(np.array([-0.1, 0.1]), ("no", "yes")).tolist()
+    ['no', 'yes']
+    """
+    return np.asarray(classes)[(odds > 0.0).astype(np.intp)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from privasso._validation import positive_float
+from privasso.fit._classes import Classes
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
@@ -59,6 +60,8 @@ class FitOptions:
     screen : "auto", int or None
         Choose so many columns with noise, at a share of the budget, and fit these only. ``"auto"``
         decides by what is predicted from the size of the table; None fits all.
+    classes : Classes or None
+        The two classes of a logistic regression; None for a linear model.
 
     Examples
     --------
@@ -80,9 +83,14 @@ class FitOptions:
     time_limit: float | None = None
     ledger: Ledger | None = None
     screen: int | Literal["auto"] | None = None
+    classes: Classes | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
+        if self.classes is not None:
+            object.__setattr__(self, "privacy", self.privacy.for_classes())
+            if self.screen is not None:
+                raise ValueError("screen is for linear models; leave it out with classes")
         if self.lam is not None:
             fixed_lambda(self.lam, self.privacy)
         if not isinstance(self.noise, NoiseDesign | Shaped):

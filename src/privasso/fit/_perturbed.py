@@ -15,7 +15,7 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import account, check_names, fit_in_words
+from privasso.fit._start import account, check_names, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.privacy import (
     Guarantee,
@@ -134,6 +134,7 @@ class PerturbedPlan:
                 target,
             )
         errors = chosen = None
+        classes = self.options.classes
         if isinstance(self.objective, ScreenedObjective):
             found = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
             coef, intercept, chosen = found
@@ -152,6 +153,7 @@ class PerturbedPlan:
             noise=None,
             feature_names=feature_names,
             software=__version__,
+            classes=None if classes is None else classes.names,
         )
         return Published(model, privacy)
 
@@ -170,7 +172,7 @@ def plan_perturbed(
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
     m, n = X.shape
-    intercept = options.fit_intercept
+    intercept, seen = options.fit_intercept, options.classes
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
     if options.screen is not None:
         screened = privacy.screened(
@@ -185,6 +187,11 @@ def plan_perturbed(
             f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
             "a sparse matrix; pass X.toarray(), or choose some columns first with screen="
         )
+    if seen is not None:
+        logistic = privacy.logistic(m, n, feature_names, fit_intercept=intercept)
+        lam = logistic.lam if options.fixed_lam is None else options.fixed_lam
+        guarantee = with_classes(privacy.guarantee_for(logistic.noise, terms), seen)
+        return PerturbedPlan(options, logistic, lam, guarantee, seeded, X)
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
     shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from privasso._version import __version__
 from privasso.fit._options import FitOptions
+from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows, released_weights
-from privasso.fit._start import account, check_names, fit_in_words
+from privasso.fit._start import account, check_names, fit_in_words, with_classes
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import (
@@ -142,6 +143,7 @@ class Plan:
             method=options.method,
             tol=options.tol,
             time_limit=options.time_limit,
+            classes=options.classes,
         )
 
 
@@ -168,7 +170,14 @@ def plan_fit(
     privacy = options.privacy
     check_products(privacy)
     assert isinstance(privacy, ReleasesProducts)
+    if options.classes is not None and sample_weight is not None:
+        raise ValueError("logistic regression takes no sample_weight; leave it out")
     rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
+    if options.classes is not None and int(rows.live.sum()) > MOST_COLUMNS:
+        raise ValueError(
+            f"logistic regression from a release of labels takes at most {MOST_COLUMNS} columns; "
+            "choose some by what is known without the labels"
+        )
     design = options.design(rows)
     calibration = calibrate(rows, privacy, design, scales=options.scales)
     privacy = privacy.settled(calibration)
@@ -183,4 +192,5 @@ def plan_fit(
         model=options.model,
         lam=options.fixed_lam,
     )
-    return Plan(options, rows, noise, calibration, privacy.guarantee(terms), seeded)
+    guarantee = with_classes(privacy.guarantee(terms), options.classes)
+    return Plan(options, rows, noise, calibration, guarantee, seeded)

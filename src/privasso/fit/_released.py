@@ -12,8 +12,10 @@ from privasso._clock import Clock
 from privasso._validation import real_array
 from privasso.encoding import Encoding
 from privasso.fit._choose_lambda import choose_lambda
+from privasso.fit._classes import Classes
 from privasso.fit._denoised import Denoised
 from privasso.fit._kept import KeptRelease
+from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.fit._path import CoefficientPath
@@ -52,10 +54,13 @@ class Released:
     tol: float = 1e-8
     time_limit: float | None = None
     encoding: Encoding | None = None
+    classes: Classes | None = None
 
     @cached_property
-    def post(self) -> Postprocess | Denoised:
+    def post(self) -> Postprocess | Denoised | LogisticLasso:
         """The solving half of the fit."""
+        if self.classes is not None:
+            return LogisticLasso(self.release, self.rows, self.weights, tol=self.tol)
         if self.denoise and self.guess is not None:
             return Denoised(self.guess, self.rows, tol=self.tol)
         return Postprocess(
@@ -78,8 +83,10 @@ class Released:
         unit = self.release.unit
         return release_law(self.release, self.rows, self.weights, deviation / unit)
 
-    def _errors(self, coef: np.ndarray) -> np.ndarray | None:
+    def _errors(self, coef: np.ndarray, intercept: float) -> np.ndarray | None:
         """Standard errors of the coefficients that are not zero; see `ReleaseLaw.errors`."""
+        if isinstance(self.post, LogisticLasso):
+            return self.post.errors(coef, intercept)
         if self._law is None:
             return None
         law, b = self._law
@@ -124,7 +131,7 @@ class Released:
         clock, post = Clock(self.time_limit), self.post
         chosen, unit = fixed_lambda(wanted, self.privacy), self.release.unit
         if chosen is None:
-            if isinstance(post, Denoised):
+            if not isinstance(post, Postprocess):
                 chosen = unit * post.choose(clock)
             else:
                 deviation = (self.privacy.label_deviation or 0.0) / unit
@@ -138,10 +145,11 @@ class Released:
             guarantee=self.guarantee,
             noise=self.noise,
             feature_names=self.feature_names,
-            denoised=isinstance(post, Denoised),
+            denoised=not isinstance(post, Postprocess),
             software=self.software,
             encoding=self.encoding,
-            coef_se=self._errors(coef),
+            coef_se=self._errors(coef, intercept),
+            classes=None if self.classes is None else self.classes.names,
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:

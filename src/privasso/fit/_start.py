@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from privasso._text import is_unicode
 from privasso._version import __version__
+from privasso.fit._classes import OBSERVED, Classes
 from privasso.fit._uses import note_use
 from privasso.ledger import Ledger
 from privasso.privacy import Guarantee
@@ -42,3 +45,17 @@ def check_names(feature_names: tuple[str, ...] | None, target: str | None) -> No
     if len(set(names)) != len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise ValueError(f"two columns have the name {twice!r}; rename one of them")
+
+
+def with_classes(guarantee: Guarantee, classes: Classes | None) -> Guarantee:
+    """Return the statement, which says so if the classes were taken from the labels.
+
+    >>> import privasso as pv
+    >>> terms = pv.privacy.Terms(fit_intercept=True, seeded=False, n_rows=100)
+    >>> statement = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms)
+    >>> with_classes(statement, Classes.seen([3, 8])).assumptions[-1][:41]
+    'which two values the labels take is publi'
+    """
+    if classes is None or not classes.observed:
+        return guarantee
+    return replace(guarantee, assumptions=(*guarantee.assumptions, OBSERVED))

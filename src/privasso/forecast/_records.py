@@ -23,8 +23,9 @@ from privasso.privacy import RecordDP, StatisticsMechanism, UncertifiedError, bi
 
 #: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
 _SPREAD, _MARGIN = 1.0 / 6.0, 2.0
-#: Entries of a simulated table, the fewest columns that stand for more, and the most rows.
-_CELLS, _FEWEST, _MOST_ROWS = 20_000, 6, 8000
+#: Entries of a simulated table, the fewest and the most columns that stand for more, and the most
+#: rows.
+_CELLS, _FEWEST, _MOST_COLUMNS, _MOST_ROWS = 20_000, 6, 100, 8000
 #: Simulated fits for each line.
 _FITS = 20
 _EPSILONS, _GROWTH = (2.0, 3.0), 4.0
@@ -99,7 +100,7 @@ class RecordScheme:
     def smaller(self) -> RecordScheme:
         """A scheme of a size that is quickly simulated, and expected to have the same R²."""
         m, n = self.n_rows, self.n_columns
-        few = max(_FEWEST, round(math.sqrt(_CELLS * n / m)))
+        few = min(max(_FEWEST, round(math.sqrt(_CELLS * n / m))), _MOST_COLUMNS)
         rows = m
         if few < n:
             power = 1.5 if self.privacy.mechanism == "statistics" else 1.0
@@ -212,10 +213,10 @@ def _simulated(scheme: RecordScheme, suppose: Assumptions, fits: int, seed: int 
     small = scheme.smaller()
     n, found = small.n_columns, []
     plan = _plan(small, seed)
-    for own in np.random.default_rng(seed).spawn(fits):
+    for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
         for_truth, for_rows, for_noise = own.spawn(3)
-        centres = for_truth.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
-        coef, level, residual = _truth(small, suppose, for_truth)
+        coef, level, residual = _truth(small, suppose, (k + 0.5) / fits, for_truth)
+        centres = for_rows.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
         X = small.columns(small.n_rows, centres, for_rows)
         signal = (X - small.means(centres)) @ coef
         y = level + signal + residual * for_rows.standard_normal(small.n_rows)
@@ -258,11 +259,16 @@ def _fitted(
 
 
 def _truth(
-    scheme: RecordScheme, suppose: Assumptions, rng: np.random.Generator
+    scheme: RecordScheme, suppose: Assumptions, place: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, float, float]:
-    """Coefficients, mean label and deviation of the residual, as `Assumptions.in_words` says."""
+    """Coefficients, mean label and deviation of the residual, as `Assumptions.in_words` says.
+
+    The explained share is at its place, from 0 to 1, in its range. So fits with a change differ by
+    the change and not by what could be explained.
+    """
     rho = math.exp(rng.uniform(*np.log(suppose.rho_range)))
-    r2 = float(expit(rng.uniform(*logit(suppose.r2_range))))
+    least, most = logit(suppose.r2_range)
+    r2 = float(expit(least + place * (most - least)))
     sd = rng.uniform(*suppose.label_sd_range)
     low, high = scheme.privacy.y_bounds
     room = max(0.0, 0.5 * (high - low) - _MARGIN * sd)

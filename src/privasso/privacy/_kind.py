@@ -143,6 +143,13 @@ class Privacy(ABC):
     def composition(self, mu: float | None) -> str | None:
         """Say how the loss of several such releases adds up, if there is anything to say."""
 
+    def for_classes(self) -> Privacy:
+        """Return the kind as a logistic regression on labels 0 and 1 uses it, or refuse."""
+        raise ValueError(
+            f"{type(self).__name__} is not for labels of two classes; use LabelDP(epsilon, delta, "
+            "y_bounds=(0, 1)), or RecordDP to protect covariates too"
+        )
+
     @abstractmethod
     def after_failure(self, kept: str) -> str:
         """Say what happens to the release when a solve fails after the noise was drawn.
@@ -221,6 +228,12 @@ class PerturbsObjective(Privacy):
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> PerturbedObjective:
         """Return the noise and the scaling for a table of this shape; no data are read."""
+
+    @abstractmethod
+    def logistic(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> PerturbedObjective:
+        """Return the same for a logistic regression on labels 0 and 1."""
 
     @abstractmethod
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:

@@ -73,10 +73,12 @@ def noisy_centre(
 def clipped_integers(y: np.ndarray, centre: float, radius: float, largest: int) -> np.ndarray:
     """The integers nearest to clip(y − c, ±r)·largest/r, for each label by itself.
 
+    A label that is NaN becomes zero: its record is an empty one and contributes nothing.
+
     Examples
     --------
-    >>> clipped_integers(np.array([0.0, 1.25, 9.0]), 1.0, 0.5, 1000).tolist()
-    [-1000, 500, 1000]
+    >>> clipped_integers(np.array([0.0, 1.25, 9.0, np.nan]), 1.0, 0.5, 1000).tolist()
+    [-1000, 500, 1000, 0]
     """
     relative = np.clip((y - centre) / radius, -1.0, 1.0)
-    return np.rint(relative * largest).astype(np.int64)
+    return np.rint(np.where(np.isnan(relative), 0.0, relative) * largest).astype(np.int64)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from privasso._validation import label_bounds, positive_float, probability
+from privasso._validation import check_coded, label_bounds, positive_float, probability
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
@@ -202,6 +202,20 @@ class LabelDP(ReleasesProducts):
         Rows that would exceed it are shrunk, see `row_weights`.
         """
         return self._for_shaped(rows).calibrate_shaped(rows, shrink)
+
+    def for_classes(self) -> LabelDP:
+        """Release products: the logistic loss depends on the labels through them alone.
+
+        So nothing is gained by perturbing its objective, which needs the same Gaussian noise.
+        """
+        check_coded(self.y_bounds)
+        if self.mechanism == "objective":
+            raise ValueError(
+                "mechanism='objective' is for linear models: a perturbed logistic regression needs "
+                "the same noise as the release of products, which serves every λ; leave mechanism "
+                "out"
+            )
+        return replace(self, mechanism="release")
 
     def settled(self, calibration: Calibration) -> LabelDP:
         """Return the privacy with the mechanism, κ and t that the calibration has decided."""

@@ -2,9 +2,10 @@
 
 The mechanism that the accounting is about returns the exact minimiser x̂ of
 
-    Σ_μ ℓ_κ(y_μ − g_μᵀx) + λ Σ_i ω_i|x_i| + (Λ/2)‖x‖² + ηᵀx,   η ~ N(0, σ²I),  ‖g_μ‖ ≤ R,
+    Σ_μ w_μ ℓ(y_μ, g_μᵀx) + λ Σ_i ω_i|x_i| + (Λ/2)‖x‖² + ηᵀx,   η ~ N(0, σ²I),
 
-with real numbers. A computer has neither. So the rows and labels are taken to be the
+with real numbers, where ℓ is the Huber loss with w_μ = 1 and ‖g_μ‖ ≤ R, or the logistic loss with
+w_μ‖g_μ‖ ≤ R and w_μ‖g_μ‖² ≤ RK. A computer has neither. So the rows and labels are taken to be the
 floating-point numbers that they are stored as, which is a map of single records. Everything that
 remains is closed by a bound on the distance between the computed and the exact minimiser. The
 solver proves one; to it are added what the rounding of η and of x to a grid can do. Then Gaussian
@@ -25,9 +26,10 @@ from privasso.privacy._beside_choice import sensitivity_beside_choices
 from privasso.privacy._beside_gaussian import sensitivity_beside
 from privasso.privacy._inexact import check_coverable, shift_epsilon
 from privasso.privacy._loss import Loss
-from privasso.privacy._objective import Neighbours
+from privasso.privacy._objective import Neighbours, Slope
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
-from privasso.solvers import solve_clipped
+from privasso.problem import ClippedProblem, Huber, Logistic
+from privasso.solvers import solve_clipped_problem
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
 _EPSILON_SHARE = 1e-4
@@ -35,6 +37,8 @@ _EPSILON_SHARE = 1e-4
 _OUTPUT_NOISE = 0.02
 #: The least ridge relative to the squared number of rows.
 _LEAST_RIDGE = 5e-11
+#: What a row adds to the curvature of a coefficient under the logistic loss, at default weights.
+_BEND = 0.1
 #: Coefficients within so many deviations of the output noise of zero are set to zero.
 THRESHOLD = 5.0
 #: η is drawn on a grid of 2^−52 of its deviation.
@@ -65,9 +69,9 @@ class ObjectiveNoise:
     kappa : float
         Largest residual that is not clipped.
     radius : float
-        R, no row is longer.
+        R: no row, times its weight, is longer.
     ridge : float
-        Λ = R²/t.
+        Λ = R²/t, or RK/(4t) with the logistic loss.
     sigma : float
         Deviation of η, so that c = Δψ·R/σ, where Δψ is κ for a record and 2κ for a label.
     c, t : float
@@ -76,6 +80,8 @@ class ObjectiveNoise:
         Deviation of the noise that is added to the coefficients.
     shift : float
         Bound on the distance ‖x − x̂‖ between computed and exact minimiser, in units of sigma_out.
+    loss : {"huber", "logistic"}
+        ℓ. κ = 1 for the logistic one.
     """
 
     kappa: float
@@ -86,6 +92,7 @@ class ObjectiveNoise:
     t: float
     sigma_out: float
     shift: float
+    loss: Slope = "huber"
 
 
 def check_budget(epsilon: float, delta: float) -> None:
@@ -137,11 +144,87 @@ def calibrate_objective(
     (13.333333, 0.2)
     """
     kappa, radius = positive_float("kappa", kappa), positive_float("radius", radius)
+    return _calibrated(
+        epsilon,
+        delta,
+        neighbours,
+        "huber",
+        kappa,
+        radius,
+        radius**2,
+        t,
+        n_rows,
+        1.0,
+        mu,
+        beside,
+        other_shift,
+    )
+
+
+def calibrate_logistic(
+    epsilon: float,
+    delta: float,
+    *,
+    radius: float,
+    reach: float,
+    t: float,
+    n_rows: int,
+    mu: float = 0.0,
+) -> ObjectiveNoise:
+    """Return the same for whole records and the logistic loss.
+
+    Its slope is at most 1 and has one sign for each record, and its curvature is at most ¼. So a
+    record pulls with at most w‖g‖ ≤ R, and that pull changes by at most w‖g‖²/4 ≤ RK/4 per unit
+    of x.
+
+    Parameters
+    ----------
+    epsilon, delta, n_rows, mu
+        As in `calibrate_objective`.
+    radius : float
+        R, a bound of w‖g‖.
+    reach : float
+        K: RK is a bound of w‖g‖².
+    t : float
+        RK/(4Λ); for very many rows a smaller one is used.
+
+    Examples
+    --------
+    >>> noise = calibrate_logistic(1.0, 1e-6, radius=1.0, reach=3.0, t=0.3, n_rows=500)
+    >>> round(noise.ridge, 6), round(noise.c * noise.sigma, 6)
+    (2.5, 1.0)
+    """
+    radius, reach = positive_float("radius", radius), positive_float("reach", reach)
+    bend = 0.25 * radius * reach
+    return _calibrated(
+        epsilon, delta, "records", "logistic", 1.0, radius, bend, t, n_rows, _BEND, mu
+    )
+
+
+def _calibrated(
+    epsilon: float,
+    delta: float,
+    neighbours: Neighbours,
+    loss: Slope,
+    kappa: float,
+    radius: float,
+    bend: float,
+    t: float,
+    n_rows: int,
+    per_row: float,
+    mu: float,
+    beside: tuple[Loss, ...] = (),
+    other_shift: float = 0.0,
+) -> ObjectiveNoise:
+    """Noise for rows whose pull changes by at most `bend` along themselves, Λ = bend/t.
+
+    A row adds about `per_row` to the curvature of a coefficient.
+    """
     t = positive_float("t", t)
     # Rounding errors of many rows could not be covered with a smaller ridge.
     least = _LEAST_RIDGE * float(n_rows) ** 2
-    t = min(t, radius**2 / least)
-    ridge = max(radius**2 / t, least) * ROUNDING
+    t = min(t, bend / least)
+    ridge = max(bend / t, least) * ROUNDING
     # δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀), up to 1e-86 (1 + e^ε), with ε₀ = 20 times the shift.
     check_budget(epsilon, delta)
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
@@ -150,12 +233,12 @@ def calibrate_objective(
     if beside:
         c = sensitivity_beside_choices(*budget, t, beside, mu, neighbours)
     else:
-        c = sensitivity_beside(*budget, t, mu, neighbours)
+        c = sensitivity_beside(*budget, t, mu, neighbours, loss=loss)
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
-    sigma_out = _OUTPUT_NOISE * sigma / (ridge + n_rows)
-    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift)
+    sigma_out = _OUTPUT_NOISE * sigma / (ridge + per_row * n_rows)
+    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss)
 
 
 def perturbed_minimiser(
@@ -166,15 +249,17 @@ def perturbed_minimiser(
     bits: BitSource,
     *,
     penalty_weights: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Run the mechanism once: the only function here that reads labels and draws noise.
 
     Parameters
     ----------
     G : ndarray of shape (M, N)
-        Rows, none longer than ``noise.radius``, which must be certain.
+        Rows, none longer than ``noise.radius`` after its weight, which must be certain; see
+        `calibrate_logistic` for the logistic loss.
     y : ndarray of shape (M,)
-        Labels, scaled with their rows.
+        Labels, scaled with their rows, or 0 and 1 for the logistic loss.
     lam : float
         λ, fixed beforehand.
     noise : ObjectiveNoise
@@ -183,6 +268,8 @@ def perturbed_minimiser(
         Source of all noise.
     penalty_weights : ndarray of shape (N,)
         ω; zero for a column without penalty.
+    weights : ndarray of shape (M,), optional
+        w, only for the logistic loss.
 
     Raises
     ------
@@ -204,16 +291,18 @@ def perturbed_minimiser(
     n = G.shape[1]
     z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
     eta = noise.sigma * z
-    solution = solve_clipped(
+    assert weights is None or noise.loss == "logistic"
+    problem = ClippedProblem(
         G,
         y,
         lam,
-        eta,
-        kappa=noise.kappa,
+        loss=Logistic() if noise.loss == "logistic" else Huber(noise.kappa),
         ridge=noise.ridge,
+        eta=eta,
+        weights=weights,
         penalty_weights=penalty_weights,
-        throw=False,
     )
+    solution = solve_clipped_problem(problem, throw=False)
     exponent = math.floor(math.log2(noise.sigma_out)) - GRID_BITS
     grid = math.ldexp(1.0, exponent)
     # η is half a step of its grid away from a normal number, and rounded twice. An error e of the

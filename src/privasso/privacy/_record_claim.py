@@ -7,6 +7,7 @@ from dataclasses import replace
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
 from privasso.privacy._loss import GaussianLoss
 from privasso.privacy._numbers import exactly, rounded_up
+from privasso.privacy._objective import Slope
 from privasso.privacy._objective_claim import objective_claim
 
 ONE_RECORD = "one record"
@@ -91,28 +92,34 @@ def _statistics_group(guarantee: Guarantee, k: int) -> Guarantee:
     )
 
 
-RECORD_CLAIM = register(
-    objective_claim(
-        "record-dp",
-        _sentence,
-        "records",
-        context=("y_low", "y_high"),
-        adjacency=_adjacency,
-        assumptions=_group_assumptions,
+def _perturbed(kind: str, loss: Slope, gaussian: bool) -> Claim:
+    sentence = _scaled_sentence if gaussian else _sentence
+    return register(
+        objective_claim(
+            kind,
+            sentence,
+            "records",
+            loss=loss,
+            gaussian=gaussian,
+            context=("y_low", "y_high"),
+            adjacency=_adjacency,
+            assumptions=_group_assumptions,
+        )
     )
-)
-#: A perturbed fit after Gaussian releases about the columns, whose sensitivity is mu.
-SCALED_CLAIM = register(
-    objective_claim(
-        "record-dp-scaled",
-        _scaled_sentence,
-        "records",
-        gaussian=True,
-        context=("y_low", "y_high"),
-        adjacency=_adjacency,
-        assumptions=_group_assumptions,
-    )
-)
+
+
+#: A perturbed fit alone, and one after Gaussian releases about the columns, whose sensitivity is
+#: mu; by the loss.
+RECORD_CLAIMS: dict[Slope, tuple[Claim, Claim]] = {
+    "huber": (
+        _perturbed("record-dp", "huber", gaussian=False),
+        _perturbed("record-dp-scaled", "huber", gaussian=True),
+    ),
+    "logistic": (
+        _perturbed("record-dp-logistic", "logistic", gaussian=False),
+        _perturbed("record-dp-logistic-scaled", "logistic", gaussian=True),
+    ),
+}
 #: A perturbed fit of columns that were chosen with noise; mu is that of sums of the labels.
 SCREENED_CLAIM = register(
     objective_claim(

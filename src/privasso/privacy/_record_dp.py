@@ -26,10 +26,14 @@ from privasso.privacy._perturbed_objective import (
 from privasso.privacy._record_claim import (
     CONTRIBUTES,
     ONE_RECORD,
-    RECORD_CLAIM,
-    SCALED_CLAIM,
+    RECORD_CLAIMS,
     SCREENED_CLAIM,
     STATISTICS_CLAIM,
+)
+from privasso.privacy._record_logistic import (
+    PerturbedLogistic,
+    check_binary,
+    logistic_objective,
 )
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_screening import screened_objective
@@ -87,7 +91,8 @@ class RecordDP(PerturbsObjective):
         ε times the number of rows per column is above 100.
     t : float, optional
         Squared length of a row over the ridge: a larger one is a smaller ridge and more noise. By
-        default 0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond.
+        default 0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond; for
+        `PrivateLogisticLasso` half of that, and more where rows are many.
     scales : "private", optional
         Find ranges, centres and scales of the columns in the data with noise, within the bounds,
         at a share of the budget. It pays where bounds may be far too wide and rows are many.
@@ -147,8 +152,8 @@ class RecordDP(PerturbsObjective):
         object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
         if self.kappa is not None:
             object.__setattr__(self, "kappa", positive_float("kappa", self.kappa))
-        t = usual_t(self.epsilon) if self.t is None else positive_float("t", self.t)
-        object.__setattr__(self, "t", t)
+        if self.t is not None:
+            object.__setattr__(self, "t", positive_float("t", self.t))
         if self.scales not in (None, PRIVATE):
             raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
         object.__setattr__(self, "shape", _checked_shape(self.shape))
@@ -224,6 +229,18 @@ class RecordDP(PerturbsObjective):
         radius = usual_row(n_columns + fit_intercept, standard=standard)
         return self._table(n_rows, n_columns, names, fit_intercept, radius)
 
+    def for_classes(self) -> RecordDP:
+        """Refuse what a logistic regression on labels 0 and 1 does not have."""
+        check_binary(self)
+        return self
+
+    def logistic(
+        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+    ) -> PerturbedLogistic:
+        """Noise, ridge and scaling of a logistic regression, for labels 0 and 1."""
+        table = self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept)
+        return logistic_objective(self, table, n_rows, n_columns + fit_intercept)
+
     def _table(
         self,
         n_rows: int,
@@ -256,9 +273,12 @@ class RecordDP(PerturbsObjective):
         radius = longest_row(n_columns + fit_intercept, standard=self.scales == PRIVATE)
         return self._table(n_rows, n_columns, names, fit_intercept, radius)
 
+    @property
+    def _t(self) -> float:
+        return usual_t(self.epsilon) if self.t is None else self.t
+
     def _calibrated(self, radius: float, n_rows: int, n_columns: int) -> ObjectiveNoise:
         """The noise for rows of this length, beside what is released before the fit."""
-        assert self.t is not None
         kappa = self.kappa
         return calibrate_objective(
             self.epsilon,
@@ -266,7 +286,7 @@ class RecordDP(PerturbsObjective):
             "records",
             kappa=usual_kappa(self.epsilon, n_rows, n_columns) if kappa is None else kappa,
             radius=radius,
-            t=self.t,
+            t=self._t,
             n_rows=n_rows,
             mu=self.mu_before,
         )
@@ -313,7 +333,6 @@ class RecordDP(PerturbsObjective):
             return None
         bounds = self.column_bounds(n_columns, names)
         check_units(bounds, self.label_width)
-        assert self.t is not None
         return screened_objective(
             settings,
             bounds,
@@ -321,7 +340,7 @@ class RecordDP(PerturbsObjective):
             n_rows,
             fit_intercept=fit_intercept,
             kappa=self.kappa,
-            t=self.t,
+            t=self._t,
         )
 
     def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
@@ -383,7 +402,7 @@ class RecordDP(PerturbsObjective):
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
         low, high = self.y_bounds
-        before, claim = self.released_before, RECORD_CLAIM
+        before, claims = self.released_before, RECORD_CLAIMS[noise.loss]
         what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
         parameters = {
             **objective_parameters(noise.c, noise.t, noise.shift),
@@ -393,16 +412,14 @@ class RecordDP(PerturbsObjective):
             "y_high": high,
             "y_low": low,
         }
-        released = (f"{what} at one λ",)
         if before:
-            parameters["mu"], claim = self.mu_before, SCALED_CLAIM
-            released = (*before, *released)
+            parameters["mu"] = self.mu_before
         return Guarantee(
-            kind=claim.kind,
+            kind=claims[bool(before)].kind,
             parameters=tuple(parameters.items()),
             adjacency=ONE_RECORD,
             assumptions=self._assumptions(terms, certified=True),
-            released=released,
+            released=(*before, f"{what} at one λ"),
             seeded=terms.seeded,
         )
 

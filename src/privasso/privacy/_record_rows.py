@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,15 +127,44 @@ class PerturbedObjective:
         >>> rows.round(3).tolist(), labels.round(3).tolist()  # both are shrunk, one is clipped
         ([[0.398, 0.497], [0.504, 0.388]], [-0.124, 0.194])
         """
+        rows, factor, empty = self._empty_rows(X), np.empty(len(X)), np.isnan(y)
+        for block, whole in self._scaled_blocks(X, rows, empty):
+            length = np.sqrt(np.einsum("ij,ij->i", whole, whole))
+            with np.errstate(divide="ignore"):
+                longest = self.noise.radius * shorter(rows.shape[1])
+                factor[block] = np.minimum(1.0, longest / length)
+            whole *= factor[block, None]
+        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
+        # Without an intercept labels are measured from zero, so that Xβ can reach them.
+        middle_label = centre if self.fit_intercept else 0.0
+        labels = (np.clip(y, *self.y_bounds) - middle_label) / self.width
+        return rows, np.where(empty, 0.0, factor * labels)
+
+    def scaled_rows(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Rows as long as they are, in units of bounds or scales; empty where a label is NaN."""
+        rows = self._empty_rows(X)
+        for _ in self._scaled_blocks(X, rows, np.isnan(y)):
+            pass
+        return rows
+
+    @property
+    def origin(self) -> np.ndarray:
+        """What is subtracted from each column."""
+        return self._scaling()[0]
+
+    def _empty_rows(self, X: Any) -> np.ndarray:
+        return np.empty((np.shape(X)[0], len(self.bounds) + self.fit_intercept))
+
+    def _scaled_blocks(
+        self, X: Any, rows: np.ndarray, empty: np.ndarray
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Fill the rows with scaled ones, block by block; each block may be changed further."""
         n = self.bounds.shape[0]
         X = real_array("X", X, shape=(None, n), dtype=None, finite=False)
         origin, half = self._scaling()
         scale, flat = np.where(half > 0.0, half, 1.0), half == 0.0
-        rows = np.empty((X.shape[0], n + self.fit_intercept))
         if self.fit_intercept:
             rows[:, n] = 1.0
-        empty, factor = np.isnan(y), np.empty(X.shape[0])
-        shorter = 1.0 - _SHORTER - (rows.shape[1] + 16) * 2.0**-52
         step = max(1, _BLOCK // rows.shape[1])
         for start in range(0, X.shape[0], step):
             block = slice(start, start + step)
@@ -146,15 +176,7 @@ class PerturbedObjective:
             if not np.isfinite(part).all():
                 raise ValueError(_NOT_FINITE)
             whole[empty[block]] = 0.0
-            length = np.sqrt(np.einsum("ij,ij->i", whole, whole))
-            with np.errstate(divide="ignore"):
-                factor[block] = np.minimum(1.0, self.noise.radius * shorter / length)
-            whole *= factor[block, None]
-        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
-        # Without an intercept labels are measured from zero, so that Xβ can reach them.
-        middle_label = centre if self.fit_intercept else 0.0
-        labels = (np.clip(y, *self.y_bounds) - middle_label) / self.width
-        return rows, np.where(empty, 0.0, factor * labels)
+            yield block, whole
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
         """Origin and scale of each column."""
@@ -162,3 +184,12 @@ class PerturbedObjective:
             return self.scaling
         origin, half = half_ranges(self.bounds, self.fit_intercept)
         return (origins(self.bounds) if self.fit_intercept else origin), half
+
+
+def shorter(width: int) -> float:
+    """A factor slightly below 1, by which rounding never leaves a row of so many entries too long.
+
+    >>> 1.0 - 1e-11 < shorter(10) < 1.0
+    True
+    """
+    return 1.0 - _SHORTER - (width + 16) * 2.0**-52

@@ -63,4 +63,4 @@ def screened_objective(
     screening = Screening(
         settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept
     )
-    return ScreenedObjective(screening, last, second)
+    return ScreenedObjective(screening, last, second, settings)

@@ -21,6 +21,9 @@ _PLACE = 0.35
 _KAPPA, _LARGEST_KAPPA, _MANY = 0.05, 0.25, 100.0
 #: λ per row, for labels of range 1 and columns of range 2.
 _LAM = 2e-5
+#: Of logistic regression: R and K relative to √N, both where entries are in units of scales, t
+#: relative to that of `usual_t`, the most of it, and λ per row.
+_PULL, _REACH, _WIDER, _PART, _MOST_PART, _LOGISTIC_LAM = 0.3, 1.0, 1.5, 0.5, 1.5, 2e-4
 #: Smallest range of the labels relative to half that of a column; the largest is its inverse.
 _SMALLEST = 1e-290
 
@@ -98,6 +101,44 @@ def usual_lam(n_rows: int, label_width: float) -> float:
     0.04
     """
     return _LAM * n_rows * label_width
+
+
+def logistic_lengths(n_columns: int, *, standard: bool = False) -> tuple[float, float]:
+    """R and K of logistic regression: rows have weights w with w‖f‖ ≤ R and w‖f‖² ≤ RK.
+
+    Nearly all rows are longer than R. What matters is then R times K relative to the ridge, and
+    which rows are longer than K and weigh even less.
+
+    Examples
+    --------
+    >>> logistic_lengths(4)
+    (0.6, 2.0)
+    """
+    unit = (_WIDER if standard else 1.0) * math.sqrt(n_columns)
+    return _PULL * unit, _REACH * unit
+
+
+def logistic_t(epsilon: float, n_rows: int, n_columns: int) -> float:
+    """The t of logistic regression, half of `usual_t` for few rows: small tables need more ridge.
+
+    Examples
+    --------
+    >>> [round(logistic_t(1.0, m, 20), 3) for m in (300, 2000, 20_000, 10_000_000)]
+    [0.163, 0.163, 0.352, 0.49]
+    """
+    many = epsilon * n_rows / (_MANY * n_columns)
+    return usual_t(epsilon) * min(_PART * max(many, 1.0) ** (1.0 / 3.0), _MOST_PART)
+
+
+def logistic_lam(n_rows: int) -> float:
+    """λ of logistic regression, in proportion to the rows.
+
+    Examples
+    --------
+    >>> round(logistic_lam(1000), 6)
+    0.2
+    """
+    return _LOGISTIC_LAM * n_rows
 
 
 def check_units(bounds: np.ndarray, label_width: float) -> None:

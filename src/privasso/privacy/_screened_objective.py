@@ -15,6 +15,7 @@ from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screening import Screening
+from privasso.privacy._screening_settings import ScreeningSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +55,14 @@ class ScreenedObjective:
         Noise and scaling of the last fit, for as many columns as are chosen.
     second : SecondRound or None
         A first fit, and a choice of further columns by its residuals.
+    settings : ScreeningSettings
+        What all of these follow from.
     """
 
     screening: Screening
     table: PerturbedObjective
-    second: SecondRound | None = None
+    second: SecondRound | None
+    settings: ScreeningSettings
 
     @property
     def lam(self) -> float:

@@ -23,6 +23,7 @@ from privasso.problem._clipped import ClippedProblem, smallest_subgradient
 from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
 from privasso.problem._loss import Huber, Logistic, Loss
 from privasso.problem._problem import LabelledProblem, Problem, violations
+from privasso.problem._ray_search import RaySearch
 from privasso.problem._ridge import Ridge, as_ridge
 from privasso.problem._sharper import certain_curvature, sharpened, undecided_columns
 
@@ -39,6 +40,7 @@ __all__ = [
     "Problem",
     "Programme",
     "ProgrammeError",
+    "RaySearch",
     "Ridge",
     "as_ridge",
     "certain_curvature",

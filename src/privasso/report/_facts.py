@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from privasso.fit import CoefficientPath, Released, ReleasedModel
+from privasso.fit import CoefficientPath, LogisticLasso, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
 from privasso.noise import Isotropic, PowerLaw
 from privasso.privacy import ReleasesProducts, calibrate
@@ -123,14 +123,14 @@ def fit_facts(
     facts = replace(bare, columns=column_noise(rows, release.covariance.restricted(live)))
     if assumptions is None:
         return facts
-    scheme = Scheme.of_release(released, given_lam)
+    scheme, logistic = Scheme.of_release(released, given_lam), released.classes is not None
     return replace(
         facts,
-        coef_noise=coefficient_noise(released.post, model.coef),
+        coef_noise=_coefficient_noise(released, model),
         path=path,
         stability=stability_of(released.post),
         even_level=_even_level(released),
-        forecast=forecast(scheme, assumptions) if scheme.unavailable is None else None,
+        forecast=None if logistic or scheme.unavailable else forecast(scheme, assumptions),
         resolve=resolve,
     )
 
@@ -141,3 +141,9 @@ def _even_level(released: Released) -> float | None:
     if not rows.live.any() or (isinstance(noise, PowerLaw) and noise.gamma == 0.0):
         return None
     return calibrate(rows, released.privacy, Isotropic(1.0)).level
+
+
+def _coefficient_noise(released: Released, model: ReleasedModel) -> np.ndarray | None:
+    """The noise of the coefficients; of a logistic regression, their standard errors."""
+    post = released.post
+    return model.coef_se if isinstance(post, LogisticLasso) else coefficient_noise(post, model.coef)

@@ -22,6 +22,10 @@ _MEANING = {
         "with the columns found here; sampling error is not included."
     ),
 }
+_LOGISTIC = (
+    "Its noise is the standard error, of sampling and of privacy noise together, with the columns "
+    "found here."
+)
 
 
 #: What no forecast uses, by whether covariates are private.
@@ -72,8 +76,11 @@ def _lead(facts: FitFacts) -> str:
     model = facts.model
     count = int(np.count_nonzero(model.coef))
     which = "coefficient is" if count == 1 else "coefficients are"
+    what = "A sparse linear model for"
+    if model.classes is not None:
+        what = f"A sparse logistic regression, log odds of {model.classes[1]!r}, for"
     return (
-        f"A sparse linear model for {facts.target} from {facts.n_rows} rows and "
+        f"{what} {facts.target} from {facts.n_rows} rows and "
         f"{model.n_features} columns. At λ = {model.lam:.6g}, {count} {which} not zero; the "
         f"intercept is {model.intercept:.5g}."
     )
@@ -105,7 +112,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
     if units is not None and noise is None:
         page.paragraph(
             "Those that are not zero, the largest effect first. The effect is the coefficient "
-            f"times the {facts.unit_words}, in units of the labels."
+            f"times the {facts.unit_words}, in {_label_unit(facts)}."
         )
         page.table(
             ["column", "coefficient", "effect"],
@@ -123,7 +130,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         return
     page.paragraph(
         "Those that are not zero, the largest effect first. The effect is the coefficient times "
-        f"the {facts.unit_words}, in units of the labels. {_meaning(facts)} A coefficient below "
+        f"the {facts.unit_words}, in {_label_unit(facts)}. {_meaning(facts)} A coefficient below "
         "twice its noise says little."
     )
     page.figure(
@@ -133,7 +140,8 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         description="Effects of the columns with error bars",
     )
     heads = ["coefficient", "its noise", "effect", "coefficient / noise"]
-    errors = facts.model.coef_se if facts.columns is not None else None
+    shown = facts.columns is not None and facts.model.classes is None
+    errors = facts.model.coef_se if shown else None
     rows = []
     for k in support:
         ratio = abs(coef[k]) / noise[k] if noise[k] > 0.0 else math.inf
@@ -146,8 +154,14 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
     page.table(["column", *heads], rows, numeric=heads)
 
 
+def _label_unit(facts: FitFacts) -> str:
+    return "units of the labels" if facts.model.classes is None else "log odds"
+
+
 def _meaning(facts: FitFacts) -> str:
     """What the noise of a coefficient is."""
+    if facts.model.classes is not None:
+        return _LOGISTIC
     errors = f"Its noise is its standard error, {_STANDARD_ERROR}"
     return errors if facts.columns is None else _MEANING[facts.model.denoised]
 

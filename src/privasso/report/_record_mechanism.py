@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from privasso.fit import PerturbedPlan
-from privasso.privacy import RecordDP, ShapedObjective, StatisticsMechanism
+from privasso.privacy import (
+    RecordDP,
+    ScreenedObjective,
+    ScreeningPrior,
+    ShapedObjective,
+    StatisticsMechanism,
+)
+
+#: Parts of the variance of the labels that a column may explain, and what is expected of the table.
+_STRENGTHS, _PRIOR = (0.01, 0.02, 0.05, 0.1), ScreeningPrior()
 
 
 @dataclass(frozen=True)
@@ -16,7 +25,7 @@ class RecordMechanism:
     Attributes
     ----------
     name : str
-        ``"objective"`` or ``"statistics"``.
+        ``"objective"``, ``"logistic"`` or ``"statistics"``.
     numbers : dict
         In units of labels of range 1 and of columns that are divided by half the range of their
         bounds (by their scales, where these are found); λ is in units of the labels.
@@ -28,6 +37,9 @@ class RecordMechanism:
         What columns are divided by.
     label_width : float
         Range of the labels.
+    chances : tuple of (float, float)
+        Where columns are chosen: parts of the variance of the labels, and the predicted chance that
+        a column which explains so much is among those of the first round.
     """
 
     name: str
@@ -36,6 +48,7 @@ class RecordMechanism:
     share: float
     unit: str
     label_width: float
+    chances: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, plan: PerturbedPlan) -> RecordMechanism:
@@ -49,6 +62,7 @@ class RecordMechanism:
         else:
             name, noise = "objective", objective.noise
             keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
+            name = "logistic" if noise.loss == "logistic" else name
             numbers = {key: getattr(noise, key) for key in keys}
         unit = "half the range of its bounds"
         if privacy.bounds == "private":
@@ -57,20 +71,35 @@ class RecordMechanism:
             unit = "its scale, which is found with noise"
         if isinstance(objective, ShapedObjective):
             unit += ", and rows in the norm of the shape"
+        before, share, chances = privacy.released_before, privacy.share, ()
+        if isinstance(objective, ScreenedObjective):
+            before, share = plan.guarantee.released[:1], objective.settings.share
+            size = int(plan.guarantee["n_rows"]), len(objective.screening.bounds)
+            found = objective.settings.chances(_PRIOR, *size, _STRENGTHS)
+            chances = tuple(zip(_STRENGTHS, found.tolist(), strict=True))
         return cls(
             name,
             {**numbers, "lam": plan.lam},
-            privacy.released_before,
-            privacy.share,
+            before,
+            share,
             unit,
             privacy.label_width,
+            chances,
         )
 
     def lines(self) -> list[tuple[str, str]]:
         """A table in words: what is set, and to what."""
         x = self.numbers
         lines = [("each column is divided by", self.unit)]
-        if self.name == "objective":
+        if self.name == "logistic":
+            lines += [
+                ("mechanism", "objective perturbation of a logistic regression"),
+                ("strongest pull of a record, R; longer rows weigh less", f"{x['radius']:.4g}"),
+                ("ridge, Λ", f"{x['ridge']:.4g} (t = {x['t']:.3g})"),
+                ("noise on the gradient, σ", f"{x['sigma']:.4g}"),
+                ("one record moves the gradient by at most", f"{x['c']:.4g} σ"),
+            ]
+        elif self.name == "objective":
             lines += [
                 ("mechanism", "objective perturbation"),
                 (
@@ -90,13 +119,24 @@ class RecordMechanism:
                 ("noise on a sum of squares, σ", f"{x['sigma']:.4g}"),
                 ("one record moves all sums together by at most", f"{x['mu']:.4g} σ"),
             ]
-        lines.append(("λ, in units of the labels", f"{x['lam']:.6g}"))
+        unit = "" if self.name == "logistic" else ", in units of the labels"
+        lines.append((f"λ{unit}", f"{x['lam']:.6g}"))
         if self.before:
             lines.append(
                 (f"released before the fit, for {self.share:g} of μ²", "; ".join(self.before))
             )
+        lines += [
+            (
+                f"chance that a column is chosen which explains {part:.0%} of the labels",
+                f"at least {chance:.2f} (predicted for independent columns)",
+            )
+            for part, chance in self.chances
+        ]
         return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"name": self.name, **self.numbers, "released_before": list(self.before)}
+        found = {"name": self.name, **self.numbers, "released_before": list(self.before)}
+        if self.chances:
+            found["chances"] = [{"explains": x, "chosen": p} for x, p in self.chances]
+        return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.fit import Denoised, Postprocess
+from privasso.fit import Denoised, LogisticLasso, Postprocess
 from privasso.problem import LP_LIMIT, ProgrammeError, critical_lambda
 
 _MOST_COLUMNS = 4096
@@ -56,7 +56,7 @@ class Stability:
         )
 
 
-def stability_of(post: Postprocess | Denoised) -> Stability:
+def stability_of(post: Postprocess | Denoised | LogisticLasso) -> Stability:
     """Find the critical λ from the covariates and the release.
 
     Examples
@@ -68,7 +68,7 @@ def stability_of(post: Postprocess | Denoised) -> Stability:
     >>> round(stability_of(Postprocess(release, rows)).critical_lam, 6)
     0.2
     """
-    if isinstance(post, Denoised):
+    if not isinstance(post, Postprocess):
         return Stability(0.0, "denoised")
     if post.op is None or post.full_rank or _independent(post):
         return Stability(0.0, "full rank")

@@ -29,9 +29,9 @@ from privasso.operators import Block
 from privasso.problem import Problem, certify_point
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
 from privasso.solvers._amp_on_columns import amp_on_columns
+from privasso.solvers._growth import grow_working_set
 from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
 from privasso.solvers._solution import Status
-from privasso.solvers._working_set import grow_working_set
 
 #: Number of columns from which AMP goes on alone on the columns copied out: the time for their
 #: Gram matrix grows with the square of this number.

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from privasso._clock import Clock
+from privasso.operators import Operator
 from privasso.problem import Problem
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
@@ -51,7 +52,7 @@ class Auto(Algorithm):
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
-        if problem.op.dense and min(problem.shape) >= _SMALLEST and _independent(problem):
+        if amp_may_work(problem.op, problem.squares):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)
@@ -60,19 +61,31 @@ class Auto(Algorithm):
         return replace(last, steps=steps + last.steps, by=self.cd)
 
 
-def _independent(problem: Problem) -> bool:
+def look_independent(op: Operator, squares: np.ndarray) -> bool:
     """Whether a few columns are as little correlated as independent ones would be.
 
     Independent columns of M entries have a mean squared correlation of 1/M. Means that are not
     zero count as correlation, because AMP cannot deal with them either.
+
+    Parameters
+    ----------
+    op : Operator
+        F.
+    squares : ndarray, shape (N,)
+        Squared norms of its columns.
     """
-    m, n = problem.shape
+    m, n = op.shape
     starts = np.linspace(0, n - _RUN_LENGTH, _RUNS).astype(np.int64)
     index = np.unique(starts[:, None] + np.arange(_RUN_LENGTH))
-    index = index[problem.squares[index] > 0]
+    index = index[squares[index] > 0]
     if index.size < 2:
         return False
-    block = problem.op.columns(index) / problem.norms[index]
+    block = op.columns(index) / np.sqrt(squares[index])
     correlations = block.T @ block
     total = float(np.sum(correlations**2)) - float(np.sum(np.diag(correlations) ** 2))
     return m * total / (index.size * (index.size - 1)) < _INDEPENDENT
+
+
+def amp_may_work(op: Operator, squares: np.ndarray) -> bool:
+    """Whether F is dense, not small, and its columns look independent."""
+    return op.dense and min(op.shape) >= _SMALLEST and look_independent(op, squares)

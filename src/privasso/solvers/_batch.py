@@ -10,11 +10,13 @@ from privasso._blas import one_thread, product
 from privasso._clock import Clock
 from privasso._threads import n_threads, run
 from privasso.operators import Operator
-from privasso.problem import Problem, certify
+from privasso.problem import Problem, certify, zero_column_ray
+from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._gram import Subproblem, submatrix
+from privasso.solvers._growth import Growth
 from privasso.solvers._solution import Solution, Status
-from privasso.solvers._solve import late, no_minimiser, solve_problem
+from privasso.solvers._solve import late, no_minimiser, solution_of, solve_problem
 
 #: Most columns for which the Gram matrix of all of F is formed and shared.
 GRAM_COLUMNS = 4096
@@ -28,9 +30,10 @@ _HARDLY = 1.1
 class Batch:
     """One batched run; row k of every array belongs to problem k.
 
-    `run` fills the arrays. A problem that the batch does not solve is left to a single solve, the
-    largest λ first. Once the clock has expired, the problems that are left keep the point that
-    they are at, or zero if they were not begun, and get the status TIME_LIMIT.
+    `run` fills the arrays. Problems that the batch does not solve are solved one after another,
+    the largest λ first, each from where the one before it ended. Once the clock has expired, the
+    problems that are left keep the point that they are at, or zero if they were not begun, and get
+    the status TIME_LIMIT.
     """
 
     def __init__(
@@ -41,7 +44,10 @@ class Batch:
         lams: np.ndarray,
         tol: float,
         clock: Clock,
+        *,
+        bounded: bool = False,
     ) -> None:
+        self._bounded = bounded
         self.op, self.squares, self.lams, self.tol, self.clock = op, squares, lams, tol, clock
         self.B = np.ascontiguousarray(B).T
         n_rhs, n = self.B.shape
@@ -59,21 +65,30 @@ class Batch:
         """Solve all problems."""
         n_rhs, n = self.B.shape
         todo = np.arange(n_rhs)
-        if n <= GRAM_COLUMNS and n_rhs > 1:
+        if n <= GRAM_COLUMNS and n_rhs > 1 and amp_may_work(self.op, self.squares):
             todo = self._shared_gram(todo)
         todo = todo[np.argsort(-self.lams[todo], kind="stable")]
-        for done, k in enumerate(todo.tolist()):
-            if self.clock.expired():
-                self._leave(todo[done:])
-                return
-            problem = self._problem(k)
-            ray = self._known_ray(k)
-            if ray is None:
-                limit = self.clock.remaining()
-                solution = solve_problem(problem, tol=self.tol, throw=False, time_limit=limit)
-            else:
-                solution = no_minimiser(problem, ray)
-            self._record(k, solution)
+        growth = Growth(self._problem(0))
+        with one_thread():
+            for done, k in enumerate(todo.tolist()):
+                if self.clock.expired():
+                    self._leave(todo[done:])
+                    return
+                self._record(k, self._one_after_another(growth, k))
+
+    def _one_after_another(self, growth: Growth, k: int) -> Solution:
+        """Solve problem k from where the one before it ended, or afresh if that fails."""
+        problem = self._problem(k)
+        ray = self._known_ray(k)
+        if ray is None:
+            ray = zero_column_ray(problem)
+        if ray is not None:
+            return no_minimiser(problem, ray)
+        outcome = growth.minimise(problem, tol=self.tol, clock=self.clock)
+        if outcome.status is not Status.MAX_ITER:
+            return solution_of(problem, outcome)
+        limit = self.clock.remaining()
+        return solve_problem(problem, tol=self.tol, throw=False, time_limit=limit)
 
     def _known_ray(self, k: int) -> np.ndarray | None:
         """A ray of the same problem at a larger λ, which is a ray at this one too."""
@@ -93,7 +108,8 @@ class Batch:
             self._record(k, late(problem, X[j], found))
 
     def _problem(self, k: int) -> Problem:
-        return Problem(self.op, self.B[k], float(self.lams[k]), squares=self.squares)
+        lam = float(self.lams[k])
+        return Problem(self.op, self.B[k], lam, squares=self.squares, bounded=self._bounded)
 
     def _record(self, k: int, solution: Solution) -> None:
         self.x[k] = solution.x

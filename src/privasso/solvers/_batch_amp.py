@@ -22,6 +22,10 @@ SETTLED_TURNOVER = 0.002
 #: iteration takes far less time than the factorisation that a wrong support would need.
 SETTLED_CHANGE = 2e-4
 _MAX_ITER = 50
+#: A column whose iterates still move by more than this at the end has not been solved,
+_RESTLESS = 0.3
+#: and one whose iterates move as much after so many iterations will not be.
+_EARLY = 12
 #: V = s_θ beyond which a problem is left to a single solve: it is unbounded, or λ is close to
 #: critical.
 _LOST_V = 20.0
@@ -42,7 +46,8 @@ class BatchStart:
     field : ndarray, shape (N, K)
         The field u divided by λ.
     promising : ndarray of bool, shape (K,)
-        Whether V stayed small, so that the support is worth an exact solve.
+        Whether V stayed small and the iterates came to rest, so that the support is worth an exact
+        solve.
     n_iter : ndarray of int, shape (K,)
         Iterations taken.
     """
@@ -111,13 +116,16 @@ def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray)
         s = ((1.0 + s) * active / m).astype(np.float32)
         done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)
         done &= step <= SETTLED_CHANGE**2 * length
-        lost = ~np.isfinite(s) | (s > _LOST_V)
+        lost = ~np.isfinite(s) | (s > _LOST_V) | ~np.isfinite(step)
+        if iteration >= _EARLY:
+            lost |= step > length  # the iterates change by all of their size
         done = (done & (iteration > 0)) | lost | (iteration == _MAX_ITER - 1)
         if done.any():
             columns = rhs[done]
             out.x[np.ix_(rows, columns)] = X[:, done]
             out.field[np.ix_(rows, columns)] = U[:, done] / lam32[done]
-            out.promising[columns] = ~lost[done]
+            moving = step > _RESTLESS**2 * length
+            out.promising[columns] = ~(lost | moving)[done]
             out.n_iter[columns] = iteration
             keep = ~done
             rhs, s, lam32 = rhs[keep], s[keep], lam32[keep]

@@ -12,14 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from privasso._clock import Clock
 from privasso._validation import integer
 from privasso.problem import LP_LIMIT, Problem, ProgrammeError, is_ray, linear_programme
 from privasso.solvers._algorithm import Algorithm, Outcome, register
+from privasso.solvers._growth import Growth
 from privasso.solvers._solution import Status
-from privasso.solvers._working_set import FIRST_COLUMNS, grow_working_set
 
 
 @register
@@ -55,21 +53,8 @@ class CoordinateDescent(Algorithm):
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Start from zero with the columns that gain most; look for a ray if that fails."""
         m, n = problem.shape
-        largest = float(np.abs(problem.b).max())
-        gain = np.maximum(np.abs(problem.b) - problem.lam, 0.0) / problem.norms
-        size = min(n, FIRST_COLUMNS, int(np.count_nonzero(gain)))
-        index = np.empty(0, dtype=np.int64)
-        if size:
-            index = np.sort(np.argpartition(gain, -size)[-size:])
-        outcome = grow_working_set(
-            problem,
-            np.zeros(n),
-            index,
-            tol=tol,
-            clock=clock,
-            max_rounds=self.max_rounds,
-            first_lam=largest,
-        )
+        growth = Growth(problem)
+        outcome = growth.minimise(problem, tol=tol, clock=clock, max_rounds=self.max_rounds)
         if outcome.status is Status.MAX_ITER and m * n * n <= LP_LIMIT:
             # A programme that cannot be solved proves nothing: the status stays MAX_ITER.
             with suppress(ProgrammeError):

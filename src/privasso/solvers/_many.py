@@ -91,7 +91,8 @@ def solve_many(
     lams = _one_for_each(lam, etas.shape[1])
     squares, b = op.squares_and_rmatvec(y)
     finite_squares(squares)
-    return _solved(op, b[:, None] - etas, lams, squares, tol, throw, clock)
+    bounded = not etas.any()
+    return _solved(op, b[:, None] - etas, lams, squares, tol, throw, clock, bounded=bounded)
 
 
 def solve_problems(
@@ -145,8 +146,10 @@ def _solved(
     tol: float,
     throw: bool,
     clock: Clock,
+    *,
+    bounded: bool = False,
 ) -> Solutions:
-    batch = Batch(op, squares, B, lams, positive_float("tol", tol), clock)
+    batch = Batch(op, squares, B, lams, positive_float("tol", tol), clock, bounded=bounded)
     batch.run()
     kkt, beyond, gap = batch.evidence.T
     solutions = Solutions(

@@ -130,6 +130,11 @@ def late(problem: Problem, x: np.ndarray, certificate: Certificate) -> Solution:
     return _solution(problem, outcome, algorithm_for("auto"))
 
 
+def solution_of(problem: Problem, outcome: Outcome) -> Solution:
+    """The solution that coordinate descent ended with, called by other means than `solve`."""
+    return _solution(problem, outcome, algorithm_for("cd"))
+
+
 def _solution(problem: Problem, outcome: Outcome, by: Algorithm, n_passes: float = 0.0) -> Solution:
     return Solution(
         x=outcome.x,

@@ -12,7 +12,7 @@ import numpy as np
 from privasso._clock import Clock
 from privasso._threads import interruptible
 from privasso.operators import Columns
-from privasso.problem import Problem, ray_from
+from privasso.problem import Problem, RaySearch
 from privasso.solvers import _sparse_kernels as kernels
 from privasso.solvers._gram import Factor, GramResult, Subproblem
 from privasso.solvers._newton import line_search
@@ -34,7 +34,8 @@ class SparseSet:
     """Sparse columns copied out of F, with the verbs of `WorkingSet`."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+        self.problem = problem  # another one with the same F may take its place
+        self._rays = RaySearch(problem.op, problem.norms)
         self.index = np.empty(0, dtype=np.int64)
         self.norms = np.empty(0)
         self.z = np.empty(0)
@@ -44,13 +45,13 @@ class SparseSet:
         """Add columns and their coefficients."""
         if index.size == 0:
             return
-        more = self._problem.op.sparse_columns(index)
+        more = self.problem.op.sparse_columns(index)
         assert more is not None
         self._columns = more if self._columns is None else self._columns.joined(more)
         self.index = np.concatenate([self.index, index])
-        self.norms = self._problem.norms[self.index]
-        self.z = np.concatenate([self.z, x * self._problem.norms[index]])
-        self._problem.op.count(index.size / self._problem.shape[1])
+        self.norms = self.problem.norms[self.index]
+        self.z = np.concatenate([self.z, x * self.problem.norms[index]])
+        self.problem.op.count(index.size / self.problem.shape[1])
 
     def keep(self, urgency: np.ndarray, n_kept: int) -> None:
         """Keep the support and, of the other columns, those with the largest urgency."""
@@ -67,16 +68,16 @@ class SparseSet:
 
     def scatter(self, values: np.ndarray) -> np.ndarray:
         """Coefficients on the set (in units of z) as a vector x over all columns."""
-        x = np.zeros(self._problem.shape[1])
+        x = np.zeros(self.problem.shape[1])
         x[self.index] = values / self.norms
         return x
 
     def matvec(self, z: np.ndarray) -> np.ndarray:
         """F_S x for x = z / norms."""
-        w = np.zeros(self._problem.shape[0])
+        w = np.zeros(self.problem.shape[0])
         if self._columns is not None:
             w = self._columns.matvec(z / self.norms)
-            self._problem.op.count(self.index.size / self._problem.shape[1])
+            self.problem.op.count(self.index.size / self.problem.shape[1])
         return w
 
     def path_direction(self, factor: Factor | None) -> np.ndarray:
@@ -84,7 +85,7 @@ class SparseSet:
         d = np.zeros_like(self.z)
         active = np.flatnonzero(self.z)
         if active.size and self._columns is not None:
-            rhs = np.sign(self.z[active]) * self._problem.lam / self.norms[active]
+            rhs = np.sign(self.z[active]) * self.problem.lam / self.norms[active]
             p, _, flat = self._solve(active, rhs, 1e-8)
             if not flat:
                 d[active] = p
@@ -106,29 +107,29 @@ class SparseSet:
         gram = self._columns.gram()
         gram /= self.norms
         gram /= self.norms[:, None]
-        bounded = self._problem.bounded
+        bounded = self.problem.bounded
         part = Subproblem(
             gram,
-            self._problem.b[self.index] / self.norms,
+            self.problem.b[self.index] / self.norms,
             lam / self.norms,
-            min(self._problem.shape),
+            min(self.problem.shape),
             None if bounded else self._ray_from,
             bounded=bounded,
         )
         return part.minimise(self.z, tol, clock=clock)
 
     def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
-        return ray_from(self._problem, self.scatter(direction))
+        return self._rays.ray(self.problem, self.scatter(direction))
 
     def _descend(self, lam: float, tol: float, clock: Clock, n_rounds: int) -> GramResult:
         """Coordinate descent and Newton steps until no violation exceeds tol·λ."""
         columns = self._columns
         assert columns is not None
         arrays = columns.arrays()
-        norms, b = self.norms, self._problem.b[self.index]
+        norms, b = self.norms, self.problem.b[self.index]
         squares = norms**2
         x = self.z / norms
-        w, state = np.zeros(self._problem.shape[0]), np.zeros(2)
+        w, state = np.zeros(self.problem.shape[0]), np.zeros(2)
         everything = np.arange(x.size)
         fitted = np.empty(x.size)
         sweep = (*arrays, columns.total, squares, b, lam, x, w, state, _EPOCHS, tol)
@@ -157,7 +158,7 @@ class SparseSet:
             weights = lam / norms[active]
             t, hit = line_search(z, p, decrease, curvature, weights)
             if not np.isfinite(t):
-                if self._problem.bounded:
+                if self.problem.bounded:
                     break
                 direction = np.zeros_like(x)
                 direction[active] = p
@@ -186,7 +187,7 @@ class SparseSet:
     ) -> tuple[np.ndarray, float, bool]:
         columns = self._columns
         assert columns is not None
-        buffer = np.zeros(self._problem.shape[0])
+        buffer = np.zeros(self.problem.shape[0])
         arguments = (*columns.arrays(), columns.total, self.norms, active, rhs, buffer)
         if columns.block.nnz < _SHORT_CALL:
             return kernels.conjugate_gradients(*arguments, _STEPS, accuracy)

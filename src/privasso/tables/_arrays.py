@@ -14,7 +14,7 @@ from numpy.lib.format import MAGIC_PREFIX, read_array
 from privasso._files import open_regular
 from privasso._text import escaped
 from privasso.encoding import Columns, Numbers
-from privasso.tables._table import Table, check_size, fits_memory, unreadable
+from privasso.tables._table import Table, check_size, fits_memory, not_numbers, unreadable
 
 LABELS = "y"
 #: Of the name of an array in the archive.
@@ -77,6 +77,9 @@ class NpzTable(Table):
         if target is not None:
             with contextlib.suppress(ValueError):  # what it says may tell of the labels
                 labels[:] = column(target)
+                return Columns(columns, X.shape[0], block=block), labels
+            if levels is not None:  # by the type that the file states
+                raise not_numbers(self.path, target)
         return Columns(columns, X.shape[0], block=block), labels
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble
 from privasso.tables._reader import Reader, ReadFailedError
-from privasso.tables._table import Table, check_size, unreadable
+from privasso.tables._table import Table, check_size, not_numbers, unreadable
 from privasso.tables._text_file import read_header
 
 
@@ -79,10 +79,7 @@ class FrameTable(Table):
             if target is not None and "wrong" not in reader.next():
                 reader.numbers(labels)
             elif target is not None and levels is not None:  # by the type that the file states
-                raise ValueError(
-                    f"{escaped(self.path)}: the column {target!r} does not hold numbers by its "
-                    "type, as labels must"
-                )
+                raise not_numbers(self.path, target)
             return columns, labels
         except ReadFailedError:
             raise unreadable(self.path) from None

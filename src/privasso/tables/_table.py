@@ -205,6 +205,13 @@ which is not shown because labels are private
         raise ValueError(LABELS_REFUSED)
 
 
+def not_numbers(path: Path, target: str) -> ValueError:
+    """The error for labels whose type in the file is not one of numbers."""
+    return ValueError(
+        f"{escaped(path)}: the column {target!r} does not hold numbers by its type, as labels must"
+    )
+
+
 def unreadable(path: Path) -> ValueError:
     """The error for a file that is not what its ending says."""
     kind = path.suffix.lstrip(".").lower()

@@ -1,0 +1,319 @@
+"""The scikit-learn classifier of a private fit."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from privasso.estimator._private_lasso import generator_of
+from privasso.fit import (
+    Classes,
+    CoefficientPath,
+    FitOptions,
+    KeptRelease,
+    Published,
+    Released,
+    ReleasedModel,
+    both_probabilities,
+    chosen_classes,
+    plan_for,
+    warn_user,
+)
+from privasso.ledger import Ledger
+from privasso.noise import Noise
+from privasso.privacy import Guarantee, Privacy
+
+_KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
+_FITTED = ("coef_", "intercept_", "classes_", "lam_", "guarantee_", "noise_", "release_")
+_FITTED += ("coef_se_",)
+#: Take the classes from the labels.
+_OBSERVED = "observed"
+
+
+class PrivateLogisticLasso(ClassifierMixin, BaseEstimator):
+    """Sparse logistic regression with a privacy guarantee, for labels of two classes.
+
+    Under `LabelDP` the covariates are public. The logistic loss depends on the labels through Fᵀy
+    alone, which is released once, with Gaussian noise of the best covariance for the rows. As the
+    law of the noise is known, the release gives a best guess of the probabilities of all rows, and
+    a LASSO on these is solved at any λ at no further cost.
+
+    Under `RecordDP` whole records are protected: noise and a small ridge are added to the
+    objective, and its minimiser is released, at one λ.
+
+    Columns need not be standardised.
+
+    Parameters
+    ----------
+    lam : float or "auto"
+        λ > 0. Under `LabelDP` it is the 1/C of scikit-learn's ``LogisticRegression`` on
+        standardised columns, and ``"auto"`` takes the sparsest model that predicts practically as
+        well as the best guess. Under `RecordDP` columns are in units of their bounds, and
+        ``"auto"`` depends on the number of rows alone.
+    privacy : LabelDP or RecordDP
+        What to protect; `y_bounds` must be (0, 1), because classes are coded as 0 and 1. There is
+        no default: leaving it out is an error at fit.
+    classes : (negative, positive) or "observed"
+        The two classes. They must be known without the labels; any other label is an error, which
+        does not show it. ``"observed"`` takes them from the labels in increasing order, and the
+        guarantee then says that this must not tell anything.
+    fit_intercept : bool
+        Whether there is an intercept, which has no penalty.
+    tol : float
+        Largest violation of an optimality condition, relative to the terms of the gradient.
+    time_limit : float, optional
+        Seconds that `fit`, `refit` and `path` may take after the release, under `LabelDP`.
+    random_state : None, int, numpy Generator or RandomState
+        None draws the noise from the operating system's entropy. Anything else is for
+        experiments and marks the guarantee "not for release".
+    ledger : Ledger, optional
+        A budget that several fits share; see `PrivateLasso`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Log odds of the positive class per unit of the columns.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    classes_ : ndarray of shape (2,)
+        The negative and the positive class.
+    guarantee_ : Guarantee
+        What may be claimed; print it.
+    lam_ : float
+        The λ of `coef_`.
+    noise_ : NoiseDesign or Shaped
+        Only with `LabelDP`: the noise at the level that was used.
+    release_ : KeptRelease
+        Only with `LabelDP`: the result of the mechanism, from which `refit` and `path` start.
+    coef_se_ : ndarray of shape (1, n_features)
+        Only with `LabelDP`: standard errors of the coefficients, privacy noise included, given
+        which of them are not zero; NaN for the others.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 5)) * [0.01, 0.1, 1.0, 10.0, 100.0]
+    >>> y = np.where(X[:, 2] + rng.logistic(size=2000) > 0, "yes", "no")
+    >>> privacy = pv.LabelDP(epsilon=2.0, delta=1e-6, y_bounds=(0, 1))
+    >>> est = pv.PrivateLogisticLasso(privacy=privacy, classes=("no", "yes")).fit(X, y)
+    >>> est.predict_proba([[0, 0, 2.0, 0, 0]])[0, 1] > 0.7
+    np.True_
+    >>> est.path(X, [10.0, 100.0]).coef.shape  # no further cost
+    (5, 2)
+    """
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    classes_: np.ndarray
+    guarantee_: Guarantee
+    lam_: float
+    noise_: Noise
+    release_: KeptRelease
+    coef_se_: np.ndarray
+    n_features_in_: int
+
+    def __init__(
+        self,
+        lam: float | str = "auto",
+        privacy: Privacy | None = None,
+        classes: Any = (0, 1),
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.lam = lam
+        self.privacy = privacy
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any) -> PrivateLogisticLasso:
+        """Read the labels once, with noise; everything else is computed from what was released.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n_samples, n_features)
+            Covariates; public under `LabelDP`. Sparse ones only with `LabelDP`.
+        y : array_like, shape (n_samples,)
+            Labels, each one of `classes`.
+
+        Raises
+        ------
+        BudgetError
+            The ledger has no room for this fit; nothing was drawn.
+        """
+        # All checks come before any noise is drawn.
+        observed = isinstance(self.classes, str) and self.classes == _OBSERVED
+        classes = Classes() if observed else Classes.given(self.classes)
+        options = FitOptions(
+            privacy=cast(Privacy, self.privacy),
+            lam=self.lam,
+            fit_intercept=bool(self.fit_intercept),
+            tol=self.tol,
+            time_limit=self.time_limit,
+            ledger=self.ledger,
+            classes=classes,
+        )
+        rng = generator_of(self.random_state)
+        for name in _FITTED:
+            self.__dict__.pop(name, None)
+        X = self._covariates(X, first=True)
+        labels = self._labels(X, y)
+        if observed:
+            classes = Classes.seen(labels)
+            options = FitOptions(**{**vars(options), "classes": classes})
+        coded = classes.coded(labels)
+        plan = plan_for(X, options, seeded=rng is not None, feature_names=self._feature_names())
+        if rng is None and plan.guarantee.warning is not None:
+            warn_user(plan.guarantee.warning)
+        released = plan.release(coded, rng=rng, feature_names=self._feature_names())
+        del y, labels, coded  # everything below uses the release only
+        assert isinstance(released, Released | Published)
+        self.guarantee_ = plan.guarantee
+        self.classes_ = np.asarray(classes.names)
+        if plan.noise is not None:
+            self.noise_ = plan.noise
+        if released.kept is not None:
+            self.release_ = released.kept
+        return self._take(released)
+
+    def refit(self, X: Any, lam: float | str = "auto") -> PrivateLogisticLasso:
+        """Solve again at another λ from the kept release, at no privacy cost.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix
+            The covariates of the fit, which the estimator does not keep; others are refused.
+        lam : float or "auto"
+            The new λ.
+        """
+        return self._take(self._opened(X, "refit"), lam)
+
+    def path(self, X: Any, lams: Any) -> CoefficientPath:
+        """Coefficients at each of several λ from the kept release, at no privacy cost.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix
+            The covariates of the fit; others are refused.
+        lams : array_like of shape (K,)
+            Values of λ.
+        """
+        return self._opened(X, "path").path(lams)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds of the positive class."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "coef_")
+        X = self._covariates(X)
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of both classes, of shape (n_samples, 2)."""
+        return both_probabilities(self.decision_function(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the more probable class."""
+        odds = self.decision_function(X)
+        return chosen_classes(odds, cast(Any, tuple(self.classes_.tolist())))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of these labels that is predicted.
+
+        It is computed from the labels without noise. For the labels of the fit, and for any others
+        that are to be protected, it is not private: the guarantee does not cover it.
+        """
+        return float(super().score(X, y, sample_weight))
+
+    def released_model(self) -> ReleasedModel:
+        """Return what may be published of this fit; `save` writes it."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "coef_")
+        errors = getattr(self, "coef_se_", None)
+        return ReleasedModel(
+            coef=self.coef_[0],
+            intercept=float(self.intercept_[0]),
+            lam=float(self.lam_),
+            guarantee=self.guarantee_,
+            noise=getattr(self, "noise_", None),
+            feature_names=self._feature_names(),
+            denoised=hasattr(self, "release_"),
+            coef_se=None if errors is None else errors[0],
+            classes=cast(Any, tuple(self.classes_.tolist())),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.privacy is None or self.privacy.public_covariates
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _covariates(self, X: Any, *, first: bool = False) -> Any:
+        from sklearn.utils.validation import validate_data
+
+        sparse = ("csr", "csc")
+        kinds = (np.float64, np.float32)
+        return validate_data(self, X, reset=first, accept_sparse=sparse, dtype=kinds)
+
+    def _labels(self, X: Any, y: Any) -> np.ndarray:
+        """Return y as a vector; no error quotes a label."""
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        y = column_or_1d(y, warn=True)
+        with np.errstate(invalid="ignore"):  # an infinite label is refused, and no warning needed
+            check_classification_targets(y)
+        check_consistent_length(X, y)
+        return y
+
+    def _feature_names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(str(name) for name in names)
+
+    def _opened(self, X: Any, verb: str) -> Released:
+        """Return the kept release with its covariates."""
+        if isinstance(self.privacy, Privacy):
+            self.privacy.check_release_use(verb)
+        if not hasattr(self, "release_"):
+            raise NotFittedError(f"call fit before {verb}: there is no release yet")
+        return self.release_.open(
+            self._covariates(X),
+            tol=self.tol,
+            time_limit=self.time_limit,
+            classes=Classes.given(self.classes_.tolist()),
+        )
+
+    def _take(
+        self, released: Released | Published, lam: float | str | None = None
+    ) -> PrivateLogisticLasso:
+        """Solve, and store the coefficients."""
+        try:
+            model = released.solve(lam)
+        except RuntimeError as error:
+            raise released.failure(error, _KEPT) from None
+        except KeyboardInterrupt as error:
+            error.add_note(released.privacy.after_failure(_KEPT))
+            raise
+        self.coef_, self.lam_ = model.coef[None, :], model.lam
+        self.intercept_ = np.array([model.intercept])
+        if model.coef_se is not None:
+            self.coef_se_ = model.coef_se[None, :]
+        return self

@@ -1,0 +1,131 @@
+"""The two classes of binary labels, which are public."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from privasso._text import is_unicode
+from privasso._validation import real_float
+
+#: A class: a name, or a number; True and False count as 1 and 0.
+Name: TypeAlias = str | float | int | bool
+
+_OTHER = (
+    "the labels hold something other than the two classes; which is not shown because labels are "
+    "private; give both classes as classes=(negative, positive)"
+)
+#: Said of classes that were found in the labels.
+OBSERVED = (
+    "which two values the labels take is public, and would be the same without any one person: the "
+    "classes were taken from the labels"
+)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Two classes, coded as 0 and 1.
+
+    Attributes
+    ----------
+    negative, positive : str or number
+        Probabilities are those of the positive class.
+    observed : bool
+        Whether the classes were found in the labels, which the privacy statement then says.
+
+    Examples
+    --------
+    >>> Classes("no", "yes").coded(["yes", "no", "yes"])
+    array([1., 0., 1.])
+    """
+
+    negative: Name = 0
+    positive: Name = 1
+    observed: bool = False
+
+    @classmethod
+    def given(cls, classes: object) -> Classes:
+        """Check a pair (negative, positive).
+
+        Examples
+        --------
+        >>> Classes.given((0, 0))
+        Traceback (most recent call last):
+        ...
+        ValueError: classes must be two different names or numbers, (negative, positive), not (0, 0)
+        """
+        names: list[Any] = []
+        with contextlib.suppress(TypeError):
+            names = [_plain(one) for one in classes]  # type: ignore[union-attr]
+        right = not isinstance(classes, (str, bytes)) and len(names) == 2
+        if not (right and all(_is_name(one) for one in names) and names[0] != names[1]):
+            raise ValueError(
+                "classes must be two different names or numbers, (negative, positive), "
+                f"not {classes!r}"
+            )
+        return cls(*names)
+
+    @classmethod
+    def seen(cls, y: Any) -> Classes:
+        """Take the classes from the labels, in increasing order; no error shows a label.
+
+        Examples
+        --------
+        >>> Classes.seen(["yes", "no"]).names
+        ('no', 'yes')
+        """
+        found: list[Any] = []
+        with contextlib.suppress(TypeError, ValueError):
+            found = [_plain(one) for one in np.unique(np.asarray(y)).tolist()]
+        if len(found) != 2 or not all(_is_name(one) for one in found):
+            few = "; the labels hold one class" if len(found) == 1 else ""
+            raise ValueError(
+                "Only binary classification is supported. The labels must be of exactly two "
+                f"classes{few}"
+            )
+        return cls(found[0], found[1], observed=True)
+
+    @property
+    def names(self) -> tuple[Name, Name]:
+        """Both, the negative one first."""
+        return self.negative, self.positive
+
+    def coded(self, y: Any) -> np.ndarray:
+        """Labels as 0 and 1; any other value is refused, without being shown.
+
+        Examples
+        --------
+        >>> Classes().coded([0, 1, 7])
+        Traceback (most recent call last):
+        ...
+        ValueError: the labels hold something other than the two classes; which is not shown \
+because labels are private; give both classes as classes=(negative, positive)
+        """
+        values = np.asarray(y)
+        if values.ndim != 1:
+            raise ValueError("the labels must be one column")
+        with contextlib.suppress(TypeError, ValueError):
+            # Equality of text and numbers would be False for all, which is refused below.
+            first, second = (np.asarray(values == name) for name in self.names)
+            if first.shape == second.shape == values.shape and bool(np.all(first | second)):
+                return second.astype(np.float64)
+        raise ValueError(_OTHER) from None
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as a plain value."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_name(value: object) -> bool:
+    if isinstance(value, str):
+        return is_unicode(value)
+    if isinstance(value, bool):
+        return True
+    with contextlib.suppress(ValueError):
+        real_float("class", value)
+        return True
+    return False

@@ -1,0 +1,116 @@
+"""The law of a release given the coefficients of a logistic regression, and the reverse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
+
+from privasso._blas import threads_for
+from privasso.fit._gibbs import posterior_moments
+from privasso.fit._logistic_rows import LogisticRows
+from privasso.privacy import sandwich_errors
+
+#: Largest variance of the log odds over the rows, and deviation of the intercept under the prior.
+_MOST_SIGNAL, _INTERCEPT = 20.0, 2.5
+#: Points about which the law is taken to be linear, and the length of the chain at all but the
+#: last.
+_ROUNDS, _SHORT = 6, 300
+#: From this round on, steps are halved.
+_HALVED = 3
+#: Added to the covariance of the release, relative to its mean variance, against rounding.
+_JITTER = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticLaw:
+    """B ~ N(g(x), H₂(x) + Σ) for a release B of labels y ~ Bernoulli(p), p = 1/(1 + e^(−zᵀx)).
+
+    With rows z_μ of standardised columns, the column of ones included, and their weights w_μ,
+
+        B = Σ w_μ z_μ(y_μ − ½) − noise,   g = Σ w_μ z_μ(p_μ − ½),
+        H = Σ w_μ p_μ(1−p_μ) z_μz_μᵀ,    H₂ = Σ w_μ² p_μ(1−p_μ) z_μz_μᵀ.
+
+    About any point x₀, B − g(x₀) + Hx₀ ~ N(Hx, H₂ + Σ) to first order. So the mean of the
+    coefficients given B follows from the prior of `posterior_moments`, for standardised columns,
+    and becomes the next x₀. There is always one, also where no labels could have given B, and a
+    logistic regression on B would have no minimiser.
+
+    Attributes
+    ----------
+    rows : LogisticRows
+        z.
+    weights : ndarray of shape (M,) or None
+        w; None if all are 1.
+    b : ndarray
+        B, in units of standardised columns.
+    noise : ndarray
+        Σ, likewise.
+    """
+
+    rows: LogisticRows
+    weights: np.ndarray | None = field(repr=False)
+    b: np.ndarray = field(repr=False)
+    noise: np.ndarray = field(repr=False)
+
+    def guess(self) -> np.ndarray:
+        """Mean of the coefficients given the release; the intercept, if there is one, is last."""
+        x = np.zeros(self.b.size)
+        if not x.size:
+            return x
+        for k in range(_ROUNDS):
+            last = k == _ROUNDS - 1
+            found = self._given(x, None if last else _SHORT)
+            x = found if last or k < _HALVED else 0.5 * (x + found)
+        return x
+
+    def _given(self, x: np.ndarray, sweeps: int | None) -> np.ndarray:
+        """Mean of the coefficients for the law that is linear about x."""
+        n, H, V = self.rows.n_columns, *self._moments(x)
+        V[np.diag_indices_from(V)] += _JITTER * np.trace(V) / V.shape[0]
+        seen = self.b - self._expected(x) + H @ x
+        with threads_for(V.shape[0] ** 3 / 3):
+            solved = cho_solve(cho_factor(V, lower=True), np.column_stack([H, seen]))
+            A, h = H @ solved[:, :-1], H @ solved[:, -1]
+        A = 0.5 * (A + A.T)
+        if not self.rows.intercept:
+            return posterior_moments(A, h, _MOST_SIGNAL, sweeps=sweeps)[0]
+        own, cross = A[n, n] + _INTERCEPT**-2, A[:n, n]
+        mean = np.zeros(n)
+        if n:
+            conditional = np.ascontiguousarray(A[:n, :n] - np.outer(cross, cross) / own)
+            shifted = h[:n] - cross * h[n] / own
+            mean = posterior_moments(conditional, shifted, _MOST_SIGNAL, sweeps=sweeps)[0]
+        return np.append(mean, (h[n] - cross @ mean) / own)
+
+    def errors(self, x: np.ndarray) -> np.ndarray:
+        """Standard errors of the coefficients that are not zero, NaN elsewhere.
+
+        They are the roots of the diagonal of H⁻¹(H₂ + Σ)H⁻¹ over the support and the intercept:
+        labels that vary around their probabilities, and privacy noise. That the support was chosen
+        from the same release is not accounted for.
+        """
+        n, taken = self.rows.n_columns, x.copy()
+        taken[n:] = 1.0
+        H, middle = self._moments(x)
+        try:
+            return sandwich_errors(taken, H, middle)[:n]
+        except np.linalg.LinAlgError:
+            return np.full(n, np.nan)
+
+    def _expected(self, x: np.ndarray) -> np.ndarray:
+        """g(x)."""
+        pull = expit(self.rows.log_odds(x)) - 0.5
+        return self.rows.products(pull if self.weights is None else self.weights * pull)
+
+    def _moments(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """H and H₂ + Σ at x."""
+        odds = self.rows.log_odds(x)
+        spread = expit(odds) * expit(-odds)
+        if self.weights is None:
+            H = self.rows.moments(spread)
+            return H, H + self.noise
+        H = self.rows.moments(self.weights * spread)
+        return H, self.rows.moments(self.weights**2 * spread) + self.noise

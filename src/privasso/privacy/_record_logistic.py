@@ -1,0 +1,130 @@
+"""Logistic regression on whole records: how a table becomes weighted rows, and with how much noise.
+
+The slope of the logistic loss of a record is at most 1, whatever its label is, and its curvature at
+most ¼. A long row is not shrunk, which would bias the fit towards small log odds, but has a smaller
+weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privasso._validation import check_coded
+from privasso.privacy._perturbed_objective import calibrate_logistic, perturbed_minimiser
+from privasso.privacy._record_rows import PerturbedObjective, shorter
+from privasso.privacy._record_settings import logistic_lam, logistic_lengths, logistic_t
+from privasso.privacy._rounded_gaussian import BitSource
+
+if TYPE_CHECKING:
+    from privasso.privacy._record_dp import RecordDP
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedLogistic(PerturbedObjective):
+    """A perturbed logistic regression on scaled rows f with labels 0 and 1.
+
+    Rows have the weights w = min(1, R/‖f‖, RK/‖f‖²), so that none pulls harder than R, and no pull
+    changes by more than RK/4 per unit of the coefficients.
+
+    Attributes
+    ----------
+    reach : float
+        K.
+    """
+
+    reach: float = 0.0
+
+    def release(
+        self, X: Any, y: np.ndarray, lam: float, bits: BitSource
+    ) -> tuple[np.ndarray, float]:
+        """Run the mechanism, and return log odds per unit of the columns, and the intercept.
+
+        A record whose label is NaN is an empty one.
+        """
+        if self.estimate is not None:
+            return self.estimated(X, bits).release(X, y, lam, bits)
+        rows = self.scaled_rows(X, y)
+        u = perturbed_minimiser(
+            rows,
+            np.where(y > 0.5, 1.0, 0.0),
+            lam,
+            self.noise,
+            bits,
+            penalty_weights=self.penalised,
+            weights=self.weights(rows),
+        )
+        return self.in_units(u)
+
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """Weights of rows; each depends on its own record only.
+
+        Examples
+        --------
+        >>> from privasso import RecordDP
+        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(-1.0, 1.0)], y_bounds=(0, 1))
+        >>> table = privacy.logistic(100, 1, None, fit_intercept=True)
+        >>> rows = table.scaled_rows([[0.0], [1.0]], np.array([0.0, 1.0]))
+        >>> (table.weights(rows) * np.linalg.norm(rows, axis=1)).round(6).tolist()
+        [0.424264, 0.424264]
+        """
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        radius = self.noise.radius * shorter(rows.shape[1])
+        with np.errstate(divide="ignore"):
+            w = np.minimum(radius / length, radius * self.reach / length**2)
+        return np.minimum(1.0, w)
+
+    def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """Log odds per unit of the columns, and where all columns are zero."""
+        coef, n = self.per_unit(u), len(self.bounds)
+        return coef, float(u[n] - self.origin @ coef) if self.fit_intercept else 0.0
+
+
+def logistic_objective(
+    privacy: RecordDP,
+    table: PerturbedObjective,
+    n_rows: int,
+    n_columns: int,
+) -> PerturbedLogistic:
+    """Return the logistic fit on the rows of a table, from public numbers alone."""
+    check_binary(privacy)
+    standard = table.estimate is not None and table.estimate.scales
+    radius, reach = logistic_lengths(n_columns, standard=standard)
+    t = logistic_t(privacy.epsilon, n_rows, n_columns) if privacy.t is None else privacy.t
+    noise = calibrate_logistic(
+        privacy.epsilon,
+        privacy.delta,
+        radius=radius,
+        reach=reach,
+        t=t,
+        n_rows=n_rows,
+        mu=privacy.mu_before,
+    )
+    return PerturbedLogistic(
+        noise,
+        table.bounds,
+        table.y_bounds,
+        table.fit_intercept,
+        logistic_lam(n_rows),
+        estimate=table.estimate,
+        reach=reach,
+    )
+
+
+def check_binary(privacy: RecordDP) -> None:
+    """Refuse settings of `RecordDP` that a logistic regression does not have."""
+    check_coded(privacy.y_bounds)
+    given: Sequence[tuple[str, bool]] = (
+        ("kappa", privacy.kappa is not None),
+        ("shape", privacy.shape is not None),
+        ("mechanism", privacy.mechanism != "objective"),
+    )
+    for name, wrong in given:
+        if wrong:
+            raise ValueError(
+                f"logistic regression on records has no choice of {name}: the slope of its loss is "
+                "at most 1, and the objective is perturbed; leave it out"
+            )

@@ -1,0 +1,91 @@
+"""The search for a ray with one factorisation of F, for many problems that share F."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from scipy.linalg import qr
+
+from privasso._threads import interruptible
+from privasso.operators import Operator
+from privasso.problem._boundedness import is_ray, ray_from
+from privasso.problem._problem import Problem
+
+#: Largest M·N·min(M, N) for which F is factorised, which takes about a second.
+_LIMIT = 4e9
+#: Diagonal entries of the triangular factor below this part of the largest one: a smaller rank.
+_RANK_TOLERANCE = 1e-12
+#: Without the exchange of columns, entries below this part of the largest may mean the same.
+_SUSPICIOUS = 1e-6
+
+
+class RaySearch:
+    """Projections on the null space of F, exact also where columns are nearly collinear.
+
+    Conjugate gradients, which `ray_from` uses, need as many passes over F as the condition number
+    is large. Here an orthonormal basis of the row space of FD⁻¹, D the column norms, is computed
+    once, when the first direction is to be projected.
+
+    Parameters
+    ----------
+    op : Operator
+        F.
+    norms : ndarray, shape (N,)
+        Norms of its columns, with 1 in the place of 0.
+
+    Examples
+    --------
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
+    >>> search = RaySearch(twins.op, twins.norms)
+    >>> search.ray(twins, np.array([3.0, 1.0])).round(12)
+    array([ 1., -1.])
+    >>> search.ray(twins.with_lam(2.6), np.array([3.0, 1.0])) is None
+    True
+    """
+
+    def __init__(self, op: Operator, norms: np.ndarray) -> None:
+        self._op, self._norms = op, norms
+        m, n = op.shape
+        self._direct = float(m) * n * min(m, n) <= _LIMIT
+
+    @cached_property
+    def _basis(self) -> np.ndarray:
+        """Orthonormal basis of the row space of FD⁻¹, one vector per column."""
+        A = (self._op.toarray() / self._norms).T
+        Q, size = interruptible(lambda: _factorised(A, pivoting=False))
+        if size.min(initial=np.inf) <= _SUSPICIOUS * size.max(initial=0.0):
+            Q, size = interruptible(lambda: _factorised(A, pivoting=True))
+            Q = np.ascontiguousarray(Q[:, size > _RANK_TOLERANCE * size.max(initial=0.0)])
+        return Q
+
+    def _outside(self, d: np.ndarray) -> np.ndarray:
+        """The part of d in the null space of FD⁻¹."""
+        Q = self._basis
+        if Q.shape[1] >= Q.shape[0]:  # full column rank
+            return np.zeros_like(d)
+        r = np.array(d, dtype=np.float64)
+        for _ in range(2):  # the second time removes the rounding errors of the first
+            r -= Q @ (Q.T @ r)
+        return r
+
+    def ray(self, problem: Problem, x: np.ndarray) -> np.ndarray | None:
+        """Project x on the null space of F and return the result if it is a ray."""
+        if not self._direct:
+            return ray_from(problem, x)
+        scale = float(np.abs(x).max(initial=0.0))
+        if scale == 0.0:
+            return None
+        d = self._outside(x / scale * self._norms) / self._norms
+        largest = float(np.abs(d).max())
+        if largest == 0.0:
+            return None
+        d = d / largest
+        return d if is_ray(problem, d) else None
+
+
+def _factorised(A: np.ndarray, *, pivoting: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The orthonormal factor of A, and the sizes of the diagonal of the triangular one."""
+    Q, R, *_ = cast(Any, qr(A, mode="economic", pivoting=pivoting, check_finite=False))
+    return Q, np.abs(np.diag(R))
