@@ -306,7 +306,9 @@ def test_the_least_error_at_a_given_advantage_of_the_attack(law):
             values = [excess(level) for level in levels]
             for low, high, a, b in zip(levels, levels[1:], values, values[1:], strict=False):
                 if a > 0.0 >= b:
-                    sigma = float(np.exp(brentq(excess, low, high)))
+                    root = brentq(excess, low, high)
+                    assert isinstance(root, float)
+                    sigma = float(np.exp(root))
                     fp = pv.state_evolution(model, float(lam), pv.PowerLaw(sigma, gamma))
                     errors.append(fp.E)
     assert errors
