@@ -149,6 +149,8 @@ def _cell(value: Mean) -> str:
     failed = f" ({value.failed} failed)" if value.failed else ""
     if value.mean < _LOWEST:
         return f"< {_number(_LOWEST)}{failed}"
+    if value.mean > -_LOWEST:  # a log loss
+        return f"> {_number(-_LOWEST)}{failed}"
     error = "" if math.isnan(value.error) else f" ± {value.error:.2f}"
     return f"{_number(value.mean)}{error}{failed}"
 
