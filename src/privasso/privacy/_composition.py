@@ -25,8 +25,23 @@ _CELLS = 10_000
 #: Added to δ: more than the rounding errors of the convolutions.
 _ROUNDING = 1e-12
 
-ALONE = "the same labels are not used in another release, whose loss would add to this one"
-TOGETHER = "the same labels are used in no other release than these {}, whose loss would add up"
+_ALONE = "the same {} are not used in another release, whose loss would add to this one"
+_TOGETHER = "the same {} are used in no other release than these {}, whose loss would add up"
+#: What an assumption about other releases may be about.
+_PROTECTED = ("labels", "records")
+
+
+def alone(protected: str) -> str:
+    """The assumption that the same labels, or records, are not used in another release.
+
+    Examples
+    --------
+    >>> alone("records")
+    'the same records are not used in another release, whose loss would add to this one'
+    """
+    if protected not in _PROTECTED:
+        raise ValueError(f"what is protected must be one of {', '.join(_PROTECTED)}")
+    return _ALONE.format(protected)
 
 
 def compose_losses(losses: Iterable[Loss]) -> Loss:
@@ -210,11 +225,9 @@ def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guar
     }
     if not math.isfinite(numbers["epsilon"]):
         raise ValueError(f"no finite ε holds for these releases together at δ = {delta!r}")
-    together = TOGETHER.format(len(parts))
+    together = {alone(what): _TOGETHER.format(what, len(parts)) for what in _PROTECTED}
     assumptions = [
-        together if sentence == ALONE else sentence
-        for part in parts
-        for sentence in part.assumptions
+        together.get(sentence, sentence) for part in parts for sentence in part.assumptions
     ]
     return Guarantee(
         kind=first.kind if same else _CLAIM.kind,

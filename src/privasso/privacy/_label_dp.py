@@ -12,7 +12,7 @@ from privasso._validation import check_coded, label_bounds, positive_float, prob
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
-from privasso.privacy._composition import ALONE
+from privasso.privacy._composition import alone
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
@@ -304,7 +304,7 @@ class LabelDP(ReleasesProducts):
                 "depend on the labels",
                 "the label bounds were fixed before the labels were seen",
                 ONE_LABEL,
-                ALONE,
+                alone("labels"),
                 *says.assumptions,
                 terms.entropy,
             ),

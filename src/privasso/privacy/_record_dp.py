@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
 from privasso.privacy._beside_gaussian import sensitivity_beside
-from privasso.privacy._composition import ALONE
+from privasso.privacy._composition import alone
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee
@@ -438,7 +438,7 @@ class RecordDP(PerturbsObjective):
             f"{given}, {what} of the fit were chosen without looking at the data",
             "the number of rows and the names of the columns are public",
             CONTRIBUTES,
-            ALONE,
+            alone("records"),
             *(failure if certified else ()),
             terms.entropy,
         )
