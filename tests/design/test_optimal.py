@@ -262,7 +262,7 @@ def test_says_when_the_answer_is_nearly_nothing():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "exactly one of max_onavekl, max_error and label_dp: none"),
+        ({}, "exactly one of max_onavekl, max_advantage, max_error and label_dp: none"),
         ({"max_onavekl": 1.0, "max_error": 0.1}, "exactly one"),
         ({"max_onavekl": -1.0}, "max_onavekl must be positive"),
         ({"max_onavekl": math.nan}, "max_onavekl must be finite"),
@@ -283,3 +283,38 @@ def test_says_when_the_answer_is_nearly_nothing():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         pv.optimal_design(MODEL, **arguments)
+
+
+@pytest.mark.parametrize("law", [V1, V2], ids=["v1", "v2"])
+def test_the_least_error_at_a_given_advantage_of_the_attack(law):
+    """Against a grid over λ and γ, each with the level that just meets the target."""
+    from scipy.optimize import brentq
+
+    model = pv.Model(alpha=0.7, scales=law)
+    best = pv.optimal_design(model, max_advantage=0.25)
+    assert best.point.attack().advantage == pytest.approx(0.25, rel=1e-4)
+    errors = []
+    for lam in best.lam * np.geomspace(0.6, 1.7, 7):
+        for gamma in (0.6, 1.0, 1.4, 2.0):
+
+            def excess(log_sigma, lam=lam, gamma=gamma):
+                noise = pv.PowerLaw(float(np.exp(log_sigma)), gamma)
+                found = pv.state_evolution(model, float(lam), noise).advantage()
+                return (1.0 if np.isnan(found) else found) - 0.25
+
+            levels = np.log(best.noise.sigma) + np.linspace(-2.0, 2.0, 15)
+            values = [excess(level) for level in levels]
+            for low, high, a, b in zip(levels, levels[1:], values, values[1:], strict=False):
+                if a > 0.0 >= b:
+                    root = brentq(excess, low, high)
+                    assert isinstance(root, float)
+                    sigma = float(np.exp(root))
+                    fp = pv.state_evolution(model, float(lam), pv.PowerLaw(sigma, gamma))
+                    errors.append(fp.E)
+    assert errors
+    assert min(errors) * (1.0 + 1e-6) >= best.E
+    assert 0.9 * min(errors) < best.E
+    with pytest.raises(pv.InfeasibleError, match="an advantage of"):
+        pv.optimal_design(model, lam=0.1, max_advantage=0.001)
+    with pytest.raises(ValueError, match="max_advantage"):
+        pv.optimal_design(model, max_advantage=1.5)

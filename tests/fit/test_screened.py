@@ -311,7 +311,7 @@ def test_label_fits_of_all_columns_where_that_is_better():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("m", "n", "least"),
-    [(5000, 10_000, 0.68), (5000, 2000, 0.68), (20_000, 5000, 0.68), (2000, 2000, 0.6)],
+    [(5000, 10_000, 0.67), (5000, 2000, 0.67), (20_000, 5000, 0.65), (2000, 2000, 0.66)],
 )
 def test_figures_of_wide_tables(m, n, least):
     found = []

@@ -48,8 +48,9 @@ def test_layer(kappa, s):
 CASES = [(0.5, 0.1, 0.1, 0.25, 0.1), (0.3, 0.3, 0.5, 0.6, 0.2), (3.0, 0.05, 0.05, 0.4, 0.5)]
 
 
+@pytest.mark.parametrize("leakage", ["onavekl", "advantage"])
 @pytest.mark.parametrize(("alpha", "rho", "xi", "lam", "sigma"), CASES)
-def test_against_differences_of_state_evolution(alpha, rho, xi, lam, sigma):
+def test_against_differences_of_state_evolution(alpha, rho, xi, lam, sigma, leakage):
     rng = np.random.default_rng(1)
     scales = np.sort(np.exp(rng.normal(0.0, 0.5, 7)))
     v, w = scales**2, np.full(7, 1 / 7)
@@ -62,30 +63,30 @@ def test_against_differences_of_state_evolution(alpha, rho, xi, lam, sigma):
         design = pv.Tabulated(level, tuple(np.log(v)), tuple(log_variances))
         np.testing.assert_allclose(design.variances(v), np.exp(log_variances))
         fp = pv.state_evolution(model, lam, design)
-        return np.log([fp.E, fp.onavekl()])
+        return np.log([fp.E, fp.onavekl() if leakage == "onavekl" else fp.attack().advantage])
 
     at = profile + 2 * np.log(sigma)
-    point = point_gradients(model, lam, np.exp(at), v, w)
+    point = point_gradients(model, lam, np.exp(at), v, w, leakage=leakage)
     assert point is not None
-    np.testing.assert_allclose(np.log([point.E, point.onavekl]), predict(lam, at), rtol=1e-8)
+    np.testing.assert_allclose(np.log([point.E, point.leakage]), predict(lam, at), rtol=1e-8)
     h = 3e-3
     found = (predict(lam * np.exp(h), at) - predict(lam * np.exp(-h), at)) / (2 * h)
-    np.testing.assert_allclose([point.E_by_lam, point.onavekl_by_lam], found, rtol=1e-3)
+    np.testing.assert_allclose([point.E_by_lam, point.leakage_by_lam], found, rtol=1e-3)
     for i in range(7):
         step = np.zeros(7)
         step[i] = h
         found = (predict(lam, at + step) - predict(lam, at - step)) / (2 * h)
-        by = [point.E_by_variances[i], point.onavekl_by_variances[i]]
+        by = [point.E_by_variances[i], point.leakage_by_variances[i]]
         np.testing.assert_allclose(by, found, rtol=2e-3, atol=1e-5)
     # Without the OnAveKL, and from another start, the rest is the same.
     again = point_gradients(model, lam, np.exp(at + 0.1), v, w, start=point.start)
-    fresh = point_gradients(model, lam, np.exp(at + 0.1), v, w, onavekl=False)
+    fresh = point_gradients(model, lam, np.exp(at + 0.1), v, w, leakage=None)
     assert again is not None
     assert fresh is not None
     assert pytest.approx(fresh.E, rel=1e-9) == again.E
     assert again.E_by_lam == pytest.approx(fresh.E_by_lam, rel=1e-6)
     np.testing.assert_allclose(again.E_by_variances, fresh.E_by_variances, rtol=1e-6)
-    assert fresh.onavekl == 0.0
+    assert fresh.leakage == 0.0
 
 
 @pytest.mark.parametrize("law", [pv.Uniform(0.1, 1.0), pv.LogNormal(0.0, 0.5), pv.Constant()])

@@ -178,14 +178,15 @@ class Audit:
 
         return audit_page(self, again)
 
+    def text(self, ending: str, again: str = "") -> str:
+        """The numbers for the ending .json, and otherwise the page."""
+        if ending.lower() == ".json":
+            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        return self.page(again).html()
+
     def save(self, path: Path | str, again: str = "") -> None:
         """Write the page, or for a name that ends in .json the numbers, completely or not at all.
 
         An audit says more about the data than the release that it attacks: keep it with the data.
         """
-        target = Path(path)
-        if target.suffix.lower() == ".json":
-            text = json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
-        else:
-            text = self.page(again).html()
-        write_whole(target, text)
+        write_whole(path, self.text(Path(path).suffix, again))

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec
 import typer
 
 from privasso._text import escaped
+from privasso.cli._audit import audit
 from privasso.cli._bounds import bounds
 from privasso.cli._demo import demo
 from privasso.cli._design import design
@@ -26,7 +27,7 @@ from privasso.cli._predict import predict
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
-COMMANDS = [demo, design, bounds, fit, predict, theory, reproduce]
+COMMANDS = [demo, design, bounds, fit, predict, audit, theory, reproduce]
 GROUPS = [ledger]
 
 EXIT_BAD_INPUT = 2

@@ -39,6 +39,10 @@ def design(
     max_onavekl: Annotated[
         float | None, typer.Option("--max-onavekl", help="Largest on-average KL divergence κ.")
     ] = None,
+    max_advantage: Annotated[
+        float | None,
+        typer.Option("--max-advantage", help="Largest advantage of the best attack, on average."),
+    ] = None,
     max_error: Annotated[
         float | None, typer.Option("--max-error", help="Largest prediction error E.")
     ] = None,
@@ -84,7 +88,7 @@ def design(
 ) -> None:
     """Choose λ, the level of the noise and its shape for a given amount of privacy, without data.
 
-    Give one target: --max-onavekl, --max-error, --label-dp or --record-dp.
+    Give one target: --max-onavekl, --max-advantage, --max-error, --label-dp or --record-dp.
 
     Example: `privasso design --scales lognormal:0,0.5 --max-onavekl 2 --out design.json`
     """
@@ -100,6 +104,7 @@ def design(
     options: dict[str, Any] = {
         "lam": lam,
         "max_onavekl": max_onavekl,
+        "max_advantage": max_advantage,
         "max_error": max_error,
         "label_dp": budget,
         "record_dp": record_budget(record_dp, epsilon, delta, y_bounds),
@@ -217,6 +222,7 @@ def _sentence(best: OptimalDesign, budget: LabelDP | None) -> str:
 
 def _price(best: OptimalDesign) -> str:
     what = {
+        "max_advantage": "dE/da = {:.3g}: change of the error per unit of advantage allowed",
         "max_onavekl": "dE/dκ = {:.3g}: change of the error per unit of OnAveKL allowed",
         "max_error": "dOnAveKL/dE = {:.3g}: change of the OnAveKL per unit of error allowed",
         "label_dp": "dE/dε = {:.3g}: change of the error per unit of ε allowed",

@@ -15,7 +15,7 @@ from privasso.cli._fit_read import features_of, target_of
 from privasso.cli._fit_rehearsal import rehearse_model
 from privasso.cli._fit_rescue import keep_somewhere, rescue
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_write import FitResult, path_columns
+from privasso.cli._fit_write import FitResult, write_files
 from privasso.cli._ledger import opened
 from privasso.cli._outputs import Outputs
 from privasso.cli._progress import working
@@ -177,10 +177,6 @@ def finish_records(
     statistics: KeptStatistics | None,
 ) -> FitResult:
     """Write report, path and model, from what was released alone."""
-    from privasso.artefact import model_text
-    from privasso.report import fit_page
-    from privasso.tables import table_bytes
-
     path, model = None, facts.model
     if statistics is not None and (settings.path_out or settings.report):
         asked = settings.lams()
@@ -190,17 +186,7 @@ def finish_records(
         path = statistics.path(asked)
     resolve = settings.solve_again_command() if statistics is not None else None
     facts = replace(facts, path=path, resolve=resolve)
-    contents: dict[str, str | bytes] = {}
-    if settings.path_out is not None and path is not None:
-        contents["--path-out"] = table_bytes(path_columns(path, facts), settings.path_out)
-    if settings.report is not None:
-        contents["--report"] = fit_page(facts).html()
-    contents["--out"] = model_text(model)
-    outputs.write(contents)
-    files = {option: outputs.paths[option] for option in contents}
-    if settings.keep_release is not None:
-        files["--keep-release"] = settings.keep_release
-    return FitResult(facts, files)
+    return write_files(settings, outputs, facts, path)
 
 
 def _released(

@@ -20,7 +20,7 @@ from privasso.cli._fit_read import (
 from privasso.cli._fit_rehearsal import rehearse
 from privasso.cli._fit_rescue import keep_somewhere, rescue
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_write import FitResult, path_columns
+from privasso.cli._fit_write import FitResult, write_files
 from privasso.cli._outputs import Outputs
 from privasso.cli._progress import working
 
@@ -177,9 +177,7 @@ def _finish(settings: FitSettings, outputs: Outputs, released: Released, quiet: 
 def _write(
     settings: FitSettings, outputs: Outputs, released: Released, model: ReleasedModel
 ) -> FitResult:
-    from privasso.artefact import model_text
-    from privasso.report import fit_facts, fit_page
-    from privasso.tables import table_bytes
+    from privasso.report import fit_facts
 
     path = None
     if released.kept is not None and (settings.path_out or settings.report):
@@ -195,17 +193,7 @@ def _write(
         given_lam=settings.lam_value(),
         resolve=settings.solve_again_command(),
     )
-    contents: dict[str, str | bytes] = {}
-    if settings.path_out is not None and path is not None:
-        contents["--path-out"] = table_bytes(path_columns(path, facts), settings.path_out)
-    if settings.report is not None:
-        contents["--report"] = fit_page(facts).html()
-    contents["--out"] = model_text(model)
-    outputs.write(contents)
-    files = {option: outputs.paths[option] for option in contents}
-    if settings.keep_release is not None:
-        files["--keep-release"] = settings.keep_release
-    return FitResult(facts, files)
+    return write_files(settings, outputs, facts, path)
 
 
 def _lams(settings: FitSettings, released: Released, model: ReleasedModel) -> list[float]:

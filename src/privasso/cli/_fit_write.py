@@ -1,4 +1,4 @@
-"""What `privasso fit` returns after its files are written, and the table of a path."""
+"""The files that `privasso fit` writes, and what it returns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from privasso.cli._fit_settings import FitSettings
+    from privasso.cli._outputs import Outputs
     from privasso.fit import CoefficientPath
     from privasso.report import FitFacts
 
@@ -21,8 +23,28 @@ class FitResult:
     """What was spent and what is left, in words."""
 
 
-def path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
-    """The columns of the table of --path-out."""
+def write_files(
+    settings: FitSettings, outputs: Outputs, facts: FitFacts, path: CoefficientPath | None
+) -> FitResult:
+    """Write path, report and model, the model last; all of them or none."""
+    from privasso.artefact import model_text
+    from privasso.report import fit_page
+    from privasso.tables import table_bytes
+
+    contents: dict[str, str | bytes] = {}
+    if settings.path_out is not None and path is not None:
+        contents["--path-out"] = table_bytes(_path_columns(path, facts), settings.path_out)
+    if settings.report is not None:
+        contents["--report"] = fit_page(facts).html()
+    contents["--out"] = model_text(facts.model)
+    outputs.write(contents)
+    files = {option: outputs.paths[option] for option in contents}
+    if settings.keep_release is not None:
+        files["--keep-release"] = settings.keep_release
+    return FitResult(facts, files)
+
+
+def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:
     return {
         "lam": path.lams,
         "status": [str(status.value) for status in path.status],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privasso.design._columns import SearchColumns
 from privasso.design._family import Family
 from privasso.model import Model
-from privasso.theory import largest_row_norm, point_gradients
+from privasso.theory import Leakage, largest_row_norm, point_gradients
 
 FloatArray = NDArray[np.float64]
 
@@ -36,9 +36,15 @@ class Evaluator:
     """
 
     def __init__(
-        self, model: Model, columns: SearchColumns, family: Family, n_features: int | None
+        self,
+        model: Model,
+        columns: SearchColumns,
+        family: Family,
+        n_features: int | None,
+        measure: Leakage = "onavekl",
     ) -> None:
         self.model, self.columns, self.n_features = model, columns, n_features
+        self.measure: Leakage = measure
         self.low_exponent = family.low_exponent
         # With arbitrarily small columns the error is infinite unless the noise vanishes with v.
         self.must_vanish = n_features is None and not model.scales.inverse_mean_is_finite
@@ -56,7 +62,7 @@ class Evaluator:
         variances, relative = self._variances(x)
         point = point_gradients(
             self.model, math.exp(x[0]), variances, self.columns.v, self.columns.w,
-            onavekl=leak, start=self._start,
+            leakage=self.measure if leak else None, start=self._start,
         )  # fmt: skip
         nothing = np.zeros(x.size)
         self.error = self.leakage = LogValue(FAR, nothing)
@@ -64,13 +70,13 @@ class Evaluator:
             return self
         self._start = point.start
         by_error = self._chain(point.E_by_lam, point.E_by_variances, relative)
-        if not (np.isfinite(by_error).all() and math.isfinite(point.onavekl)):
+        if not (np.isfinite(by_error).all() and math.isfinite(point.leakage)):
             return self
         self.error = LogValue(math.log(point.E), by_error)
         self.leakage = LogValue(FLOOR, nothing)
-        if leak and math.exp(FLOOR) < point.onavekl:
-            by_leak = self._chain(point.onavekl_by_lam, point.onavekl_by_variances, relative)
-            self.leakage = LogValue(math.log(point.onavekl), by_leak)
+        if leak and math.exp(FLOOR) < point.leakage:
+            by_leak = self._chain(point.leakage_by_lam, point.leakage_by_variances, relative)
+            self.leakage = LogValue(math.log(point.leakage), by_leak)
         return self
 
     def sensitivity(self, x: FloatArray) -> LogValue:

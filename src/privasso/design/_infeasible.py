@@ -24,10 +24,11 @@ def explain(request: DesignRequest, program: NonlinearProgram) -> InfeasibleErro
     """Return the error for a request that no design meets."""
     kind, target = request.constraint.kind, request.constraint.target
     where = "" if request.lam is None else f" at lam = {request.lam:g}"
-    if kind == "max_onavekl":
+    if kind in ("max_onavekl", "max_advantage"):
         value, at = _least(request, program, LEAKAGE)
+        what = "an OnAveKL" if kind == "max_onavekl" else "an advantage"
         return InfeasibleError(
-            f"an OnAveKL of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
+            f"{what} of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
             "ask for that, or leave lam free"
         )
     if kind == "max_error":

@@ -16,7 +16,13 @@ from typing import (
 
 from scipy.special import log_ndtr
 
-from privasso._validation import integer, nonnegative_float, positive_float, real_float
+from privasso._validation import (
+    integer,
+    nonnegative_float,
+    positive_float,
+    probability,
+    real_float,
+)
 from privasso.design._family import FAMILIES
 from privasso.design._objective import ObjectiveBudget, ObjectiveSearch, objective_budget
 from privasso.design._objective_result import ObjectiveDesign
@@ -58,6 +64,7 @@ def optimal_design(
     lam: float | None = None,
     gamma: float | None = None,
     max_onavekl: float | None = None,
+    max_advantage: float | None = None,
     max_error: float | None = None,
     label_dp: LabelBudget | None = None,
     record_dp: None = None,
@@ -99,6 +106,7 @@ def optimal_design(
     lam: float | None = None,
     gamma: float | None = None,
     max_onavekl: float | None = None,
+    max_advantage: float | None = None,
     max_error: float | None = None,
     label_dp: LabelBudget | ObjectiveBudget | None = None,
     record_dp: ObjectiveBudget | None = None,
@@ -113,6 +121,8 @@ def optimal_design(
     Exactly one of these questions is answered:
 
     - ``max_onavekl=κ``: least E with the OnAveKL of the whole released vector at most κ;
+    - ``max_advantage=a``: least E with an advantage of the best membership attack, averaged over
+      records, of at most a (`FixedPoint.attack`);
     - ``max_error=e``: least OnAveKL with E at most e;
     - ``label_dp=LabelDP(...)``: least E under (ε, δ)-differential privacy of the labels, where
       the level follows from (hi − lo)·`label_sensitivity` = μ(ε, δ);
@@ -120,7 +130,7 @@ def optimal_design(
       of a clipped-residual LASSO with a ridge and noise in its objective, under (ε, δ)-differential
       privacy of labels or of records; κ and the ridge are chosen too (see `ObjectiveDesign`).
 
-    For the first three the search is sequential quadratic programming in (log λ, log σ², shape)
+    For the first four the search is sequential quadratic programming in (log λ, log σ², shape)
     with exact gradients of the fixed point, for the others a search without derivatives. What is
     reported is `state_evolution` at the result.
 
@@ -132,7 +142,7 @@ def optimal_design(
         Use this λ; it is chosen too if not given.
     gamma : float, optional
         Use this exponent of v instead of choosing one.
-    max_onavekl, max_error : float, optional
+    max_onavekl, max_advantage, max_error : float, optional
         Targets.
     label_dp : LabelBudget, optional
         A privacy budget for labels: a `LabelDP`.
@@ -197,11 +207,11 @@ def optimal_design(
     if record_dp is not None or mechanism == "objective":
         if mechanism == "release":
             raise ValueError("whole records are protected by mechanism='objective' only")
-        others = (max_onavekl, max_error, models)
+        others = (max_onavekl, max_advantage, max_error, models)
         if any(x is not None for x in others) or family != "power" or scale_error != 0.0:
             raise ValueError(
                 "mechanism='objective' goes with one model and a budget; leave out max_onavekl, "
-                "max_error, models, family and scale_error"
+                "max_advantage, max_error, models, family and scale_error"
             )
         budget = objective_budget(label_dp, record_dp)
         return _objective_design(model, budget, lam, gamma, n_features)
@@ -218,7 +228,7 @@ def optimal_design(
         if family != "power":
             raise ValueError("gamma belongs to family='power'; leave it out for a free shape")
     scale_error = nonnegative_float("scale_error", scale_error)
-    constraint = _constraint(max_onavekl, max_error, label_dp)
+    constraint = _constraint(max_onavekl, max_advantage, max_error, label_dp)
     if scale_error > 0.0 and constraint.kind == "label_dp":
         raise ValueError(
             "scale_error does not go with label_dp: the covariates are public there, so the "
@@ -280,17 +290,20 @@ def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model,
 
 def _constraint(
     max_onavekl: float | None,
+    max_advantage: float | None,
     max_error: float | None,
     label_dp: LabelBudget | ObjectiveBudget | None,
 ) -> Constraint:
-    given = [x for x in (max_onavekl, max_error, label_dp) if x is not None]
+    given = [x for x in (max_onavekl, max_advantage, max_error, label_dp) if x is not None]
     if len(given) != 1:
         raise ValueError(
-            "give exactly one of max_onavekl, max_error and label_dp: "
+            "give exactly one of max_onavekl, max_advantage, max_error and label_dp: "
             f"{len(given) or 'none'} of them {'were' if len(given) > 1 else 'was'} given"
         )
     if max_onavekl is not None:
         return Constraint("max_onavekl", positive_float("max_onavekl", max_onavekl))
+    if max_advantage is not None:
+        return Constraint("max_advantage", probability("max_advantage", max_advantage))
     if max_error is not None:
         return Constraint("max_error", positive_float("max_error", max_error))
     if not isinstance(label_dp, LabelBudget):
@@ -302,7 +315,7 @@ def _price(
     elasticity: float, constraint: Constraint, fp: FixedPoint, label_dp: LabelBudget | None
 ) -> float:
     """From d log(value)/d log(limit) to the derivative in the target itself."""
-    if constraint.kind == "max_onavekl":
+    if constraint.kind in ("max_onavekl", "max_advantage"):
         return elasticity * fp.E / constraint.target
     if constraint.kind == "max_error":
         return elasticity * fp.onavekl() / constraint.target

@@ -38,6 +38,7 @@ _STEEP = 0.1
 _NAMED: dict[float | None, NoiseDesign] = {0.0: Isotropic(1.0), 2.0: Gram(1.0)}
 _GOALS = {
     "max_onavekl": (ERROR, LEAKAGE),
+    "max_advantage": (ERROR, LEAKAGE),
     "max_error": (LEAKAGE, ERROR),
     "label_dp": (ERROR, SENSITIVITY),
 }
@@ -100,8 +101,10 @@ class DesignRequest:
 
     def _program(self, family: Family) -> NonlinearProgram:
         objective, constraint = _GOALS[self.constraint.kind]
+        measure = "advantage" if self.constraint.kind == "max_advantage" else "onavekl"
         evaluators = tuple(
-            Evaluator(model, self._columns(model), family, self.n_features) for model in self.models
+            Evaluator(model, self._columns(model), family, self.n_features, measure)
+            for model in self.models
         )
         free = np.ones(2 + family.size, dtype=np.bool_)
         free[0], free[2:] = self.lam is None, self.gamma is None
@@ -193,6 +196,8 @@ class DesignRequest:
     def _miss(self, points: tuple[FixedPoint, ...]) -> float:
         if self.constraint.kind == "max_onavekl":
             value = max(fp.onavekl() for fp in points)
+        elif self.constraint.kind == "max_advantage":
+            value = max(fp.advantage() for fp in points)
         else:
             value = max(fp.E for fp in points)
         return math.log(value / self.constraint.target)

@@ -25,10 +25,10 @@ class Constraint:
 
     Attributes
     ----------
-    kind : {"max_onavekl", "max_error", "label_dp"}
+    kind : {"max_onavekl", "max_advantage", "max_error", "label_dp"}
         The argument of `optimal_design`.
     target : float
-        κ, e, or the largest sensitivity μ(ε, δ).
+        κ, a, e, or the largest sensitivity μ(ε, δ).
     width : float
         Width of the label bounds; 1 unless the kind is "label_dp".
     """
@@ -57,8 +57,8 @@ class OptimalDesign:
         What was asked for.
     multiplier : float
         Price of the constraint, the derivative of the optimal value in the target: dE/dκ for
-        ``max_onavekl``, dOnAveKL/dE for ``max_error``, dE/dε at the same δ for ``label_dp``. Zero
-        where the constraint is slack, NaN with several models.
+        ``max_onavekl``, dE/da for ``max_advantage``, dOnAveKL/dE for ``max_error``, dE/dε at the
+        same δ for ``label_dp``. Zero where the constraint is slack, NaN with several models.
     null_error : float
         Error ρE[v] + σ_ξ² of releasing nothing.
     n_features : int or None

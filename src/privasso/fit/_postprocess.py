@@ -144,7 +144,7 @@ class Postprocess:
         clock = clock or Clock()
         if self.op is None:
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)
-        if self.reduced or (self.op.dense and self.method == "auto"):
+        if self.reduced or self.method == "auto":
             many = solve_problems(
                 self.op,
                 self.b[:, None],

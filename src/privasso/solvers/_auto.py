@@ -17,6 +17,8 @@ from privasso.solvers._solution import Status
 
 #: Fewest rows and columns for which AMP is tried.
 _SMALLEST = 50
+#: Rows per column from which on a few passes over F and the Gram matrix of few columns are quicker.
+_TALL = 4
 #: Columns that are compared: runs of neighbours, as neighbours often are most alike.
 _RUNS, _RUN_LENGTH = 8, 8
 #: Largest mean squared correlation, relative to that of independent columns.
@@ -28,7 +30,8 @@ _INDEPENDENT = 1.5
 class Auto(Algorithm):
     """AMP if F is dense and its columns look independent, coordinate descent otherwise.
 
-    AMP is tried with at least 50 rows and columns. Coordinate descent also follows if AMP fails.
+    AMP is tried with at least 50 rows and columns, and fewer than 4 rows per column. Coordinate
+    descent also follows if AMP fails.
 
     Parameters
     ----------
@@ -52,7 +55,8 @@ class Auto(Algorithm):
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
-        if amp_may_work(problem.op, problem.squares):
+        m, n = problem.shape
+        if m < _TALL * n and amp_may_work(problem.op, problem.squares):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)

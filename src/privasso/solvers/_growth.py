@@ -132,7 +132,8 @@ class Growth:
 
     def _room(self) -> int:
         """By how many columns the set may grow; a poor start does not make it all of F."""
-        return max(_FIRST_COLUMNS, self._n_active)
+        n = self._working.problem.shape[1]
+        return n if n <= 2 * _FIRST_COLUMNS else max(_FIRST_COLUMNS, self._n_active)
 
     def _lam_with_room(self, c: np.ndarray) -> float:
         """The λ at which as many columns outside the set violate their condition as may join."""

@@ -16,6 +16,10 @@ def solve_path(
 ) -> Solutions:
     """Minimise ½‖y − Fx‖² + λ_k‖x‖₁ + ηᵀx for λ_1, …, λ_K.
 
+    Each solve starts from the minimiser at the next larger λ, on the columns that were needed
+    there, and has a certificate of its own. Where the columns look independent, all λ share
+    batched AMP and one Gram matrix instead, as in `solve_many`.
+
     Parameters
     ----------
     F, y, eta : as in `solve`.

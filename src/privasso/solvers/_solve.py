@@ -40,10 +40,11 @@ def solve(
     eta : array_like, shape (N,), optional
         Objective perturbation; none by default.
     method : {"auto", "amp", "cd", "amp-paper"} or Algorithm
-        ``"auto"`` tries AMP if F is dense and not small, and uses coordinate descent if that
-        fails. ``"amp-paper"`` is the paper's Algorithm 1, exact only to O(N^−½). A name stands for
-        an algorithm with default options; for others pass the algorithm itself, such as
-        ``Amp(polish=False)`` from `privasso.solvers`.
+        ``"auto"`` tries AMP if F is dense, neither small nor tall, and its columns look
+        independent; otherwise, or if that fails, it uses coordinate descent. ``"amp-paper"`` is
+        the paper's Algorithm 1, exact only to O(N^−½). A name stands for an algorithm with default
+        options; for others pass the algorithm itself, such as ``Amp(polish=False)`` from
+        `privasso.solvers`.
     tol : float
         Largest KKT violation, relative to λ, of a solution that counts as converged.
     throw : bool

@@ -6,7 +6,7 @@ from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._clipped_moments import clipped_moments
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
-from privasso.theory._gradient import PointGradients, point_gradients
+from privasso.theory._gradient import Leakage, PointGradients, point_gradients
 from privasso.theory._label import label_sensitivity
 from privasso.theory._membership import membership_losses
 from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
@@ -22,6 +22,7 @@ __all__ = [
     "ClippedPoint",
     "FixedPoint",
     "FixedPointStatus",
+    "Leakage",
     "PointGradients",
     "QuadratureWarning",
     "clipped_log_densities",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privasso.model import Model
 from privasso.noise import NoiseDesign
-from privasso.theory._attack import Attack
+from privasso.theory._attack import Attack, advantages
 from privasso.theory._clipped_recursion import iterate_clipped
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import joint
@@ -209,3 +209,23 @@ class FixedPoint:
             self.noise.mean_power * nodes.profile,
         )  # fmt: skip
         return Attack(self.V, self._component_wise * (1.0 + self.V) ** 2, C / self.E)
+
+    def advantage(self) -> float:
+        """Advantage of `attack`, true- minus false-positive rate; it is quicker than the attack.
+
+        Returns
+        -------
+        float
+            NaN where no estimator exists or its error is infinite, and with clipping or a ridge.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> fp = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1))
+        >>> abs(fp.advantage() - fp.attack().advantage) < 1e-12
+        True
+        """
+        if self._ridge is not None or self.status is not FixedPointStatus.STABLE:
+            return math.nan
+        J = self._component_wise * (1.0 + self.V) ** 2
+        return float(advantages(np.array([self.V]), np.array([J]))[0])

@@ -1,4 +1,7 @@
-"""Error and OnAveKL at one point on given columns, with their derivatives in every variance and λ.
+"""Error and leakage at one point on given columns, with their derivatives in every variance and λ.
+
+The leakage is the OnAveKL of the whole vector, or the advantage of the best membership attack. Both
+are functions of the component-wise divergence P and of V.
 
 A fixed point is a root of F₁ = R(e, u) − e and F₂ = 1 − ρ̂(e, u)/α − u. For any function Φ of the
 fixed point and of a parameter x (a variance of the noise, or λ), implicit differentiation gives
@@ -11,41 +14,46 @@ so one solve of a 2×2 system for each Φ, and one pass over the columns, give a
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from privasso.model import Model
+from privasso.theory._attack import advantages
 from privasso.theory._onavekl import NEGLIGIBLE, layer
 from privasso.theory._recursion import averages, channel
 from privasso.theory._root import fixed_point_if_any
 
 FloatArray = NDArray[np.float64]
+Leakage: TypeAlias = Literal["onavekl", "advantage"]
+
+#: Relative step of the differences.
+_STEP = 1e-5
 
 
 class PointGradients(NamedTuple):
-    """E and OnAveKL at one point, and the derivatives of their logarithms.
+    """E and leakage at one point, and the derivatives of their logarithms.
 
     Attributes
     ----------
-    E, onavekl : float
-        Prediction error, and the divergence of the whole vector (zero if it was not asked for).
-    E_by_lam, onavekl_by_lam : float
+    E, leakage : float
+        Prediction error, and the leakage (zero if it was not asked for).
+    E_by_lam, leakage_by_lam : float
         Derivatives in log λ.
-    E_by_variances, onavekl_by_variances : ndarray
+    E_by_variances, leakage_by_variances : ndarray
         Derivatives in the logarithm of each variance.
     start : (float, float)
         Where a search for a point nearby may start.
     """
 
     E: float
-    onavekl: float
+    leakage: float
     E_by_lam: float
-    onavekl_by_lam: float
+    leakage_by_lam: float
     E_by_variances: FloatArray
-    onavekl_by_variances: FloatArray
+    leakage_by_variances: FloatArray
     start: tuple[float, float]
 
 
@@ -56,10 +64,10 @@ def point_gradients(
     v: FloatArray,
     w: FloatArray,
     *,
-    onavekl: bool = True,
+    leakage: Leakage | None = "onavekl",
     start: tuple[float, float] | None = None,
 ) -> PointGradients | None:
-    """Predict E and OnAveKL on given columns with noise of given variances, with derivatives.
+    """Predict E and leakage on given columns with noise of given variances, with derivatives.
 
     Parameters
     ----------
@@ -71,8 +79,8 @@ def point_gradients(
         Noise variance σ_η² of each column.
     v, w : ndarray, shape (K,)
         Squared scales of the columns, and weights that sum to 1.
-    onavekl : bool
-        Whether the OnAveKL is needed; it takes most of the time.
+    leakage : {"onavekl", "advantage"} or None
+        Which leakage is needed; it takes most of the time.
     start : (float, float), optional
         `PointGradients.start` of a point nearby, which saves time.
 
@@ -88,7 +96,7 @@ def point_gradients(
     >>> one = np.ones(1)
     >>> point = point_gradients(model, 0.2, 0.01 * one, one, one)
     >>> fp = pv.state_evolution(model, 0.2, pv.Isotropic(0.1))
-    >>> bool(np.isclose(point.E, fp.E)), bool(np.isclose(point.onavekl, fp.onavekl()))
+    >>> bool(np.isclose(point.E, fp.E)), bool(np.isclose(point.leakage, fp.onavekl()))
     (True, True)
     >>> point.E_by_variances.round(3)  # 1 % more variance: 0.73 % more error
     array([0.727])
@@ -98,21 +106,43 @@ def point_gradients(
     if u == 0.0:
         return None
     E_by, K_by = np.empty(v.size), np.empty(v.size)
-    E, K, E_lam, K_lam = _gradients(e, u, *data, onavekl, E_by, K_by)
+    V = 1.0 / u - 1.0
+    # K = P(1 + u⁻²)/2 + (1 − u)²/u, as a function of P and u.
+    linear = (0.5 * (1.0 + u**-2), -(u**-3), V * V * u, -2.0 * V - V * V)
+    E, K, E_lam, K_lam = _gradients(e, u, *data, leakage is not None, *linear, E_by, K_by)
+    if leakage == "advantage" and math.isfinite(K):
+        P = (K - linear[2]) / linear[0]
+        value, by_P, by_V = _advantage(P, V)
+        # Linear in P, with the same value and slopes here.
+        linear = (by_P, 0.0, value - by_P * P, -by_V / u**2)
+        E, K, E_lam, K_lam = _gradients(e, u, *data, True, *linear, E_by, K_by)
     return PointGradients(E, K, E_lam, K_lam, E_by, K_by, (e, u))
+
+
+def _advantage(P: float, V: float) -> tuple[float, float, float]:
+    """The advantage of the best attack, and its slopes in P and V, by differences."""
+    h_P, h_V = _STEP * P + 1e-30, _STEP * (1.0 + V)
+    at_P = np.array([P, P + h_P, P - h_P, P, P])
+    at_V = np.array([V, V, V, V + h_V, V - h_V])
+    # The formulas hold for V just below zero too.
+    values = advantages(at_V, at_P * (1.0 + at_V) ** 2)
+    by_P, by_V = (values[1] - values[2]) / (2.0 * h_P), (values[3] - values[4]) / (2.0 * h_V)
+    return float(values[0]), float(by_P), float(by_V)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")  # what overflows comes out as inf or NaN
 def _gradients(
-    e, u, alpha, rho, xi2, lam, v, w, variances, leak, error_by, leak_by
-):  # pragma: no cover
-    """E and K (the joint OnAveKL) at a fixed point, with derivatives of their logarithms.
+    e, u, alpha, rho, xi2, lam, v, w, variances, leak, growth, growth_u, rest, rest_u,
+    error_by, leak_by,
+):  # fmt: skip  # pragma: no cover
+    """E and K = P·growth + rest at a fixed point, with derivatives of their logarithms.
 
-    Returns (E, K, ∂log E/∂log λ, ∂log K/∂log λ); ∂log E/∂log σ_i² and ∂log K/∂log σ_i² are
-    written to `error_by` and `leak_by`. Without `leak`, K and its derivatives are zero.
+    `growth` and `rest` are functions of u, given here with their derivatives. Returns
+    (E, K, ∂log E/∂log λ, ∂log K/∂log λ); ∂log E/∂log σ_i² and ∂log K/∂log σ_i² are written to
+    `error_by` and `leak_by`. Without `leak`, K and its derivatives are zero.
     """
     n = v.size
-    _, rho_hat, R_e, R_u, rho_e, rho_u = averages(e, u, alpha, rho, xi2, lam, 1.0, v, w, variances)
+    _, _, R_e, R_u, rho_e, rho_u = averages(e, u, alpha, rho, xi2, lam, 1.0, v, w, variances)
     # Partial derivatives of R and ρ̂ (kept in the output for now) in log σ_i² and log λ.
     R_lam, rho_lam = 0.0, 0.0
     P, P_e, P_u, P_lam = 0.0, 0.0, 0.0, 0.0
@@ -158,18 +188,16 @@ def _gradients(
 
     a11, a12, a21, a22 = R_e - 1.0, R_u, -rho_e / alpha, -rho_u / alpha - 1.0
     det = a11 * a22 - a12 * a21
-    E, V = e / (u * u), rho_hat / (alpha * u)
+    E = e / (u * u)
     # Jᵀa = (Φ_e, Φ_u) for Φ = log E = log e − 2 log u.
     x1 = (a22 / e + 2.0 * a21 / u) / det
     x2 = (-2.0 * a11 / u - a12 / e) / det
     E_lam = -x1 * R_lam + x2 * rho_lam / alpha
     K, K_lam, y1, y2, by_P = 0.0, 0.0, 0.0, 0.0, 0.0
     if leak:
-        # K = P(1 + u⁻²)/2 + (1 − u)²/u.
-        growth = 0.5 * (1.0 + 1.0 / (u * u))
-        K = P * growth + V * (V / (1.0 + V))
+        K = P * growth + rest
         if K > 0.0:
-            K_u = growth * P_u - P / u**3 - 2.0 * V - V * V
+            K_u = growth * P_u + growth_u * P + rest_u
             K_e = growth * P_e
             y1 = (K_e * a22 - K_u * a21) / (det * K)
             y2 = (K_u * a11 - K_e * a12) / (det * K)

@@ -1,0 +1,167 @@
+"""`privasso audit`: attack a private fit of a table, and compare that with what it claims."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, YBounds
+
+if TYPE_CHECKING:
+    from privasso.privacy import Privacy
+
+
+def audit(
+    data: Data,
+    target: Annotated[str | None, typer.Option("--target", help="Column of the labels.")] = None,
+    label_dp: LabelDpFlag = False,
+    record_dp: Annotated[bool, typer.Option("--record-dp", help="Protect whole records.")] = False,
+    on_average: Annotated[
+        bool, typer.Option("--on-average", help="Noise of a given level, no worst-case claim.")
+    ] = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    y_bounds: YBounds = None,
+    bounds: Annotated[
+        str | None, typer.Option("--bounds", help="With --record-dp: the data dictionary.")
+    ] = None,
+    sigma: Annotated[
+        float | None, typer.Option("--sigma", help="Noise level of --on-average.")
+    ] = None,
+    noise: Annotated[str | None, typer.Option("--noise", help="As for privasso fit.")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", help="As for privasso fit.")
+    ] = None,
+    lam: Annotated[str | None, typer.Option("--lam", help="λ; needed with --on-average.")] = None,
+    no_intercept: Annotated[
+        bool, typer.Option("--no-intercept", help="Fit through the origin.")
+    ] = False,
+    row: Annotated[
+        list[int] | None,
+        typer.Option("--row", help="Row to attack, from 0. Repeatable.  [default: a few]"),
+    ] = None,
+    releases: Annotated[
+        int, typer.Option("--releases", help="Runs of the fit on each data set.")
+    ] = 1000,
+    level: Annotated[
+        float, typer.Option("--level", help="Chance that a correct fit is said to break its claim.")
+    ] = 0.01,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Fixed noise, for a repeatable audit.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where the page (.html) or numbers (.json) go.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Attack a private fit of a table by the strongest test, and report what it learns.
+
+    The fit is run many times on the table and on neighbours of it. Nothing is published: what an
+    audit writes says more about the data than a fit does, so keep it with them, or audit simulated
+    data. The exit code is 1 if a claim is refuted.
+
+    `privasso audit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
+    --y-bounds 60 200 --out audit.html`
+
+    For noise without a worst-case claim it shows how exposed single records are:
+
+    `privasso audit patients.csv --target pressure --on-average --sigma 20 --lam 300`
+    """
+    from privasso.attacks import audit as attack
+    from privasso.cli._outputs import Outputs
+
+    settings = FitSettings(
+        data, target, label_dp=label_dp, record_dp=record_dp, on_average=on_average,
+        epsilon=epsilon, delta=delta, y_bounds=y_bounds, bounds=bounds, sigma=sigma, noise=noise,
+        mechanism=mechanism, lam=lam, no_intercept=no_intercept, seed=seed, dry_run=True,
+    )  # fmt: skip
+    settings.check()
+    if on_average and settings.lam_value() is None:
+        raise ValueError("--on-average needs a number for --lam")
+    if out is not None and out.suffix.lower() not in (".html", ".json"):
+        raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
+    with Outputs() as outputs:
+        outputs.claim("--out", out, inputs=(data,))
+        privacy, X, y = _data(settings, as_json)
+        found_lam = settings.lam_value()
+        with _bar(as_json) as progress:
+            found = attack(
+                privacy,
+                X,
+                y,
+                lam="auto" if found_lam is None else found_lam,
+                noise=settings.named_noise(),
+                fit_intercept=not no_intercept,
+                records=row or "auto",
+                releases=releases,
+                level=level,
+                rng=seed,
+                progress=progress,
+            )
+        if out is not None:
+            outputs.write(
+                {"--out": found.text(out.suffix, shlex.join(["privasso", *sys.argv[1:]]))}
+            )
+    if as_json:
+        print(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        print(found)
+        if out is not None:
+            print(f"\nwrote {out}")
+    if found.passed is False:
+        raise typer.Exit(1)
+
+
+def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
+    """What to protect, covariates and labels, read as a fit reads them."""
+    from privasso.cli._fit_privacy import privacy_from
+    from privasso.cli._fit_read import encoding_of, features_of, target_of
+    from privasso.cli._fit_records import dictionary_of
+    from privasso.cli._progress import working
+    from privasso.privacy import RecordDP
+    from privasso.tables import check_labels, open_table
+
+    with working("Reading", quiet=quiet):
+        table, target = open_table(settings.source), target_of(settings)
+        names = features_of(settings, table, target)
+        if not settings.record_dp:
+            columns, labels = table.columns_and_labels(names, target, categorical=[])
+            check_labels(labels)
+            return settings.privacy(), encoding_of(settings, columns, names).matrix(columns), labels
+        dictionary = dictionary_of(settings, table, names)
+        columns, labels = table.declared(dictionary, target)
+        X = dictionary.matrix(columns)
+        privacy = privacy_from(settings, dictionary)
+        assert isinstance(privacy, RecordDP)
+        if privacy.bounds != "private":
+            known = privacy.column_bounds(X.shape[1], dictionary.encoding.names)
+            privacy = replace(privacy, bounds=known)
+        return privacy, X, labels
+
+
+def _bar(quiet: bool) -> Any:
+    """A bar over the records that are attacked, on a terminal only."""
+    import contextlib
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        return contextlib.nullcontext(None)
+
+    @contextlib.contextmanager
+    def shown() -> Any:
+        columns = TextColumn("Attacking"), BarColumn(), MofNCompleteColumn()
+        with Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task("", total=None)
+            yield lambda done, total: progress.update(task, completed=done, total=total)
+
+    return shown()
