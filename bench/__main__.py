@@ -16,6 +16,7 @@ import polars as pl
 NAMES = [
     "passes",
     "single",
+    "everywhere",
     "clipped",
     "many",
     "unbounded",

@@ -189,6 +189,16 @@ def test_randomised_response_flips_as_often_as_it_says():
     assert response.flipped(y, 50.0, np.random.default_rng(0)).sum() == 0
 
 
+def test_randomised_response_undoes_what_flips_do_to_probabilities():
+    X, odds = np.array([[-2.0], [0.0], [1.5]]), np.array([-2.0, 0.0, 1.5])
+    q = 1.0 / (1.0 + np.e)
+    p = 1.0 / (1.0 + np.exp(-odds))
+    model = response.Unflipped(np.array([1.0]), 0.0, flip=q)
+    true = np.clip((p - q) / (1.0 - 2.0 * q), 0.01, 0.99)
+    found = 1.0 / (1.0 + np.exp(-model.predict(X)))
+    np.testing.assert_allclose(found, true, atol=1e-5)
+
+
 def binary_data():
     X, y = data(rows=2000)
     return X, (y > np.median(y)).astype(float)

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn import metrics
 
 from bench.real import contenders, run
 from bench.real.__main__ import main
 from bench.real.cells import Cell, Scores, cells, read, split, write
-from bench.real.summary import Row, close_share, counts, margins
-from bench.real.task import TASKS, area, r_squared
+from bench.real.summary import Row, close_share, counts, duels, margins
+from bench.real.task import TASKS, area, log_loss, r_squared
 
 CELL = Cell("labels", "diabetes", "noisy-products", None, 3.0)
 
@@ -122,6 +123,7 @@ def test_the_other_comparisons_run_without_an_entry_of_ours(tmp_path, capsys, ta
     page = capsys.readouterr().out
     assert f"| {table} | 3 |" in page
     assert "no privacy" in page
+    assert ("## Log loss" in page) == (task == "binary")
 
 
 def test_a_wrong_table_is_an_error_of_one_line(capsys):
@@ -161,6 +163,15 @@ def test_scores():
     assert r_squared(y, np.full(4, 0.5)) == 0.0
     assert r_squared(y, y) == 1.0
     assert area(y, np.array([0.1, 0.9, 0.8, 0.85])) == 0.75
+    odds = np.array([-1.0, 2.0, -0.5, 0.3])
+    assert log_loss(y, odds) == pytest.approx(metrics.log_loss(y, 1 / (1 + np.exp(-odds))))
+
+
+def test_columns_are_compared_with_those_that_protect_the_same():
+    scores = {"privasso, labels": {0: 0.8, 1: 0.9}, "randomised response": {0: 0.7, 1: 0.7}}
+    found = [Row("a", "raw", 1.0, {**scores, "diffprivlib": {0: 0.1, 1: 0.2}})]
+    assert duels(TASKS["binary"], found) == [("privasso, labels", "randomised response")]
+    assert ("privasso", "rival") in duels(TASKS["records"], rows())
 
 
 def test_a_peer_that_does_not_work_here_is_named_without_a_path(monkeypatch):

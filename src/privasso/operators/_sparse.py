@@ -49,8 +49,9 @@ class Sparse(Operator):
         return out[:, 0], out[:, 1]
 
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        squares = self._F.astype(np.float64).power(2).sum(axis=0)
-        return np.asarray(squares).ravel(), self.rmatvec(y)
+        data = self._F.data.astype(np.float64, copy=False)
+        entries = type(self._F)((data * data, self._F.indices, self._F.indptr), shape=self.shape)
+        return entries.T @ np.ones(self.shape[0]), self.rmatvec(y)
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
         return self._enclosed(Enclosed.exactly(x), along_lines=self._F.format == "csr")

@@ -103,15 +103,15 @@ class Growth:
         working = self._working
         x = working.scatter(working.z)
         w = working.matvec(working.z)
-        path = None
-        if exactly:
-            delta = working.path_direction(result.factor)
-            self._fitted, q = problem.op.pair_rmatvec(w, delta)
-            path = delta, q
-        else:
+        if not exactly:
             self._fitted = problem.op.rmatvec(w)
+            c = problem.b - self._fitted
+            kkt = float(violations(c, x, problem.lam).max()) / problem.lam
+            return x, c, Certificate(kkt, kkt, np.inf)
+        delta = working.path_direction(result.factor)
+        self._fitted, q = problem.op.pair_rmatvec(w, delta)
         c = problem.b - self._fitted
-        return x, c, certify(problem, x, w, c, path, anchors=False)
+        return x, c, certify(problem, x, w, c, (delta, q), anchors=False)
 
     def _advance(
         self, problem: Problem, c: np.ndarray, tol: float, result: GramResult | None
