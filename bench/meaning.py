@@ -6,16 +6,20 @@ tables of ``pip install --group real``.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from matplotlib.colors import LogNorm
 
 import privasso as pv
 from bench.page import renew
 from bench.real.tables import load
+from privasso.figures import figure, plain_ticks, save
 from privasso.fit import FitOptions, plan_fit
 
+IMAGE = Path(__file__).parent.parent / "docs" / "images" / "attack-map.png"
 PAGE = Path(__file__).parent.parent / "docs" / "audit.md"
 LAM = 0.2
 DESIGNS = {"isotropic": 0.0, "γ = 1": 1.0, "Gram": 2.0}
@@ -89,8 +93,43 @@ def measured() -> pl.DataFrame:
     return pl.DataFrame(lines)
 
 
+def draw() -> None:
+    """Error, divergence and advantage over λ and the noise level, by state evolution."""
+    model = pv.Model(alpha=0.5, scales=pv.LogNormal(0.0, 0.5))
+    lams, sigmas = np.geomspace(0.05, 1.0, 60), np.geomspace(0.01, 0.6, 60)
+    table = pv.phase_diagram(model, lams, pv.PowerLaw(1.0, 1.0), sigmas)
+    sheet = figure(10.5, 3.4)
+    for axes, (column, title, levels) in zip(
+        sheet.subplots(1, 3, sharey=True),
+        (
+            ("E", "prediction error E", np.linspace(0.0, 0.16, 9)),
+            ("onavekl", "OnAveKL", [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]),
+            ("advantage", "advantage of the best attack", np.linspace(0.0, 1.0, 11)),
+        ),
+        strict=True,
+    ):
+        values = table[column].to_numpy().reshape(lams.size, sigmas.size)
+        shown = np.where(np.isfinite(values), values, np.nan)
+        scale = LogNorm(levels[0], levels[-1]) if column == "onavekl" else None
+        filled = axes.contourf(
+            sigmas, lams, shown, levels=levels, norm=scale, cmap="viridis", extend="both"
+        )
+        bar = sheet.colorbar(filled, ax=axes)
+        bar.ax.tick_params(labelsize=8)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(title, fontsize=10, loc="left")
+        axes.set_xlabel("noise level σ")
+        plain_ticks(axes.xaxis)
+        plain_ticks(axes.yaxis)
+    sheet.axes[0].set_ylabel("λ")
+    save(sheet, IMAGE)
+
+
 def main() -> None:
     renew("python -m bench.meaning", __doc__, {"predicted": predicted, "measured": measured}, PAGE)
+    if "--write" in sys.argv:
+        draw()
 
 
 if __name__ == "__main__":

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
 from privasso.privacy._beside_gaussian import sensitivity_beside
-from privasso.privacy._composition import alone
+from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
-from privasso.privacy._objective_claim import objective_parameters, second_round
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     calibrate_objective,
     check_budget,
-)
-from privasso.privacy._record_claim import (
-    CONTRIBUTES,
-    ONE_RECORD,
-    RECORD_CLAIMS,
-    SCREENED_CLAIM,
-    STATISTICS_CLAIM,
 )
 from privasso.privacy._record_logistic import (
     PerturbedLogistic,
@@ -45,13 +36,17 @@ from privasso.privacy._record_settings import (
     usual_row,
     usual_t,
 )
+from privasso.privacy._record_statement import (
+    objective_statement,
+    screened_statement,
+    statistics_statement,
+)
 from privasso.privacy._record_statistics import StatisticsMechanism
-from privasso.privacy._screen import Screen, price_of_choice, screening_settings
+from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
-PRIVATE = "private"
 #: What is released before the fit.
 _BEFORE = (
     "noisy counts of the magnitudes of the columns",
@@ -143,7 +138,7 @@ class RecordDP(PerturbsObjective):
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
         check_budget(self.epsilon, self.delta)
-        object.__setattr__(self, "bounds", _checked_bounds(self.bounds))
+        object.__setattr__(self, "bounds", checked_bounds(self.bounds))
         if self.y_bounds == (0.0, 0.0):
             raise ValueError(
                 "RecordDP needs y_bounds=(low, high), the smallest and largest label, from public "
@@ -200,26 +195,7 @@ class RecordDP(PerturbsObjective):
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
-        if self.bounds == PRIVATE:
-            raise ValueError("bounds='private' are found in the data; there are none beforehand")
-        first = self.bounds[0][0]
-        if isinstance(first, str):
-            known = dict(self.bounds)
-            if names is None:
-                raise ValueError(
-                    "bounds are given by name, but the columns of X have no names; pass a data "
-                    "frame, or bounds as an array with one row (low, high) per column"
-                )
-            missing = [name for name in names if name not in known]
-            if missing:
-                raise ValueError(f"bounds are missing for {_listed(missing)}")
-            return np.array([known[name] for name in names])
-        if len(self.bounds) != n_columns:
-            raise ValueError(
-                f"bounds must have one row (low, high) for each of the {n_columns} columns, not "
-                f"{len(self.bounds)}"
-            )
-        return np.array(self.bounds)
+        return bounds_of_columns(self.bounds, n_columns, names)
 
     def objective(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
@@ -345,25 +321,7 @@ class RecordDP(PerturbsObjective):
 
     def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the choice and of the coefficients."""
-        screening, plain = objective.screening, self.guarantee_for(objective.noise, terms)
-        numbers = {
-            **dict(plain.parameters),
-            **dict(screening.choices.parameters),
-            "mu": screening.mu,
-        }
-        losses = [screening.choices]
-        if objective.second is not None:
-            first, more = objective.second.table.noise, objective.second.choices
-            numbers.update(second_round(first.c, first.t, more))
-            numbers["shift"] += first.shift
-            losses.append(more)
-        chosen = price_of_choice(losses, screening.mu, len(screening.bounds), self.delta)
-        return replace(
-            plain,
-            kind=SCREENED_CLAIM.kind,
-            parameters=tuple(numbers.items()),
-            released=(chosen, *plain.released),
-        )
+        return screened_statement(self, objective, terms)
 
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
@@ -380,68 +338,11 @@ class RecordDP(PerturbsObjective):
 
     def guarantee_for_statistics(self, mechanism: StatisticsMechanism, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the statistics."""
-        low, high = self.y_bounds
-        parameters = {
-            "delta": self.delta,
-            "epsilon": self.epsilon,
-            "mu": math.hypot(mechanism.mu, self.mu_before),
-            "n_rows": float(terms.n_rows),
-            "y_high": high,
-            "y_low": low,
-        }
-        sums = "noisy sums of products of covariates and labels"
-        return Guarantee(
-            kind=STATISTICS_CLAIM.kind,
-            parameters=tuple(parameters.items()),
-            adjacency=ONE_RECORD,
-            assumptions=self._assumptions(terms, certified=False),
-            released=(*self.released_before, sums, "coefficients at every λ"),
-            seeded=terms.seeded,
-        )
+        return statistics_statement(self, mechanism, terms)
 
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
-        low, high = self.y_bounds
-        before, claims = self.released_before, RECORD_CLAIMS[noise.loss]
-        what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
-        parameters = {
-            **objective_parameters(noise.c, noise.t, noise.shift),
-            "delta": self.delta,
-            "epsilon": self.epsilon,
-            "n_rows": float(terms.n_rows),
-            "y_high": high,
-            "y_low": low,
-        }
-        if before:
-            parameters["mu"] = self.mu_before
-        return Guarantee(
-            kind=claims[bool(before)].kind,
-            parameters=tuple(parameters.items()),
-            adjacency=ONE_RECORD,
-            assumptions=self._assumptions(terms, certified=True),
-            released=(*before, f"{what} at one λ"),
-            seeded=terms.seeded,
-        )
-
-    def _assumptions(self, terms: Terms, *, certified: bool) -> tuple[str, ...]:
-        given = "the bounds of the columns and of the labels"
-        if self.bounds == PRIVATE:
-            given = "the bounds of the labels"
-        what = "λ and all settings" if certified else "and all settings"
-        failure = (
-            "no fit ended in an error for want of a certificate; whether one does depends on the "
-            "data",
-        )
-        if self.shape is not None and self.shape != PRIVATE:
-            given = f"{given}, the rows that the shape comes from"
-        return (
-            f"{given}, {what} of the fit were chosen without looking at the data",
-            "the number of rows and the names of the columns are public",
-            CONTRIBUTES,
-            alone("records"),
-            *(failure if certified else ()),
-            terms.entropy,
-        )
+        return objective_statement(self, noise, terms)
 
     def check_release_use(self, what: str) -> None:
         """Refuse what needs a release, unless statistics are released."""
@@ -465,29 +366,6 @@ class RecordDP(PerturbsObjective):
         )
 
 
-def _checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
-    """Bounds as pairs, or as names and pairs: values that can be compared and hashed."""
-    if bounds is None:
-        raise ValueError(
-            "RecordDP needs bounds=, the smallest and largest value of each column, from public "
-            "knowledge such as a data dictionary: the noise must hide any record that is possible, "
-            "and bounds taken from the data would reveal its extreme records; bounds='private' "
-            "finds ranges with noise, for a share of the budget"
-        )
-    if isinstance(bounds, str):
-        if bounds != PRIVATE:
-            raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
-        return bounds
-    if isinstance(bounds, tuple) and bounds and _named(bounds[0]):
-        bounds = dict(bounds)  # as stored, by `dataclasses.replace`
-    if isinstance(bounds, Mapping):
-        pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
-        if not pairs:
-            raise ValueError("bounds is empty; give (low, high) for each column")
-        return pairs
-    return _pairs(bounds)
-
-
 def _checked_shape(shape: Any) -> tuple[tuple[float, ...], ...] | str | None:
     """Public rows as values that can be compared and hashed."""
     if shape is None or (isinstance(shape, str) and shape == PRIVATE):
@@ -495,27 +373,3 @@ def _checked_shape(shape: Any) -> tuple[tuple[float, ...], ...] | str | None:
     if isinstance(shape, str):
         raise ValueError(f"shape must be 'private', public rows or None, not {shape!r}")
     return tuple(tuple(row) for row in real_array("shape", shape, shape=(None, None)).tolist())
-
-
-def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
-    try:
-        found = real_array("bounds", bounds, shape=(None, 2), finite=False)
-    except ValueError as error:
-        raise ValueError(f"{error}; bounds are pairs (low, high), one per column") from None
-    for wrong, why in (
-        (~np.isfinite(found).all(axis=1), "must be finite"),
-        (found[:, 0] > found[:, 1], "must not decrease"),
-    ):
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            raise ValueError(f"bounds {why}; pair {k} is {tuple(found[k].tolist())}")
-    return tuple((low, high) for low, high in found.tolist())
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
-def _named(entry: Any) -> bool:
-    return isinstance(entry, tuple) and isinstance(entry[0], str) and not isinstance(entry[1], str)

@@ -1,0 +1,93 @@
+"""Public bounds of columns: pairs in the order of the columns, or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._validation import real_array
+
+#: Found in the data with noise, at a share of the budget.
+PRIVATE = "private"
+
+
+def checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
+    """Bounds as pairs, or as names and pairs: values that can be compared and hashed."""
+    if bounds is None:
+        raise ValueError(
+            "RecordDP needs bounds=, the smallest and largest value of each column, from public "
+            "knowledge such as a data dictionary: the noise must hide any record that is possible, "
+            "and bounds taken from the data would reveal its extreme records; bounds='private' "
+            "finds ranges with noise, for a share of the budget"
+        )
+    if isinstance(bounds, str):
+        if bounds != PRIVATE:
+            raise ValueError(f"bounds must be pairs (low, high) or 'private', not {bounds!r}")
+        return bounds
+    if isinstance(bounds, tuple) and bounds and _named(bounds[0]):
+        bounds = dict(bounds)  # as stored, by `dataclasses.replace`
+    if isinstance(bounds, Mapping):
+        pairs = tuple((str(name), _pairs([pair])[0]) for name, pair in bounds.items())
+        if not pairs:
+            raise ValueError("bounds is empty; give (low, high) for each column")
+        return pairs
+    return _pairs(bounds)
+
+
+def bounds_of_columns(
+    bounds: Any, n_columns: int, names: Sequence[str] | None = None
+) -> np.ndarray:
+    """Bounds of the columns, of shape (N, 2), from what `checked_bounds` returns.
+
+    Examples
+    --------
+    >>> bounds_of_columns(checked_bounds({"b": (0, 1), "a": (2, 5)}), 2, ["a", "b"]).tolist()
+    [[2.0, 5.0], [0.0, 1.0]]
+    """
+    if bounds == PRIVATE:
+        raise ValueError("bounds='private' are found in the data; there are none beforehand")
+    first = bounds[0][0]
+    if isinstance(first, str):
+        known = dict(bounds)
+        if names is None:
+            raise ValueError(
+                "bounds are given by name, but the columns of X have no names; pass a data "
+                "frame, or bounds as an array with one row (low, high) per column"
+            )
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise ValueError(f"bounds are missing for {_listed(missing)}")
+        return np.array([known[name] for name in names])
+    if len(bounds) != n_columns:
+        raise ValueError(
+            f"bounds must have one row (low, high) for each of the {n_columns} columns, not "
+            f"{len(bounds)}"
+        )
+    return np.array(bounds)
+
+
+def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
+    try:
+        found = real_array("bounds", bounds, shape=(None, 2), finite=False)
+    except ValueError as error:
+        raise ValueError(f"{error}; bounds are pairs (low, high), one per column") from None
+    for wrong, why in (
+        (~np.isfinite(found).all(axis=1), "must be finite"),
+        (found[:, 0] > found[:, 1], "must not decrease"),
+    ):
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise ValueError(f"bounds {why}; pair {k} is {tuple(found[k].tolist())}")
+    return tuple((low, high) for low, high in found.tolist())
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _named(entry: Any) -> bool:
+    return isinstance(entry, tuple) and isinstance(entry[0], str) and not isinstance(entry[1], str)

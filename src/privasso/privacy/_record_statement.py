@@ -1,0 +1,119 @@
+"""What the guarantee of a record-level fit says, for each mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from privasso.privacy._column_bounds import PRIVATE
+from privasso.privacy._composition import alone
+from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._kind import Terms
+from privasso.privacy._objective_claim import objective_parameters, second_round
+from privasso.privacy._perturbed_objective import ObjectiveNoise
+from privasso.privacy._record_claim import (
+    CONTRIBUTES,
+    ONE_RECORD,
+    RECORD_CLAIMS,
+    SCREENED_CLAIM,
+    STATISTICS_CLAIM,
+)
+from privasso.privacy._record_statistics import StatisticsMechanism
+from privasso.privacy._screen import price_of_choice
+from privasso.privacy._screened_objective import ScreenedObjective
+
+if TYPE_CHECKING:
+    from privasso.privacy._record_dp import RecordDP
+
+
+def screened_statement(privacy: RecordDP, objective: ScreenedObjective, terms: Terms) -> Guarantee:
+    """State record-level differential privacy of the choice and of the coefficients."""
+    screening, plain = objective.screening, objective_statement(privacy, objective.noise, terms)
+    numbers = {
+        **dict(plain.parameters),
+        **dict(screening.choices.parameters),
+        "mu": screening.mu,
+    }
+    losses = [screening.choices]
+    if objective.second is not None:
+        first, more = objective.second.table.noise, objective.second.choices
+        numbers.update(second_round(first.c, first.t, more))
+        numbers["shift"] += first.shift
+        losses.append(more)
+    chosen = price_of_choice(losses, screening.mu, len(screening.bounds), privacy.delta)
+    return replace(
+        plain,
+        kind=SCREENED_CLAIM.kind,
+        parameters=tuple(numbers.items()),
+        released=(chosen, *plain.released),
+    )
+
+
+def statistics_statement(
+    privacy: RecordDP, mechanism: StatisticsMechanism, terms: Terms
+) -> Guarantee:
+    """State record-level differential privacy of the statistics."""
+    low, high = privacy.y_bounds
+    parameters = {
+        "delta": privacy.delta,
+        "epsilon": privacy.epsilon,
+        "mu": math.hypot(mechanism.mu, privacy.mu_before),
+        "n_rows": float(terms.n_rows),
+        "y_high": high,
+        "y_low": low,
+    }
+    sums = "noisy sums of products of covariates and labels"
+    return Guarantee(
+        kind=STATISTICS_CLAIM.kind,
+        parameters=tuple(parameters.items()),
+        adjacency=ONE_RECORD,
+        assumptions=_assumptions(privacy, terms, certified=False),
+        released=(*privacy.released_before, sums, "coefficients at every λ"),
+        seeded=terms.seeded,
+    )
+
+
+def objective_statement(privacy: RecordDP, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
+    """State record-level differential privacy of the coefficients at one λ."""
+    low, high = privacy.y_bounds
+    before, claims = privacy.released_before, RECORD_CLAIMS[noise.loss]
+    what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
+    parameters = {
+        **objective_parameters(noise.c, noise.t, noise.shift),
+        "delta": privacy.delta,
+        "epsilon": privacy.epsilon,
+        "n_rows": float(terms.n_rows),
+        "y_high": high,
+        "y_low": low,
+    }
+    if before:
+        parameters["mu"] = privacy.mu_before
+    return Guarantee(
+        kind=claims[bool(before)].kind,
+        parameters=tuple(parameters.items()),
+        adjacency=ONE_RECORD,
+        assumptions=_assumptions(privacy, terms, certified=True),
+        released=(*before, f"{what} at one λ"),
+        seeded=terms.seeded,
+    )
+
+
+def _assumptions(privacy: RecordDP, terms: Terms, *, certified: bool) -> tuple[str, ...]:
+    given = "the bounds of the columns and of the labels"
+    if privacy.bounds == PRIVATE:
+        given = "the bounds of the labels"
+    what = "λ and all settings" if certified else "and all settings"
+    failure = (
+        "no fit ended in an error for want of a certificate; whether one does depends on the data",
+    )
+    if privacy.shape is not None and privacy.shape != PRIVATE:
+        given = f"{given}, the rows that the shape comes from"
+    return (
+        f"{given}, {what} of the fit were chosen without looking at the data",
+        "the number of rows and the names of the columns are public",
+        CONTRIBUTES,
+        alone("records"),
+        *(failure if certified else ()),
+        terms.entropy,
+    )
