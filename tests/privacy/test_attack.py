@@ -12,7 +12,7 @@ from privasso.operators import Covariates
 from privasso.privacy import calibrate, gaussian_delta, release_labels
 from privasso.privacy._label_products import LabelProducts
 
-RELEASES = 15_000
+RELEASES = 6_000
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value
 CASES = [
     (pv.PowerLaw(1.0, 0.5), False),
@@ -81,7 +81,7 @@ def test_the_claim_stands_and_half_the_noise_is_caught(design, fit_intercept, mo
     privacy = pv.LabelDP(1.0, 0.02, (0.0, 1.0), mechanism="release")
     honest = bound(privacy, design, fit_intercept, seed=1)
     assert honest < 1.0
-    assert honest > 0.6  # not blind: it refutes claims not far below the true one
+    assert honest > 0.5  # not blind: it refutes claims not far below the true one
     # A mechanism with a fault: it believes that twice the sensitivity is allowed.
     monkeypatch.setattr(LabelProducts, "mu", 2.0 * privacy.mu)
     faulty = bound(privacy, design, fit_intercept, seed=2)

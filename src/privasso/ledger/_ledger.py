@@ -45,8 +45,8 @@ class Ledger:
     Traceback (most recent call last):
     ...
     privasso.ledger._book.BudgetError: a release with ε = 1.5 does not fit into the budget of \
-ε = 2, δ = 1e-06: ε = 1.455 is spent by 2 releases together, and at δ = 1e-06 a further one may \
-have ε up to 1.283; nothing was drawn
+ε = 2, δ = 1e-06: ε = 1.496 is spent by 2 releases together, and at δ = 1e-06 a further one may \
+have ε up to 1.106; nothing was drawn
     """
 
     _store: Store
