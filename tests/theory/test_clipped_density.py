@@ -21,8 +21,7 @@ def labels(loss):
 
 def probabilities(lam, weights, loss):
     """Mass of every support, by sums over a fine grid."""
-    reach = 4.5 if isinstance(loss, Logistic) else 2.5
-    grid = np.linspace(-reach, reach, 121) + 1e-9
+    grid = np.linspace(-4.5, 4.5, 151) + 1e-9
     cell = grid[1] - grid[0]
     both = np.array(np.meshgrid(grid, grid)).reshape(2, -1)
     one, two = (np.zeros((2, grid.size)) for _ in range(2))
