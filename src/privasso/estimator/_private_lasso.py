@@ -6,10 +6,11 @@ import contextlib
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 
-from privasso._validation import finite_labels, generator
+from privasso._validation import finite_labels
+from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.fit import (
     CoefficientPath,
     FitOptions,
@@ -26,12 +27,8 @@ from privasso.model import Model
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy, Scales
 
-_KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
-_FITTED = ("coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_")
-_FITTED += ("statistics_", "coef_se_", "screened_")
 
-
-class PrivateLasso(RegressorMixin, BaseEstimator):
+class PrivateLasso(RegressorMixin, PrivateEstimator):
     """LASSO with privacy noise, min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, and its privacy statement.
 
     Columns need not be standardised. The noise is drawn once per fit. Only the mechanism
@@ -151,6 +148,11 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
     screened_: np.ndarray
     n_features_in_: int
 
+    _fitted = (
+        "coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_",
+        "statistics_", "coef_se_", "screened_",
+    )  # fmt: skip
+
     def __init__(
         self,
         lam: float | str = "auto",
@@ -221,9 +223,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
             screen=cast(Any, self.screen),
         )
         rng = generator_of(self.random_state)
-        for name in _FITTED:
-            self.__dict__.pop(name, None)
-
+        self._forget()
         X, y = self._validated(X, y)
         plan = plan_for(
             X,
@@ -312,36 +312,20 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         return tags
 
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
-        from sklearn.utils.validation import validate_data
-
-        X = validate_data(
-            self,
-            X,
-            reset=bool(labels),
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-        )
+        X = self._covariates(X, first=bool(labels))
         return X, self._labels(X, labels[0]) if labels else None
 
     def _labels(self, X: Any, y: Any) -> np.ndarray:
         """Return y as a vector; unlike scikit-learn's own checks, no error quotes a label."""
         from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
+        self._require_labels(y)
         column = None
         with contextlib.suppress(TypeError, ValueError):
             column = column_or_1d(y, warn=True)
         y = finite_labels([] if column is None else column)
         check_consistent_length(X, y)
         return y
-
-    def _feature_names(self) -> tuple[str, ...] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else tuple(str(name) for name in names)
 
     def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released | KeptStatistics:
         """Return the kept release with its covariates."""
@@ -370,14 +354,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         self, released: Released | Published | KeptStatistics, lam: float | str | None = None
     ) -> PrivateLasso:
         """Solve, and store the coefficients."""
-        kept = _KEPT.format("statistics" if isinstance(released, KeptStatistics) else "release")
-        try:
-            model = released.solve(lam)
-        except RuntimeError as error:  # a SolveError, or the linear programme gave up
-            raise released.failure(error, kept) from None
-        except KeyboardInterrupt as error:
-            error.add_note(released.after_failure(kept))
-            raise
+        model = self._solved(released, lam)
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
         self.denoised_ = model.denoised
         if model.coef_se is not None:
@@ -385,17 +362,3 @@ class PrivateLasso(RegressorMixin, BaseEstimator):
         if model.screened is not None:
             self.screened_ = model.screened
         return self
-
-
-def generator_of(random_state: Any) -> np.random.Generator | None:
-    """Return a generator from what scikit-learn calls a random state; None stays None.
-
-    >>> rng = generator_of(0)
-    >>> rng is not None and rng.random() == np.random.default_rng(0).random()
-    True
-    """
-    if random_state is None:
-        return None
-    if isinstance(random_state, np.random.RandomState):
-        return generator(int(random_state.randint(0, 2**31 - 1)))
-    return generator(random_state)

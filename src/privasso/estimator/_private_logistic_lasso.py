@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from privasso.estimator._private_lasso import generator_of
+from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.fit import (
     Classes,
     CoefficientPath,
@@ -26,14 +26,11 @@ from privasso.ledger import Ledger
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy
 
-_KEPT = "in release_, and refit(X, lam) with another lam costs no further privacy"
-_FITTED = ("coef_", "intercept_", "classes_", "lam_", "guarantee_", "noise_", "release_")
-_FITTED += ("coef_se_",)
 #: Take the classes from the labels.
 _OBSERVED = "observed"
 
 
-class PrivateLogisticLasso(ClassifierMixin, BaseEstimator):
+class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
     """Sparse logistic regression with a privacy guarantee, for labels of two classes.
 
     Under `LabelDP` the covariates are public. The logistic loss depends on the labels through Fᵀy
@@ -118,6 +115,10 @@ class PrivateLogisticLasso(ClassifierMixin, BaseEstimator):
     coef_se_: np.ndarray
     n_features_in_: int
 
+    _fitted = (
+        "coef_", "intercept_", "classes_", "lam_", "guarantee_", "noise_", "release_", "coef_se_",
+    )  # fmt: skip
+
     def __init__(
         self,
         lam: float | str = "auto",
@@ -166,8 +167,7 @@ class PrivateLogisticLasso(ClassifierMixin, BaseEstimator):
             classes=classes,
         )
         rng = generator_of(self.random_state)
-        for name in _FITTED:
-            self.__dict__.pop(name, None)
+        self._forget()
         X = self._covariates(X, first=True)
         labels = self._labels(X, y)
         if observed:
@@ -261,32 +261,17 @@ class PrivateLogisticLasso(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _covariates(self, X: Any, *, first: bool = False) -> Any:
-        from sklearn.utils.validation import validate_data
-
-        sparse = ("csr", "csc")
-        kinds = (np.float64, np.float32)
-        return validate_data(self, X, reset=first, accept_sparse=sparse, dtype=kinds)
-
     def _labels(self, X: Any, y: Any) -> np.ndarray:
         """Return y as a vector; no error quotes a label."""
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
+        self._require_labels(y)
         y = column_or_1d(y, warn=True)
         with np.errstate(invalid="ignore"):  # an infinite label is refused, and no warning needed
             check_classification_targets(y)
         check_consistent_length(X, y)
         return y
-
-    def _feature_names(self) -> tuple[str, ...] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else tuple(str(name) for name in names)
 
     def _opened(self, X: Any, verb: str) -> Released:
         """Return the kept release with its covariates."""
@@ -305,13 +290,7 @@ class PrivateLogisticLasso(ClassifierMixin, BaseEstimator):
         self, released: Released | Published, lam: float | str | None = None
     ) -> PrivateLogisticLasso:
         """Solve, and store the coefficients."""
-        try:
-            model = released.solve(lam)
-        except RuntimeError as error:
-            raise released.failure(error, _KEPT) from None
-        except KeyboardInterrupt as error:
-            error.add_note(released.privacy.after_failure(_KEPT))
-            raise
+        model = self._solved(released, lam)
         self.coef_, self.lam_ = model.coef[None, :], model.lam
         self.intercept_ = np.array([model.intercept])
         if model.coef_se is not None:
