@@ -15,7 +15,7 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import account, check_names, fit_in_words, with_classes
+from privasso.fit._start import account, check_length, check_run, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.privacy import (
     Guarantee,
@@ -107,15 +107,10 @@ class PerturbedPlan:
         `give_up_rows` the plan drops its covariates here and cannot be carried out again, which
         frees their memory as soon as they have been scaled.
         """
-        if (rng is not None) != self.seeded:
-            raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
-        check_names(feature_names, target)
+        check_run(rng, self.seeded, feature_names, target)
         labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
         shape = self.X.shape
-        if labels.size != shape[0]:
-            raise ValueError(
-                f"y must have one label for each of the {shape[0]} rows, not {labels.size}"
-            )
+        check_length(labels, shape[0])
         held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
         if give_up_rows:
             object.__setattr__(self, "X", None)

@@ -13,7 +13,7 @@ from privasso.fit._options import FitOptions
 from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows, released_weights
-from privasso.fit._start import account, check_names, fit_in_words, with_classes
+from privasso.fit._start import account, check_run, fit_in_words, with_classes
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import (
@@ -79,9 +79,7 @@ class Plan:
         already for a fit that this one is a part of. The budget is spent from here on, and no later
         step sees the labels.
         """
-        if (rng is not None) != self.seeded:
-            raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
-        check_names(feature_names, target)
+        check_run(rng, self.seeded, feature_names, target)
         rows, privacy = self.rows, self.options.privacy
         assert isinstance(privacy, ReleasesProducts)
         what = fit_in_words(rows.shape, target, self.seeded)

@@ -13,7 +13,7 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._perturbed import Published
 from privasso.fit._plan import plan_fit
-from privasso.fit._start import account, check_names, fit_in_words
+from privasso.fit._start import account, check_length, check_run, fit_in_words
 from privasso.privacy import Guarantee, LabelDP, ScreenedLabels, Terms, bit_source
 
 
@@ -53,15 +53,10 @@ class ScreenedLabelPlan:
 
         The ledger, if there is one, is charged before any noise is drawn, for both together.
         """
-        if (rng is not None) != self.seeded:
-            raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={self.seeded}")
-        check_names(feature_names, target)
+        check_run(rng, self.seeded, feature_names, target)
         labels = finite_labels(y)
         shape = self.X.shape
-        if labels.size != shape[0]:
-            raise ValueError(
-                f"y must have one label for each of the {shape[0]} rows, not {labels.size}"
-            )
+        check_length(labels, shape[0])
         what = fit_in_words(shape, target, self.seeded)
         account(labels, self.guarantee, self.options.ledger, what)
         chosen = self.screened.screening.choose(self.X, labels, bit_source(rng))

@@ -33,6 +33,24 @@ def fit_in_words(shape: tuple[int, int], target: str | None, seeded: bool) -> st
     return f"fit{of} on {shape[0]} rows and {shape[1]} columns{seed}, privasso {__version__}"
 
 
+def check_run(
+    rng: np.random.Generator | None,
+    seeded: bool,
+    feature_names: tuple[str, ...] | None,
+    target: str | None,
+) -> None:
+    """Refuse a generator that the plan does not state, and names that no file could hold."""
+    if (rng is not None) != seeded:
+        raise ValueError(f"pass rng exactly if the plan is seeded; here seeded={seeded}")
+    check_names(feature_names, target)
+
+
+def check_length(labels: np.ndarray, n_rows: int) -> None:
+    """Refuse labels that are not one for each row."""
+    if labels.size != n_rows:
+        raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
+
+
 def check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
     """Refuse names that no file could hold, before the budget is spent on what they belong to."""
     names = feature_names or ()
