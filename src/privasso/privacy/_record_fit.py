@@ -28,7 +28,7 @@ class RecordFit:
 
 
 def sandwich_errors(u: np.ndarray, H: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    """Root of the diagonal of H⁻¹CH⁻¹ over the support of u; NaN elsewhere.
+    """Root of the diagonal of H⁻¹CH⁻¹ over the support of u; NaN elsewhere, or if not positive.
 
     Examples
     --------
@@ -40,5 +40,7 @@ def sandwich_errors(u: np.ndarray, H: np.ndarray, middle: np.ndarray) -> np.ndar
     if support.size:
         block = np.ix_(support, support)
         inverse = np.linalg.inv(H[block])
-        errors[support] = np.sqrt(np.diag(inverse @ middle[block] @ inverse))
+        squares = np.diag(inverse @ middle[block] @ inverse)
+        # Where columns are nearly dependent, rounding can leave no digit; then nothing is stated.
+        errors[support] = np.sqrt(np.where(squares > 0.0, squares, np.nan))
     return errors
