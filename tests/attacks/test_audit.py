@@ -25,7 +25,7 @@ def found(privacy, releases=300, seed=1, **options):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("fit_intercept", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_correct_mechanisms_stand(name, fit_intercept):
     result = found(KINDS[name], records=[3], fit_intercept=fit_intercept)
     assert result.passed is True
@@ -131,12 +131,12 @@ def test_no_heuristic_beats_the_likelihood_ratio():
 
     k = 5
     (pair,) = membership_pairs(F, y, 0.2, np.full(20, 0.1**2), {k: "row"})
-    into, out = (world.releases(3000, rng) for world in (pair.into, pair.out))
+    into, out = (world.releases(1600, rng) for world in (pair.into, pair.out))
     best = Evidence(pair.score(into), pair.score(out), np.zeros(1), 0.1)
     rest = np.delete(F, k, 0), np.delete(y, k)
     scores = [heuristics(*rest, F[k], y[k], x, rng) for x in (into, out)]
     # Two that learn: Gaussian laws of the residual in both worlds, and a classifier of x.
-    half = 1500
+    half = 800
     r = [y[k] - x @ F[k] for x in (into, out)]
     laws = [(one[:half].mean(), one[:half].std()) for one in r]
 
@@ -178,8 +178,8 @@ def test_results_for_people_and_machines(tmp_path):
     for part in ("Audit of a private fit", "Keep it with the data", "made up at the bounds", "AUC"):
         assert part in text
     assert "AUC" in str(result)
-    again = found(RECORDS, releases=100)
-    assert again.to_dict() == result.to_dict()
+    one, again = (found(RELEASE, releases=100, records=[3]).to_dict() for _ in range(2))
+    assert one == again
 
 
 @pytest.mark.parametrize(

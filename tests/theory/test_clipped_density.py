@@ -42,7 +42,14 @@ def probabilities(lam, weights, loss):
 
 
 @pytest.mark.parametrize("loss", [Huber(0.3), Logistic()], ids=["huber", "logistic"])
-@pytest.mark.parametrize(("lam", "weights"), [(0.0, [1.0, 1.0]), (0.8, [1.0, 1.0]), (0.8, [1, 0])])
+@pytest.mark.parametrize(
+    ("lam", "weights"),
+    [
+        pytest.param(0.0, [1.0, 1.0], marks=pytest.mark.slow),
+        (0.8, [1.0, 1.0]),
+        pytest.param(0.8, [1, 0], marks=pytest.mark.slow),
+    ],
+)
 def test_the_masses_of_all_supports_are_those_of_simulated_minimisers(loss, lam, weights):
     found = probabilities(lam, weights, loss)
     # The density jumps where a residual begins to be clipped, and at zero: sums are rough there.
