@@ -33,8 +33,9 @@ from privasso.solvers import solve_clipped_problem
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
 _EPSILON_SHARE = 1e-4
-#: Output noise, relative to a lower bound of the noise that η gives a coefficient.
-_OUTPUT_NOISE = 0.02
+#: Output noise, relative to a lower bound of the noise that η gives a coefficient; beyond so many
+#: rows it grows with their square root, because rounding errors add up, to this many times as much.
+_OUTPUT_NOISE, _MANY_ROWS, _MOST_TIMES = 0.02, 20_000, 5.0
 #: The least ridge relative to the squared number of rows.
 _LEAST_RIDGE = 5e-11
 #: What a row adds to the curvature of a coefficient under the logistic loss, at default weights.
@@ -237,8 +238,17 @@ def _calibrated(
     sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * ROUNDING
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
-    sigma_out = _OUTPUT_NOISE * sigma / (ridge + per_row * n_rows)
+    sigma_out = _output_share(n_rows) * sigma / (ridge + per_row * n_rows)
     return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss)
+
+
+def _output_share(n_rows: int) -> float:
+    """Output noise relative to that of η.
+
+    >>> [round(_output_share(m), 3) for m in (100, 20_000, 100_000, 10**7)]
+    [0.02, 0.02, 0.045, 0.1]
+    """
+    return _OUTPUT_NOISE * min(max(1.0, math.sqrt(n_rows / _MANY_ROWS)), _MOST_TIMES)
 
 
 def perturbed_minimiser(
