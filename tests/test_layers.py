@@ -38,6 +38,7 @@ LAYERS = [
     "privasso",
     "examples paper",
     "cli",
+    "__main__",
 ]
 RANK = {name: rank for rank, line in enumerate(LAYERS) for name in line.split()}
 # These know nothing of the LASSO: they import single files of the first line, and columns of

@@ -13,6 +13,16 @@ from privasso._files import read_bounded
 from privasso._text import is_unicode
 from privasso._validation import real_float
 
+#: The formats of files, and what each is called in messages, with the command that reads it.
+KINDS = {
+    "privasso-model": "a model; `privasso predict` reads it",
+    "privasso-release": "a model; `privasso predict` reads it",
+    "privasso-kept-release": "a kept release; `privasso fit --from-release` makes a model of it",
+    "privasso-kept-statistics": "a kept release; `privasso fit --from-release` makes a model of it",
+    "privasso-design": "a noise design; `privasso fit --design` reads it",
+    "privasso-ledger": "a ledger; `privasso fit --ledger` reads it",
+}
+
 
 class DocumentError(ValueError):
     """A file, or a part of one, does not have the format that this version of privasso reads."""
@@ -103,10 +113,22 @@ class Fields:
 
     @classmethod
     def of_file(cls, document: object, what: str, form: str, version: int) -> Fields:
-        """Open the object of a whole file after checking its format and version."""
+        """Open the object of a whole file after checking its format and version.
+
+        A file of another kind is called by its name, with the command that reads it.
+
+        >>> Fields.of_file({"format": "privasso-kept-release"}, "a model", "privasso-model", 1)
+        Traceback (most recent call last):
+        ...
+        privasso._documents.DocumentError: the file is not a model but a kept release; `privasso \
+fit --from-release` makes a model of it
+        """
         if not isinstance(document, dict):
             raise DocumentError("the file holds no JSON object")
-        if document.get("format") != form:
+        given = document.get("format")
+        if given != form:
+            if isinstance(given, str) and given in KINDS:
+                raise DocumentError(f"the file is not {what} but {KINDS[given]}")
             raise DocumentError(f"the file is not {what}: format is not {form!r}")
         found = document.get("version")
         if isinstance(found, bool) or found != version:

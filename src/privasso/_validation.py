@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 LABELS_REFUSED = (
     "the labels must be one column of finite numbers; they hold something else, and which is not "
-    "shown because labels are private"
+    "shown because labels are private. Name another target, remove the rows without a label, or "
+    "code two classes as 0 and 1"
 )
 
 # The square of a number in this range is a normal double, with room to spare for ratios.
@@ -138,7 +139,8 @@ def finite_labels(y: ArrayLike) -> NDArray[np.float64]:
     Traceback (most recent call last):
     ...
     ValueError: the labels must be one column of finite numbers; they hold something else, and \
-which is not shown because labels are private
+which is not shown because labels are private. Name another target, remove the rows without a \
+label, or code two classes as 0 and 1
     """
     labels = None
     with contextlib.suppress(TypeError, ValueError, OverflowError):

@@ -103,8 +103,8 @@ def without(name):
 
 CORRUPT = {
     "a list": (lambda d: [d], "no JSON object"),
-    "format": (changed(format="other"), "not a release artefact"),
-    "no format": (without("format"), "not a release artefact"),
+    "format": (changed(format="other"), "not a model"),
+    "no format": (without("format"), "not a model"),
     "version 2": (changed(version=2), "has version 2"),
     "version true": (changed(version=True), "has version True"),
     "no version": (without("version"), "has version None"),
@@ -188,3 +188,9 @@ def test_oversize_is_refused_unread(path, monkeypatch):
     monkeypatch.setattr(_model_file, "MAX_BYTES", 100)
     with pytest.raises(DocumentError, match="larger than 100 bytes"):
         pv.load(path)
+
+
+def test_files_with_the_earlier_name_of_the_format(path, fitted):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**document, "format": "privasso-release"}), encoding="utf-8")
+    assert pv.load(path).coef.tolist() == fitted[0].coef_.tolist()

@@ -137,10 +137,10 @@ def test_objective_perturbation(capsys):
     [
         ("--record-dp --epsilon 1", "--record-dp needs --epsilon and --delta"),
         (f"--record-dp {BUDGET} --y-bounds 0 1", "--y-bounds plays no part"),
-        (f"--record-dp --label-dp {BUDGET}", "not both"),
+        (f"--record-dp --label-dp {BUDGET}", "--label-dp and --record-dp were given"),
         (f"--record-dp {BUDGET} --out a.json", "--out and --plot are not for"),
         (f"--record-dp {BUDGET} --mechanism release", "mechanism='objective' only"),
-        ("--mechanism objective", "give label_dp or record_dp"),
+        ("--mechanism objective", "none was given"),
         ("--max-onavekl 2 --mechanism objective", "leave out max_onavekl"),
         ("--max-onavekl 2 --mechanism release", "mechanism goes with a budget"),
         ("--max-onavekl 2 --mechanism output", "mechanism must be one of"),

@@ -3,11 +3,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import privasso as pv
 from privasso.cli import main
+from privasso.encoding import Encoding, LevelCode, NumberCode
+from privasso.privacy import Terms
 
 
 @pytest.fixture
@@ -73,3 +76,65 @@ def test_a_model_without_names(folder, capsys):
     np.testing.assert_allclose(found, est.coef_ + est.intercept_)
     assert main(["predict", "nameless.json", "data.csv", "--out", "q.csv"]) == 2
     assert "needs exactly 2" in capsys.readouterr().err
+
+
+def _model(coef, names, encoding=None, bounds=(-5.0, 5.0)):
+    terms = Terms(fit_intercept=True, seeded=False, n_rows=50)
+    statement = pv.LabelDP(1.0, 1e-3, bounds).guarantee(terms)
+    return pv.ReleasedModel(
+        np.array(coef), 1.0, 1.0, statement, None, feature_names=names, encoding=encoding
+    )
+
+
+def test_columns_with_a_zero_coefficient_may_be_missing(folder):
+    pv.save(_model([0.0, 2.0, 0.0], ("a", "b", "c")), "sparse.json")
+    pl.DataFrame({"b": [1.0, 2.0], "c": ["text", "text"]}).write_csv("new.csv")
+    assert main(["predict", "sparse.json", "new.csv", "--out", "p.csv"]) == 0
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], [3.0, 5.0])
+    frame = pl.read_csv("new.csv")
+    np.testing.assert_allclose(pv.load("sparse.json").predict(frame), [3.0, 5.0])
+    pandas = pd.DataFrame(frame.to_dict(as_series=False))
+    np.testing.assert_allclose(pv.load("sparse.json").predict(pandas), [3.0, 5.0])
+    with pytest.raises(ValueError, match="lacks the column 'b'"):
+        pv.load("sparse.json").predict(frame.select("c"))
+
+
+def test_levels_with_zero_coefficients_may_be_missing(folder):
+    ward = LevelCode("ward", ("east", "north", "west"), reference="east")
+    sex = LevelCode("sex", ("f", "m"), reference="f")
+    encoding = Encoding((ward, NumberCode("age", fill=40.0), sex))
+    model = _model([0.0, 2.0, 0.5, 0.0], encoding.names, encoding)
+    pv.save(model, "levels.json")
+    assert model.needed().feature_names == ("ward=north", "ward=west", "age")
+    pl.DataFrame({"age": [10.0, None], "ward": ["west", "north"]}).write_csv("new.csv")
+    assert main(["predict", "levels.json", "new.csv", "--out", "p.csv"]) == 0
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], [8.0, 21.0])
+
+
+def test_a_model_of_zeros_needs_no_column(folder):
+    pv.save(_model([0.0, 0.0], ("u", "v")), "zeros.json")
+    assert main(["predict", "zeros.json", "data.csv", "--out", "p.csv"]) == 0
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], np.ones(50))
+
+
+def test_predictions_beyond_the_label_bounds(folder, capsys):
+    pv.save(_model([2.0], ("b",)), "line.json")
+    pl.DataFrame({"b": [-4.0, 0.0, 1.0, 3.0]}).write_csv("new.csv")
+    assert main(["predict", "line.json", "new.csv", "--out", "p.csv"]) == 0
+    assert "2 of them lay outside the bounds of the labels, [-5, 5]" in capsys.readouterr().out
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], [-7.0, 1.0, 3.0, 7.0])
+    assert main(["predict", "line.json", "new.csv", "--out", "p.csv", "--clip", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["outside_bounds"] == 2
+    assert record["label_bounds"] == [-5.0, 5.0]
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], [-5.0, 1.0, 3.0, 5.0])
+
+
+def test_a_kept_release_is_no_model(folder, capsys):
+    options = "--target a --label-dp --epsilon 50 --delta 1e-3 --y-bounds -5 5 --lam 1"
+    kept = ["--out", "m.json", "--keep-release", "kept.json"]
+    assert main(["fit", "data.csv", *options.split(), *kept]) == 0
+    assert main(["predict", "kept.json", "data.csv", "--out", "p.csv"]) == 2
+    assert "not a model but a kept release; `privasso fit --from" in capsys.readouterr().err
+    assert main(["fit", "data.csv", "--from-release", "m.json", "--out", "n.json"]) == 2
+    assert "not a kept release but a model; `privasso predict`" in capsys.readouterr().err

@@ -15,7 +15,9 @@ from privasso.fit import Classes, Name, ReleasedModel
 from privasso.noise import noise_from_dict, noise_to_dict
 from privasso.privacy import Guarantee
 
-FORMAT = "privasso-release"
+FORMAT = "privasso-model"
+#: An earlier name of the format; such files are still read.
+_OLD_FORMAT = "privasso-release"
 VERSION = 1
 #: A larger file is refused without being read.
 MAX_BYTES = 256 * 1024 * 1024
@@ -24,7 +26,7 @@ MAX_FEATURES = 10_000_000
 
 
 def save(model: Publishable | Pipeline | ReleasedModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model as a release artefact.
+    """Write a fitted model as one JSON file.
 
     The file appears whole or not at all. What it holds is checked by the rules of `load` first. A
     scikit-learn pipeline of `TableEncoder` and `PrivateLasso` is saved with its encoding, so that
@@ -66,7 +68,7 @@ def bounded_text(document: dict[str, Any]) -> str:
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:
-    """Read a release artefact; any other file raises `DocumentError`."""
+    """Read a model that `save` or `privasso fit` wrote; any other file raises `DocumentError`."""
     return from_document(read_json(path, most_bytes=MAX_BYTES))
 
 
@@ -94,7 +96,9 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
 
 def from_document(document: object) -> ReleasedModel:
     """Check every field and build the model."""
-    fields = Fields.of_file(document, "a release artefact", FORMAT, VERSION)
+    if isinstance(document, dict) and document.get("format") == _OLD_FORMAT:
+        document = {**document, "format": FORMAT}
+    fields = Fields.of_file(document, "a model", FORMAT, VERSION)
     n = fields.whole("n_features", 1, MAX_FEATURES)
     names = column_names(fields, n)
     model = ReleasedModel(

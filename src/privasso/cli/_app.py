@@ -7,22 +7,25 @@ are an application of their own in `GROUPS`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Annotated, Any, ParamSpec, TextIO, cast
 
 import typer
 
 from privasso._text import escaped
+from privasso._version import __version__
 from privasso.cli._audit import audit
 from privasso.cli._bounds import bounds
 from privasso.cli._demo import demo
 from privasso.cli._design import design
 from privasso.cli._fit import fit
 from privasso.cli._ledger import ledger
+from privasso.cli._pipe import Pipe
 from privasso.cli._predict import predict
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
@@ -41,14 +44,21 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="privasso",
         help="Private LASSO for data whose columns have very different scales.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback(invoke_without_command=True)
-    def root(context: typer.Context) -> None:
+    def root(
+        context: typer.Context,
+        version: Annotated[
+            bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+        ] = False,
+    ) -> None:
+        if version:
+            print(f"privasso {__version__}")
+            raise typer.Exit
         if context.invoked_subcommand is None:
             print(context.get_help())
 
@@ -63,13 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit code.
 
     It is 2 for bad input, with one sentence on stderr, and 130 after Ctrl-C, with a sentence on
-    what was kept.
+    what was kept. A reader that closes the pipe, as `head` does, ends the output and not the work.
     """
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot show must not end a fit that has been paid for.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    with warnings.catch_warnings():
+    output = cast(TextIO, Pipe(sys.stdout))
+    with warnings.catch_warnings(), contextlib.redirect_stdout(output):
         warnings.showwarning = _show_warning
         try:
             code = build()(
@@ -90,6 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if _is_usage_error(error) or _is_solve_error(error):
                 return _complain(_usage(error))
             raise
+        finally:
+            sys.stdout.flush()  # while a reader that has gone away is no error
     return code if isinstance(code, int) else 0
 
 
@@ -107,7 +120,17 @@ def _is_solve_error(error: Exception) -> bool:
 
 
 def _usage(error: Any) -> object:
-    return error.format_message() if _is_usage_error(error) else error
+    """The sentence of an error; of a wrong option, with the command that explains it."""
+    if not _is_usage_error(error):
+        return error
+    context = getattr(error, "ctx", None)
+    sentence = error.format_message().rstrip(".")
+    if "'--y-bounds'" in sentence:
+        sentence = "--y-bounds needs two numbers with a space between them: --y-bounds 60 200"
+    if context is None:
+        return sentence
+    link = " See" if sentence.endswith("?") else "; see"
+    return f"{sentence}{link} {context.command_path} --help"
 
 
 def _complain(what: object) -> int:

@@ -95,8 +95,20 @@ def design(
     from privasso.design import ObjectiveDesign, optimal_design, save_design
 
     check_figure_path(plot)
-    if record_dp and label_dp:
-        raise ValueError("give --label-dp or --record-dp, not both")
+    targets = {
+        "--max-onavekl": max_onavekl is not None,
+        "--max-advantage": max_advantage is not None,
+        "--max-error": max_error is not None,
+        "--label-dp": label_dp,
+        "--record-dp": record_dp,
+    }
+    given = [option for option, is_given in targets.items() if is_given]
+    if len(given) != 1:
+        found = f"{' and '.join(given)} were given" if given else "none was given"
+        raise ValueError(
+            f"say what the design must meet by exactly one of {', '.join(targets)}: {found}; try "
+            "privasso design --max-onavekl 2"
+        )
     objective = record_dp or mechanism == "objective"
     if objective and (out is not None or plot is not None):
         raise ValueError("--out and --plot are not for mechanism objective; use --json to keep it")

@@ -255,9 +255,9 @@ class FitSettings:
             elif isinstance(value, tuple) and isinstance(value[0], str):
                 lines += [_words(option, part) for part in value]
             elif isinstance(value, tuple):
-                lines.append(" ".join([option, *(f"{x:.17g}" for x in value)]))
+                lines.append(" ".join([option, *map(_number, value)]))
             elif value not in (None, False):
-                shown = f"{value:.17g}" if isinstance(value, float) else str(value)
+                shown = _number(value) if isinstance(value, float) else str(value)
                 lines.append(_words(option, shown))
         return " \\\n    ".join(lines)
 
@@ -274,6 +274,15 @@ class FitSettings:
         words = ["privasso", "fit", *data, "--from-release", str(where)]
         words += ["--binary"] if self.binary else []
         return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
+
+
+def _number(value: float) -> str:
+    """The shortest decimals that stand for the same number.
+
+    >>> _number(1e-05), _number(140.0), _number(0.1 + 0.2)
+    ('1e-05', '140', '0.30000000000000004')
+    """
+    return repr(float(value)).removesuffix(".0")
 
 
 def _words(*words: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
@@ -34,6 +35,7 @@ def show(result: FitResult, as_json: bool) -> None:
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
+    print_coefficients(facts)
     by_dictionary = model.guarantee.formal and facts.columns is None
     encoded = None if model.encoding is None else encoding_words(model.encoding, by_dictionary)
     if encoded is not None:

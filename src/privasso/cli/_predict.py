@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
+import numpy as np
 import typer
 
 from privasso._text import escaped
 from privasso.cli._options import AsJson, Data
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from privasso.fit import ReleasedModel
     from privasso.tables import Table
 
@@ -26,11 +25,15 @@ def predict(
         str,
         typer.Option("--unknown", help="Levels that the model does not know: error or ignore."),
     ] = "error",
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Move predictions into the bounds of the labels.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict with a model; columns are found by name, in any order, and others are ignored.
 
-    A logistic regression gives probabilities of the positive class.
+    Columns whose coefficients are zero may be missing. A logistic regression gives probabilities
+    of the positive class.
 
     Example: `privasso predict model.json new-patients.csv --out predictions.csv`
     """
@@ -50,6 +53,13 @@ def predict(
             raise ValueError(f"{escaped(model)}: {error}") from None
         table = open_table(data)
         linear = _linear(released, table, unknown)
+        outside, limits = 0, _limits(released)
+        if limits is not None:
+            outside = int(np.count_nonzero((linear < limits[0]) | (linear > limits[1])))
+            if clip:
+                linear = np.clip(linear, *limits)
+        elif clip:
+            raise ValueError(f"--clip: {escaped(model)} states no bounds of the labels")
         columns = {"prediction": linear}
         if released.classes is not None:
             # The class that is predicted follows from its probability.
@@ -62,16 +72,34 @@ def predict(
             "mean": float(predictions.mean()),
             "smallest": float(predictions.min()),
             "largest": float(predictions.max()),
+            "label_bounds": limits,
+            "outside_bounds": outside,
+            "clipped": clip,
             "out": str(out),
             "for_release": released.guarantee.for_release,
         }
         print(json.dumps(summary))
     else:
         print(f"{predictions.size} predictions in {escaped(out)}")
+        if outside and limits is not None:
+            low, high = limits
+            moved = "moved to the nearest bound" if clip else "--clip moves them to the bounds"
+            print(
+                f"{outside} of them lay outside the bounds of the labels, [{low:g}, {high:g}]; "
+                f"{moved}."
+            )
+
+
+def _limits(released: ReleasedModel) -> tuple[float, float] | None:
+    """Bounds of the labels of a linear model, where its statement has them."""
+    return None if released.classes is not None else released.guarantee.label_bounds
 
 
 def _linear(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
     """Predictions of a linear model, or log odds."""
+    released = released.needed()
+    if released.n_features == 0:
+        return np.full(table.n_rows, released.intercept)
     if released.encoding is not None:
         inputs, levels = released.encoding.inputs, released.encoding.categorical
         columns = table.columns(inputs, categorical=levels)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 from collections.abc import Iterator
 
 
@@ -12,6 +14,8 @@ def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    if not quiet:
+        _announce_compiling()
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield
@@ -20,3 +24,26 @@ def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     with Progress(*columns, console=console, transient=True) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+@functools.cache
+def _announce_compiling() -> None:
+    """Say so, once, if kernels have to be compiled, as in the first run after an installation."""
+    from numba.core import event
+
+    class Announcement(event.Listener):
+        said = False
+
+        def on_start(self, event: object) -> None:
+            if not self.said:
+                self.said = True
+                print(
+                    "privasso: compiling its kernels for this machine; this takes up to a minute, "
+                    "once",
+                    file=sys.stderr,
+                )
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    event.register("numba:compile", Announcement())

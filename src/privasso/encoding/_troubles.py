@@ -155,6 +155,7 @@ _FOR_A_MODEL: dict[Kind, str] = {
     "{missing indicator}, which fill {them}",
     "blank": "remove such rows, or fit the model again with {missing indicator} on rows of which "
     "some lack it",
+    "empty": "the model needs numbers or levels there",
     "infinite": "remove such rows",
     **dict.fromkeys(("text", "mixed", "digits", "dates", "values"), _NUMBERS),
     "many": "the model has fewer",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,20 @@ def figure(width: float, height: float) -> Any:
 
 
 def plain_ticks(axis: Any) -> None:
-    """Ticks at 1, 2, 5 times a power of ten, written out: 0.05 instead of 5 × 10⁻²."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Ticks of a logarithmic axis, few enough not to overlap, written out: 0.05 for 5 × 10⁻².
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    They are at 1, 2, 5 times a power of ten within two decades and at powers of ten beyond that,
+    which are written as powers where there are many.
+    """
+    from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low) if 0.0 < low < high else 0.0
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.0 else (1.0,)))
+    if decades < 5.0:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axis.set_major_formatter(LogFormatterMathtext())
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -84,23 +84,55 @@ class ReleasedModel:
             raise ValueError("the model is linear and gives no probabilities; use predict")
         return both_probabilities(self.linear(X, unknown=unknown))
 
+    def needed(self) -> ReleasedModel:
+        """Return the same model without the columns of a table that do not change predictions.
+
+        A column is left out if the coefficients of all its levels, or its own, are zero. A model
+        that knows no names needs all columns, in their order.
+
+        Examples
+        --------
+        >>> import numpy as np, privasso as pv
+        >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+        >>> names = ("age", "dose", "weight")
+        >>> model = pv.ReleasedModel(
+        ...     np.array([2.0, 0.0, 1.0]), 0.0, 1.0, statement, None, feature_names=names
+        ... )
+        >>> model.needed().feature_names
+        ('age', 'weight')
+        """
+        if self.feature_names is None:
+            return self
+        if self.encoding is None:
+            kept = self.coef != 0.0
+            encoding = None
+        else:
+            codes = self.encoding.codes
+            counts = [len(code.outputs) for code in codes]
+            pieces = np.split(self.coef != 0.0, np.cumsum(counts)[:-1])
+            used = [bool(piece.any()) for piece in pieces]
+            kept = np.repeat(used, counts)
+            encoding = Encoding(tuple(code for code, use in zip(codes, used, strict=True) if use))
+        return replace(
+            self,
+            coef=self.coef[kept],
+            feature_names=tuple(np.array(self.feature_names, dtype=object)[kept]),
+            encoding=encoding,
+            coef_se=None if self.coef_se is None else self.coef_se[kept],
+            screened=None,
+        )
+
     def linear(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
         """Return ``X @ coef + intercept``: predictions, or log odds of the positive class.
 
         A data frame has its columns taken by name when the model knows names, and encoded as in
-        the fit; anything else must have the columns of the model in their order. A level that the
-        model does not know is an error, or with ``unknown="ignore"`` counts as the reference.
+        the fit; columns whose coefficients are zero may be missing. Anything else must have the
+        columns of the model in their order. A level that the model does not know is an error, or
+        with ``unknown="ignore"`` counts as the reference.
         """
-        if self.encoding is not None and hasattr(X, "columns"):
-            inputs, levels = self.encoding.inputs, self.encoding.categorical
-            table = columns_of_frame(X, inputs, categorical=levels)
-            X = self.encoding.matrix(table, unknown=unknown, words=parameter_words)
-        elif self.feature_names is not None and hasattr(X, "columns"):
-            present = {str(name) for name in X.columns}
-            missing = [name for name in self.feature_names if name not in present]
-            if missing:
-                raise ValueError(f"X lacks the column {missing[0]!r}, which the model needs")
-            X = X[list(self.feature_names)].to_numpy()
+        if self.feature_names is not None and hasattr(X, "columns"):
+            needed = self.needed()
+            return needed._matrix(X, unknown) @ needed.coef + self.intercept
         if sp.issparse(X):
             real_array("X", X.data if X.nnz else [0.0])
             if X.shape[1] != self.n_features:
@@ -108,6 +140,22 @@ class ReleasedModel:
         else:
             X = real_array("X", X, shape=(None, self.n_features))
         return X @ self.coef + self.intercept
+
+    def _matrix(self, frame: Any, unknown: Literal["error", "ignore"]) -> Any:
+        """The columns of a data frame, found by name and encoded."""
+        if self.n_features == 0:
+            return np.zeros((frame.shape[0], 0))
+        if self.encoding is not None:
+            inputs, levels = self.encoding.inputs, self.encoding.categorical
+            table = columns_of_frame(frame, inputs, categorical=levels)
+            return self.encoding.matrix(table, unknown=unknown, words=parameter_words)
+        assert self.feature_names is not None
+        present = {str(name) for name in frame.columns}
+        missing = [name for name in self.feature_names if name not in present]
+        if missing:
+            raise ValueError(f"X lacks the column {missing[0]!r}, which the model needs")
+        X = frame[list(self.feature_names)].to_numpy()
+        return real_array("X", X, shape=(None, self.n_features))
 
 
 def both_probabilities(odds: np.ndarray) -> np.ndarray:

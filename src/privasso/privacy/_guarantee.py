@@ -153,6 +153,19 @@ class Guarantee:
         return CLAIMS[self.kind].loss is not None
 
     @property
+    def label_bounds(self) -> tuple[float, float] | None:
+        """Bounds that labels were clipped to, or None.
+
+        >>> import privasso as pv
+        >>> from privasso.privacy import Terms
+        >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+        >>> pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms).label_bounds
+        (0.0, 1.0)
+        """
+        known = dict(self.parameters)
+        return (known["y_low"], known["y_high"]) if {"y_low", "y_high"} <= known.keys() else None
+
+    @property
     def reservations(self) -> tuple[str, ...]:
         """Reasons why nothing of this fit should be published on the strength of the statement."""
         if not self.formal:

@@ -189,8 +189,9 @@ def _noise(page: Page, facts: FitFacts) -> None:
     )
     page.figure(
         noise_figure(facts),
-        "Each point is a column.",
-        description="Noise and sensitivity of each column against its scale",
+        (f"The {MOST} columns" if np.count_nonzero(columns.sigma) > MOST else "All columns")
+        + ", the largest share of the sensitivity first.",
+        description="Noise and share of the sensitivity of each column, by name",
     )
     live = columns.scale > 0.0
     words = ["smallest", "median", "largest"]

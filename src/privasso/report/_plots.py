@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privasso._text import escaped
-from privasso.figures import BLUE, GREY, ORANGE, figure
+from privasso.figures import BLUE, GREY, ORANGE, figure, plain_ticks
 from privasso.report._facts import FitFacts
 
 #: Coefficients shown by name in a figure.
@@ -18,39 +18,39 @@ _RISE = {True: "range", False: "scale"}
 
 
 def noise_figure(facts: FitFacts) -> Any:
-    """Noise and share of the sensitivity of each column against its scale."""
+    """Noise of each column and its share of the sensitivity, by the names of the columns.
+
+    Of many columns those with the largest share are shown, or with the largest noise in units of
+    their scale where shares cannot be told.
+    """
     columns, even = facts.columns, facts.even_level
     assert columns is not None
-    live = (columns.scale > 0.0) & (columns.sigma > 0.0)
-    scale = columns.scale[live]
+    live = np.flatnonzero((columns.scale > 0.0) & (columns.sigma > 0.0))
     # Noise in a subspace, as with more columns than rows, does not hide a column alone: no shares.
-    shares = 100.0 * columns.share[live]
-    fig = figure(7.6, 3.5)
-    left, *others = np.atleast_1d(fig.subplots(1, 2 if shares.any() else 1))
-    left.loglog(scale, columns.sigma[live], "o", color=BLUE, markersize=4, alpha=0.7)
+    shares = 100.0 * columns.share
+    known = bool(shares[live].any())
+    size = shares if known else columns.sigma / np.where(columns.scale > 0.0, columns.scale, np.inf)
+    shown = live[np.argsort(-size[live], kind="stable")][:MOST]
+    fig = figure(7.6, 1.3 + 0.25 * shown.size)
+    left, *others = np.atleast_1d(fig.subplots(1, 2 if known else 1, sharey=True))
+    rank = np.arange(shown.size)
+    left.semilogx(columns.sigma[shown], rank, "o", color=BLUE, markersize=5)
+    left.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
+    left.set_ylim(shown.size - 0.5, -0.5)
     if even is not None:
-        left.axhline(even, color=ORANGE, linewidth=1.2, linestyle="--")
-        left.annotate(
-            "the same on all columns",
-            xy=(0.02, even),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 4),
-            textcoords="offset points",
-            color=ORANGE,
-            fontsize=9,
-        )
-    left.set_ylabel("standard deviation of the noise")
-    left.set_title("How much noise each column receives", loc="left", fontsize=10)
+        left.axvline(even, color=ORANGE, linewidth=1.2, linestyle="--", label="same on all columns")
+        left.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, frameon=False)
+    left.set_xlabel("standard deviation of the noise")
+    low, high = left.get_xlim()
+    left.set_xlim(low / 1.5, high * 1.5)  # room for points that are all at one level
+    plain_ticks(left.xaxis)
     for right in others:
-        right.semilogx(scale, shares, "o", color=BLUE, markersize=4, alpha=0.7)
-        right.set_ylabel("share of the sensitivity, %")
-        right.set_ylim(0.0, 1.15 * float(np.max(shares)))
-        right.set_title("Share of each column in the sensitivity", loc="left", fontsize=10)
+        right.barh(rank, shares[shown], color=BLUE, height=0.6)
+        right.set_xlabel("share of the sensitivity, %")
     for axes in (left, *others):
-        axes.set_xlabel("scale of the column (root mean square)")
+        axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
+        axes.set_axisbelow(True)
         _plain(axes)
-    low, high = left.get_ylim()
-    left.set_ylim(low / 1.5, high * 1.5)  # room for points that are all at one level
     return fig
 
 
@@ -116,6 +116,7 @@ def path_figure(facts: FitFacts) -> Any:
         _label_ends(axes, [(_short(facts.names[k], 18), effect[k, found][0]) for k in named
                            if size[k] > 0.0], float(lams[found][0]))  # fmt: skip
     axes.axhline(0.0, color=GREY, linewidth=0.8)
+    plain_ticks(axes.xaxis)
     axes.set_xlabel("λ")
     axes.set_ylabel(f"coefficient × {facts.unit_words}")
     _plain(axes)

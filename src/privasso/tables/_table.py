@@ -199,7 +199,8 @@ def check_labels(labels: np.ndarray) -> None:
     Traceback (most recent call last):
     ...
     ValueError: the labels must be one column of finite numbers; they hold something else, and \
-which is not shown because labels are private
+which is not shown because labels are private. Name another target, remove the rows without a \
+label, or code two classes as 0 and 1
     """
     if not np.isfinite(labels).all():
         raise ValueError(LABELS_REFUSED)
