@@ -1,6 +1,11 @@
 """Configuration of the documentation build (`make docs`)."""
 
+import sys
+from pathlib import Path
+
 from privasso import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "privasso"
 author = "the privasso developers"
@@ -11,8 +16,9 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
 ]
+html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"  # the numpy-style sections already state the types
@@ -22,5 +28,6 @@ napoleon_use_ivar = True  # else a dataclass field is described twice
 # `shape`; no such link is meant.
 suppress_warnings = ["ref.python"]
 exclude_patterns = ["_build"]
+html_static_path = ["_static"]
 html_theme = "furo"
 html_title = f"privasso {release}"
