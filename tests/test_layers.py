@@ -29,7 +29,7 @@ LAYERS = [
     "ledger",
     "fit",
     "forecast",
-    "artefact",
+    "artefact exports",
     "figures tables",
     "page",
     "report",

@@ -95,7 +95,7 @@ _HOMES = {
         "tradeoff",
     ),
 }
-_SUBMODULES = (*_HOMES, "forecast", "operators", "report")
+_SUBMODULES = (*_HOMES, "exports", "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -136,6 +136,7 @@ __all__ = [
     "critical_noise",
     "design",
     "estimator",
+    "exports",
     "fit",
     "forecast",
     "ledger",

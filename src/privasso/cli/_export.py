@@ -1,0 +1,64 @@
+"""`privasso export`: a published model for other software."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from privasso._text import escaped
+from privasso.cli._options import AsJson
+
+if TYPE_CHECKING:
+    from privasso.fit import ReleasedModel
+
+#: What the ending of the file stands for.
+_KINDS = {".sql": "a query for a database", ".r": "a function of R", ".onnx": "an ONNX graph"}
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Where it goes; the ending .sql, .R or .onnx decides.")
+    ],
+    table: Annotated[str, typer.Option("--table", help="SQL: the table to predict for.")] = "data",
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as SQL, as a function of R or as an ONNX graph; predictions are the same.
+
+    Columns keep their names. Levels that the model does not know count as the reference, and a
+    missing value that the model does not fill in gives a missing prediction.
+
+    Example: `privasso export model.json --out model.sql --table patients`
+    """
+    from privasso.artefact import DocumentError, load
+    from privasso.cli._outputs import Outputs
+
+    kind = _KINDS.get(out.suffix.lower())
+    if kind is None:
+        raise ValueError(f"--out must end in .sql, .R or .onnx, not {escaped(out.name)}")
+    with Outputs() as outputs:
+        outputs.claim("--out", out, inputs=(model,))
+        try:
+            released = load(model)
+        except DocumentError as error:
+            raise ValueError(f"{escaped(model)}: {error}") from None
+        outputs.write({"--out": _content(released, out.suffix.lower(), table)})
+    count = int(np.count_nonzero(released.coef))
+    if as_json:
+        print(json.dumps({"out": str(out), "kind": out.suffix.lower()[1:], "nonzero": count}))
+    else:
+        print(f"{escaped(out)} is {kind} with {count} coefficients that are not zero.")
+        if released.guarantee.warning is not None:
+            print(released.guarantee.warning)
+
+
+def _content(model: ReleasedModel, ending: str, table: str) -> str | bytes:
+    from privasso.exports import onnx_model, r_function, sql_query
+
+    if ending == ".sql":
+        return sql_query(model, table)
+    return r_function(model) if ending == ".r" else onnx_model(model)
