@@ -1,5 +1,7 @@
 """Spectra and data drawn with them, against explicit matrices."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -15,6 +17,7 @@ from privasso.model import (
     uniform_frame,
 )
 
+WRONG: Any = [1.0, 2.0]
 SPECTRA = [
     MarchenkoPastur(),
     Orthogonal(),
@@ -98,9 +101,9 @@ def test_zero_eigenvalues_are_kept_as_zeros():
         (lambda: EmpiricalSpectrum([0.0, 0.0]), "not all zero"),
         (lambda: EmpiricalSpectrum.of(np.zeros((2, 3))), "column that is not zero"),
         (lambda: PowerSpectrum().rule(0.5), "pass n_features"),
-        (lambda: RotatedModel(spectrum=[1.0, 2.0]), "spectrum must be a Spectrum"),
+        (lambda: RotatedModel(spectrum=WRONG), "spectrum must be a Spectrum"),
         (lambda: RotatedModel(alpha=-1.0), "alpha"),
-        (lambda: RotatedModel(scales=1.0), "scales must be a law"),
+        (lambda: RotatedModel(scales=WRONG), "scales must be a law"),
         (lambda: RotatedModel(alpha=0.01).sample(3, rng=0), "gives no rows"),
     ],
 )

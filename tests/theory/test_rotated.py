@@ -1,5 +1,7 @@
 """State evolution for covariates with a given spectrum: closed forms, matrices and solves."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -183,6 +185,7 @@ def test_missing_rank_moves_the_critical_line():
     noise = pv.Gram(0.2)
     edge = pv.theory.critical_lambda_ratio(pv.Model(0.4, scales=L()), noise) * 0.2
     fp = pv.state_evolution(model, 1.01 * edge, noise)
+    assert isinstance(fp, pv.theory.RotatedPoint)
     assert fp.rank == pytest.approx(0.4)
     assert fp.status is FixedPointStatus.STABLE
     assert fp.stability == pytest.approx(fp.rho_hat / 0.4)
@@ -201,7 +204,7 @@ def test_infinite_error():
 
 
 def test_what_is_not_predicted_is_refused():
-    model = RotatedModel(0.5, spectrum=Orthogonal())
+    model: Any = RotatedModel(0.5, spectrum=Orthogonal())
     fp = pv.state_evolution(model, 0.2, pv.Gram(0.1))
     assert isinstance(fp, pv.theory.FixedPoint)
     assert fp.model is model
@@ -221,4 +224,4 @@ def test_what_is_not_predicted_is_refused():
     with pytest.raises(ValueError, match="pass n_features"):
         pv.state_evolution(RotatedModel(spectrum=PowerSpectrum()), 0.2, pv.Gram(0.1))
     with pytest.raises(ValueError, match="noise must be a noise design"):
-        pv.state_evolution(model, 0.2, 0.1)
+        pv.state_evolution(pv.Model(), 0.2, model)
