@@ -18,7 +18,6 @@ from privasso.privacy import (
     ObjectiveLoss,
     ScreeningPrior,
     ScreeningSettings,
-    choice_chances,
     compose,
     compose_losses,
     usual_screening,
