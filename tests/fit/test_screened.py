@@ -18,7 +18,6 @@ from privasso.privacy import (
     ObjectiveLoss,
     ScreeningPrior,
     ScreeningSettings,
-    choice_chances,
     compose,
     compose_losses,
     usual_screening,
@@ -75,15 +74,16 @@ def test_the_statement_names_the_choice_and_its_price():
 
 
 def test_the_claim_follows_from_its_parts():
-    """A convolution of the five losses of two rounds, which the calibration does not use."""
+    """A convolution of the nine losses of four rounds, which the calibration does not use."""
     guarantee = fitted()[0].guarantee_
     numbers = dict(guarantee.parameters)
-    assert numbers["choices"] + numbers["second_choices"] == 14
+    assert numbers["further_rounds"] == 3
+    assert numbers["choices"] + 3 * numbers["second_choices"] == 14
     parts = [
         ObjectiveLoss(numbers["c"], numbers["t"], "records"),
         ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"])),
-        ObjectiveLoss(numbers["first_c"], numbers["first_t"], "records"),
-        ChoiceLoss(numbers["second_epsilon"], int(numbers["second_choices"])),
+        *[ObjectiveLoss(numbers["first_c"], numbers["first_t"], "records")] * 3,
+        *[ChoiceLoss(numbers["second_epsilon"], int(numbers["second_choices"]))] * 3,
         GaussianLoss(numbers["mu"]),
     ]
     assert 0.98 < compose_losses(parts).epsilon(1e-6) < 1.0
@@ -93,7 +93,14 @@ def test_the_claim_follows_from_its_parts():
 
 @pytest.mark.parametrize(
     ("name", "factor"),
-    [("choice_epsilon", 1.1), ("c", 1.1), ("choices", 2.0), ("first_c", 1.2), ("mu", 2.0)],
+    [
+        ("choice_epsilon", 1.1),
+        ("c", 1.1),
+        ("choices", 2.0),
+        ("first_c", 1.2),
+        ("further_rounds", 2.0),
+        ("mu", 2.0),
+    ],
 )
 def test_a_guarantee_that_understates_the_price_is_refused(name, factor):
     guarantee = fitted()[0].guarantee_
@@ -192,8 +199,8 @@ def test_a_guarantee_with_impossible_numbers_is_refused(change):
         replace(guarantee, parameters=tuple(numbers.items()))
 
 
-@pytest.mark.parametrize(("kind", "most"), [("neighbours", 0.05), ("groups", 0.13)])
-def test_two_rounds_find_what_correlated_columns_hide(kind, most):
+@pytest.mark.parametrize(("kind", "most"), [("neighbours", 0.05), ("groups", 0.05)])
+def test_further_rounds_find_what_correlated_columns_hide(kind, most):
     """Columns each like the one before it, or in groups of 20 with correlation 0.8."""
     rng = np.random.default_rng(8)
     m, n = 5000, 300
@@ -214,10 +221,10 @@ def test_two_rounds_find_what_correlated_columns_hide(kind, most):
     assert loss < most
 
 
-def simulated(m, n, count, share, repeats, second):
+def simulated(m, n, columns, share, repeats, further):
     """Hits and R² of repeated fits, with their predictions."""
     prior = ScreeningPrior(10, 0.7, 0.125, 1.0 / 3.0)
-    settings = ScreeningSettings(count, share, 1.0, 1e-6, second=second)
+    settings = ScreeningSettings.divided(columns, further, share, 1.0, 1e-6)
     dp = privacy(n)
     from privasso.privacy import bit_source
     from privasso.privacy._record_screening import screened_objective
@@ -232,11 +239,7 @@ def simulated(m, n, count, share, repeats, second):
         residual = y_test - X_test @ coef - intercept
         r2.append(1.0 - residual.var() / y_test.var())
         hits.append(np.isin(support, chosen).mean())
-    chances = choice_chances(
-        prior, m, n, count, clip=0.08, epsilon_each=settings.choices.epsilon_each
-    )
-    chance = float(chances[1]) if second == 0 else settings._both(float(chances[1]), prior, m, n)
-    return np.array(hits), np.array(r2), chance, settings.r2(prior, m, n)
+    return np.array(hits), np.array(r2), settings.found(prior, m, n), settings.r2(prior, m, n)
 
 
 def agree(values, predicted, allowed):
@@ -245,10 +248,11 @@ def agree(values, predicted, allowed):
 
 
 @pytest.mark.parametrize(
-    ("m", "count", "share", "second"), [(900, 8, 0.5, 0), (1500, 20, 0.35, 0), (1000, 6, 0.65, 6)]
+    ("m", "columns", "share", "further"),
+    [(900, 8, 0.5, 0), (1500, 20, 0.35, 0), (1000, 12, 0.65, 1), (1000, 16, 0.65, 3)],
 )
-def test_predictions_agree_with_simulations(m, count, share, second):
-    hits, r2, chance, predicted = simulated(m, 500, count, share, 20, second)
+def test_predictions_agree_with_simulations(m, columns, share, further):
+    hits, r2, chance, predicted = simulated(m, 500, columns, share, 20, further)
     assert 0.15 < chance < 0.98  # neither certain nor hopeless
     agree(hits, chance, 0.02)
     agree(r2, predicted, 0.02)

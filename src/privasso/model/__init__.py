@@ -1,5 +1,25 @@
-"""The generative model of the data: sizes, sparsity, label noise and column scales."""
+"""The generative model of the data: sizes, sparsity, label noise, column scales and spectrum."""
 
 from privasso.model._model import Model, Sample
+from privasso.model._rotated import RotatedModel, uniform_frame
+from privasso.model._spectrum import (
+    EmpiricalSpectrum,
+    MarchenkoPastur,
+    Orthogonal,
+    PowerSpectrum,
+    Spectrum,
+    TwoLevel,
+)
 
-__all__ = ["Model", "Sample"]
+__all__ = [
+    "EmpiricalSpectrum",
+    "MarchenkoPastur",
+    "Model",
+    "Orthogonal",
+    "PowerSpectrum",
+    "RotatedModel",
+    "Sample",
+    "Spectrum",
+    "TwoLevel",
+    "uniform_frame",
+]

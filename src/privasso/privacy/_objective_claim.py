@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from privasso.privacy._beside_choice import BesideChoices
@@ -18,8 +18,8 @@ from privasso.privacy._objective_loss import ObjectiveLoss
 _NUMBERS = ("c", "delta", "epsilon", "n_rows", "shift", "t")
 #: Where a group is stated, its size.
 _GROUP = "group"
-#: Of a first fit and a second choice, where columns are chosen in two rounds.
-_SECOND = ("first_c", "first_t", "second_epsilon", "second_choices")
+#: Of the fits and choices of further rounds, where columns are chosen in several, and how many.
+_FURTHER = ("first_c", "first_t", "second_epsilon", "second_choices", "further_rounds")
 
 
 def objective_parameters(c: float, t: float, shift: float) -> dict[str, float]:
@@ -33,32 +33,39 @@ def objective_parameters(c: float, t: float, shift: float) -> dict[str, float]:
     return {"c": c, "t": t, "shift": shift}
 
 
-def second_round(c: float, t: float, choices: ChoiceLoss) -> dict[str, float]:
-    """Return the numbers of a first fit and of a second choice, for a claim that is screened.
+def further_rounds(rounds: Sequence[tuple[ObjectiveLoss, ChoiceLoss]]) -> dict[str, float]:
+    """Return the numbers of further rounds, each a fit and a choice, for a claim that is screened.
 
     Examples
     --------
-    >>> second_round(0.1, 0.2, ChoiceLoss(0.05, 6))
-    {'first_c': 0.1, 'first_t': 0.2, 'second_epsilon': 0.05, 'second_choices': 6.0}
+    >>> one = ObjectiveLoss(0.1, 0.2, "records"), ChoiceLoss(0.05, 6)
+    >>> found = further_rounds([one, one])
+    >>> found["first_c"], found["second_choices"], found["further_rounds"]
+    (0.1, 6.0, 2.0)
     """
-    return dict(zip(_SECOND, (c, t, choices.epsilon_each, float(choices.count)), strict=True))
+    fit, choice = rounds[0]
+    if any(one != rounds[0] for one in rounds):
+        raise ValueError("all further rounds must have the same losses")
+    numbers = fit.c, fit.t, choice.epsilon_each, float(choice.count), float(len(rounds))
+    return dict(zip(_FURTHER, numbers, strict=True))
 
 
 def _beside(numbers: dict[str, float], neighbours: Neighbours) -> tuple[Loss, ...]:
-    """The losses of the choices, and of a first fit where there were two rounds."""
+    """The losses of the choices, and of all fits but the last where there were several rounds."""
     first = ChoiceLoss(numbers["choice_epsilon"], int(numbers["choices"]))
-    if not numbers.keys() >= set(_SECOND):
+    if not numbers.keys() >= set(_FURTHER):
         return (first,)
     fit = ObjectiveLoss(numbers["first_c"], numbers["first_t"], neighbours)
-    return first, fit, ChoiceLoss(numbers["second_epsilon"], int(numbers["second_choices"]))
+    choice = ChoiceLoss(numbers["second_epsilon"], int(numbers["second_choices"]))
+    return first, *(fit, choice) * int(numbers["further_rounds"])
 
 
 def _check_choices(kind: str, numbers: dict[str, float]) -> None:
     """Refuse numbers of choices that cannot be."""
-    second = [numbers[name] for name in _SECOND if name in numbers]
-    if second and (len(second) < len(_SECOND) or min(second) <= 0.0):
-        raise ValueError(f"a {kind} guarantee needs all numbers of a second round, or none")
-    for name in ("choices", "second_choices"):
+    further = [numbers[name] for name in _FURTHER if name in numbers]
+    if further and (len(further) < len(_FURTHER) or min(further) <= 0.0):
+        raise ValueError(f"a {kind} guarantee needs all numbers of further rounds, or none")
+    for name in ("choices", "second_choices", "further_rounds"):
         count = numbers.get(name, 1.0)
         if not (count >= 1.0 and count.is_integer()):
             raise ValueError(f"a {kind} guarantee needs a whole number of {name}")
@@ -156,7 +163,7 @@ def objective_claim(
             *(("choice_epsilon", "choices") if screened else ()),
             *context,
         ),
-        (_GROUP, *(_SECOND if screened else ()), *optional),
+        (_GROUP, *(_FURTHER if screened else ()), *optional),
         sentence,
         check,
         loss=bound,

@@ -44,8 +44,9 @@ def _screened_sentence(guarantee: Guarantee) -> str:
 
 
 def _chosen(guarantee: Guarantee) -> str:
-    second = dict(guarantee.parameters).get("second_choices", 0.0)
-    return f"{guarantee['choices'] + second:.0f}"
+    numbers = dict(guarantee.parameters)
+    further = numbers.get("second_choices", 0.0) * numbers.get("further_rounds", 0.0)
+    return f"{guarantee['choices'] + further:.0f}"
 
 
 def _adjacency(k: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import usual_kappa, usual_lam, usual_row, usual_t
-from privasso.privacy._screened_objective import ScreenedObjective, SecondRound
+from privasso.privacy._screened_objective import FurtherRound, ScreenedObjective
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_settings import CLIP, RESIDUAL_CLIP, ScreeningSettings
 
@@ -31,7 +32,9 @@ def screened_objective(
     """
     lam = usual_lam(n_rows, y_bounds[1] - y_bounds[0])
 
-    def table(count: int, epsilon: float, left: float, **beside: Any) -> PerturbedObjective:
+    def table(
+        count: int, epsilon: float, left: float, ridge: float | None = None, **beside: Any
+    ) -> PerturbedObjective:
         k = count + fit_intercept
         noise = calibrate_objective(
             epsilon,
@@ -39,21 +42,24 @@ def screened_objective(
             "records",
             kappa=usual_kappa(left, n_rows, k) if kappa is None else kappa,
             radius=usual_row(k),
-            t=t * usual_t(left) / usual_t(settings.epsilon),
+            t=t * usual_t(left) / usual_t(settings.epsilon) if ridge is None else ridge,
             n_rows=n_rows,
             **beside,
         )
         return PerturbedObjective(noise, bounds[:count], y_bounds, fit_intercept, lam)
 
-    second, losses, shift = None, (settings.choices,), 0.0
-    if settings.second_choices is not None:
+    rounds, choices = [], settings.second_choices
+    if choices is not None:
         left = settings.epsilon_first
-        second = SecondRound(
-            table(settings.count, left, left), settings.second_choices, RESIDUAL_CLIP
-        )
-        losses, shift = (*losses, *second.losses), second.table.noise.shift
+        # With very many rows t depends on the number of columns; the smallest serves for all.
+        ridge = table(settings.count, left, left).noise.t
+        for done in range(settings.further):
+            count = settings.count + done * settings.second
+            rounds.append(FurtherRound(table(count, left, left, ridge), choices, RESIDUAL_CLIP))
+    losses = (settings.choices, *(loss for one in rounds for loss in one.losses))
+    shift = math.fsum(one.table.noise.shift for one in rounds)
     last = table(
-        settings.count + settings.second,
+        settings.columns,
         settings.epsilon,
         settings.epsilon_left,
         mu=settings.mu_centre,
@@ -63,4 +69,4 @@ def screened_objective(
     screening = Screening(
         settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept
     )
-    return ScreenedObjective(screening, last, second, settings)
+    return ScreenedObjective(screening, last, tuple(rounds), settings)

@@ -10,7 +10,7 @@ from privasso.privacy._column_bounds import PRIVATE
 from privasso.privacy._composition import alone
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import Terms
-from privasso.privacy._objective_claim import objective_parameters, second_round
+from privasso.privacy._objective_claim import further_rounds, objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_claim import (
     CONTRIBUTES,
@@ -36,11 +36,10 @@ def screened_statement(privacy: RecordDP, objective: ScreenedObjective, terms: T
         "mu": screening.mu,
     }
     losses = [screening.choices]
-    if objective.second is not None:
-        first, more = objective.second.table.noise, objective.second.choices
-        numbers.update(second_round(first.c, first.t, more))
-        numbers["shift"] += first.shift
-        losses.append(more)
+    if objective.rounds:
+        numbers.update(further_rounds([one.losses for one in objective.rounds]))
+        numbers["shift"] += math.fsum(one.table.noise.shift for one in objective.rounds)
+        losses += [one.choices for one in objective.rounds]
     chosen = price_of_choice(losses, screening.mu, len(screening.bounds), privacy.delta)
     return replace(
         plain,

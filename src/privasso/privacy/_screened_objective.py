@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.privacy._choice_loss import ChoiceLoss
-from privasso.privacy._loss import Loss
 from privasso.privacy._objective_loss import ObjectiveLoss
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
@@ -19,13 +18,13 @@ from privasso.privacy._screening_settings import ScreeningSettings
 
 
 @dataclass(frozen=True, eq=False)
-class SecondRound:
-    """A fit of the first columns, and a choice of further ones by their residuals.
+class FurtherRound:
+    """A fit of the columns so far, and a choice of further ones by their residuals.
 
     Attributes
     ----------
     table : PerturbedObjective
-        Noise and scaling of the fit of the first columns.
+        Noise and scaling of the fit of the columns so far.
     choices : ChoiceLoss
         How many further columns are chosen, and the range of the losses of each choice.
     clip : float
@@ -37,7 +36,7 @@ class SecondRound:
     clip: float
 
     @property
-    def losses(self) -> tuple[Loss, ...]:
+    def losses(self) -> tuple[ObjectiveLoss, ChoiceLoss]:
         """The losses of the fit and of the choice, up to the inexactness of the fit."""
         noise = self.table.noise
         return ObjectiveLoss(noise.c, noise.t, "records"), self.choices
@@ -53,15 +52,15 @@ class ScreenedObjective:
         How columns are chosen.
     table : PerturbedObjective
         Noise and scaling of the last fit, for as many columns as are chosen.
-    second : SecondRound or None
-        A first fit, and a choice of further columns by its residuals.
+    rounds : tuple of FurtherRound
+        Each a fit, and a choice of further columns by its residuals. All have the same c and t.
     settings : ScreeningSettings
         What all of these follow from.
     """
 
     screening: Screening
     table: PerturbedObjective
-    second: SecondRound | None
+    rounds: tuple[FurtherRound, ...]
     settings: ScreeningSettings
 
     @property
@@ -81,12 +80,12 @@ class ScreenedObjective:
 
         All other coefficients are zero. Of a sparse matrix only the chosen columns are filled.
         """
-        screening, second = self.screening, self.second
+        screening = self.screening
         chosen = screening.choose(X, y, bits)
-        if second is not None:
-            few, some, level = self._fitted(second.table, X, y, chosen, lam, bits)
+        for one in self.rounds:
+            few, some, level = self._fitted(one.table, X, y, chosen, lam, bits)
             residuals = np.clip(y, *screening.y_bounds) - few @ some - level
-            more = screening.choose_more(X, residuals, chosen, second.choices, second.clip, bits)
+            more = screening.choose_more(X, residuals, chosen, one.choices, one.clip, bits)
             chosen = np.union1d(chosen, more)
         _, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
         coef = np.zeros(X.shape[1])

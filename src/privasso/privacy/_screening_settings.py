@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,21 +22,22 @@ from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances,
 
 #: Where labels are clipped for their associations, as a part of their range.
 CLIP = 0.08
-#: The same for residuals in a second round.
+#: The same for residuals in further rounds.
 RESIDUAL_CLIP = 0.06
 #: Part of the sensitivity of the choice that finds the centre of the labels.
 _CENTRE = 0.25
-#: With two rounds, parts of the share for the first choice, the first fit and the second choice.
-_FIRST, _FIT, _SECOND = 0.45, 0.25, 0.30
-#: Two rounds may be this much worse than one for independent columns; they are better for others.
+#: By the number of further rounds, parts of the share for the first choice, for all fits but the
+#: last, and for all further choices.
+_PARTS = {0: (1.0, 0.0, 0.0), 1: (0.45, 0.25, 0.30), 3: (0.35, 0.35, 0.30)}
+#: Fewest columns for so many further rounds.
+_FEWEST = {0: 1, 1: 6, 3: 12}
+#: More rounds may be this much worse for independent columns; they are better for correlated ones.
 _WORTH = 0.03
-#: Fewest columns for two rounds.
-_TWICE = 6
 #: Shares of the budget and numbers of columns that are compared.
 _SHARES = (0.2, 0.35, 0.5, 0.65)
 _COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1000)
 #: How many columns may have coefficients: each of these is as likely as the others.
-_TRUE = (3, 10, 30, 100, 300)
+_TRUE = (3, 10, 30, 100)
 #: A choice must gain this much R² over a fit of all columns: coefficients may be less sparse.
 _GAIN = 0.03
 
@@ -58,8 +60,10 @@ class ScreeningSettings:
     neighbours : {"records", "labels"}
         Whether a record is emptied, or a label replaced.
     second : int
-        Number of columns to choose in a second round, by their association with the residuals of a
-        fit of the first ones; zero for one round.
+        Number of columns to choose in each further round, by their association with the residuals
+        of a fit of the ones before; zero for one round.
+    further : int
+        Number of further rounds: 0, 1 or 3.
     """
 
     count: int
@@ -69,6 +73,32 @@ class ScreeningSettings:
     centred: bool = True
     neighbours: Literal["records", "labels"] = "records"
     second: int = 0
+    further: int = 0
+
+    def __post_init__(self) -> None:
+        if self.further not in _PARTS or (self.further > 0) != (self.second > 0):
+            raise ValueError("further rounds must be 0, 1 or 3, each with a number of columns")
+
+    @classmethod
+    def divided(
+        cls, columns: int, further: int, share: float, epsilon: float, delta: float, **kind: Any
+    ) -> ScreeningSettings:
+        """Divide a number of columns evenly between the rounds.
+
+        Examples
+        --------
+        >>> settings = ScreeningSettings.divided(14, 3, 0.5, 1.0, 1e-6)
+        >>> settings.count, settings.second, settings.columns
+        (5, 3, 14)
+        """
+        each = columns // (further + 1) if further else 0
+        first = columns - further * each
+        return cls(first, share, epsilon, delta, second=each, further=further, **kind)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of the last fit."""
+        return self.count + self.further * self.second
 
     @property
     def whole(self) -> float:
@@ -78,20 +108,21 @@ class ScreeningSettings:
     @property
     def mu(self) -> float:
         """Sensitivity of the first choice, the centre of the labels included."""
-        return math.sqrt(_FIRST if self.second else 1.0) * self.whole
+        return math.sqrt(_PARTS[self.further][0]) * self.whole
 
     @property
     def second_choices(self) -> ChoiceLoss | None:
-        """The loss of the choices of the second round."""
-        if not self.second:
+        """The loss of the choices of a further round."""
+        if not self.further:
             return None
-        mu = math.sqrt(_SECOND) * self.whole
+        mu = math.sqrt(_PARTS[self.further][2] / self.further) * self.whole
         return ChoiceLoss(2.0 * mu / math.sqrt(self.second), self.second)
 
     @property
     def epsilon_first(self) -> float:
-        """ε of the first fit, which only its residuals are used of."""
-        return _epsilon_left(self.epsilon, self.delta, 1.0 - _FIT * self.share)
+        """ε of each fit but the last, of which only residuals are used."""
+        part = _PARTS[self.further][1] / max(self.further, 1)
+        return _epsilon_left(self.epsilon, self.delta, 1.0 - part * self.share)
 
     @property
     def mu_centre(self) -> float:
@@ -140,22 +171,30 @@ class ScreeningSettings:
             span=4.0 * LARGEST_ENTRY if labels else 2.0,
         )
 
+    def found(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
+        """Predict the chance that a column with a coefficient is chosen in any of the rounds."""
+        chance = float(self.chances(prior, n_rows, n_columns)[1])
+        for done in range(self.further):
+            chance = self._after(done, chance, prior, n_rows, n_columns)
+        return chance
+
     def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
         """Predict R² of the fit of the chosen columns."""
-        chance = float(self.chances(prior, n_rows, n_columns)[1])
-        if self.second_choices is not None:
-            chance = self._both(chance, prior, n_rows, n_columns)
+        chance = self.found(prior, n_rows, n_columns)
         # A Gaussian mechanism of the same sensitivity has nearly the loss of all before the fit.
         c = sensitivity_beside(self.epsilon, self.delta, self.t, self.whole, self.neighbours)
-        k = self.count + self.second
+        k = self.columns
         return _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
 
-    def _both(self, chance: float, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
-        """Chance of a column with a coefficient after two rounds, from that of the first."""
+    def _after(
+        self, done: int, chance: float, prior: ScreeningPrior, n_rows: int, n_columns: int
+    ) -> float:
+        """Chance of a column with a coefficient after one more round, from that before it."""
         choices, left = self.second_choices, self.epsilon_first
         assert choices is not None
         c = sensitivity_beside(left, self.delta, usual_t(left), 0.0)
-        r2 = max(predicted_r2(prior, n_rows, self.count, c, left, chance=chance), 0.0)
+        fitted = self.count + done * self.second
+        r2 = max(predicted_r2(prior, n_rows, fitted, c, left, chance=chance), 0.0)
         # Residuals vary less, and each column that was missed explains a larger part of them.
         missed = max(round(prior.n_true * (1.0 - chance)), 1)
         each = prior.explained / prior.n_true / (1.0 - r2)
@@ -168,7 +207,7 @@ class ScreeningSettings:
         found = choice_chances(
             rest,
             n_rows,
-            n_columns - self.count,
+            n_columns - fitted,
             self.second,
             clip=RESIDUAL_CLIP,
             epsilon_each=choices.epsilon_each,
@@ -233,11 +272,11 @@ def usual_screening(
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
 
-    Without a prior the prediction is averaged over 3, 10, 30, 100 and 300 columns with
+    Without a prior the prediction is averaged over 3, 10, 30 and 100 columns with
     coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
     counts as none. All columns are fitted unless a choice gains 0.03. For records columns are
-    chosen in two rounds, which is better for correlated columns, unless that loses 0.03 for
-    independent ones.
+    chosen in four rounds, or in two if they are few, which is better for correlated columns,
+    unless that loses 0.03 for independent ones.
 
     Parameters
     ----------
@@ -277,16 +316,20 @@ def usual_screening(
             mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
             + _GAIN
         )
-    twice, much = None, -1.0
-    for share in _SHARES:
-        for k in counts:
-            one = ScreeningSettings(k, share, epsilon, delta, centred, neighbours)
-            value = mean([one.r2(p, n_rows, n_columns) for p in priors])
-            if value > most:
-                best, most = one, value
-            if neighbours == "records" and k >= _TWICE:
-                two = replace(one, count=k - k // 2, second=k // 2)
-                value = mean([two.r2(p, n_rows, n_columns) for p in priors])
-                if value > much:
-                    twice, much = two, value
-    return twice if best is not None and much > most - _WORTH else best
+    kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
+    for further in _PARTS if neighbours == "records" else (0,):
+        found, value = None, -1.0
+        for share, k in itertools.product(_SHARES, counts):
+            if k < _FEWEST[further]:
+                continue
+            one = ScreeningSettings.divided(k, further, share, epsilon, delta, **kind)
+            reached = mean([one.r2(p, n_rows, n_columns) for p in priors])
+            if reached > value:
+                found, value = one, reached
+        if found is None:
+            continue
+        # More rounds need not be better here, but must not be much worse than fewer.
+        if value > (most if further == 0 or best is None else most - _WORTH):
+            best = found
+        most = max(most, value)
+    return best

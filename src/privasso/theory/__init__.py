@@ -11,6 +11,7 @@ from privasso.theory._label import label_sensitivity
 from privasso.theory._membership import membership_losses
 from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
+from privasso.theory._rotated import RotatedPoint
 from privasso.theory._rows import largest_row_norm
 from privasso.theory._selection import selection_chances
 from privasso.theory._stability import critical_lambda_ratio, critical_noise
@@ -25,6 +26,7 @@ __all__ = [
     "Leakage",
     "PointGradients",
     "QuadratureWarning",
+    "RotatedPoint",
     "clipped_log_densities",
     "clipped_moments",
     "clipped_point",

@@ -8,12 +8,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from privasso._validation import integer, nonnegative_float, positive_float
-from privasso.model import Model
+from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
 from privasso.theory._clipped import clipped_state_evolution
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
 from privasso.theory._points import GridPoints, solve_grid
+from privasso.theory._rotated import rotated_state_evolution
 
 STATUS = {
     STABLE: FixedPointStatus.STABLE,
@@ -23,7 +24,7 @@ STATUS = {
 
 
 def state_evolution(
-    model: Model,
+    model: Model | RotatedModel,
     lam: float,
     noise: NoiseDesign,
     *,
@@ -41,11 +42,12 @@ def state_evolution(
 
     The average over the scales is refined until E, V, ρ̂ and the OnAveKL agree to 1e-6. With
     `kappa` or `ridge` the prediction is for the minimiser that `solve_clipped` computes, by the
-    recursion in `docs/derivations.md`.
+    recursion in `docs/derivations.md`. For a `RotatedModel`, whose covariates have a given
+    spectrum, it is the fixed point of vector AMP, by the recursion in `docs/vamp.md`.
 
     Parameters
     ----------
-    model : Model
+    model : Model or RotatedModel
         The data.
     lam : float
         Regularisation λ > 0.
@@ -93,13 +95,28 @@ def state_evolution(
     ... )
     >>> round(fp.E, 5), round(fp.V, 5), round(fp.rho_hat, 5)
     (0.01623, 0.10547, 0.54002)
+
+    Covariates with orthogonal rows:
+
+    >>> model = pv.model.RotatedModel(alpha=0.5, spectrum=pv.model.Orthogonal())
+    >>> fp = pv.state_evolution(model, 0.2, pv.Gram(0.1))
+    >>> round(fp.E, 5), round(fp.V, 5), round(fp.rho_hat, 5)
+    (0.03469, 0.24136, 0.10632)
     """
-    check(model, noise)
+    rotated = isinstance(model, RotatedModel)
+    check(model.independent() if rotated else model, noise)
     lam = positive_float("lam", lam)
     kappa = _threshold(kappa)
     if not isinstance(ridge, NoiseDesign):
         ridge = nonnegative_float("ridge", ridge)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    if rotated:
+        if kappa < math.inf or _is_positive(ridge):
+            raise ValueError(
+                "no prediction is available for clipped residuals or a ridge with a RotatedModel; "
+                "leave kappa and ridge out, or use a Model"
+            )
+        return rotated_state_evolution(model, lam, noise, count)
     if kappa < math.inf or _is_positive(ridge):
         return clipped_state_evolution(model, lam, noise, kappa, ridge, count)
     points = solve_grid(model, np.array([lam]), np.array([noise.sigma]), noise, count)
@@ -134,6 +151,10 @@ def _is_positive(ridge: float | NoiseDesign) -> bool:
 
 def check(model: Any, noise: Any) -> None:
     """Raise an error unless these are a model and a noise design."""
+    if isinstance(model, RotatedModel):
+        raise ValueError(
+            "this prediction is available for a Model only; for a RotatedModel use state_evolution"
+        )
     if not isinstance(model, Model):
         raise ValueError(f"model must be a Model, not an object of type {type(model).__name__}")
     if not isinstance(noise, NoiseDesign):
