@@ -4,6 +4,7 @@
 that protect whole records, ``binary`` methods for outcomes of two values. What was run before is
 kept in a folder and not run again, unless the source of the method or the table has changed.
 ``forecast`` compares forecasts, made before the labels are read, with what fits then reach.
+``picture`` draws what the pages of the documentation hold.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bench.real.cells import cells
 from bench.real.forecast import compared
 from bench.real.forecast import page as forecast_page
 from bench.real.page import document, markdown
+from bench.real.picture import draw
 from bench.real.run import complete
 from bench.real.summary import rows
 from bench.real.tables import REGISTRY, chosen
@@ -31,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(stderr=True)
     if options.task == "forecast":
         return _forecast(options, console)
+    if options.task == "picture":
+        draw(options.out)
+        return 0
     task = TASKS[options.task]
     left_out = {c.name: c.missing() for c in task.contenders}
     left_out = {name: reason for name, reason in left_out.items() if reason}
@@ -74,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     forecast.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 10.0])
     forecast.add_argument("--splits", type=int, default=20)
     forecast.add_argument("--tables", nargs="+", default=["all"])
+    picture = parsers.add_parser("picture", help="A picture of the pages with all results")
+    picture.add_argument("--out", type=Path, default=Path("docs/images/real-tables.png"))
     return parser
 
 

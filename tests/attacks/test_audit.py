@@ -201,3 +201,13 @@ def test_results_for_people_and_machines(tmp_path):
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_verdict_of_few_releases_does_not_claim_too_much():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2))
+    y = X @ [1.0, 0.5] + 0.1 * rng.standard_normal(40)
+    found = pv.audit(pv.LabelDP(2.0, 1e-6, (-3.0, 3.0)), X, y, records=[0], releases=100, rng=0)
+    assert found.passed
+    assert "too few to show any ε above zero" in found.verdict
+    assert f"{found.findings[0].auc:.3f}" in found.verdict

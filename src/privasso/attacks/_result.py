@@ -141,7 +141,13 @@ class Audit:
                 f"A correct mechanism would be refuted with probability {self.level:g} at most."
             )
         if not closest.bound > 0.0:
-            return "No claim was refuted. The attacks could not tell the data sets apart."
+            exposed = max(self.findings, key=lambda one: one.auc)
+            return (
+                f"No claim was refuted: {self.releases} releases are too few to show any ε above "
+                f"zero with certainty. The largest AUC is {exposed.auc:.3f} ± "
+                f"{exposed.evidence.auc_error:.3f}, for {exposed.name} (0.5: nothing is learned; "
+                "1: everything)."
+            )
         return (
             f"No claim was refuted. The attacks come closest for {worst.name}: at δ = "
             f"{closest.delta:.3g} the claim is ε = {closest.epsilon:.3g}, and the attack shows "
