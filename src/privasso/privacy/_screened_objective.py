@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.privacy._label_level import Level
 from privasso.privacy._objective_loss import ObjectiveLoss
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
@@ -56,12 +57,20 @@ class ScreenedObjective:
         Each a fit, and a choice of further columns by its residuals. All have the same c and t.
     settings : ScreeningSettings
         What all of these follow from.
+    level : Level or None
+        How the intercept of the last fit is corrected, if there is one.
     """
 
     screening: Screening
     table: PerturbedObjective
     rounds: tuple[FurtherRound, ...]
     settings: ScreeningSettings
+    level: Level | None
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity of all sums of labels and residuals that are released."""
+        return self.settings.mu_sums
 
     @property
     def lam(self) -> float:
@@ -87,7 +96,10 @@ class ScreenedObjective:
             residuals = np.clip(y, *screening.y_bounds) - few @ some - level
             more = screening.choose_more(X, residuals, chosen, one.choices, one.clip, bits)
             chosen = np.union1d(chosen, more)
-        _, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
+        few, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
+        if self.level is not None:
+            residuals = np.clip(y, *screening.y_bounds) - few @ some - intercept
+            intercept += self.level.release(residuals, bits)
         coef = np.zeros(X.shape[1])
         coef[chosen] = some
         return coef, intercept, chosen
