@@ -123,8 +123,8 @@ class IntegerColumns:
         for start in range(0, largest, _ROWS):
             if by_rows and alike:
                 sums = np.zeros(n)
-                same: Any = [float(part[0]) for part in scaling]
-                _alike_rows(start, min(start + _ROWS, largest), *parts, *same, sums)
+                o, f, s, t, z = (float(part[0]) for part in scaling)
+                _alike_rows(start, min(start + _ROWS, largest), *parts, o, f, s, t, z, sums)
             elif by_rows:
                 columns[:, :6] = np.column_stack([*scaling, np.zeros(n)])
                 _stored_rows(start, min(start + _ROWS, largest), *parts, columns)
