@@ -299,8 +299,9 @@ def test_a_singular_covariance_and_noise_outside_its_range():
 
 def test_arguments():
     model: Any = pv.Model(covariance=GivenCovariance(np.eye(3) + 0.1))
+    wrong: Any = "gram"
     for call, words in [
-        (lambda: pv.state_evolution(model, 0.2, "gram"), "noise must be"),
+        (lambda: pv.state_evolution(model, 0.2, wrong), "noise must be"),
         (lambda: pv.state_evolution(model, 0.2, Diagonal([1.0])), "1 columns"),
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), n_features=5), "cannot be 5"),
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), draws=1), "draws"),
