@@ -1,6 +1,6 @@
-"""Predictions for correlated columns against solves: ``python -m bench.correlated [NAME] [--write]``.
+"""Predictions for correlated columns against solves and exact densities.
 
-With ``--write``, the tables replace their places in `docs/correlated.md`.
+``python -m bench.correlated [NAME ...]`` runs them. With ``--write``, the tables replace their places in `docs/correlated.md`.
 """
 
 from __future__ import annotations
