@@ -198,12 +198,12 @@ def test_the_map_by_pointer_and_keyboard(opened, capsys):
     assert "Error" in page.inner_text("#spoken")
 
 
-def test_updates_are_quick(opened):
-    """From the move of a slider to the numbers, curves and map, in the browser's own time."""
+def updates(opened):
+    """Milliseconds from the move of a slider to the numbers, curves and map, in the browser."""
     page = opened.page
     page.reload()
     opened.wait("rested")
-    times = page.evaluate(
+    return page.evaluate(
         """async () => {
             const state = document.documentElement.dataset, found = [];
             for (let k = 0; k < 24; k += 1) {
@@ -217,8 +217,18 @@ def test_updates_are_quick(opened):
             return found;
         }"""
     )
-    # On an idle machine it is below 100 ms; other tests may run at the same time.
-    assert np.quantile(times, 0.95) < 500.0
+
+
+def test_updates_end(opened):
+    assert np.median(updates(opened)) < 2000.0  # the machine may be busy with other tests
+
+
+@pytest.mark.slow
+def test_updates_are_quick(opened):
+    """On an idle machine; `pytest -m slow tests/explore -s` prints what it takes."""
+    times = np.sort(updates(opened))
+    print(f"median {np.median(times):.0f} ms, 95 % {np.quantile(times, 0.95):.0f} ms")
+    assert np.quantile(times, 0.95) < 100.0
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])

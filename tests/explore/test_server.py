@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import privasso as pv
+from privasso.accounting import gaussian_delta
 from privasso.explore import Explorer, Settings, answer
-from privasso.privacy import gaussian_delta
 from privasso.theory import label_sensitivity
 
 

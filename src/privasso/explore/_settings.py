@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from privasso._documents import Fields
+from privasso.accounting import gaussian_epsilon
 from privasso.explore._controls import every_control
 from privasso.model import Model
 from privasso.noise import PowerLaw
-from privasso.privacy import LabelDP, gaussian_epsilon
+from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
 from privasso.theory import label_sensitivity
 
