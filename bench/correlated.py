@@ -1,6 +1,7 @@
 """Predictions for correlated columns against solves and exact densities.
 
-``python -m bench.correlated [NAME ...]`` runs them. With ``--write``, the tables replace their places in `docs/correlated.md`.
+``python -m bench.correlated [NAME ...]`` runs them. With ``--write``, the tables replace their
+places in `docs/correlated.md`.
 """
 
 from __future__ import annotations
