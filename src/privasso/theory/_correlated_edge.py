@@ -104,7 +104,8 @@ def correlated_edge(
             slope = (_shifted(system, e, 1.0 + 1e-5) - R) / (1e-5 * lam)
             system.lam = lam
         else:
-            assert isinstance(system, Draws) and system.z is not None
+            assert isinstance(system, Draws)
+            assert system.z is not None
             slope = -2.0 * float(np.mean(np.sum(np.abs(system.z), axis=0)))
             slope /= model.alpha**2 * C.n_columns
             error = float(np.std(found.R, ddof=1)) / math.sqrt(n_draws) / abs(slope)
