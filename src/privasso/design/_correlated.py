@@ -78,7 +78,7 @@ class CorrelatedDesign:
         return _leak(self.point)
 
     def comparison(self) -> pl.DataFrame:
-        """Side by side, each at its best λ: common powers of C, the best one, and the full shape."""
+        """Side by side, each at its best λ: common powers of C, the best one, the full shape."""
         import polars as pl
 
         search: _Search = self._search
