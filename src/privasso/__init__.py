@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from privasso import (
         artefact,
         attacks,
+        blocks,
         design,
         estimator,
         fit,
@@ -95,7 +96,7 @@ _HOMES = {
         "tradeoff",
     ),
 }
-_SUBMODULES = (*_HOMES, "exports", "forecast", "operators", "report")
+_SUBMODULES = (*_HOMES, "blocks", "exports", "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -132,6 +133,7 @@ __all__ = [
     "artefact",
     "attacks",
     "audit",
+    "blocks",
     "critical_lambda",
     "critical_noise",
     "design",

@@ -10,6 +10,15 @@ from privasso.solvers._auto import Auto
 from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_many import solve_clipped_many
 from privasso.solvers._coordinate_descent import CoordinateDescent
+from privasso.solvers._exact_newton import ExactProblem, ExactSolution, minimise_exactly
+from privasso.solvers._exact_pass import (
+    LABEL_BITS,
+    ExactPass,
+    FixedPoint,
+    PassSetting,
+    PassState,
+    entry_grid,
+)
 from privasso.solvers._iteration import AmpState
 from privasso.solvers._many import Solutions, solve_many, solve_problems
 from privasso.solvers._path import solve_path
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
     from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
 
 __all__ = [
+    "LABEL_BITS",
     "Algorithm",
     "Amp",
     "AmpPaper",
@@ -34,9 +44,15 @@ __all__ = [
     "Auto",
     "Clock",
     "CoordinateDescent",
+    "ExactPass",
+    "ExactProblem",
+    "ExactSolution",
+    "FixedPoint",
     "NotConvergedError",
     "Outcome",
     "PaperRuns",
+    "PassSetting",
+    "PassState",
     "Solution",
     "Solutions",
     "SolveError",
@@ -44,6 +60,8 @@ __all__ = [
     "Step",
     "UnboundedError",
     "amp_paper_many",
+    "entry_grid",
+    "minimise_exactly",
     "paper_starts",
     "register",
     "solve",
