@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 import privasso as pv
+from privasso.accounting import objective_delta
 from privasso.privacy import (
     Guarantee,
     UncertifiedError,
@@ -16,7 +17,6 @@ from privasso.privacy import (
     _perturbed_objective,
     bit_source,
     calibrate_objective,
-    objective_delta,
     perturbed_minimiser,
 )
 

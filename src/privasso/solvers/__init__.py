@@ -19,6 +19,7 @@ from privasso.solvers._exact_pass import (
     PassState,
     entry_grid,
 )
+from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._iteration import AmpState
 from privasso.solvers._many import Solutions, solve_many, solve_problems
 from privasso.solvers._path import solve_path
@@ -48,6 +49,7 @@ __all__ = [
     "ExactProblem",
     "ExactSolution",
     "FixedPoint",
+    "GramLasso",
     "NotConvergedError",
     "Outcome",
     "PaperRuns",
