@@ -36,7 +36,7 @@ LAYERS = [
     "attacks",
     "estimator",
     "privasso",
-    "examples paper",
+    "examples explore paper",
     "cli",
     "__main__",
 ]

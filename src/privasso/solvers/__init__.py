@@ -32,6 +32,7 @@ from privasso.solvers._solution import (
     UnboundedError,
 )
 from privasso.solvers._solve import solve, solve_problem
+from privasso.solvers._vamp import Vamp, VampState, VampTextbook
 
 if TYPE_CHECKING:
     from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
@@ -61,6 +62,9 @@ __all__ = [
     "Status",
     "Step",
     "UnboundedError",
+    "Vamp",
+    "VampState",
+    "VampTextbook",
     "amp_paper_many",
     "entry_grid",
     "minimise_exactly",
