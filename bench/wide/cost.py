@@ -12,8 +12,8 @@ import polars as pl
 import scipy.sparse as sp
 from numba import njit
 
+from privasso.accounting import ChoiceLoss
 from privasso.privacy import bit_source
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._screening import Screening
 
 REPEATS = 5

@@ -24,7 +24,7 @@ import numpy as np
 
 from bench.wide.ours import fitted
 from bench.wide.problem import Problem
-from privasso.privacy import gaussian_epsilon, sensitivity_for
+from privasso.accounting import gaussian_epsilon, sensitivity_for
 
 #: The setting of the authors.
 PUBLISHED = ("published",)

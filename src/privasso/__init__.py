@@ -11,10 +11,13 @@ from privasso._version import __version__
 
 if TYPE_CHECKING:
     from privasso import (
+        accounting,
         artefact,
         attacks,
+        blocks,
         design,
         estimator,
+        exports,
         fit,
         forecast,
         ledger,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
         solvers,
         theory,
     )
+    from privasso.accounting import objective_delta
     from privasso.artefact import load, load_release, save, save_release
     from privasso.attacks import audit
     from privasso.design import (
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
     from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
-    from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP, objective_delta
+    from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP
     from privasso.problem import critical_lambda
     from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
     from privasso.solvers import (
@@ -65,6 +69,7 @@ if TYPE_CHECKING:
 
 #: Public names and the submodules they come from.
 _HOMES = {
+    "accounting": ("objective_delta",),
     "artefact": ("load", "load_release", "save", "save_release"),
     "attacks": ("audit",),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
@@ -73,7 +78,7 @@ _HOMES = {
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
     "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Shaped", "Tabulated"),
-    "privacy": ("Guarantee", "LabelDP", "OnAverage", "RecordDP", "objective_delta"),
+    "privacy": ("Guarantee", "LabelDP", "OnAverage", "RecordDP"),
     "problem": ("critical_lambda",),
     "scales": ("Constant", "Empirical", "LogNormal", "ScaleLaw", "Uniform"),
     "solvers": (
@@ -95,7 +100,7 @@ _HOMES = {
         "tradeoff",
     ),
 }
-_SUBMODULES = (*_HOMES, "exports", "forecast", "operators", "report")
+_SUBMODULES = (*_HOMES, "blocks", "exports", "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -129,9 +134,11 @@ __all__ = [
     "UnboundedError",
     "Uniform",
     "__version__",
+    "accounting",
     "artefact",
     "attacks",
     "audit",
+    "blocks",
     "critical_lambda",
     "critical_noise",
     "design",

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import chisquare
 
+from privasso.accounting import ChoiceLoss
 from privasso.privacy import bit_source
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import noisy_centre
 from privasso.privacy._label_level import Level

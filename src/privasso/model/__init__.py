@@ -1,6 +1,15 @@
-"""The generative model of the data: sizes, sparsity, label noise, column scales and spectrum."""
+"""The generative model of the data: sizes, sparsity, label noise, scales and correlations."""
 
+from privasso.model._covariance import (
+    AutoRegressive,
+    Blocks,
+    ColumnCovariance,
+    Factors,
+    GivenCovariance,
+    RandomEigenvectors,
+)
 from privasso.model._model import Model, Sample
+from privasso.model._names import COVARIANCE_NAMES, covariance_from_name
 from privasso.model._rotated import RotatedModel, uniform_frame
 from privasso.model._spectrum import (
     EmpiricalSpectrum,
@@ -12,14 +21,22 @@ from privasso.model._spectrum import (
 )
 
 __all__ = [
+    "COVARIANCE_NAMES",
+    "AutoRegressive",
+    "Blocks",
+    "ColumnCovariance",
     "EmpiricalSpectrum",
+    "Factors",
+    "GivenCovariance",
     "MarchenkoPastur",
     "Model",
     "Orthogonal",
     "PowerSpectrum",
+    "RandomEigenvectors",
     "RotatedModel",
     "Sample",
     "Spectrum",
     "TwoLevel",
+    "covariance_from_name",
     "uniform_frame",
 ]

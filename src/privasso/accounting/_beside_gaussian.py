@@ -1,0 +1,181 @@
+"""Objective perturbation together with Gaussian releases of the same data.
+
+Let L be the privacy loss of a Gaussian mechanism with sensitivity μ, which is N(μ²/2, μ²) under the
+first data set, and h(ε) the δ of a second mechanism, which may depend on what the first released.
+Both together have
+
+    δ(ε) = E h(ε − L).
+
+For e < 0, h(e) = 1 − eᵉ + eᵉ·h′(−e), with h′ the δ of the other order of the pair.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from privasso._validation import nonnegative_float, positive_float, probability
+from privasso.accounting._composed import ComposedLoss, lower_envelope
+from privasso.accounting._loss import GaussianLoss, Loss
+from privasso.accounting._objective import Neighbours, Slope
+from privasso.accounting._objective_inverse import last_below, objective_sensitivity
+from privasso.accounting._objective_loss import ObjectiveLoss
+
+#: The integral is over so many deviations on both sides, in so many cells.
+_DEVIATIONS, _CELLS = 11.0, 660
+#: More than the rounding errors of the sum, relative to it.
+_ROUNDING = 1e-9
+#: The calibration aims this much below log δ, and settles for twice as much.
+_MARGIN = 2e-4
+_STEP = 0.05
+#: Relative steps by which an ε is raised.
+_RAISED = 1e-4
+
+
+@dataclass(frozen=True)
+class BesideGaussian(ComposedLoss):
+    """The loss of one mechanism and of Gaussian releases with the sensitivity μ together.
+
+    h is convex in eᵉ, so in each cell of the integral it lies below the chord between its ends. The
+    integral of a chord over the law of L is explicit; the sum is therefore an upper bound. It is
+    ten times faster than the convolution of `ComposedLoss`, which serves for all but `delta`.
+
+    Examples
+    --------
+    >>> loss = BesideGaussian.of(ObjectiveLoss(0.18, 0.3, "records"), 0.05)
+    >>> alone = ObjectiveLoss(0.18, 0.3, "records")
+    >>> alone.delta(1.0) < loss.delta(1.0) < 1.001 * ComposedLoss(loss.parts).delta(1.0)
+    True
+    """
+
+    @classmethod
+    def of(cls, other: Loss, mu: float) -> BesideGaussian:
+        """Put a loss beside Gaussian releases whose sensitivities have the squared sum μ²."""
+        return cls((other, GaussianLoss(positive_float("mu", mu))))
+
+    def group(self, k: int) -> Loss:
+        """Group each part."""
+        if k == 1:
+            return self
+        other, gaussian = (part.group(k) for part in self.parts)
+        assert isinstance(gaussian, GaussianLoss)
+        return BesideGaussian.of(other, gaussian.mu)
+
+    def scaled(self, factor: float) -> Loss:
+        """Scale each part."""
+        other, gaussian = self.parts
+        assert isinstance(gaussian, GaussianLoss)
+        return BesideGaussian.of(other.scaled(factor), factor * gaussian.mu)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
+        epsilon = super().epsilon(delta)
+        while math.isfinite(epsilon) and self.delta(epsilon) > delta:
+            epsilon *= 1.0 + _RAISED
+        return epsilon
+
+    def delta(self, epsilon: float) -> float:
+        """Return E h(ε − L), the larger of the two orders."""
+        return max(self.orders(epsilon))
+
+    def orders(self, epsilon: float) -> tuple[float, float]:
+        """Return E h(ε − L) for each order of the pair, rounded up."""
+        epsilon = nonnegative_float("epsilon", epsilon)
+        other, gaussian = self.parts
+        assert isinstance(gaussian, GaussianLoss)
+        mu = gaussian.mu
+        z = np.linspace(-_DEVIATIONS, _DEVIATIONS, _CELLS + 1)
+        at = epsilon - 0.5 * mu * mu - mu * z
+        first, second = other.deltas(np.abs(at))
+        forward, backward = (
+            _expectation(np.where(at < 0.0, _negative(at, back), ahead), at, epsilon, z, mu)
+            for ahead, back in ((first, second), (second, first))
+        )
+        return forward, backward
+
+
+def _negative(at: np.ndarray, back: np.ndarray) -> np.ndarray:
+    """The δ at a negative ε from that of the other order at −ε."""
+    below = np.minimum(at, 0.0)
+    return -np.expm1(below) + np.exp(below) * back
+
+
+def _expectation(
+    values: np.ndarray, at: np.ndarray, epsilon: float, z: np.ndarray, mu: float
+) -> float:
+    """Integrate the chords of h over the law of L, and bound what lies beyond the cells."""
+    values = lower_envelope(at[::-1], np.clip(values, 0.0, 1.0)[::-1])[::-1]
+    low, high = values[:-1], values[1:]  # ε − L falls and so h rises with z
+    far, near = np.exp(at[:-1]), np.exp(at[1:])
+    slope = (high - low) / (far - near)  # of −h in eᵉ
+    # On a cell the chord is high − slope·(eᵉ − near), and eᵉ = e^ε·dQ/dP.
+    mass = _mass(z)
+    other = math.exp(epsilon) * _mass(z + mu)
+    inside = high * mass - slope * (other - near * mass)
+    inside = np.minimum(np.maximum(inside, low * mass), high * mass)
+    ends = values[0] * ndtr(z[0]) + ndtr(-z[-1])
+    return float(min((math.fsum(inside) + ends) * (1.0 + _ROUNDING), 1.0))
+
+
+def _mass(edges: np.ndarray) -> np.ndarray:
+    """P(edge_k < z < edge_{k+1}) without cancellation in the tails."""
+    a, b = edges[:-1], edges[1:]
+    far = a + b > 0.0
+    upper, lower = np.where(far, -a, b), np.where(far, -b, a)
+    return np.exp(log_ndtr(upper)) * -np.expm1(log_ndtr(lower) - log_ndtr(upper))
+
+
+@lru_cache(maxsize=256)
+def sensitivity_beside(
+    epsilon: float,
+    delta: float,
+    t: float,
+    mu: float,
+    neighbours: Neighbours = "records",
+    *,
+    loss: Slope = "huber",
+) -> float:
+    """Return the largest c of objective perturbation beside Gaussian releases, within a budget.
+
+    Both together are (ε, δ)-differentially private, and their δ lies between 0.999 δ and δ.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget of all releases together.
+    t, neighbours, loss
+        As in `objective_delta`.
+    mu : float
+        Sensitivity of the Gaussian releases together, μ² = Σ μ_k²; zero if there are none.
+
+    Examples
+    --------
+    >>> c = sensitivity_beside(1.0, 1e-6, 0.3, 0.05)
+    >>> loss = BesideGaussian.of(ObjectiveLoss(c, 0.3, "records"), 0.05)
+    >>> 0.999e-6 <= loss.delta(1.0) <= 1e-6, c < objective_sensitivity(1.0, 1e-6, 0.3)
+    (True, True)
+    """
+    delta = probability("delta", delta)
+    alone = objective_sensitivity(epsilon, delta, t, neighbours, loss=loss)
+    if mu == 0.0:
+        return alone
+    target = math.log(delta) - _MARGIN
+    # At c = 0 only the Gaussian releases are left.
+    if GaussianLoss(mu).delta(epsilon) >= delta * (1.0 - 4.0 * _MARGIN):
+        raise ValueError("the other releases alone need the whole budget; choose a smaller share")
+
+    def excess(log_c: float) -> float:
+        beside = BesideGaussian.of(ObjectiveLoss(math.exp(log_c), t, neighbours, loss), mu)
+        return math.log(max(beside.delta(epsilon), 1e-300)) - target
+
+    high = math.log(alone)
+    low, step = high, _STEP
+    while excess(low) > 0.0:
+        low, high, step = low - step, low, 2.0 * step
+    if low == high:
+        return math.exp(low)
+    return math.exp(last_below(excess, low, high, _MARGIN))

@@ -1,0 +1,209 @@
+"""What is lost when the computed release is only close to the one that was analysed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from privasso._validation import integer, nonnegative_float, positive_float
+from privasso.accounting._loss import Loss
+
+#: Points at which the ε with the least δ is searched for.
+_POINTS = 400
+#: Rounds of the search for an ε before it is left to halving.
+_ROUNDS = 40
+
+
+def output_total_variation(distance: float, sigma: float, failure: float = 0.0) -> float:
+    """Bound the total variation between a computed and an ideal release with output noise.
+
+    If the computed coefficients are certainly within `distance` of the ideal ones, in the norm in
+    which the output noise N(0, σ²I) is spherical, both with noise differ by at most
+    2Φ(τ/2σ) − 1 ≤ τ/(σ√(2π)). A certificate that may fail with some probability adds it.
+
+    Parameters
+    ----------
+    distance : float
+        τ, a bound that holds for every data set and every draw of the noise in the objective,
+        except with probability `failure`.
+    sigma : float
+        σ of the output noise.
+    failure : float
+        Probability with which τ may be exceeded.
+
+    Examples
+    --------
+    >>> f"{output_total_variation(1e-12, 1e-3):.4g}"
+    '3.989e-10'
+    """
+    distance = nonnegative_float("distance", distance)
+    sigma, failure = positive_float("sigma", sigma), nonnegative_float("failure", failure)
+    return min((math.erf(distance / sigma / math.sqrt(8.0)) + failure) * (1.0 + 1e-14), 1.0)
+
+
+def inexact_delta(epsilon: float, total_variation: float) -> float:
+    """Return (1 + e^ε) times a total variation distance, rounded up.
+
+    Examples
+    --------
+    >>> inexact_delta(0.0, 0.0), round(inexact_delta(1.0, 1e-9), 12)
+    (0.0, 3.718e-09)
+    """
+    distance = nonnegative_float("total_variation", total_variation)
+    return min((1.0 + math.exp(min(epsilon, 700.0))) * distance * (1.0 + 1e-14), 1.0)
+
+
+#: ε₀ in units of the shift μ₀ of a Gaussian law: beyond it, its δ is below 1e-86.
+_DEVIATIONS, _NEGLIGIBLE = 20.0, 1e-86
+
+
+def shift_epsilon(shift: float) -> float:
+    """Return ε₀ at which Gaussian laws that are `shift` deviations apart are alike, up to 1e-86.
+
+    δ(ε₀) = Φ(μ₀/2 − ε₀/μ₀) − e^ε₀ Φ(−μ₀/2 − ε₀/μ₀) ≤ Φ(μ₀/2 − 20) for ε₀ = 20 μ₀, which is below
+    1e-86 for shifts μ₀ up to 0.01.
+
+    Examples
+    --------
+    >>> shift_epsilon(0.001)
+    0.02
+    """
+    shift = nonnegative_float("shift", shift)
+    if shift > 0.01:
+        raise ValueError(f"shift must be at most 0.01, not {shift!r}; add more output noise")
+    return _DEVIATIONS * shift
+
+
+def check_coverable(epsilon: float, delta: float, share: float) -> None:
+    """Refuse a budget of which (1 + e^ε)·1e-86 is not a small part of the share for this distance.
+
+    Examples
+    --------
+    >>> check_coverable(1.0, 1e-6, 1e-4)
+    >>> check_coverable(200.0, 1e-6, 1e-4)
+    Traceback (most recent call last):
+    ...
+    ValueError: delta must be at least 1.45e+05 for epsilon = 200.0, so that the distance of the \
+computed from the exact minimiser is covered; choose a larger delta, or a smaller epsilon
+    """
+    least = 2.0 * (1.0 + math.exp(min(epsilon, 700.0))) * _NEGLIGIBLE / share
+    if not delta >= least:
+        raise ValueError(
+            f"delta must be at least {least:.3g} for epsilon = {epsilon!r}, so that the distance "
+            "of the computed from the exact minimiser is covered; choose a larger delta, or a "
+            "smaller epsilon"
+        )
+
+
+@dataclass(frozen=True)
+class InexactLoss(Loss):
+    """The loss of releases that are close to others whose loss is known.
+
+    There are two ways to be close. With a total variation distance v, δ(ε) grows by (1 + e^ε)v.
+    With Gaussian output noise whose mean is off by at most μ₀ of its deviations, each release is
+    (ε₀, 1e-86)-indistinguishable from its ideal, ε₀ = 20μ₀, and so
+
+        δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀) + (1 + e^ε)·1e-86.
+
+    The distances and shifts of several releases add up, so they are added once to the composed loss
+    of the ideal ones.
+
+    Examples
+    --------
+    >>> from privasso.accounting import GaussianLoss
+    >>> loss = InexactLoss(GaussianLoss(0.5), 1e-9)
+    >>> 3e-9 < loss.delta(1.0) - GaussianLoss(0.5).delta(1.0) < 4e-9
+    True
+    >>> shifted = InexactLoss(GaussianLoss(0.5), shift=1e-7)
+    >>> 1.0 < shifted.delta(1.0) / GaussianLoss(0.5).delta(1.0) < 1.0001
+    True
+    """
+
+    ideal: Loss
+    total_variation: float = 0.0
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        distance = nonnegative_float("total_variation", self.total_variation)
+        object.__setattr__(self, "total_variation", distance)
+        shift_epsilon(self.shift)
+
+    @property
+    def parameters(self) -> tuple[tuple[str, float], ...]:
+        """Those of the ideal releases, and the distances."""
+        own = (("total_variation", self.total_variation), ("shift", self.shift))
+        return (*self.ideal.parameters, *((name, x) for name, x in own if x > 0.0))
+
+    @property
+    def _lost(self) -> float:
+        """2ε₀, rounded up."""
+        return 2.0 * shift_epsilon(self.shift) * (1.0 + 1e-12)
+
+    @property
+    def _distance(self) -> float:
+        return self.total_variation + (_NEGLIGIBLE if self.shift > 0.0 else 0.0)
+
+    @property
+    def reach(self) -> float:
+        """The ε beyond which (1 + e^ε) times the distance grows faster than δ falls."""
+        return self._turn
+
+    @cached_property
+    def _turn(self) -> float:
+        grid = np.linspace(self._lost, self.ideal.reach + self._lost, _POINTS)
+        return float(grid[np.argmin(np.maximum(*self._raised(grid)))])
+
+    def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds above, constant beyond `reach`: δ of a pair never grows with ε."""
+        return self._raised(np.minimum(epsilons, self.reach))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the bound at ε, or at a smaller ε where that is less."""
+        epsilon = nonnegative_float("epsilon", epsilon)
+        if epsilon < self._lost:
+            return 1.0
+        extra = inexact_delta(epsilon, self._distance)
+        found = self._factor * self.ideal.delta(epsilon - self._lost)
+        if extra > found and self.reach < epsilon:
+            return self.delta(self.reach)
+        return min((found + extra) * (1.0 + 1e-15), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε with δ(ε) ≤ δ, rounded up; inf where there is none."""
+        delta = positive_float("delta", delta)
+        # Any ε at which the ideal releases leave room for the distance will do.
+        epsilon = 0.0
+        for _ in range(_ROUNDS):
+            room = (delta - inexact_delta(epsilon, self._distance)) * (1.0 - 1e-15)
+            room = room / self._factor * (1.0 - 1e-15)
+            least = self.ideal.epsilon(room) + self._lost if room > 0.0 else math.inf
+            if least <= epsilon or math.isinf(least):
+                return max(least, epsilon)
+            epsilon = least * (1.0 + 1e-6)
+        return super().epsilon(delta)
+
+    def group(self, k: int) -> InexactLoss:
+        """Return that of the ideal releases; both data sets are as far from their own ideal."""
+        return replace(self, ideal=self.ideal.group(integer("k", k, minimum=1)))
+
+    def scaled(self, factor: float) -> InexactLoss:
+        """Scale that of the ideal releases; the distances stay."""
+        return replace(self, ideal=self.ideal.scaled(factor))
+
+    @property
+    def _factor(self) -> float:
+        """e^ε₀, rounded up."""
+        return math.exp(self._lost) if self.shift > 0.0 else 1.0
+
+    def _raised(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with np.errstate(over="ignore"):
+            extra = (1.0 + np.exp(epsilons)) * self._distance * (1.0 + 1e-14)
+        lost = self._lost
+        ideal = self.ideal.deltas(np.maximum(epsilons - lost, 0.0))
+        forward, backward = (
+            np.where(epsilons < lost, 1.0, np.minimum(self._factor * d + extra, 1.0)) for d in ideal
+        )
+        return forward, backward

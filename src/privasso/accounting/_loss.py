@@ -1,0 +1,176 @@
+"""The privacy loss of a release: how well neighbouring data sets can be told apart."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from privasso._validation import integer, nonnegative_float, positive_float
+from privasso.accounting._gaussian import gaussian_delta, gaussian_epsilon
+
+#: Beyond μ²/2 + _TAIL·μ, δ(ε; μ) is below 1e-25.
+_TAIL = 10.5
+_STEPS = 200
+
+
+class Loss(ABC):
+    """What one release, or several, tell about which of two neighbouring data sets was used.
+
+    Let P and Q be the laws of what is released from two neighbouring data sets. A loss bounds
+
+        δ(ε) = sup_A P(A) − e^ε Q(A)
+
+    for every ε and for both orders of the pair. A new loss writes `deltas`, `reach` and `group`;
+    `compose_losses` then composes it with any other.
+    """
+
+    @abstractmethod
+    def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return upper bounds of δ at each ε ≥ 0, for the one order of the pair and the other."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """An ε beyond which δ does not fall any more, or is below 1e-20."""
+
+    @abstractmethod
+    def group(self, k: int) -> Loss:
+        """Return the loss for data sets that k steps from neighbour to neighbour lie between."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Loss:
+        """Return the loss of the same kind of release with its numbers times a positive factor.
+
+        It says what a release of this kind costs at a smaller or larger budget.
+        """
+
+    @property
+    def parameters(self) -> tuple[tuple[str, float], ...]:
+        """The numbers that describe the loss in a guarantee besides its ε and δ, if any."""
+        return ()
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ(ε), the larger of the two orders."""
+        forward, backward = self.deltas(np.array([nonnegative_float("epsilon", epsilon)]))
+        return float(max(forward[0], backward[0]))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε with δ(ε) ≤ δ, rounded up; inf where there is none."""
+        delta = positive_float("delta", delta)
+        low, high = 0.0, self.reach
+        if self.delta(low) <= delta:
+            return low
+        if self.delta(high) > delta:
+            return math.inf
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+
+@dataclass(frozen=True)
+class GaussianLoss(Loss):
+    """The loss of a Gaussian mechanism whose mean moves by at most μ standard deviations.
+
+    Examples
+    --------
+    >>> loss = GaussianLoss(0.5)
+    >>> round(loss.delta(1.0), 6), round(loss.epsilon(1e-6), 3)
+    (0.00683, 2.254)
+    >>> loss.group(3)
+    GaussianLoss(mu=1.5)
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", nonnegative_float("mu", self.mu))
+
+    @property
+    def parameters(self) -> tuple[tuple[str, float], ...]:
+        """μ."""
+        return (("mu", self.mu),)
+
+    @property
+    def reach(self) -> float:
+        """μ²/2 + 10.5 μ."""
+        return 0.5 * self.mu**2 + _TAIL * self.mu
+
+    def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), the same in both orders."""
+        if self.mu == 0.0:
+            return np.zeros_like(epsilons), np.zeros_like(epsilons)
+        t, half = epsilons / self.mu, 0.5 * self.mu
+        found = np.clip(ndtr(half - t) - np.exp(epsilons + log_ndtr(-half - t)), 0.0, 1.0)
+        return found, found
+
+    def delta(self, epsilon: float) -> float:
+        """Return `gaussian_delta`."""
+        return gaussian_delta(epsilon, self.mu)
+
+    def epsilon(self, delta: float) -> float:
+        """Return `gaussian_epsilon`."""
+        return gaussian_epsilon(delta, self.mu)
+
+    def group(self, k: int) -> GaussianLoss:
+        """Return a sensitivity of kμ: shifts of the mean add up."""
+        return GaussianLoss(integer("k", k, minimum=1) * self.mu)
+
+    def scaled(self, factor: float) -> GaussianLoss:
+        """Scale μ."""
+        return GaussianLoss(factor * self.mu)
+
+
+@dataclass(frozen=True)
+class ApproximateLoss(Loss):
+    """The largest loss that (ε, δ)-differential privacy allows, where nothing else is known.
+
+    It is the loss of a mechanism that tells the data set with probability δ, and otherwise one
+    bit that is true with probability e^ε/(1 + e^ε).
+
+    Examples
+    --------
+    >>> loss = ApproximateLoss(1.0, 1e-6)
+    >>> loss.delta(1.0), loss.epsilon(1e-6)
+    (1e-06, 1.0)
+    """
+
+    at_epsilon: float
+    at_delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at_epsilon", nonnegative_float("epsilon", self.at_epsilon))
+        object.__setattr__(self, "at_delta", nonnegative_float("delta", self.at_delta))
+        if self.at_delta > 1.0:
+            raise ValueError(f"delta is a probability, not {self.at_delta!r}")
+
+    @property
+    def reach(self) -> float:
+        """ε."""
+        return self.at_epsilon
+
+    def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """δ + (1 − δ)(e^ε − e^x)₊/(1 + e^ε) at each x, the same in both orders."""
+        e, d = self.at_epsilon, self.at_delta
+        above = np.maximum(-np.expm1(np.minimum(epsilons - e, 0.0)), 0.0)
+        found = d + (1.0 - d) * above / (1.0 + math.exp(-e))
+        return found, found
+
+    def group(self, k: int) -> ApproximateLoss:
+        """Return kε, and δ(e^{kε} − 1)/(e^ε − 1)."""
+        k, e = integer("k", k, minimum=1), self.at_epsilon
+        log_factor = math.log(k)
+        if e > 0.0 and k > 1:
+            log_factor = (k - 1) * e + math.log(-math.expm1(-k * e) / -math.expm1(-e))
+        log_delta = log_factor + math.log(self.at_delta) if self.at_delta > 0.0 else -math.inf
+        return ApproximateLoss(k * e, math.exp(min(log_delta, 0.0)))
+
+    def scaled(self, factor: float) -> ApproximateLoss:
+        """Scale ε; δ stays."""
+        return ApproximateLoss(factor * self.at_epsilon, self.at_delta)

@@ -1,0 +1,143 @@
+"""Inverses of the profile of objective perturbation: c from (ε, δ), and ε from (δ, c)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from privasso._validation import nonnegative_float, positive_float, probability
+from privasso.accounting._gaussian import sensitivity_for
+from privasso.accounting._inexact import inexact_delta
+from privasso.accounting._objective import (
+    SMALLEST_C,
+    Neighbours,
+    Slope,
+    check_choices,
+    log_objective_deltas,
+)
+
+#: The calibration aims this much below log δ, and settles for twice as much.
+_MARGIN = 2e-4
+_STEP = 0.25
+
+
+@lru_cache(maxsize=256)
+def objective_sensitivity(
+    epsilon: float,
+    delta: float,
+    t: float,
+    neighbours: Neighbours = "records",
+    *,
+    loss: Slope = "huber",
+    total_variation: float = 0.0,
+) -> float:
+    """Return the largest c at which objective perturbation is (ε, δ)-differentially private.
+
+    The noise is then σ = Δψ·R/c. The δ of this c lies between 0.999 δ and δ.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    t, neighbours, loss
+        As in `objective_delta`.
+    total_variation : float
+        Distance between what is computed and the ideal mechanism; (1 + e^ε) times it is taken out
+        of δ first. See `output_total_variation`.
+
+    Examples
+    --------
+    >>> from privasso.accounting import objective_delta
+    >>> c = objective_sensitivity(1.0, 1e-6, 0.3, "labels")
+    >>> round(c, 4), 0.999e-6 <= objective_delta(1.0, c, 0.3, "labels") <= 1e-6
+    (0.2056, True)
+    """
+    epsilon, t = positive_float("epsilon", epsilon), nonnegative_float("t", t)
+    delta = probability("delta", delta)
+    check_choices(neighbours, loss)
+    spent = inexact_delta(epsilon, total_variation)
+    if not spent < delta:
+        raise ValueError(
+            f"the computed coefficients are too far from the ideal ones for δ = {delta!r}: this "
+            f"alone costs {spent:.3g} at ε = {epsilon!r}; solve more exactly or add more output "
+            "noise"
+        )
+    left = (delta - spent) * (1.0 - 1e-15)
+    target = math.log(left) - _MARGIN
+    at = np.array([epsilon])
+
+    def excess(log_c: float) -> float:
+        found = log_objective_deltas(at, math.exp(log_c), t, neighbours, loss=loss)
+        return float(found[0]) - target
+
+    # No bound is below that of a Gaussian mechanism.
+    high = math.log(sensitivity_for(epsilon, left))
+    low, step = high, _STEP
+    if excess(low) <= 0.0:
+        return math.exp(low)
+    while excess(low) > 0.0:
+        if low < math.log(SMALLEST_C):
+            raise ValueError(
+                f"t = {t!r} is too large for ε = {epsilon!r}: δ is small only where ε is above "
+                "log(1 + t); choose a larger ridge"
+            )
+        low, high, step = low - step, low, 2.0 * step
+    return math.exp(last_below(excess, low, high, _MARGIN))
+
+
+def objective_epsilon(
+    delta: float,
+    c: float,
+    t: float,
+    neighbours: Neighbours = "records",
+    *,
+    loss: Slope = "huber",
+) -> float:
+    """Return the smallest ε ≥ 0 at which objective perturbation has at most this δ, rounded up.
+
+    Examples
+    --------
+    >>> round(objective_epsilon(1e-6, 0.25, 0.3, "labels"), 3)
+    1.19
+    """
+    target = math.log(probability("delta", delta)) - 1e-12
+    c, t = nonnegative_float("c", c), nonnegative_float("t", t)
+
+    def excess(epsilon: float) -> float:
+        found = log_objective_deltas(np.array([epsilon]), c, t, neighbours, loss=loss)
+        return float(found[0]) - target
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    low, high = 0.0, 0.5 * c * c + c + math.log1p(t)
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+    return -last_below(lambda x: excess(-x), -high, -low, 1e-9)
+
+
+def last_below(
+    excess: Callable[[float], float], low: float, high: float, tolerance: float
+) -> float:
+    """Return a point next to where `excess` becomes positive, on the side where it is not.
+
+    At low it is not positive, and at high it is. The point found has an excess above −tolerance.
+    """
+    at_low, at_high, reached, side = excess(low), excess(high), excess(low), 0
+    while reached <= -tolerance:
+        # The Illinois variant of regula falsi: the ends always bracket.
+        middle = low - at_low * (high - low) / (at_high - at_low)
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        found = excess(middle)
+        if found <= 0.0:
+            at_high *= 0.5 if side == -1 else 1.0
+            low, at_low, reached, side = middle, found, found, -1
+        else:
+            at_low *= 0.5 if side == 1 else 1.0
+            high, at_high, side = middle, found, 1
+    return low

@@ -1,0 +1,320 @@
+"""Losses of several fits by objective perturbation, of groups, and of inexact solves."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.accounting import (
+    ChainLoss,
+    GaussianLoss,
+    InexactLoss,
+    ObjectiveLoss,
+    compose_losses,
+    inexact_delta,
+    lower_envelope,
+    objective_sensitivity,
+)
+from privasso.ledger import Book, Entry
+from privasso.privacy import compose, objective_claim, objective_parameters
+from privasso.privacy._guarantee import CLAIMS, Guarantee
+
+SETTING = (0.25, 0.3)
+
+
+def log_phi(x):
+    return -0.5 * x * x
+
+
+def ramp_losses(rng, order, size, c, t, place):
+    """Exact losses of one record and no other: its residual is clipped but for a ramp.
+
+    With against without, z is normal and s(z) rises from −c to c at the slope t/(1+t); without
+    against with, at the slope t.
+    """
+    slope = t / (1.0 + t) if order == 0 else t
+    z = rng.standard_normal(size)
+    s = np.clip(slope * (z - place), -c, c)
+    inside = np.abs(s) < c
+    if order == 0:
+        return log_phi(z) - log_phi(z - s) - np.where(inside, np.log1p(-slope), 0.0)
+    return log_phi(z) - log_phi(z + s) - np.where(inside, np.log1p(slope), 0.0)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_composed_fits_against_simulated_losses(order, count):
+    """The worst place of the ramp is unknown for a composition, so several are tried."""
+    c, t = 0.25, 1.0  # so that the two orders differ much
+    rng = np.random.default_rng(count)
+    total = compose_losses([ObjectiveLoss(c, t, "records")] * count)
+    epsilons = np.array([0.3, 0.8, 1.2]) * math.sqrt(count / 2)
+    claims = total.deltas(epsilons)[order]
+    closest = 0.0
+    for place in (0.0, 1.0, 2.0):
+        losses = ramp_losses(rng, order, (100_000, count), c, t, place).sum(axis=1)
+        for epsilon, claim in zip(epsilons, claims, strict=True):
+            gains = np.maximum(-np.expm1(epsilon - losses), 0.0)
+            error = gains.std() / math.sqrt(gains.size)
+            assert gains.mean() <= claim + 4.0 * error
+            closest = max(closest, float(gains.mean()) / claim)
+    assert closest > 0.1
+
+
+def label_losses(rng, order, size, c, t, place):
+    """Exact losses of one label: one residual is clipped but for a ramp, the other always."""
+    z = rng.standard_normal(size)
+    clipped = 0.5 * c
+    if order == 0:  # the ramp first; w is the number that both releases are a function of
+        s = np.clip(t / (1.0 + t) * (z - place), -clipped, clipped)
+        inside = np.abs(s) < clipped
+        return log_phi(z) + np.where(inside, np.log1p(t), 0.0) - log_phi(z - s + clipped)
+    w = z - clipped
+    s = np.clip(t * (w - place), -clipped, clipped)
+    inside = np.abs(s) < clipped
+    return log_phi(z) - log_phi(w + s) - np.where(inside, np.log1p(t), 0.0)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_composed_fits_of_labels_against_simulated_losses(order, count):
+    c, t = 0.25, 1.0
+    rng = np.random.default_rng(10 + count)
+    total = compose_losses([ObjectiveLoss(c, t, "labels")] * count)
+    epsilons = np.array([0.3, 0.8, 1.2]) * math.sqrt(count / 2)
+    closest = 0.0
+    for place in (-1.5, 0.0, 1.5):
+        losses = label_losses(rng, order, (100_000, count), c, t, place)
+        # Densities: E e^(−loss) = 1 under the first.
+        weights = np.exp(-losses.ravel())
+        assert abs(weights.mean() - 1.0) < 4.0 * weights.std() / math.sqrt(weights.size)
+        for epsilon, claim in zip(epsilons, total.deltas(epsilons)[order], strict=True):
+            gains = np.maximum(-np.expm1(epsilon - losses.sum(axis=1)), 0.0)
+            assert gains.mean() <= claim + 4.0 * gains.std() / math.sqrt(gains.size)
+            closest = max(closest, float(gains.mean()) / claim)
+    assert closest > 0.1
+
+
+def test_the_simulation_would_notice_too_small_a_claim():
+    """A claim for a Gaussian mechanism of the same c, which is what ignoring curvature gives."""
+    rng = np.random.default_rng(0)
+    losses = ramp_losses(rng, 0, (200_000, 4), *SETTING, place=2.0).sum(axis=1)
+    gains = np.maximum(-np.expm1(1.2 - losses), 0.0)
+    claim = compose_losses([GaussianLoss(SETTING[0])] * 4).delta(1.2)
+    assert gains.mean() - 4.0 * gains.std() / math.sqrt(gains.size) > claim
+
+
+@pytest.mark.parametrize("kind", ["records", "labels"])
+def test_a_fit_and_nothing_else(kind):
+    """Through the grid of losses the bound stays where it was."""
+    from privasso.accounting import ComposedLoss
+
+    one = ObjectiveLoss(*SETTING, kind)
+    alone = ComposedLoss((one,))
+    for epsilon in (0.1, 0.5, 1.0):
+        # The envelope may lie below the bounds it is made of, where they are not convex.
+        assert 0.5 * one.delta(epsilon) < alone.delta(epsilon) <= one.delta(epsilon) * 1.01 + 1e-11
+
+
+@pytest.mark.parametrize("kind", ["records", "labels"])
+def test_fits_and_gaussian_releases(kind):
+    one, gaussian = ObjectiveLoss(*SETTING, kind), GaussianLoss(0.2)
+    total = compose_losses([one, gaussian, one])
+    assert total.epsilon(1e-6) > compose_losses([one, one]).epsilon(1e-6)
+    assert total.epsilon(1e-6) < 2 * one.epsilon(3e-7) + gaussian.epsilon(1e-7)
+    # Without curvature the fits would be Gaussian mechanisms themselves.
+    assert total.epsilon(1e-6) > compose_losses([GaussianLoss(0.25)] * 2 + [gaussian]).epsilon(1e-6)
+    flat = compose_losses([ObjectiveLoss(0.25, 0.0, "labels"), gaussian])
+    both = GaussianLoss(math.hypot(0.25, 0.2))
+    assert flat.epsilon(1e-6) == pytest.approx(both.epsilon(1e-6), rel=1e-3)
+
+
+def test_the_lower_envelope():
+    rng = np.random.default_rng(0)
+    epsilons = np.linspace(-2.0, 2.0, 81)
+    exact = np.array([GaussianLoss(0.7).deltas(np.abs(epsilons))[0]])[0]
+    exact = np.where(epsilons < 0.0, 1.0 - np.exp(epsilons) * (1.0 - exact), exact)
+    found = lower_envelope(epsilons, np.minimum(exact * (1.0 + rng.exponential(0.3, 81)), 1.0))
+    assert np.all(found >= exact)
+    assert np.allclose(lower_envelope(epsilons, exact), exact, rtol=1e-12)
+    slopes = np.diff(np.append(1.0, found)) / np.diff(np.append(0.0, np.exp(epsilons)))
+    assert np.all(np.diff(slopes) >= -1e-12)
+
+
+def test_groups():
+    one = ObjectiveLoss(0.1, 0.3, "labels")
+    assert one.group(1) is one
+    pair = one.group(2)
+    assert isinstance(pair, ChainLoss)
+    for epsilon in (0.5, 1.0, 2.0):
+        even = one.delta(epsilon / 2) * (1.0 + math.exp(epsilon / 2))
+        assert pair.delta(epsilon) <= even * (1.0 + 1e-9)
+        # Never below two clipped residuals that move in the same direction.
+        assert pair.delta(epsilon) >= GaussianLoss(0.2).delta(epsilon)
+    assert pair.group(2).epsilon(1e-6) == one.group(4).epsilon(1e-6)
+    assert pair.delta(pair.epsilon(1e-6)) <= 1e-6
+    # An exact chain: a Gaussian mechanism in steps is at least the Gaussian mechanism at once.
+    chain = ChainLoss(GaussianLoss(0.1), 3)
+    assert chain.delta(1.0) >= GaussianLoss(0.3).delta(1.0)
+
+
+def test_inexact_releases():
+    ideal = ObjectiveLoss(*SETTING, "records")
+    loss = InexactLoss(ideal, 1e-12)
+    for epsilon in (0.0, 1.0, 2.0):
+        extra = loss.delta(epsilon) - ideal.delta(epsilon)
+        assert extra == pytest.approx(inexact_delta(epsilon, 1e-12), rel=1e-3)
+    assert loss.delta(200.0) < 1e-9  # what holds at a smaller ε holds at a larger one
+    assert loss.epsilon(1e-6) > ideal.epsilon(1e-6)
+    assert loss.epsilon(1e-13) == math.inf
+    assert loss.delta(loss.epsilon(1e-6)) <= 1e-6
+    assert loss.epsilon(1e-9) == pytest.approx(ideal.epsilon(1e-9 - 4.5e-12), rel=1e-3)
+    several = compose_losses([loss, GaussianLoss(0.1), loss])
+    assert isinstance(several, InexactLoss)
+    assert several.total_variation == pytest.approx(2e-12)
+    exact = compose_losses([ideal, ideal, GaussianLoss(0.1)])
+    assert several.delta(1.0) == pytest.approx(exact.delta(1.0) + inexact_delta(1.0, 2e-12))
+    assert loss.group(2) == InexactLoss(ideal.group(2), 1e-12)
+
+
+def test_inexact_releases_by_an_exact_example():
+    """Both laws lose 1e-3 of their mass to a point of their own, the worst that can happen."""
+    distance, mu, epsilon = 1e-3, 0.5, 1.0
+    z = np.linspace(-12.0, 12.0, 200_001)
+    step = z[1] - z[0]
+    p, q = (np.exp(-0.5 * (z - m) ** 2) / math.sqrt(2 * math.pi) for m in (0.0, mu))
+    kept = p - math.exp(epsilon) * q * (1.0 - distance)
+    true = distance + float(np.maximum(kept - distance * p, 0.0).sum() * step)
+    assert true <= InexactLoss(GaussianLoss(mu), distance).delta(epsilon)
+    assert true > GaussianLoss(mu).delta(epsilon)
+
+
+@pytest.mark.parametrize("shift", [1e-3, 8e-3])
+def test_shifted_output_noise_by_an_exact_example(shift):
+    """Gaussian laws, computed off by the shift in the worst direction on both sides."""
+    for mu in (0.3, 1.0):
+        loss = InexactLoss(GaussianLoss(mu), shift=shift)
+        worst = GaussianLoss(mu + 2 * shift)
+        for epsilon in (0.5, 1.0, 3.0, 10.0):
+            assert worst.delta(epsilon) <= loss.delta(epsilon)
+        assert loss.delta(1.0) < 1.0
+    assert InexactLoss(GaussianLoss(0.3), shift=shift).delta(0.001) == 1.0  # below 2ε₀
+
+
+def test_shifts():
+    ideal = ObjectiveLoss(*SETTING, "records")
+    loss = InexactLoss(ideal, shift=1e-6)
+    # ε₀ = 2e-5 on either side, a factor e^ε₀, and nothing that grows like e^ε.
+    assert loss.delta(1.0) == pytest.approx(ideal.delta(1.0 - 4e-5) * math.exp(2e-5), rel=1e-3)
+    assert loss.epsilon(1e-6) == pytest.approx(ideal.epsilon(1e-6) + 4e-5, abs=2e-5)
+    assert loss.delta(loss.epsilon(1e-6)) <= 1e-6
+    assert InexactLoss(GaussianLoss(2.0), shift=1e-6).delta(12.0) < 1.01 * GaussianLoss(2.0).delta(
+        11.999
+    )
+    several = compose_losses([loss, GaussianLoss(0.1), loss])
+    assert isinstance(several, InexactLoss)
+    assert several.shift == pytest.approx(2e-6)
+    exact = compose_losses([ideal, ideal, GaussianLoss(0.1)])
+    assert several.epsilon(1e-6) == pytest.approx(exact.epsilon(1e-6) + 8e-5, abs=1e-4)
+
+
+@pytest.fixture
+def kind(monkeypatch):
+    """A kind of guarantee as a mechanism would register it."""
+    claim = objective_claim(
+        "tested",
+        lambda g: f"ε = {g['epsilon']:g} for data sets that differ in {g.adjacency}",
+        "records",
+        context=("y_high", "y_low"),
+        adjacency=lambda k: f"up to {k} records",
+    )
+    monkeypatch.setitem(CLAIMS, claim.kind, claim)
+    return claim
+
+
+def stated(budget=1.0, **changes):
+    c = objective_sensitivity(budget - 1e-4, 0.999e-6, 0.3, "records")
+    numbers = {
+        **objective_parameters(c, 0.3, 1e-6),
+        "epsilon": budget,
+        "delta": 1e-6,
+        "n_rows": 1000.0,
+        "y_low": 0.0,
+        "y_high": 1.0,
+        **changes,
+    }
+    return Guarantee("tested", tuple(numbers.items()), "one record", (), ("coefficients",), False)
+
+
+@pytest.mark.parametrize("budget", [0.2, 1.0, 6.0])
+def test_guarantees_are_written_and_read(kind, budget):
+    one = stated(budget)  # the first is below log(1 + t)
+    document = json.loads(json.dumps(one.to_dict()))
+    assert pv.Guarantee.from_dict(document) == one
+    assert one.loss == InexactLoss(ObjectiveLoss(one["c"], 0.3, "records"), shift=1e-6)
+    assert one.for_release
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"c": 0.5}, "small enough for its ε and δ"),
+        ({"c": 0.0}, "needs c > 0"),
+        ({"t": 0.5}, "small enough"),
+        ({"shift": 1e-3}, "small enough"),
+        ({"shift": 0.1}, "at most 0.01"),
+        ({"group": 1.5}, "a whole number for its group"),
+        ({"group": 2.0}, "small enough"),
+        ({"t": -1.0}, "t must be zero or positive"),
+    ],
+)
+def test_guarantees_that_do_not_follow_are_refused(kind, changes, message):
+    with pytest.raises(ValueError, match=message):
+        stated(**changes)
+
+
+def test_guarantees_compose(kind):
+    one = stated()
+    two = compose([one, one])
+    assert two.kind == "composed"
+    assert one["epsilon"] < two["epsilon"] < 2 * one["epsilon"]
+    assert two["epsilon"] == compose_losses([one.loss] * 2).epsilon(1e-6)  # pyright: ignore[reportArgumentType]
+    assert pv.Guarantee.from_dict(two.to_dict()) == two
+    alone = compose([one], delta=1e-5)
+    assert alone.kind == "tested"
+    assert alone["epsilon"] < one["epsilon"]
+    with pytest.raises(ValueError, match="different bounds"):
+        compose([one, stated(y_high=2.0)])
+
+
+def test_guarantees_for_groups(kind):
+    one = stated()
+    pair = one.group(2)
+    assert pair.adjacency == "up to 2 records"
+    assert pair["epsilon"] > 2 * one["epsilon"]
+    assert pv.Guarantee.from_dict(pair.to_dict()) == pair
+    assert one.group(1) == one
+    with pytest.raises(ValueError, match="for groups already"):
+        pair.group(2)
+
+
+def test_a_ledger_of_fits(kind):
+    book = Book(epsilon=2.0, delta=1e-6, data="a study", identity="0" * 32)
+    entry = Entry("2026-01-01T00:00:00Z", "a fit", stated(0.8))
+    book = book.charged(entry).charged(entry)
+    assert 0.8 < book.spent() < 1.6
+    assert Book.from_document(book.to_document()) == book
+
+
+def test_frozen_and_checked():
+    loss = ObjectiveLoss(0.1, 0.3, "labels")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        loss.c = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(ValueError, match="neighbours must be"):
+        ObjectiveLoss(0.1, 0.3, "rows")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="c must be"):
+        ObjectiveLoss(-0.1, 0.3, "labels")
+    assert ObjectiveLoss(0.1, 0.3, "replace").reach > ObjectiveLoss(0.1, 0.3, "records").reach
