@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,12 @@ class Finding:
     name: str
     evidence: Evidence = field(repr=False)
     closest: Refuted | None
+
+    def with_limit(self, other: Refuted) -> Finding:
+        """The finding with a further limit of ε, if that comes closer to refuting the claim."""
+        if self.closest is not None and self.closest.share >= other.share:
+            return self
+        return replace(self, closest=other)
 
     @property
     def auc(self) -> float:

@@ -99,13 +99,15 @@ class PerturbedPlan:
         target: str | None = None,
         missing_labels: bool = False,
         give_up_rows: bool = False,
+        charged: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
-        The ledger, if there is one, is charged before the noise is drawn. With `missing_labels` a
-        record whose label is NaN counts as an empty one; otherwise such labels are refused. With
-        `give_up_rows` the plan drops its covariates here and cannot be carried out again, which
-        frees their memory as soon as they have been scaled.
+        The ledger, if there is one, is charged before the noise is drawn, unless that was done
+        already or nothing will be published (`charged`). With `missing_labels` a record whose label
+        is NaN counts as an empty one; otherwise such labels are refused. With `give_up_rows` the
+        plan drops its covariates here and cannot be carried out again, which frees their memory as
+        soon as they have been scaled.
         """
         check_run(rng, self.seeded, feature_names, target)
         labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
@@ -114,8 +116,9 @@ class PerturbedPlan:
         held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
         if give_up_rows:
             object.__setattr__(self, "X", None)
-        what = fit_in_words(shape, target, self.seeded)
-        account(labels, self.guarantee, self.options.ledger, what)
+        if not charged:
+            what = fit_in_words(shape, target, self.seeded)
+            account(labels, self.guarantee, self.options.ledger, what)
         privacy = self.options.privacy
         if isinstance(self.objective, StatisticsMechanism):
             statistics = self.objective.release(held.pop(), labels, bit_source(rng))
