@@ -131,6 +131,7 @@ def test_no_heuristic_beats_the_likelihood_ratio():
 
     k = 5
     (pair,) = membership_pairs(F, y, 0.2, np.full(20, 0.1**2), {k: "row"})
+    assert pair.score is not None
     into, out = (world.releases(1600, rng) for world in (pair.into, pair.out))
     best = Evidence(pair.score(into), pair.score(out), np.zeros(1), 0.1)
     rest = np.delete(F, k, 0), np.delete(y, k)

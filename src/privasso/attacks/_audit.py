@@ -95,7 +95,7 @@ def audit(
     (True, True)
     """
     check_kind(privacy)
-    count = integer("releases", releases, minimum=100)
+    count = integer("releases", releases, minimum=20)
     level = probability("level", level)
     X, y = _data(X, y)
     source = None if rng is None else generator(rng)
