@@ -22,7 +22,7 @@ from bench.page import renew
 from bench.real.cells import DELTA, TRAINING
 from bench.real.tables import available, load
 from bench.real.task import area, log_loss
-from privasso.privacy import objective_sensitivity
+from privasso.accounting import objective_sensitivity
 from privasso.privacy._record_settings import logistic_t, usual_t
 from privasso.problem import ClippedProblem, Logistic
 from privasso.solvers import solve_clipped_problem

@@ -78,6 +78,16 @@ def cells(m: int, n: int) -> Data:
     return F, _labels(F)
 
 
+def expression(m: int, n: int) -> Data:
+    """Logarithms of intensities: few samples, many probes, modules of genes that vary together."""
+    rng = np.random.default_rng(10)
+    modules = rng.standard_normal((m, 25)) @ (
+        rng.standard_normal((25, n)) * (rng.random((25, n)) < 0.15)
+    )
+    F = rng.uniform(4, 12, n) + 0.5 * modules + 0.3 * rng.standard_normal((m, n))
+    return _standardised(F), _labels(F)
+
+
 def raw_counts(m: int, n: int) -> Data:
     F = counts(m, n)
     F = F[:, F.std(axis=0) > 0.05]
@@ -165,10 +175,20 @@ MATRICES: dict[str, Callable[[], Data]] = {
     "TF-IDF 5000 × 20,000": lambda: tf_idf(5000, 20_000),
     "tall 200,000 × 50": lambda: gaussian(200_000, 50),
     "tall 20,000 × 500": lambda: gaussian(20_000, 500),
-    "wide 200 × 100,000": lambda: gaussian(200, 100_000),
+    "tall 1,000,000 × 20": lambda: gaussian(1_000_000, 20),
+    "tall 200,000 × 1,000": lambda: gaussian(200_000, 1000),
+    "wide 200 × 1,000,000": lambda: gaussian(200, 1_000_000),
+    "expression 80 × 7000": lambda: expression(80, 7000),
+    "Gaussian 1000 × 2000, Fortran order": lambda: _by_columns(gaussian(1000, 2000)),
+    "genotypes 800 × 4000, Fortran order": lambda: _by_columns(genotypes(800, 4000)),
     "float32, AR(.9) 1000 × 3000": lambda: _single(autoregressive(1000, 3000, 0.9)),
     "large means 500 × 300": lambda: _shifted(gaussian(500, 300)),
 }
+
+
+def _by_columns(data: Data) -> Data:
+    F, y = data
+    return np.asfortranarray(F), y
 
 
 def _single(data: Data) -> Data:

@@ -21,7 +21,8 @@ import privasso as pv
 from bench.page import renew
 from bench.real.cells import DELTA, TRAINING
 from bench.real.tables import available, load
-from privasso.privacy import objective_sensitivity, record_settings
+from privasso.accounting import objective_sensitivity
+from privasso.privacy import record_settings
 
 SPLITS = 10
 EPSILONS = (1.0, 3.0, 10.0)

@@ -17,7 +17,7 @@ import numpy as np
 
 import privasso as pv
 from bench.wide.data import Y_BOUNDS, Wide
-from privasso.privacy import gaussian_epsilon, sensitivity_for
+from privasso.accounting import gaussian_epsilon, sensitivity_for
 
 #: R² on the test rows for each setting.
 Scores = dict[tuple[float, ...], float]

@@ -11,10 +11,12 @@ from privasso._version import __version__
 
 if TYPE_CHECKING:
     from privasso import (
+        accounting,
         artefact,
         attacks,
         design,
         estimator,
+        exports,
         fit,
         forecast,
         ledger,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         solvers,
         theory,
     )
+    from privasso.accounting import objective_delta
     from privasso.artefact import load, load_release, save, save_release
     from privasso.attacks import audit
     from privasso.design import (
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
     from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
-    from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP, objective_delta
+    from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP
     from privasso.problem import critical_lambda
     from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
     from privasso.solvers import (
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
 
 #: Public names and the submodules they come from.
 _HOMES = {
+    "accounting": ("objective_delta",),
     "artefact": ("load", "load_release", "save", "save_release"),
     "attacks": ("audit",),
     "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
@@ -73,7 +77,7 @@ _HOMES = {
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
     "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Shaped", "Tabulated"),
-    "privacy": ("Guarantee", "LabelDP", "OnAverage", "RecordDP", "objective_delta"),
+    "privacy": ("Guarantee", "LabelDP", "OnAverage", "RecordDP"),
     "problem": ("critical_lambda",),
     "scales": ("Constant", "Empirical", "LogNormal", "ScaleLaw", "Uniform"),
     "solvers": (
@@ -129,6 +133,7 @@ __all__ = [
     "UnboundedError",
     "Uniform",
     "__version__",
+    "accounting",
     "artefact",
     "attacks",
     "audit",

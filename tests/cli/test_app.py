@@ -56,7 +56,8 @@ def test_a_reader_that_goes_away(data):
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert done.returncode == 0
-    assert done.stderr == ""
+    said = [line for line in done.stderr.splitlines() if "compiling its kernels" not in line]
+    assert said == []
     assert pv.load("m.json").n_features == 2
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import privasso as pv
+from privasso.accounting import objective_delta, objective_sensitivity
 from privasso.design import InfeasibleError, rows_needed
-from privasso.privacy import RecordBudget, objective_delta, objective_sensitivity
+from privasso.privacy import RecordBudget
 
 U, L, C = pv.Uniform, pv.LogNormal, pv.Constant
 LABELS, RECORDS = pv.LabelDP(1.0, 1e-6, (-1, 1)), RecordBudget(1.0, 1e-6)

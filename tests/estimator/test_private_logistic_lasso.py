@@ -162,7 +162,8 @@ def test_models_of_a_frame_are_saved_with_their_classes(tmp_path):
     model = pv.load(path)
     assert model.classes == ("no", "yes")
     assert model.predict(frame).tolist() == est.predict(frame).tolist()
-    np.testing.assert_array_equal(model.predict_proba(frame), est.predict_proba(frame))
+    # Columns whose coefficients are zero are left out of one of the sums.
+    np.testing.assert_allclose(model.predict_proba(frame), est.predict_proba(frame), rtol=1e-13)
     document = json.loads(path.read_text(encoding="utf-8"))
     for wrong in (["a"], ["a", "a"], [None, 1], "ab", {}):
         path.write_text(json.dumps({**document, "classes": wrong}), encoding="utf-8")

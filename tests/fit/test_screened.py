@@ -10,18 +10,9 @@ import scipy.sparse as sp
 from scipy.special import ndtr
 
 import privasso as pv
+from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss, compose_losses
 from privasso.ledger import BudgetError, Ledger
-from privasso.privacy import (
-    ChoiceLoss,
-    GaussianLoss,
-    Guarantee,
-    ObjectiveLoss,
-    ScreeningPrior,
-    ScreeningSettings,
-    compose,
-    compose_losses,
-    usual_screening,
-)
+from privasso.privacy import Guarantee, ScreeningPrior, ScreeningSettings, compose, usual_screening
 
 
 def privacy(n, epsilon=1.0, **options):

@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import privasso as pv
+from privasso.accounting import gaussian_epsilon
 from privasso.fit import _uses
-from privasso.privacy import gaussian_epsilon
 
 PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 

@@ -17,10 +17,11 @@ from sklearn.model_selection import GridSearchCV
 
 import privasso as pv
 from privasso._documents import DocumentError
+from privasso.accounting import gaussian_epsilon, sensitivity_for
 from privasso.fit import _plan as inside
 from privasso.ledger import _lock
 from privasso.ledger._book import Book, Entry
-from privasso.privacy import Terms, compose, gaussian_epsilon, sensitivity_for
+from privasso.privacy import Terms, compose
 
 DELTA = 1e-6
 PRIVACY = pv.LabelDP(1.0, DELTA, (0.0, 1.0), mechanism="release")

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import privasso as pv
-from privasso.privacy import Terms, sensitivity_for
+from privasso.accounting import sensitivity_for
+from privasso.privacy import Terms
 
 DELTA = 1e-6
 TERMS = Terms(fit_intercept=True, seeded=False, n_rows=50)

@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 import privasso as pv
+from privasso.accounting import gaussian_delta
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import calibrate, gaussian_delta, release_labels
+from privasso.privacy import calibrate, release_labels
 from privasso.privacy._label_products import LabelProducts
 
 RELEASES = 6_000

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privasso as pv
-from privasso.privacy import (
+from privasso.accounting import (
     ApproximateLoss,
     GaussianLoss,
     Loss,
-    Terms,
-    compose,
     compose_losses,
     gaussian_delta,
     gaussian_epsilon,
     sensitivity_for,
 )
+from privasso.privacy import Terms, compose
 
 DELTA = 1e-6
 

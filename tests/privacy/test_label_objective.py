@@ -11,9 +11,10 @@ import scipy.optimize
 import scipy.sparse as sp
 
 import privasso as pv
+from privasso.accounting import objective_delta
 from privasso.fit import FitOptions, plan_fit
 from privasso.operators import Covariates
-from privasso.privacy import calibrate, objective_delta, release_labels
+from privasso.privacy import calibrate, release_labels
 from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._rounded_gaussian import bit_source, rounded_gaussian
 

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.privacy import (
-    Guarantee,
+from privasso.accounting import (
+    BesideGaussian,
     InexactLoss,
     ObjectiveLoss,
-    Terms,
-    bit_source,
     objective_sensitivity,
     sensitivity_for,
 )
-from privasso.privacy._beside_gaussian import BesideGaussian
+from privasso.privacy import Guarantee, Terms, bit_source
 
 Y = (-4.0, 4.0)
 WIDE = 1000.0

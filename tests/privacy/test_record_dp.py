@@ -9,13 +9,13 @@ from scipy import stats
 from scipy.optimize import minimize
 
 import privasso as pv
+from privasso.accounting import objective_delta
 from privasso.privacy import (
     Guarantee,
     UncertifiedError,
     _perturbed_objective,
     bit_source,
     calibrate_objective,
-    objective_delta,
     perturbed_minimiser,
 )
 

@@ -9,7 +9,8 @@ import pytest
 from sklearn.linear_model import Lasso
 
 import privasso as pv
-from privasso.privacy import Guarantee, Terms, _integer_noise, bit_source, gaussian_delta
+from privasso.accounting import gaussian_delta
+from privasso.privacy import Guarantee, Terms, _integer_noise, bit_source
 from privasso.privacy._second_moments import SecondMoments, integer_products
 
 Y = (-4.0, 4.0)

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import chisquare
 
+from privasso.accounting import ChoiceLoss
 from privasso.privacy import bit_source
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._label_centre import noisy_centre
 from privasso.privacy._label_screening import _associations, _project, standard_columns
 from privasso.privacy._largest import noisy_largest

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
+from privasso.accounting import objective_sensitivity, sensitivity_for
 from privasso.privacy import (
     Guarantee,
     Terms,
@@ -15,9 +16,7 @@ from privasso.privacy import (
     _shaped_minimiser,
     bit_source,
     calibrate_objective,
-    objective_sensitivity,
     perturbed_minimiser,
-    sensitivity_for,
 )
 from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from privasso.accounting import Loss
 from privasso.attacks._evidence import Evidence, Refuted
 from privasso.attacks._learned import linear_score
 from privasso.attacks._pair import Pair, Score
 from privasso.attacks._result import Finding
 from privasso.attacks._trial import Trial, most_promising
-from privasso.privacy import Loss
 
 #: Thresholds of log likelihood ratios at which claims are tested; fixed beforehand.
 THRESHOLDS = np.concatenate([np.linspace(0.0, 3.0, 13), [3.5, 4.0, 5.0, 6.0, 8.0]])

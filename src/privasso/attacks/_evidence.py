@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 from scipy.stats import rankdata
 
-from privasso.privacy import Loss
+from privasso.accounting import Loss
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class Evidence:
     --------
     Two normal laws one deviation apart, whose log likelihood ratio is the score:
 
-    >>> from privasso.privacy import GaussianLoss
+    >>> from privasso.accounting import GaussianLoss
     >>> rng = np.random.default_rng(0)
     >>> into, out = rng.normal(0.5, 1.0, 20_000), rng.normal(-0.5, 1.0, 20_000)
     >>> found = Evidence(into, out, np.linspace(-3.0, 3.0, 13), 0.01)
@@ -170,7 +170,7 @@ def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
 
     Examples
     --------
-    >>> from privasso.privacy import GaussianLoss
+    >>> from privasso.accounting import GaussianLoss
     >>> [part[-1].round(3) for part in points_of(GaussianLoss(1.0))]
     [np.float64(2.3), np.float64(0.01)]
     """

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privasso.accounting import Loss
 from privasso.attacks._evidence import FALSE_POSITIVES, binomial_limits
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, figure, plain_ticks
 from privasso.page import Page
-from privasso.privacy import Loss
 
 if TYPE_CHECKING:
     from privasso.attacks._result import Audit, Finding
@@ -69,7 +69,7 @@ def claimed_rates(claim: Loss, fpr: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> from privasso.privacy import GaussianLoss
+    >>> from privasso.accounting import GaussianLoss
     >>> claimed_rates(GaussianLoss(1.0), np.array([0.5])).round(2)  # Φ(Φ⁻¹(0.5) + 1)
     array([0.84])
     """

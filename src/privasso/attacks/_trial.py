@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from privasso.accounting import Loss
 from privasso.attacks._evidence import Refuted, binomial_limits, points_of
-from privasso.privacy import Loss
 
 FloatArray = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def most_promising(into: FloatArray, out: FloatArray, claim: Loss, count: int) -
 
     Examples
     --------
-    >>> from privasso.privacy import GaussianLoss
+    >>> from privasso.accounting import GaussianLoss
     >>> rng = np.random.default_rng(0)
     >>> into, out = 2.0 * rng.normal(1.0, 1.0, 500), 2.0 * rng.normal(-1.0, 1.0, 500)
     >>> trial = most_promising(into, out, GaussianLoss(1.0), 1000)
@@ -79,9 +79,9 @@ def most_promising(into: FloatArray, out: FloatArray, claim: Loss, count: int) -
     for below in (False, True):
         first, second = (-out, -into) if below else (into, out)
         places = -thresholds if below else thresholds
-        P, Q = (_rates(scores, places) for scores in (first, second))
-        low = P - _DEVIATIONS * np.sqrt(P * (1.0 - P) / count)
-        high = Q + _DEVIATIONS * np.sqrt(Q * (1.0 - Q) / count)
+        P, Q = _rates(first, places, 0.0), _rates(second, places, 1.0)
+        low = P - _spread(P, count, first.size)
+        high = Q + _spread(Q, count, second.size)
         left = np.maximum(low - deltas[:, None], 1e-12)
         limits = np.log(left / high)
         margins = limits - epsilons[:, None]
@@ -94,7 +94,13 @@ def most_promising(into: FloatArray, out: FloatArray, claim: Loss, count: int) -
     return best
 
 
-def _rates(scores: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Parts of the scores above each threshold, never zero or one."""
+def _rates(scores: FloatArray, thresholds: FloatArray, more: float) -> FloatArray:
+    """Parts of the scores above each threshold, with `more` of one that was not seen."""
     above = scores.size - np.searchsorted(np.sort(scores), thresholds, side="right")
-    return np.asarray((above + 0.5) / (scores.size + 1.0), dtype=np.float64)
+    return np.asarray((above + more) / (scores.size + 1.0), dtype=np.float64)
+
+
+def _spread(rates: FloatArray, count: int, known: int) -> FloatArray:
+    """How far a limit from `count` releases may be off rates that `known` releases have shown."""
+    deviation = np.sqrt(rates * (1.0 - rates))
+    return deviation * (_DEVIATIONS / math.sqrt(count) + 1.0 / math.sqrt(known))

@@ -149,10 +149,8 @@ def audit(
                     progress=progress,
                 )
         again = shlex.join(["privasso", *sys.argv[1:]])
-        outputs.write(
-            {name: found.text(path.suffix, again) for name, path in outputs.paths.items()}
-        )
-        paths = list(outputs.paths.values())
+        paths = dict(outputs.paths)
+        outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
     if as_json:
         print(json.dumps(found.to_dict(), ensure_ascii=False))
     else:

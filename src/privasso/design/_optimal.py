@@ -285,6 +285,8 @@ def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model,
     chosen = tuple(models) if models is not None else (model,)
     if not chosen or not all(isinstance(one, Model) for one in chosen):
         raise ValueError("model must be a Model, and models a sequence of them")
+    if any(one.covariance is not None for one in chosen if one is not None):
+        raise ValueError("this design is for independent columns; leave the covariance out")
     return chosen  # pyright: ignore[reportReturnType]
 
 

@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso.accounting import GaussianLoss, log_gaussian_delta
 from privasso.encoding import Encoding
 from privasso.fit._classes import Classes
 from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import (
-    GaussianLoss,
-    Guarantee,
-    Release,
-    ReleasesProducts,
-    log_gaussian_delta,
-)
+from privasso.privacy import Guarantee, Release, ReleasesProducts
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released

@@ -10,7 +10,8 @@ from types import FrameType
 
 import numpy as np
 
-from privasso.privacy import Guarantee, Loss, compose_losses, rounded_up
+from privasso.accounting import Loss, compose_losses
+from privasso.privacy import Guarantee, rounded_up
 
 #: Packages of scikit-learn that fit an estimator many times on parts of the same labels.
 _REPEATERS = {

@@ -11,18 +11,14 @@ from typing import Any
 
 from privasso._documents import DocumentError, Fields
 from privasso._validation import positive_float, probability
-from privasso.privacy import (
+from privasso.accounting import (
     GaussianLoss,
-    Guarantee,
     Loss,
-    check_same_neighbours,
     compose_losses,
-    formal_loss,
     gaussian_epsilon,
-    rounded_down,
-    rounded_up,
     sensitivity_for,
 )
+from privasso.privacy import Guarantee, check_same_neighbours, formal_loss, rounded_down, rounded_up
 
 FORMAT = "privasso-ledger"
 VERSION = 1

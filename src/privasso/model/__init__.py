@@ -1,5 +1,13 @@
-"""The generative model of the data: sizes, sparsity, label noise, column scales and spectrum."""
+"""The generative model of the data: sizes, sparsity, label noise, scales and correlations."""
 
+from privasso.model._covariance import (
+    AutoRegressive,
+    Blocks,
+    ColumnCovariance,
+    Factors,
+    GivenCovariance,
+    RandomEigenvectors,
+)
 from privasso.model._model import Model, Sample
 from privasso.model._rotated import RotatedModel, uniform_frame
 from privasso.model._spectrum import (
@@ -12,11 +20,17 @@ from privasso.model._spectrum import (
 )
 
 __all__ = [
+    "AutoRegressive",
+    "Blocks",
+    "ColumnCovariance",
     "EmpiricalSpectrum",
+    "Factors",
+    "GivenCovariance",
     "MarchenkoPastur",
     "Model",
     "Orthogonal",
     "PowerSpectrum",
+    "RandomEigenvectors",
     "RotatedModel",
     "Sample",
     "Spectrum",

@@ -12,6 +12,7 @@ from privasso.noise._documents import (
     noise_to_dict,
 )
 from privasso.noise._factored import Factored
+from privasso.noise._matrix_power import MatrixPower
 from privasso.noise._names import noise_from_name
 from privasso.noise._power import Gram, Isotropic, PowerLaw
 from privasso.noise._shaped import Shaped
@@ -26,6 +27,7 @@ __all__ = [
     "Factored",
     "Gram",
     "Isotropic",
+    "MatrixPower",
     "Noise",
     "NoiseDesign",
     "PowerLaw",

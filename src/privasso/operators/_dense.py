@@ -28,6 +28,15 @@ class _Dense(Operator):
         super().__init__((F.shape[0], F.shape[1]))
         self._F = F
 
+    def _is_everything(self, take: np.ndarray) -> bool:
+        """Whether `take` are all columns in their order and F is stored as they are asked for."""
+        n = self.shape[1]
+        return (
+            take.size == n
+            and self._F.dtype == np.float64
+            and bool(np.array_equal(take, np.arange(n)))
+        )
+
     def matmat(self, X: np.ndarray) -> np.ndarray:
         return product(self._F, X)
 
@@ -118,7 +127,20 @@ class RowMajor(_Dense):
         return out
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        return self.update(np.zeros(self.shape[1]), g.copy(), 1.0, 0.0)[0]
+        if self._F.dtype != np.float64:
+            return self.update(np.zeros(self.shape[1]), g.copy(), 1.0, 0.0)[0]
+        m, n = self.shape
+        pieces = chunks(m, m * n)
+        if len(pieces) == 1:
+            return g @ self._F
+        acc = np.empty((len(pieces), n))
+
+        def work(lo: int, hi: int, out: np.ndarray) -> None:
+            np.dot(g[lo:hi], self._F[lo:hi], out=out)
+
+        with one_thread():
+            run([partial(work, *piece, out) for piece, out in zip(pieces, acc, strict=True)])
+        return acc.sum(axis=0)
 
     def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = self._reduce_rows(kernels.rows_pair_product, 2, g, h)
@@ -136,12 +158,17 @@ class RowMajor(_Dense):
         gamma: float,
         take: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        index = _NONE if take is None else take
+        everything = take is not None and self._is_everything(take)
+        index = _NONE if take is None or everything else take
         taken = np.empty((self.shape[0], index.size))
         out = self._reduce_rows(kernels.rows_update, 1, x, g, beta, gamma, index, taken)
+        if everything:
+            taken = self._F
         return out[0], (None if take is None else taken)
 
     def columns(self, take: np.ndarray) -> np.ndarray:
+        if self._is_everything(take):
+            return self._F
         taken = np.empty((self.shape[0], take.size))
         self._over_rows(kernels.rows_take, take, taken)
         return taken
@@ -218,6 +245,8 @@ class ColumnMajor(_Dense):
         return out
 
     def columns(self, take: np.ndarray) -> np.ndarray:
+        if self._is_everything(take):
+            return self._F
         return np.asfortranarray(self._F[:, take], dtype=np.float64)
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:

@@ -222,3 +222,17 @@ def columns_dot(F, lo, hi, g, out):  # pragma: no cover
         for i in range(m):
             s += F[i, j] * g[i]
         out[j] = s
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def csc_squares_and_product(data, rows, starts, y, squares, out):  # pragma: no cover
+    """Squared norms of sparse columns and their products with y."""
+    for j in range(out.size):
+        s = 0.0
+        t = 0.0
+        for k in range(starts[j], starts[j + 1]):
+            f = data[k] * 1.0  # in double, also of single-precision entries
+            s += f * y[rows[k]]
+            t += f * f
+        out[j] = s
+        squares[j] = t

@@ -92,7 +92,7 @@ class Operator(ABC):
 
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:
-        """``F[:, take]`` in float64."""
+        """``F[:, take]`` in float64; all columns in their order may be F itself."""
 
     def sparse_columns(self, take: np.ndarray) -> Columns | None:
         """``F[:, take]`` without making it dense; None if F is dense."""

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from privasso._validation import real_array
 from privasso.operators import _enclosed as accurate
+from privasso.operators import _kernels as kernels
 from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Operator
@@ -49,6 +50,12 @@ class Sparse(Operator):
         return out[:, 0], out[:, 1]
 
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self._F.format == "csc":
+            squares, product = np.empty(self.shape[1]), np.empty(self.shape[1])
+            kernels.csc_squares_and_product(
+                self._F.data, self._F.indices, self._F.indptr, y, squares, product
+            )
+            return squares, product
         data = self._F.data.astype(np.float64, copy=False)
         entries = type(self._F)((data * data, self._F.indices, self._F.indptr), shape=self.shape)
         return entries.T @ np.ones(self.shape[0]), self.rmatvec(y)

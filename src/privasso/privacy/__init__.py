@@ -1,21 +1,8 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._clipped_release import whitened_rows
-from privasso.privacy._composition import (
-    check_same_neighbours,
-    compose,
-    compose_losses,
-    formal_loss,
-)
-from privasso.privacy._gaussian import (
-    gaussian_delta,
-    gaussian_epsilon,
-    log_gaussian_delta,
-    sensitivity_for,
-)
+from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Claim, Guarantee
-from privasso.privacy._inexact import InexactLoss, inexact_delta, output_total_variation
 from privasso.privacy._kind import (
     Calibration,
     PerturbsObjective,
@@ -27,13 +14,9 @@ from privasso.privacy._kind import (
     check_products,
 )
 from privasso.privacy._label_dp import LabelDP
-from privasso.privacy._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
-from privasso.privacy._objective import objective_delta
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
-from privasso.privacy._objective_inverse import objective_epsilon, objective_sensitivity
-from privasso.privacy._objective_loss import ChainLoss, ObjectiveLoss
 from privasso.privacy._on_average import OnAverage
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
@@ -60,17 +43,10 @@ from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
-    "ApproximateLoss",
     "Calibration",
-    "ChainLoss",
-    "ChoiceLoss",
     "Claim",
-    "GaussianLoss",
     "Guarantee",
-    "InexactLoss",
     "LabelDP",
-    "Loss",
-    "ObjectiveLoss",
     "ObjectiveNoise",
     "OnAverage",
     "PerturbedLogistic",
@@ -104,27 +80,17 @@ __all__ = [
     "check_screen",
     "choice_chances",
     "compose",
-    "compose_losses",
     "direct_r2",
     "exactly",
     "formal_loss",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "inexact_delta",
-    "log_gaussian_delta",
     "objective_claim",
-    "objective_delta",
-    "objective_epsilon",
     "objective_parameters",
-    "objective_sensitivity",
-    "output_total_variation",
     "perturbed_minimiser",
     "record_settings",
     "release_labels",
     "rounded_down",
     "rounded_up",
     "sandwich_errors",
-    "sensitivity_for",
     "usual_screening",
     "whitened_rows",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from privasso._documents import DocumentError, Fields
 from privasso._validation import integer, real_float
-from privasso.privacy._loss import Loss
+from privasso.accounting import Loss
 from privasso.privacy._numbers import rounded_up
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from privasso.privacy._gaussian import log_gaussian_delta
+from privasso.accounting import GaussianLoss, Loss, log_gaussian_delta
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
-from privasso.privacy._loss import GaussianLoss, Loss
 from privasso.privacy._numbers import exactly, rounded_up
 from privasso.privacy._objective_claim import objective_claim
 

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from privasso._validation import check_coded, label_bounds, positive_float, probability
+from privasso.accounting import objective_sensitivity, sensitivity_for
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
 from privasso.privacy._composition import alone
-from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
 from privasso.privacy._label_claim import (
@@ -27,7 +27,6 @@ from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
 from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
 from privasso.privacy._label_settings import default_kappa
-from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screen import Screen, price_of_choice, screening_settings

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.privacy._clipped_release import clipped_release
@@ -21,7 +22,6 @@ from privasso.privacy._label_mechanism import (
 )
 from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
 from privasso.privacy._objective_claim import objective_parameters
-from privasso.privacy._objective_inverse import objective_sensitivity
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from privasso.accounting import sensitivity_for
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.privacy._exact_release import exact_release
-from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_mechanism import (
     LabelBudget,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from privasso.accounting import ChoiceLoss
 from privasso.privacy._associations import LABEL
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._integer_noise import ROUNDING
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
 from privasso.privacy._largest import noisy_largest

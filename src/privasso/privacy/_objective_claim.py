@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from privasso.privacy._beside_choice import BesideChoices
-from privasso.privacy._beside_gaussian import BesideGaussian
-from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.accounting import (
+    BesideChoices,
+    BesideGaussian,
+    ChoiceLoss,
+    InexactLoss,
+    Loss,
+    Neighbours,
+    ObjectiveLoss,
+    Slope,
+)
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget
-from privasso.privacy._inexact import InexactLoss
-from privasso.privacy._loss import Loss
-from privasso.privacy._objective import Neighbours, Slope
-from privasso.privacy._objective_loss import ObjectiveLoss
 
 _NUMBERS = ("c", "delta", "epsilon", "n_rows", "shift", "t")
 #: Where a group is stated, its size.

@@ -22,11 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import positive_float
-from privasso.privacy._beside_choice import sensitivity_beside_choices
-from privasso.privacy._beside_gaussian import sensitivity_beside
-from privasso.privacy._inexact import check_coverable, shift_epsilon
-from privasso.privacy._loss import Loss
-from privasso.privacy._objective import Neighbours, Slope
+from privasso.accounting import (
+    Loss,
+    Neighbours,
+    Slope,
+    check_coverable,
+    sensitivity_beside,
+    sensitivity_beside_choices,
+    shift_epsilon,
+)
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.problem import ClippedProblem, Huber, Logistic
 from privasso.solvers import solve_clipped_problem

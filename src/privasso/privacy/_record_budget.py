@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privasso._validation import positive_float, probability
-from privasso.privacy._objective_inverse import objective_sensitivity
+from privasso.accounting import objective_sensitivity
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class RecordBudget:
 
     Examples
     --------
-    >>> from privasso.privacy import RecordBudget, objective_delta
+    >>> from privasso.accounting import objective_delta
+    >>> from privasso.privacy import RecordBudget
     >>> budget = RecordBudget(epsilon=1.0, delta=1e-6)
     >>> c = 1.0 / budget.objective_noise(0.3)
     >>> round(c, 4), objective_delta(1.0, c, 0.3, "records") <= 1e-6

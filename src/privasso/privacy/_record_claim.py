@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from privasso.accounting import GaussianLoss, Slope
 from privasso.privacy._guarantee import Claim, Guarantee, check_budget, register
-from privasso.privacy._loss import GaussianLoss
 from privasso.privacy._numbers import exactly, rounded_up
-from privasso.privacy._objective import Slope
 from privasso.privacy._objective_claim import objective_claim
 
 ONE_RECORD = "one record"

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
-from privasso.privacy._beside_gaussian import sensitivity_beside
+from privasso.accounting import sensitivity_beside, sensitivity_for
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
-from privasso.privacy._gaussian import sensitivity_for
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
 from privasso.privacy._perturbed_objective import (

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from privasso._validation import integer
-from privasso.privacy._choice_loss import ChoiceLoss
-from privasso.privacy._composition import compose_losses
-from privasso.privacy._loss import GaussianLoss
+from privasso.accounting import ChoiceLoss, GaussianLoss, compose_losses
 from privasso.privacy._numbers import rounded_up
 from privasso.privacy._screening_settings import ScreeningSettings, usual_screening
 

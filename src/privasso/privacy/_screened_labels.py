@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privasso.accounting import objective_epsilon
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
-from privasso.privacy._objective_inverse import objective_epsilon
 from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._screening_settings import CLIP, ScreeningSettings
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privasso.privacy._choice_loss import ChoiceLoss
-from privasso.privacy._objective_loss import ObjectiveLoss
+from privasso.accounting import ChoiceLoss, ObjectiveLoss
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._rounded_gaussian import BitSource

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from privasso.accounting import ChoiceLoss
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
-from privasso.privacy._choice_loss import ChoiceLoss
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._integer_noise import ROUNDING
 from privasso.privacy._label_centre import clipped_integers, noisy_centre

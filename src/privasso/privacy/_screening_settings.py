@@ -11,12 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso.privacy._beside_gaussian import sensitivity_beside
-from privasso.privacy._choice_loss import ChoiceLoss
-from privasso.privacy._gaussian import gaussian_epsilon, sensitivity_for
+from privasso.accounting import (
+    ChoiceLoss,
+    Neighbours,
+    gaussian_epsilon,
+    sensitivity_beside,
+    sensitivity_for,
+)
 from privasso.privacy._label_screening import LARGEST_ENTRY
 from privasso.privacy._label_settings import LABEL_RIDGE, default_kappa
-from privasso.privacy._objective import Neighbours
 from privasso.privacy._record_settings import usual_t
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
 

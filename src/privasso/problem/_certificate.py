@@ -8,6 +8,7 @@ direction that leads into the feasible set:
 
 - *along the path*: δ = F_S (F_SᵀF_S)⁻¹ sgn(x_S) is how Fx changes as λ decreases, so a very small
   step makes every constraint of the support S strict;
+- without noise, towards the labels y, which satisfy b − Fᵀy = 0;
 - otherwise towards an *anchor* w₀ that satisfies every constraint strictly: the least-squares fit
   of b by Fᵀw (each constraint in units of its column) or, if that fails, the solution of the
   linear programme.
@@ -148,6 +149,8 @@ def _directions(
         yield np.zeros_like(w), np.zeros_like(c)
     if path is not None:
         yield path
+    if problem.has_dual_point:
+        yield problem.to_dual_point(w, c)
     for anchor in (least_squares_anchor, programme_anchor) if anchors else ():
         found = anchor(problem)
         if found is not None:

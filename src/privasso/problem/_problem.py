@@ -120,6 +120,15 @@ class Problem:
         x = real_array("x", x, shape=(self.shape[1],))
         return float(violations(self.correlation(x), x, self.lam).max() / self.lam)
 
+    @property
+    def has_dual_point(self) -> bool:
+        """Whether `to_dual_point` knows a feasible point of the dual."""
+        return False
+
+    def to_dual_point(self, w: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The direction δ from w to that point and Fᵀδ, given c = b − Fᵀw; F is not read."""
+        raise NotImplementedError("no feasible point of the dual is known")
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, lam={self.lam!r})"
 
@@ -156,6 +165,22 @@ class LabelledProblem(Problem):
             squares=finite_squares(squares),
             bounded=not self.eta.any(),
         )
+
+    @property
+    def has_dual_point(self) -> bool:
+        """Without noise b = Fᵀy, so that y is feasible."""
+        return self.bounded
+
+    def to_dual_point(self, w: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return y − w and Fᵀ(y − w) = c.
+
+        >>> import numpy as np
+        >>> problem = LabelledProblem(np.eye(2), [1.0, 2.0], lam=0.1)
+        >>> w = np.array([0.5, 1.0])
+        >>> problem.to_dual_point(w, problem.b - w)
+        (array([0.5, 1. ]), array([0.5, 1. ]))
+        """
+        return self.y - w, c
 
 
 def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from privasso.solvers._auto import Auto
 from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_many import solve_clipped_many
 from privasso.solvers._coordinate_descent import CoordinateDescent
+from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._iteration import AmpState
 from privasso.solvers._many import Solutions, solve_many, solve_problems
 from privasso.solvers._path import solve_path
@@ -34,6 +35,7 @@ __all__ = [
     "Auto",
     "Clock",
     "CoordinateDescent",
+    "GramLasso",
     "NotConvergedError",
     "Outcome",
     "PaperRuns",

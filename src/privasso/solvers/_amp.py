@@ -33,9 +33,11 @@ from privasso.solvers._growth import grow_working_set
 from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
 from privasso.solvers._solution import Status
 
-#: Number of columns from which AMP goes on alone on the columns copied out: the time for their
-#: Gram matrix grows with the square of this number.
+#: Number of columns from which AMP always goes on alone on the columns copied out: the time for
+#: their Gram matrix grows with the square of this number.
 LARGE_SET = 1200
+#: Most iterations that AMP may take alone on a smaller set.
+_FEW = 80
 
 
 @register
@@ -128,7 +130,7 @@ class Amp(Algorithm):
     ) -> Outcome:
         if candidates is None:
             return grow_working_set(problem, state.x, np.flatnonzero(state.x), tol=tol, clock=clock)
-        if isinstance(state.block, np.ndarray) and candidates.size >= LARGE_SET:
+        if isinstance(state.block, np.ndarray) and _alone(problem, state, candidates.size, tol):
             outcome = amp_on_columns(Amp(), problem, state, candidates, state.block, tol, clock)
             if outcome is not None:
                 return outcome
@@ -171,6 +173,22 @@ class Amp(Algorithm):
         return AmpState(x, g, s_theta, u, mixed, change, turnover, block)
 
 
+def _alone(problem: Problem, state: AmpState, size: int, tol: float) -> bool:
+    """Whether iterating on so many columns to the end takes less time than their Gram matrix.
+
+    Near the fixed point each step is √(ρ̂/α) of the one before. An iteration reads each entry of
+    the columns once; the Gram matrix and its factors take size/30 + size²/(12M) as long.
+    """
+    if size >= LARGE_SET:
+        return True
+    m = problem.shape[0]
+    rate = np.sqrt(state.n_active / m)
+    if size == 0 or not 0.0 < rate < 1.0 or not 0.0 < state.change < 1.0:
+        return False
+    left = np.log(0.1 * tol / state.change) / np.log(rate)
+    return bool(left <= min(_FEW, size / 30 + size * size / (12 * m)))
+
+
 def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     """Columns that may be in the support of the minimiser: the active ones and those close to it.
 
@@ -179,7 +197,9 @@ def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     """
     field = np.abs(state.u) / problem.lam
     index = np.flatnonzero((field > 1.0 - min(0.5, max(0.05, 2.0 * state.change))) | (state.x != 0))
-    if index.size >= LARGE_SET:
+    if _alone(problem, state, index.size, 1e-8):
+        if index.size > 0.5 * problem.shape[1]:
+            return np.arange(problem.shape[1])  # no copy is needed
         margin = min(0.5, max(0.15, 4.0 * state.change))
         index = np.flatnonzero((field > 1.0 - margin) | (state.x != 0))
     most = 2 * problem.shape[0]  # the support has at most M columns, so more are a waste of time

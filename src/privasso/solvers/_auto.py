@@ -19,8 +19,12 @@ from privasso.solvers._solution import Status
 _SMALLEST = 50
 #: Rows per column from which on a few passes over F and the Gram matrix of few columns are quicker.
 _TALL = 4
+#: unless so many columns correlate with the labels by more than λ.
+_MANY = 200
 #: Columns that are compared: runs of neighbours, as neighbours often are most alike.
 _RUNS, _RUN_LENGTH = 8, 8
+#: Rows that are enough to compare columns.
+_ROWS = 2000
 #: Largest mean squared correlation, relative to that of independent columns.
 _INDEPENDENT = 1.5
 
@@ -56,7 +60,8 @@ class Auto(Algorithm):
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
         m, n = problem.shape
-        if m < _TALL * n and amp_may_work(problem.op, problem.squares):
+        wanted = m < _TALL * n or np.count_nonzero(np.abs(problem.b) > problem.lam) >= _MANY
+        if wanted and amp_may_work(problem.op, problem.squares):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)
@@ -84,7 +89,15 @@ def look_independent(op: Operator, squares: np.ndarray) -> bool:
     index = index[squares[index] > 0]
     if index.size < 2:
         return False
-    block = op.columns(index) / np.sqrt(squares[index])
+    if m > 2 * _ROWS:
+        m = _ROWS  # evenly spaced
+        block = op.rows(np.linspace(0, op.shape[0] - 1, m).astype(np.int64))[:, index]
+        lengths = np.linalg.norm(block, axis=0)
+        if not lengths.all():
+            return False
+    else:
+        block, lengths = op.columns(index), np.sqrt(squares[index])
+    block = block / lengths
     correlations = block.T @ block
     total = float(np.sum(correlations**2)) - float(np.sum(np.diag(correlations) ** 2))
     return m * total / (index.size * (index.size - 1)) < _INDEPENDENT

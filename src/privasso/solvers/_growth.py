@@ -14,10 +14,20 @@ from privasso.solvers._sparse_set import SparseSet
 from privasso.solvers._working_set import WorkingSet
 
 _MAX_ROUNDS = 100
-#: Factor from one λ to the next, and the accuracy that is enough at those before the last.
-_DESCENT, _ROUGHLY = 0.6, 0.1
+#: Largest and smallest factor from one λ to the next,
+_DESCENT, _JUMP = 0.6, 0.05
+#: and the accuracy that is enough at those before the last.
+_ROUGHLY = 0.1
+#: Violation at the next λ, relative to it, that is not worth a stop before.
+_SLIGHT = 1e-3
+#: Part of the last violation to which a large sparse set is solved before all columns are checked.
+_GAIN = 1e-3
+#: Sets of so many columns are solved exactly at once.
+_SMALL = 96
 #: Fewest columns by which a set may grow.
-_FIRST_COLUMNS = 32
+_FIRST_COLUMNS = 48
+#: Rows per column from which on columns are probably hardly correlated.
+_TALL = 4
 #: Part of the support that may be missing in the set when it is solved exactly.
 _MISSING = 0.1
 
@@ -58,18 +68,22 @@ class Growth:
         best, stalled, missing = np.inf, 0, 0
         lam = problem.lam
         if self._fitted is not None:
-            lam, missing = self._advance(problem, problem.b - self._fitted, tol, None)
+            c = problem.b - self._fitted
+            lam, missing = self._advance(problem, c, np.zeros_like(c), tol, None)
         while True:
             last = lam <= problem.lam
             roughly = not last or missing > _MISSING * max(10, self._n_active)
-            result = working.minimise(
-                lam, _ROUGHLY if roughly else 0.1 * tol, clock, roughly=roughly
-            )
+            if last and working.index.size <= _SMALL:
+                roughly = False
+            aim = _ROUGHLY if roughly else 0.1 * tol
+            if not roughly and missing and not problem.op.dense and steps:
+                aim = max(aim, _GAIN * steps[-1].change)  # a pass takes less time than many digits
+            result = working.minimise(lam, aim, clock, roughly=roughly)
             if result.ray is not None:
                 self._restart()
                 return Outcome.unbounded(problem, result.ray, steps)
             self._lam = lam
-            x, c, certificate = self._check(problem, result, exactly=not roughly)
+            x, c, slope, certificate = self._check(problem, result, exactly=not roughly)
             size = working.index.size / problem.shape[0]
             steps.append(Step("working set", self._n_active, certificate.kkt, size))
             if not roughly and certificate.proves(tol):
@@ -83,7 +97,7 @@ class Growth:
                 best = min(best, certificate.kkt)
             if len(steps) >= max_rounds:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
-            lam, missing = self._advance(problem, c, tol, result)
+            lam, missing = self._advance(problem, c, slope, tol, result)
             if missing == 0 and stalled > 3:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
 
@@ -98,49 +112,84 @@ class Growth:
 
     def _check(
         self, problem: Problem, result: GramResult, *, exactly: bool
-    ) -> tuple[np.ndarray, np.ndarray, Certificate]:
-        """x, c = b − FᵀFx and the certificate in one pass, with a dual point only if `exactly`."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Certificate]:
+        """x, c = b − FᵀFx, how c changes with λ, and the certificate, in one pass over F."""
         working = self._working
         x = working.scatter(working.z)
         w = working.matvec(working.z)
-        if not exactly:
+        slope = np.zeros_like(x)
+        path = None
+        # On the way the path tells which columns come next; where F is sparse, a step along it
+        # takes longer than a pass. At the end it leads to a dual point, unless one is known.
+        if problem.op.dense if not exactly else not problem.has_dual_point:
+            delta = working.path_direction(result.factor)
+            self._fitted, q = problem.op.pair_rmatvec(w, delta)
+            path, slope = (delta, q), q / problem.lam
+        else:
             self._fitted = problem.op.rmatvec(w)
-            c = problem.b - self._fitted
-            kkt = float(violations(c, x, problem.lam).max()) / problem.lam
-            return x, c, Certificate(kkt, kkt, np.inf)
-        delta = working.path_direction(result.factor)
-        self._fitted, q = problem.op.pair_rmatvec(w, delta)
         c = problem.b - self._fitted
-        return x, c, certify(problem, x, w, c, (delta, q), anchors=False)
+        if not exactly:
+            kkt = float(violations(c, x, problem.lam).max()) / problem.lam
+            return x, c, slope, Certificate(kkt, kkt, np.inf)
+        return x, c, slope, certify(problem, x, w, c, path, anchors=False)
 
     def _advance(
-        self, problem: Problem, c: np.ndarray, tol: float, result: GramResult | None
+        self,
+        problem: Problem,
+        c: np.ndarray,
+        slope: np.ndarray,
+        tol: float,
+        result: GramResult | None,
     ) -> tuple[float, int]:
-        """Choose the next λ and add columns; return λ and how many columns violate there."""
+        """Choose the next λ and add columns; return λ and how many columns violate there.
+
+        As long as the support does not change, c is c − (λ − λ')·slope at λ'.
+        """
         working = self._working
         lam = problem.lam
-        if self._lam > lam:
+        if self._lam > lam and not self._everything(problem):
             now = min(self._lam, float(np.abs(c).max()))
-            lam = max(lam, min(_DESCENT * now, self._lam_with_room(c)))
+            room = max(self._lam_with_room(c, slope, now), _JUMP * now)
+            lam = max(lam, min(_DESCENT * now, room))
+            if np.isfinite(self._lam):
+                c = c - (self._lam - lam) * slope
         if result is not None and lam < self._lam:
             working.extrapolate(self._lam, lam, result.factor)
+        elif self._everything(problem):
+            missing = np.setdiff1d(np.arange(c.size), working.index)
+            working.add(missing, np.zeros(missing.size))
+            return lam, 0
         violation = violations(c, working.scatter(working.z), lam)
         violation[working.index] = 0.0
         outside = np.flatnonzero(violation > 0.1 * tol * lam)
         self._grow(problem, c, violation, outside)
         return lam, outside.size
 
+    def _everything(self, problem: Problem) -> bool:
+        """Whether all columns are taken at once: with few of them, one reading of F is enough."""
+        m, n = problem.shape
+        return n <= 2 * _FIRST_COLUMNS and m >= _TALL * n and problem.op.dense
+
     def _room(self) -> int:
         """By how many columns the set may grow; a poor start does not make it all of F."""
-        n = self._working.problem.shape[1]
-        return n if n <= 2 * _FIRST_COLUMNS else max(_FIRST_COLUMNS, self._n_active)
+        m, n = self._working.problem.shape
+        if n <= 2 * _FIRST_COLUMNS:
+            return n
+        easy = m >= _TALL * n or not self._working.problem.op.dense
+        return max(_FIRST_COLUMNS, (2 if easy else 1) * self._n_active)
 
-    def _lam_with_room(self, c: np.ndarray) -> float:
+    def _lam_with_room(self, c: np.ndarray, slope: np.ndarray, now: float) -> float:
         """The λ at which as many columns outside the set violate their condition as may join."""
-        outside = np.abs(c)
-        outside[self._working.index] = 0.0
         room = self._room()
-        return float(np.partition(outside, -room)[-room]) if room < outside.size else 0.0
+        if room >= c.size:
+            return 0.0
+        rest = c - now * slope if np.isfinite(self._lam) else c  # c at λ = 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = np.where(slope < 1.0, rest / (1.0 + _SLIGHT - slope), 0.0)
+            below = np.where(slope > -1.0, -rest / (1.0 + _SLIGHT + slope), 0.0)
+        joins = np.maximum(above, below)
+        joins[self._working.index] = 0.0
+        return float(np.partition(joins, -room)[-room])
 
     def _grow(
         self, problem: Problem, c: np.ndarray, violation: np.ndarray, outside: np.ndarray

@@ -4,8 +4,9 @@ from privasso.theory._attack import Attack
 from privasso.theory._clipped import ClippedPoint, clipped_point
 from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._clipped_moments import clipped_moments
+from privasso.theory._correlated import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
-from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
+from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
 from privasso.theory._gradient import Leakage, PointGradients, point_gradients
 from privasso.theory._label import label_sensitivity
 from privasso.theory._membership import membership_losses
@@ -21,12 +22,15 @@ from privasso.theory._tradeoff import phase_diagram, tradeoff
 __all__ = [
     "Attack",
     "ClippedPoint",
+    "ColumnPredictions",
+    "CorrelatedPoint",
     "FixedPoint",
     "FixedPointStatus",
     "Leakage",
     "PointGradients",
     "QuadratureWarning",
     "RotatedPoint",
+    "StandardErrors",
     "clipped_log_densities",
     "clipped_moments",
     "clipped_point",

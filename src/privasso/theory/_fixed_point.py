@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,16 @@ class FixedPointStatus(Enum):
     A ridge that vanishes more slowly than v may prevent it."""
 
 
+class StandardErrors(NamedTuple):
+    """Monte Carlo standard errors of predictions; zero where they are computed in closed form."""
+
+    E: float = 0.0
+    V: float = 0.0
+    rho_hat: float = 0.0
+    stability: float = 0.0
+    onavekl: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
     """Prediction of state evolution; made by `state_evolution`.
@@ -58,6 +69,9 @@ class FixedPoint:
         With clipping or a ridge, V and rho_hat are NaN where E is infinite.
     model, lam, noise, kappa, ridge
         What was asked for.
+    standard_errors : StandardErrors
+        Monte Carlo errors of E, V, rho_hat, stability and the OnAveKL. They are zero except for
+        models with a covariance.
 
     Examples
     --------
@@ -80,6 +94,7 @@ class FixedPoint:
     ridge: float | NoiseDesign = 0.0
     _ridge: NDArray[np.float64] | None = field(default=None, repr=False)
     """Values of the ridge on the nodes; None without clipping and ridge."""
+    standard_errors: StandardErrors = field(default=StandardErrors(), repr=False)
 
     @property
     def stability(self) -> float:

@@ -6,11 +6,14 @@ import math
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
 from privasso.theory._clipped import clipped_state_evolution
+from privasso.theory._correlated import correlated_state_evolution
+from privasso.theory._draws import ColumnNoise
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
 from privasso.theory._points import GridPoints, solve_grid
@@ -26,11 +29,14 @@ STATUS = {
 def state_evolution(
     model: Model | RotatedModel,
     lam: float,
-    noise: NoiseDesign,
+    noise: ColumnNoise,
     *,
     kappa: float = math.inf,
     ridge: float | NoiseDesign = 0.0,
     n_features: SupportsIndex | None = None,
+    draws: SupportsIndex = 8,
+    rng: int | np.random.Generator | None = None,
+    eta: ArrayLike | None = None,
 ) -> FixedPoint:
     """Predict error, sparsity, stability and privacy of the private LASSO, without data.
 
@@ -43,7 +49,9 @@ def state_evolution(
     The average over the scales is refined until E, V, ρ̂ and the OnAveKL agree to 1e-6. With
     `kappa` or `ridge` the prediction is for the minimiser that `solve_clipped` computes, by the
     recursion in `docs/derivations.md`. For a `RotatedModel`, whose covariates have a given
-    spectrum, it is the fixed point of vector AMP, by the recursion in `docs/vamp.md`.
+    spectrum, it is the fixed point of vector AMP, by the recursion in `docs/vamp.md`. For a model
+    with a covariance it is found by simulation of a LASSO without rows, see `docs/correlated.md`;
+    the result is a `CorrelatedPoint` with Monte Carlo errors.
 
     Parameters
     ----------
@@ -52,7 +60,9 @@ def state_evolution(
     lam : float
         Regularisation λ > 0.
     noise : NoiseDesign
-        The objective perturbation, with its level.
+        The objective perturbation, with its level. For a model with a covariance, also
+        ``noise.MatrixPower(sigma, gamma)``, a power of it, or any `noise.Covariance` over its
+        columns.
     kappa : float
         Residuals larger than this count with the slope κ only (Huber loss); inf clips none. Label
         noise is normal of variance σ_ξ² here: other noise of the same variance, which matters where
@@ -65,7 +75,16 @@ def state_evolution(
         limit of many columns. This matters where the limit has an infinite error: a few small
         columns then carry most of it. The prediction is a mean over the noise, and single data
         sets may be far from it. Under an `Empirical` law without n_features, the prediction is
-        for exactly its columns.
+        for exactly its columns. For a correlation of any number of columns the default is 1000.
+    draws : int
+        Number of draws of signal, noise and data over which to average; only for a model with a
+        covariance.
+    rng : None, int or numpy.random.Generator
+        Source of the draws.
+    eta : array_like of shape (N,), optional
+        Predict for this noise vector instead of the mean over the noise, for a model with a
+        covariance matrix, which may be diagonal; its diagonal then holds the scales at hand. It
+        matters where a few columns carry most of the error.
 
     Returns
     -------
@@ -103,8 +122,24 @@ def state_evolution(
     >>> round(fp.E, 5), round(fp.V, 5), round(fp.rho_hat, 5)
     (0.03469, 0.24136, 0.10632)
     """
+    if isinstance(model, Model) and model.covariance is not None:
+        if kappa < math.inf or not isinstance(ridge, float | int) or ridge > 0.0:
+            raise ValueError(
+                "no prediction is available for clipped residuals or a ridge with correlated "
+                "columns; leave kappa and ridge out"
+            )
+        count = None if n_features is None else integer("n_features", n_features, minimum=1)
+        lam, size = positive_float("lam", lam), integer("draws", draws, minimum=2)
+        at_hand = None if eta is None else np.asarray(eta, dtype=np.float64)
+        return correlated_state_evolution(model, lam, noise, count, size, rng, at_hand)
+    if eta is not None:
+        raise ValueError(
+            "eta belongs to given columns: pass Model(covariance=...), where np.diag(v) stands for "
+            "independent columns of squared scales v"
+        )
     rotated = isinstance(model, RotatedModel)
     check(model.independent() if rotated else model, noise)
+    assert isinstance(noise, NoiseDesign)
     lam = positive_float("lam", lam)
     kappa = _threshold(kappa)
     if not isinstance(ridge, NoiseDesign):
@@ -157,6 +192,11 @@ def check(model: Any, noise: Any) -> None:
         )
     if not isinstance(model, Model):
         raise ValueError(f"model must be a Model, not an object of type {type(model).__name__}")
+    if model.covariance is not None:
+        raise ValueError(
+            "this prediction is available for independent columns only; leave the covariance out, "
+            "or use state_evolution"
+        )
     if not isinstance(noise, NoiseDesign):
         raise ValueError(
             "noise must be a noise design, such as Isotropic(sigma) or PowerLaw(sigma, gamma), "

@@ -83,6 +83,7 @@ def changed(change):
     )
 
 
-if os.environ.get("FAULT"):
-    globals()[os.environ["FAULT"]]()
-raise SystemExit(main())
+if __name__ == "__main__":
+    if os.environ.get("FAULT"):
+        globals()[os.environ["FAULT"]]()
+    raise SystemExit(main())

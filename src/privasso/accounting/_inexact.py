@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from privasso._validation import integer, nonnegative_float, positive_float
-from privasso.privacy._loss import Loss
+from privasso.accounting._loss import Loss
 
 #: Points at which the ε with the least δ is searched for.
 _POINTS = 400
@@ -113,7 +113,7 @@ class InexactLoss(Loss):
 
     Examples
     --------
-    >>> from privasso.privacy import GaussianLoss
+    >>> from privasso.accounting import GaussianLoss
     >>> loss = InexactLoss(GaussianLoss(0.5), 1e-9)
     >>> 3e-9 < loss.delta(1.0) - GaussianLoss(0.5).delta(1.0) < 4e-9
     True

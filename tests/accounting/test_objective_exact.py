@@ -14,7 +14,7 @@ from objective_pairs import (
     plane_divergence,
     random_data,
 )
-from privasso.privacy import gaussian_delta
+from privasso.accounting import gaussian_delta
 
 CHANGE = {"records": 1.0, "labels": 2.0, "replace": 1.0}
 #: (ε, c, t), with budgets as they are used and some far from that.

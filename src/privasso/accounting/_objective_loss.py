@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privasso._validation import integer, nonnegative_float
-from privasso.privacy._loss import Loss
-from privasso.privacy._objective import (
+from privasso.accounting._loss import Loss
+from privasso.accounting._objective import (
     Neighbours,
     Slope,
     check_choices,
     objective_delta,
     objective_orders,
 )
-from privasso.privacy._objective_inverse import objective_epsilon
+from privasso.accounting._objective_inverse import objective_epsilon
 
 #: Beyond log(1+t) + c²/2 + _TAIL·c, δ is below 1e-25.
 _TAIL = 10.5

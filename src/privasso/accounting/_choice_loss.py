@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from privasso._validation import integer, nonnegative_float
-from privasso.privacy._loss import Loss
+from privasso.accounting._loss import Loss
 
 #: Steps of the grid in ε₀: at most, at least, and such that the work does not grow beyond k = 100.
 _FINEST, _COARSEST, _MANY = 256, 24, 100
@@ -51,7 +51,7 @@ class ChoiceLoss(Loss):
 
     Examples
     --------
-    >>> from privasso.privacy import GaussianLoss
+    >>> from privasso.accounting import GaussianLoss
     >>> loss = ChoiceLoss(0.1, 10)
     >>> round(loss.epsilon(1e-6), 3), round(GaussianLoss(0.05 * 10**0.5).epsilon(1e-6), 3)
     (0.637, 0.648)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privasso._validation import integer, nonnegative_float, positive_float
-from privasso.privacy._gaussian import gaussian_delta, gaussian_epsilon
+from privasso.accounting._gaussian import gaussian_delta, gaussian_epsilon
 
 #: Beyond μ²/2 + _TAIL·μ, δ(ε; μ) is below 1e-25.
 _TAIL = 10.5

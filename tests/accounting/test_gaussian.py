@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privasso.privacy import (
+from privasso.accounting import (
     gaussian_delta,
     gaussian_epsilon,
     log_gaussian_delta,

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privasso as pv
-from privasso.privacy import (
+from privasso.accounting import (
     gaussian_delta,
     objective_epsilon,
     objective_sensitivity,
     output_total_variation,
 )
-from privasso.privacy._objective_parts import log_far_side, log_ramp, log_shift, log_two_sided
+from privasso.accounting._objective_parts import log_far_side, log_ramp, log_shift, log_two_sided
 
 KINDS = ("labels", "records", "replace")
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from privasso._validation import nonnegative_float, positive_float, probability
-from privasso.privacy._gaussian import sensitivity_for
-from privasso.privacy._inexact import inexact_delta
-from privasso.privacy._objective import (
+from privasso.accounting._gaussian import sensitivity_for
+from privasso.accounting._inexact import inexact_delta
+from privasso.accounting._objective import (
     SMALLEST_C,
     Neighbours,
     Slope,
@@ -50,7 +50,7 @@ def objective_sensitivity(
 
     Examples
     --------
-    >>> from privasso.privacy import objective_delta
+    >>> from privasso.accounting import objective_delta
     >>> c = objective_sensitivity(1.0, 1e-6, 0.3, "labels")
     >>> round(c, 4), 0.999e-6 <= objective_delta(1.0, c, 0.3, "labels") <= 1e-6
     (0.2056, True)

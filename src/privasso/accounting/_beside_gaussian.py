@@ -19,11 +19,11 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privasso._validation import nonnegative_float, positive_float, probability
-from privasso.privacy._composition import ComposedLoss, lower_envelope
-from privasso.privacy._loss import GaussianLoss, Loss
-from privasso.privacy._objective import Neighbours, Slope
-from privasso.privacy._objective_inverse import last_below, objective_sensitivity
-from privasso.privacy._objective_loss import ObjectiveLoss
+from privasso.accounting._composed import ComposedLoss, lower_envelope
+from privasso.accounting._loss import GaussianLoss, Loss
+from privasso.accounting._objective import Neighbours, Slope
+from privasso.accounting._objective_inverse import last_below, objective_sensitivity
+from privasso.accounting._objective_loss import ObjectiveLoss
 
 #: The integral is over so many deviations on both sides, in so many cells.
 _DEVIATIONS, _CELLS = 11.0, 660

@@ -8,16 +8,17 @@ from scipy.special import log_ndtr, ndtr
 from test_objective_loss import ramp_losses
 
 from objective_pairs import Data, line_divergence, random_data
-from privasso.privacy import (
+from privasso.accounting import (
     ApproximateLoss,
+    BesideGaussian,
     GaussianLoss,
     ObjectiveLoss,
     compose_losses,
     gaussian_delta,
     objective_sensitivity,
+    sensitivity_beside,
     sensitivity_for,
 )
-from privasso.privacy._beside_gaussian import BesideGaussian, sensitivity_beside
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from privasso._validation import nonnegative_float, real_array
-from privasso.privacy._objective_parts import (
+from privasso.accounting._objective_parts import (
     Vector,
     log_far_side,
     log_ramp,

@@ -8,9 +8,15 @@ import pytest
 from scipy.special import comb
 
 from objective_pairs import Data, line_divergence
-from privasso.privacy import GaussianLoss, ObjectiveLoss, compose_losses, objective_sensitivity
-from privasso.privacy._beside_choice import BesideChoices, sensitivity_beside_choices
-from privasso.privacy._choice_loss import ChoiceLoss
+from privasso.accounting import (
+    BesideChoices,
+    ChoiceLoss,
+    GaussianLoss,
+    ObjectiveLoss,
+    compose_losses,
+    objective_sensitivity,
+    sensitivity_beside_choices,
+)
 
 
 def two_points(epsilon, t):

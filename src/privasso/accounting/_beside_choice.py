@@ -15,11 +15,11 @@ from functools import lru_cache
 import numpy as np
 
 from privasso._validation import nonnegative_float, probability
-from privasso.privacy._composition import ComposedLoss, compose_losses, lower_envelope
-from privasso.privacy._loss import GaussianLoss, Loss
-from privasso.privacy._objective import Neighbours
-from privasso.privacy._objective_inverse import last_below, objective_sensitivity
-from privasso.privacy._objective_loss import ObjectiveLoss
+from privasso.accounting._composed import ComposedLoss, compose_losses, lower_envelope
+from privasso.accounting._loss import GaussianLoss, Loss
+from privasso.accounting._objective import Neighbours
+from privasso.accounting._objective_inverse import last_below, objective_sensitivity
+from privasso.accounting._objective_loss import ObjectiveLoss
 
 #: Points of the grid on either side of zero.
 _CELLS = 1500
@@ -39,7 +39,7 @@ class BesideChoices(ComposedLoss):
 
     Examples
     --------
-    >>> from privasso.privacy import ChoiceLoss
+    >>> from privasso.accounting import ChoiceLoss
     >>> one = ObjectiveLoss(0.12, 0.3, "records")
     >>> loss = BesideChoices.of(one, (ChoiceLoss(0.08, 10),), 0.05)
     >>> exact, convolved = loss.delta(1.0), ComposedLoss(loss.parts).delta(1.0)
@@ -138,7 +138,7 @@ def sensitivity_beside_choices(
 
     Examples
     --------
-    >>> from privasso.privacy import ChoiceLoss
+    >>> from privasso.accounting import ChoiceLoss
     >>> choices = (ChoiceLoss(0.08, 10),)
     >>> c = sensitivity_beside_choices(1.0, 1e-6, 0.3, choices, 0.05)
     >>> loss = BesideChoices.of(ObjectiveLoss(c, 0.3, "records"), choices, 0.05)

@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.ledger import Book, Entry
-from privasso.privacy import (
+from privasso.accounting import (
     ChainLoss,
     GaussianLoss,
     InexactLoss,
     ObjectiveLoss,
-    compose,
     compose_losses,
     inexact_delta,
-    objective_claim,
-    objective_parameters,
+    lower_envelope,
     objective_sensitivity,
 )
-from privasso.privacy._composition import lower_envelope
+from privasso.ledger import Book, Entry
+from privasso.privacy import compose, objective_claim, objective_parameters
 from privasso.privacy._guarantee import CLAIMS, Guarantee
 
 SETTING = (0.25, 0.3)
@@ -112,7 +110,7 @@ def test_the_simulation_would_notice_too_small_a_claim():
 @pytest.mark.parametrize("kind", ["records", "labels"])
 def test_a_fit_and_nothing_else(kind):
     """Through the grid of losses the bound stays where it was."""
-    from privasso.privacy._composition import ComposedLoss
+    from privasso.accounting import ComposedLoss
 
     one = ObjectiveLoss(*SETTING, kind)
     alone = ComposedLoss((one,))

@@ -1,0 +1,56 @@
+"""Privacy losses as values: δ for any ε, of one mechanism and of several together.
+
+Pure functions of public numbers. Nothing here has seen data, and nothing draws noise.
+"""
+
+from privasso.accounting._beside_choice import BesideChoices, sensitivity_beside_choices
+from privasso.accounting._beside_gaussian import BesideGaussian, sensitivity_beside
+from privasso.accounting._choice_loss import ChoiceLoss
+from privasso.accounting._composed import ComposedLoss, compose_losses, lower_envelope
+from privasso.accounting._gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    log_gaussian_delta,
+    sensitivity_for,
+)
+from privasso.accounting._inexact import (
+    InexactLoss,
+    check_coverable,
+    inexact_delta,
+    output_total_variation,
+    shift_epsilon,
+)
+from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
+from privasso.accounting._objective import Neighbours, Slope, objective_delta
+from privasso.accounting._objective_inverse import objective_epsilon, objective_sensitivity
+from privasso.accounting._objective_loss import ChainLoss, ObjectiveLoss
+
+__all__ = [
+    "ApproximateLoss",
+    "BesideChoices",
+    "BesideGaussian",
+    "ChainLoss",
+    "ChoiceLoss",
+    "ComposedLoss",
+    "GaussianLoss",
+    "InexactLoss",
+    "Loss",
+    "Neighbours",
+    "ObjectiveLoss",
+    "Slope",
+    "check_coverable",
+    "compose_losses",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "inexact_delta",
+    "log_gaussian_delta",
+    "lower_envelope",
+    "objective_delta",
+    "objective_epsilon",
+    "objective_sensitivity",
+    "output_total_variation",
+    "sensitivity_beside",
+    "sensitivity_beside_choices",
+    "sensitivity_for",
+    "shift_epsilon",
+]
