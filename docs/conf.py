@@ -31,3 +31,17 @@ exclude_patterns = ["_build"]
 html_static_path = ["_static"]
 html_theme = "furo"
 html_title = f"privasso {release}"
+
+
+def write_explorer(app):
+    """Write the page of the explorer, which takes some seconds, if it is not there yet."""
+    from privasso.explore import static_page
+
+    file = Path(app.outdir) / "_static" / "explorer.html"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text(static_page(), encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", lambda app, error: error or write_explorer(app))
