@@ -46,6 +46,7 @@ bench-real: .venv/.real
 
 docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check.py docs/_build/html
 
 clean:
 	rm -rf .venv build dist docs/_build docs/auto_gallery .pytest_cache .ruff_cache .hypothesis .coverage

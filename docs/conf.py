@@ -55,5 +55,15 @@ def write_explorer(app):
         file.write_text(static_page(), encoding="utf-8")
 
 
+def level_of_captions(app, pagename, templatename, context, doctree):
+    """Say of which level the captions of the navigation are, without which they are no headings."""
+    tree = context.get("furo_navigation_tree")
+    if tree:
+        context["furo_navigation_tree"] = tree.replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
+
+
 def setup(app):
     app.connect("build-finished", lambda app, error: error or write_explorer(app))
+    app.connect("html-page-context", level_of_captions, priority=900)  # after the theme
