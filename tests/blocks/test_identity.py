@@ -7,7 +7,7 @@ import privasso as pv
 from block_tables import PRIVACY, model, table, write
 from privasso.blocks import RowBlocks, on_dask, open_files
 
-pytestmark = pytest.mark.filterwarnings("ignore:the same labels:privasso.fit._uses.PrivacyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
 
 @pytest.fixture
