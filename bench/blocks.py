@@ -97,6 +97,7 @@ def read(paths: list[str], jobs: int) -> dict[str, float]:
     """Read all numbers into arrays once, and do nothing with them."""
     from privasso.blocks import open_files
 
+    open_files(paths[:1], "y", jobs=1).sum(_length, None)  # imports what it needs
     blocks = open_files(paths, "y", jobs=jobs)
     start = time.perf_counter()
     blocks.sum(_length, None)
@@ -154,12 +155,17 @@ def main() -> None:
                 got = alone(engine, part, asked.columns, asked.jobs)
                 reading = once["seconds"] * got["passes"]
                 rows = asked.rows // asked.files * count
-                print(
-                    f"| {rows:,} × {asked.columns} | {size:.2f} GB | {engine} | {got['passes']:.0f} "
-                    f"| {got['seconds']:.1f} s | {reading:.1f} s | {got['seconds'] / reading:.2f} "
-                    f"| {got['peak_mb']:.0f} MB |",
-                    flush=True,
-                )
+                cells = [
+                    f"{rows:,} × {asked.columns}",
+                    f"{size:.2f} GB",
+                    engine,
+                    f"{got['passes']:.0f}",
+                    f"{got['seconds']:.1f} s",
+                    f"{reading:.1f} s",
+                    f"{got['seconds'] / reading:.2f}",
+                    f"{got['peak_mb']:.0f} MB",
+                ]
+                print("| " + " | ".join(cells) + " |", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
