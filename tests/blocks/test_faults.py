@@ -1,7 +1,6 @@
 """What goes wrong on the way: the same model, or one sentence and nothing released."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from block_tables import BOUNDS, PRIVACY, model, table, write
+from block_tables import BOUNDS, PRIVACY, Flaky, local_cluster, model, table, write
 from privasso.blocks import DataChangedError, RowBlocks, on_dask, open_files
 from privasso.blocks._engine import Local
 from privasso.blocks._part import added
@@ -79,6 +78,7 @@ def lost(parts, part):
 def test_data_that_change_between_passes_are_noticed(ledger, what, at):
     X, y = table()
     blocks = RowBlocks.of_arrays(X, y, n_parts=4)
+    assert isinstance(blocks.engine, Local)
     engine = Shifty(blocks.engine.parts, at, what)
     est = pv.PrivateLasso(privacy=PRIVACY, ledger=ledger)
     shifty = RowBlocks(blocks.shape, engine)
@@ -110,25 +110,6 @@ def test_sums_that_are_not_integers_are_refused():
         added([{"a": np.array([0.5])}])
 
 
-class Flaky:
-    """A task that fails where a file says so, or is done twice, and otherwise does its work."""
-
-    def __init__(self, task, folder):
-        self.task, self.folder = task, folder
-
-    def __call__(self, chunks, state):
-        for kind in ("kill", "twice"):
-            try:
-                (self.folder / kind).unlink()
-            except FileNotFoundError:
-                continue
-            if kind == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            chunks = list(chunks)
-            self.task(iter(chunks), state)
-        return self.task(chunks, state)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("kind", ["kill", "twice"])
@@ -147,13 +128,9 @@ def test_a_killed_worker_and_a_repeated_task_change_nothing(tmp_path, monkeypatc
         return summed(self, Flaky(task, tmp_path), state)
 
     monkeypatch.setattr(RowBlocks, "sum", flaky)
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    )
+    cluster = local_cluster(2)
     with cluster, distributed.Client(cluster) as client:
         blocks = on_dask(open_files(paths, "y"), client)
-        # Every worker must be able to unpickle the task of this file.
-        client.run(sys.path.insert, 0, os.path.dirname(__file__))
         assert model(blocks) == expected
     assert not (tmp_path / kind).exists()
 
