@@ -16,7 +16,7 @@ PACKAGE = Path(privasso.__file__).parent
 # is the package itself, which gathers the public names of the lines below it.
 LAYERS = [
     "_blas _clock _documents _files _text _threads _validation _version",
-    "accounting encoding",
+    "accounting blocks encoding",
     "scales",
     "noise",
     "model",
@@ -36,7 +36,7 @@ LAYERS = [
     "attacks",
     "estimator",
     "privasso",
-    "examples paper",
+    "examples explore paper",
     "cli",
     "__main__",
 ]

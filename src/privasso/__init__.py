@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         accounting,
         artefact,
         attacks,
+        blocks,
         design,
         estimator,
         exports,
@@ -99,7 +100,7 @@ _HOMES = {
         "tradeoff",
     ),
 }
-_SUBMODULES = (*_HOMES, "exports", "forecast", "operators", "report")
+_SUBMODULES = (*_HOMES, "blocks", "exports", "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -137,6 +138,7 @@ __all__ = [
     "artefact",
     "attacks",
     "audit",
+    "blocks",
     "critical_lambda",
     "critical_noise",
     "design",

@@ -122,3 +122,40 @@ def test_help_loads_neither_tables_nor_plots():
         "sys.exit(any(name in sys.modules for name in ('polars', 'matplotlib', 'sklearn')))"
     )
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_correlated_columns(capsys, tmp_path):
+    options = "--covariance ar:0.8 --scales constant --n-features 150 --noise isotropic --seed 0"
+    plot = tmp_path / "plot.png"
+    assert main(["theory", *options.split(), "--json", "--plot", str(plot)]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["status"] == "stable"
+    assert plot.stat().st_size > 10_000
+    model = pv.Model(scales=pv.Constant(), covariance=pv.model.AutoRegressive(0.8))
+    fp = pv.state_evolution(model, 0.2, pv.Isotropic(0.1), n_features=150, draws=24, rng=1)
+    error = np.hypot(record["standard_errors"]["E"], fp.standard_errors.E)
+    assert abs(record["E"] - fp.E) < 4 * error
+    assert record["onavekl"] < record["onavekl_bound"]
+    assert 0.5 < record["attack_auc"] < 1.0
+    full = "--covariance blocks:5,0.5 --n-features 100 --noise matrix:1 --seed 0 --sigma 0.05"
+    assert main(["theory", *full.split()]) == 0
+    assert "upper bound" in capsys.readouterr().out
+
+
+def test_public_covariates(capsys, tmp_path):
+    file = tmp_path / "public.csv"
+    rows = np.random.default_rng(0).standard_normal((60, 3)) @ [[1, 1, 0], [0, 1, 0], [0, 0, 2]]
+    text = "\n".join(",".join(f"{x:.6f}" for x in row) for row in rows)
+    file.write_text("a,b,c\n" + text + "\n")
+    assert main(["theory", "--covariance", str(file), "--alpha", "5", "--json", "--seed", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["input"]["n_features"] == 3
+    for bad in (
+        ["--covariance", "ar"],
+        ["--covariance", "ar:2"],
+        ["--covariance", "blocks:2.5,0.1"],
+        ["--covariance", "nothing"],
+        ["--covariance", str(file), "--scales", "constant"],
+        ["--covariance", "ar:0.5", "--noise", "matrix:x"],
+    ):
+        assert main(["theory", *bad]) == 2
+        assert capsys.readouterr().err.count("\n") <= 3

@@ -29,7 +29,7 @@ PAGES += sorted((ROOT / "docs").glob("*.md"))
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 # These take minutes and have tests of their own: here only their options are parsed.
-LONG = {"demo", "reproduce"}
+LONG = {"demo", "explore", "reproduce"}
 NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 

@@ -375,7 +375,7 @@ def test_score_is_that_of_scikit_learn_and_says_that_it_is_not_private():
 def test_names_that_could_not_be_saved_are_refused_before_paying(monkeypatch):
     monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
     X, y = data()
-    frame = pd.DataFrame({"a": X[:, 0], "b\ud800": X[:, 1]})
+    frame = pd.DataFrame(X[:, :2], columns=pd.Index(["a", "b\ud800"], dtype=object))
     with pytest.raises(ValueError, match="half a character"):
         pv.PrivateLasso(1.0, STRONG).fit(frame, y)
     plan = inside.plan_fit(X[:, :2], FitOptions(STRONG))

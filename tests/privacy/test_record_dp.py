@@ -13,6 +13,7 @@ from privasso.accounting import objective_delta
 from privasso.privacy import (
     Guarantee,
     UncertifiedError,
+    _exact_minimiser,
     _perturbed_objective,
     bit_source,
     calibrate_objective,
@@ -103,12 +104,12 @@ def test_the_minimiser_is_that_of_the_objective(monkeypatch):
 def test_nothing_is_published_without_a_certificate(monkeypatch):
     from dataclasses import replace
 
-    solve = _perturbed_objective.solve_clipped_problem
+    solve = _exact_minimiser.minimise_exactly
 
     def careless(*args, **kwargs):
         return replace(solve(*args, **kwargs), distance=1e-6)
 
-    monkeypatch.setattr(_perturbed_objective, "solve_clipped_problem", careless)
+    monkeypatch.setattr(_exact_minimiser, "minimise_exactly", careless)
     X, y = table()
     with pytest.raises(UncertifiedError, match="nothing was published"):
         pv.PrivateLasso(privacy=PRIVACY, random_state=0).fit(X, y)

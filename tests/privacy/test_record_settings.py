@@ -41,8 +41,8 @@ def test_columns_are_measured_from_a_place_between_their_bounds():
     rows, _ = objective.rows(np.array([[10.0, 4.0, 5.0, 6.0], [0.0, -9.0, 5.0, 2.0]]), np.zeros(2))
     # Rows are shrunk; the intercept tells by how much. The upper bound is 1.3 from the origin.
     unshrunk = rows / rows[:, -1:]
-    assert unshrunk[0] == pytest.approx([1.3, 1.0, 0.0, 1.3, 1.0])
-    assert unshrunk[1] == pytest.approx([-0.7, -1.0, 0.0, -0.7, 1.0])
+    assert unshrunk[0] == pytest.approx([1.3, 1.0, 0.0, 1.3, 1.0], rel=1e-5)
+    assert unshrunk[1] == pytest.approx([-0.7, -1.0, 0.0, -0.7, 1.0], rel=1e-5)
 
 
 def drawn(rng, m, n):

@@ -16,11 +16,20 @@ from privasso.solvers import (
     Auto,
     CoordinateDescent,
     Outcome,
+    Vamp,
+    VampTextbook,
     _algorithm,
     register,
 )
 
-BY_NAME = {"auto": Auto, "amp": Amp, "amp-paper": AmpPaper, "cd": CoordinateDescent}
+BY_NAME = {
+    "auto": Auto,
+    "amp": Amp,
+    "amp-paper": AmpPaper,
+    "cd": CoordinateDescent,
+    "vamp": Vamp,
+    "vamp-textbook": VampTextbook,
+}
 
 
 def problem(n=300, seed=0):
@@ -28,7 +37,7 @@ def problem(n=300, seed=0):
     return s.F, s.y, 0.15, pv.Gram(0.03).draw(s.v, rng=seed + 1)
 
 
-@pytest.mark.parametrize("name", ["auto", "amp", "cd"])
+@pytest.mark.parametrize("name", ["auto", "amp", "cd", "vamp"])
 def test_a_name_is_the_algorithm_with_default_options(name):
     F, y, lam, eta = problem()
     by_name = pv.solve(F, y, lam, eta, method=name)
@@ -39,7 +48,7 @@ def test_a_name_is_the_algorithm_with_default_options(name):
     )
 
 
-def test_the_registry_holds_the_four_algorithms():
+def test_the_registry_holds_the_algorithms():
     assert {name: type(_algorithm.algorithm_for(name)) for name in BY_NAME} == BY_NAME
     assert set(_algorithm._REGISTRY) == set(BY_NAME)
 

@@ -71,7 +71,7 @@ PROBLEMS = {
 
 # AMP is not made for a single row, mostly zeros, or dependent columns.
 NOT_FOR_AMP = {"one row", "sparse", "twin columns"}
-METHODS = [(name, method) for name in PROBLEMS for method in ("auto", "amp", "cd")]
+METHODS = [(name, method) for name in PROBLEMS for method in ("auto", "amp", "cd", "vamp")]
 METHODS = [case for case in METHODS if case not in {(name, "amp") for name in NOT_FOR_AMP}]
 
 

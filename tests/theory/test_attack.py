@@ -226,3 +226,11 @@ def test_releases_that_cannot_be():
         membership_losses(
             F, np.ones(3), 0.1, np.ones(2), np.ones((2, 1)), rows=F[:1], labels=[1.0], member=False
         )
+
+
+def test_columns_too_small_to_be_selected_do_no_harm():
+    """The limit of many columns agrees with many given ones, down to scales near zero."""
+    model, noise = pv.Model(), pv.PowerLaw(0.1, 0.5)
+    limit = pv.state_evolution(model, 0.2, noise).attack()
+    given = pv.state_evolution(model, 0.2, noise, n_features=3000).attack()
+    assert limit.overlap == pytest.approx(given.overlap, rel=2e-3)

@@ -308,7 +308,6 @@ def test_arguments():
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), kappa=0.1), "correlated"),
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), eta=np.ones(2)), "eta"),
         (lambda: pv.state_evolution(pv.Model(), 0.2, MatrixPower(0.1)), "noise must be"),
-        (lambda: pv.tradeoff(model, 0.2, pv.Gram(0.1), sigmas=[0.1]), "independent columns"),
         (lambda: pv.theory.label_sensitivity(model, pv.Gram(0.1)), "independent columns"),
     ]:
         with pytest.raises(ValueError, match=words):

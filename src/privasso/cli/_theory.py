@@ -21,6 +21,7 @@ from privasso.cli._options import (
     finite,
     model_of,
 )
+from privasso.cli._theory_correlated import COVARIANCE_HELP
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint
@@ -38,13 +39,24 @@ def theory(
     sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
     noise: Annotated[
         str,
-        typer.Option("--noise", help="Shape of the noise: isotropic, gram or power:GAMMA."),
+        typer.Option(
+            "--noise",
+            help="Shape of the noise: isotropic, gram or power:GAMMA; with --covariance also "
+            "matrix:GAMMA, a power of the covariance matrix.",
+        ),
     ] = "gram",
     alpha: Alpha = 0.5,
     rho: Rho = 0.1,
     sigma_xi: SigmaXi = 0.1,
     scales: Scales = "uniform",
     n_features: NFeatures = None,
+    covariance: Annotated[str | None, typer.Option("--covariance", help=COVARIANCE_HELP)] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws to average over, with --covariance.")
+    ] = 8,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the draws, with --covariance.")
+    ] = None,
     as_json: AsJson = False,
     plot: Annotated[
         Path | None,
@@ -54,12 +66,22 @@ def theory(
     """Predict error, sparsity, stability and average privacy at one point, without data.
 
     Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
+
+    Correlated columns: `privasso theory --covariance ar:0.8 --n-features 500 --noise matrix:1`
     """
     from privasso.noise import noise_from_name
     from privasso.theory import critical_noise, state_evolution
 
     check_figure_path(plot)
     model = model_of(alpha, rho, sigma_xi, scales)
+    if covariance is not None:
+        from privasso.cli._theory_correlated import predict
+
+        predict(
+            model, covariance, lam, noise, sigma, n_features, draws, seed,
+            scales_given=scales != "uniform", as_json=as_json, plot=plot,
+        )  # fmt: skip
+        return
     shape = noise_from_name("--noise", noise, sigma)
     fp = state_evolution(model, lam, shape, n_features=n_features)
     edge = critical_noise(model, lam, shape, n_features=n_features)

@@ -1,6 +1,7 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
 from privasso.design._clipped_rows import ClippedSettings, clipped_settings, row_roots
+from privasso.design._correlated import CorrelatedDesign
 from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._least import least_leakage_exponent
 from privasso.design._misspecification import misspecification_table
@@ -17,6 +18,7 @@ from privasso.design._whitened import whitened_moments
 __all__ = [
     "ClippedSettings",
     "Constraint",
+    "CorrelatedDesign",
     "InfeasibleError",
     "LabelBudget",
     "ObjectiveBudget",

@@ -14,15 +14,18 @@ from typing import (
     runtime_checkable,
 )
 
+import numpy as np
 from scipy.special import log_ndtr
 
 from privasso._validation import (
+    generator,
     integer,
     nonnegative_float,
     positive_float,
     probability,
     real_float,
 )
+from privasso.design._correlated import CorrelatedDesign, correlated_design
 from privasso.design._family import FAMILIES
 from privasso.design._objective import ObjectiveBudget, ObjectiveSearch, objective_budget
 from privasso.design._objective_result import ObjectiveDesign
@@ -73,6 +76,7 @@ def optimal_design(
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
     models: Sequence[Model] | None = None,
+    rng: int | np.random.Generator | None = None,
 ) -> OptimalDesign: ...
 
 
@@ -115,7 +119,8 @@ def optimal_design(
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
     models: Sequence[Model] | None = None,
-) -> OptimalDesign | ObjectiveDesign:
+    rng: int | np.random.Generator | None = None,
+) -> OptimalDesign | ObjectiveDesign | CorrelatedDesign:
     """Choose λ, the level of the noise and its shape over the columns, without data.
 
     Exactly one of these questions is answered:
@@ -166,11 +171,18 @@ def optimal_design(
         In place of `model`: one (λ, noise) for all of them. The constraint holds in every
         model, and the largest relative regret, the value in a model divided by the best that
         model could have by itself, is minimised.
+    rng : None, int or numpy.random.Generator
+        Source of the draws for a model with a covariance.
+
+    For a model with a covariance C, ``family="power"`` is noise of covariance ∝ C^γ and
+    ``family="full"`` a full shape; the targets are max_onavekl (an upper bound of it, as the exact
+    value is not known for correlated noise), max_error and label_dp with
+    ``mechanism="release"``.
 
     Returns
     -------
-    OptimalDesign or ObjectiveDesign
-        The latter for ``mechanism="objective"``.
+    OptimalDesign, ObjectiveDesign or CorrelatedDesign
+        The second for ``mechanism="objective"``, the third for a model with a covariance.
 
     Raises
     ------
@@ -201,6 +213,27 @@ def optimal_design(
     >>> round(best.E, 4), round(best.kappa, 2), round(best.t, 1), round(best.lam, 1)
     (0.0181, 0.12, 0.4, 0.7)
     """
+    if isinstance(model, Model) and model.covariance is not None:
+        if record_dp is not None or mechanism == "objective" or max_advantage is not None:
+            raise ValueError(
+                "for correlated columns the targets are max_onavekl, max_error, and label_dp with "
+                "mechanism='release'"
+            )
+        if models is not None or scale_error != 0.0 or family not in ("power", "full"):
+            raise ValueError(
+                "for correlated columns family is 'power' or 'full'; leave out models and "
+                "scale_error"
+            )
+        count = None if n_features is None else integer("n_features", n_features, minimum=1)
+        return correlated_design(
+            model,
+            _constraint(max_onavekl, None, max_error, label_dp),
+            None if lam is None else positive_float("lam", lam),
+            None if gamma is None else real_float("gamma", gamma),
+            family,
+            count,
+            generator(rng),
+        )
     if mechanism not in (None, *get_args(Mechanism)):
         known = ", ".join(map(repr, get_args(Mechanism)))
         raise ValueError(f"mechanism must be one of {known}, not {mechanism!r}")

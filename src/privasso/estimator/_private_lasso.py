@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from privasso._validation import finite_labels
+from privasso.blocks import RowBlocks, blocks_of
 from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.fit import (
     CoefficientPath,
@@ -25,7 +26,7 @@ from privasso.fit import (
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
-from privasso.privacy import Guarantee, Privacy, Scales
+from privasso.privacy import Guarantee, PerturbsObjective, Privacy, Scales
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -183,15 +184,18 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.ledger = ledger
         self.screen = screen
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLasso:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
         """Release noisy products of X and y, then solve from the release alone.
 
         Parameters
         ----------
         X : array_like or sparse matrix, shape (n_samples, n_features)
-            Covariates; public under `LabelDP`. Dense X is copied once when `fit_intercept`.
+            Covariates; public under `LabelDP`. Dense X is copied once when `fit_intercept`. With
+            `RecordDP` also `numpy.memmap`, a Dask array or data frame, a list of Parquet or Arrow
+            files, or `RowBlocks`: these are read in blocks, and give the same model to the last
+            bit.
         y : array_like, shape (n_samples,)
-            Labels.
+            Labels. With files and data frames of Dask also the name of their column.
         sample_weight : array_like of shape (n_samples,), optional
             Weights of the rows, zero or more; only their ratios matter. They must be public:
             neither they nor their choice may depend on the labels.
@@ -224,7 +228,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         )
         rng = generator_of(self.random_state)
         self._forget()
-        X, y = self._validated(X, y)
+        X, y, target = self._opened_blocks(X, y)
+        if not isinstance(X, RowBlocks):
+            X, y = self._validated(X, y)
         plan = plan_for(
             X,
             options,
@@ -234,7 +240,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         )
         if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
             warn_user(plan.guarantee.warning)
-        released = plan.release(y, rng=rng, feature_names=self._feature_names())
+        released = plan.release(y, rng=rng, feature_names=self._feature_names(), target=target)
         del y  # everything below uses the release only
         self.guarantee_ = plan.guarantee
         if plan.noise is not None:
@@ -310,6 +316,17 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _opened_blocks(self, X: Any, y: Any) -> tuple[Any, Any, str | None]:
+        """Covariates and labels, as blocks of rows where they are not all in memory."""
+        blocks = blocks_of(X, y, mapped=isinstance(self.privacy, PerturbsObjective))
+        if blocks is None:
+            return X, y, None
+        self.n_features_in_ = blocks.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if blocks.names is not None:
+            self.feature_names_in_ = np.array(blocks.names, dtype=object)
+        return blocks, None, blocks.target
 
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
         X = self._covariates(X, first=bool(labels))

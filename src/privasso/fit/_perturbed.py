@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from privasso._validation import finite_labels
 from privasso._version import __version__
+from privasso.blocks import DataChangedError, RowBlocks, WorkersLostError
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
@@ -92,30 +93,37 @@ class PerturbedPlan:
 
     def release(
         self,
-        y: ArrayLike,
+        y: ArrayLike | None,
         *,
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
         missing_labels: bool = False,
         give_up_rows: bool = False,
+        charged: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
-        The ledger, if there is one, is charged before the noise is drawn. With `missing_labels` a
-        record whose label is NaN counts as an empty one; otherwise such labels are refused. With
-        `give_up_rows` the plan drops its covariates here and cannot be carried out again, which
-        frees their memory as soon as they have been scaled.
+        The ledger, if there is one, is charged before the noise is drawn, unless that was done
+        already or nothing will be published (`charged`). With `missing_labels` a record whose label
+        is NaN counts as an empty one; otherwise such labels are refused. With `give_up_rows` the
+        plan drops its covariates here and cannot be carried out again, which frees their memory as
+        soon as they have been scaled. Blocks of rows hold their labels, so that `y` is None for
+        them.
         """
         check_run(rng, self.seeded, feature_names, target)
+        if isinstance(self.X, RowBlocks):
+            return self._over_blocks(self.X, rng, feature_names, target, missing_labels)
+        assert y is not None
         labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
         shape = self.X.shape
         check_length(labels, shape[0])
         held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
         if give_up_rows:
             object.__setattr__(self, "X", None)
-        what = fit_in_words(shape, target, self.seeded)
-        account(labels, self.guarantee, self.options.ledger, what)
+        if not charged:
+            what = fit_in_words(shape, target, self.seeded)
+            account(labels, self.guarantee, self.options.ledger, what)
         privacy = self.options.privacy
         if isinstance(self.objective, StatisticsMechanism):
             statistics = self.objective.release(held.pop(), labels, bit_source(rng))
@@ -129,7 +137,6 @@ class PerturbedPlan:
                 target,
             )
         errors = chosen = None
-        classes = self.options.classes
         if isinstance(self.objective, ScreenedObjective):
             found = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
             coef, intercept, chosen = found
@@ -138,11 +145,43 @@ class PerturbedPlan:
             coef, intercept, errors = found.coef, found.intercept, found.coef_se
         else:
             coef, intercept = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
+        return self._published(coef, intercept, feature_names, coef_se=errors, screened=chosen)
+
+    def _over_blocks(
+        self,
+        blocks: RowBlocks,
+        rng: np.random.Generator | None,
+        feature_names: tuple[str, ...] | None,
+        target: str | None,
+        missing_labels: bool,
+    ) -> Published:
+        """Read all blocks once, charge the ledger, draw the noise, and fit."""
+        assert isinstance(self.objective, PerturbedObjective)
+        passes = self.objective.opened(blocks, missing_labels=missing_labels)
+        what = fit_in_words(blocks.shape, target, self.seeded)
+        account(passes.identity, self.guarantee, self.options.ledger, what)
+        try:
+            found = self.objective.release_over(passes, self.lam, bit_source(rng))
+        except (DataChangedError, WorkersLostError) as error:
+            spent = self.options.privacy.after_failure("")
+            raise AfterReleaseError(f"{spent} What happened: {error}.") from error
+        return self._published(*found, feature_names)
+
+    def _published(
+        self,
+        coef: np.ndarray,
+        intercept: float,
+        feature_names: tuple[str, ...] | None,
+        *,
+        coef_se: np.ndarray | None = None,
+        screened: np.ndarray | None = None,
+    ) -> Published:
+        classes = self.options.classes
         model = ReleasedModel(
             coef=coef,
             intercept=intercept,
-            coef_se=errors,
-            screened=chosen,
+            coef_se=coef_se,
+            screened=screened,
             lam=self.lam,
             guarantee=self.guarantee,
             noise=None,
@@ -150,7 +189,7 @@ class PerturbedPlan:
             software=__version__,
             classes=None if classes is None else classes.names,
         )
-        return Published(model, privacy)
+        return Published(model, self.options.privacy)
 
 
 def plan_perturbed(
@@ -162,6 +201,8 @@ def plan_perturbed(
     feature_names: tuple[str, ...] | None,
 ) -> PerturbedPlan:
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
+    if isinstance(X, RowBlocks):
+        return _plan_blocks(X, options, privacy, seeded=seeded)
     sparse = sp.issparse(X)
     X = X if sparse else np.asanyarray(X)
     if X.ndim != 2:
@@ -197,3 +238,26 @@ def plan_perturbed(
         return PerturbedPlan(options, statistics, lam, guarantee, seeded, X)
     guarantee = privacy.guarantee_for(objective.noise, terms)
     return PerturbedPlan(options, objective, lam, guarantee, seeded, X)
+
+
+def _plan_blocks(
+    blocks: RowBlocks, options: FitOptions, privacy: PerturbsObjective, *, seeded: bool
+) -> PerturbedPlan:
+    """The plan for blocks of rows, which only the plain mechanism can read."""
+    m, n = blocks.shape
+    intercept, names = options.fit_intercept, blocks.names
+    asked = options.screen is not None or options.classes is not None
+    if (
+        asked
+        or privacy.shaped(m, n, names, fit_intercept=intercept) is not None
+        or privacy.statistics(m, n, names, fit_intercept=intercept) is not None
+    ):
+        raise ValueError(
+            "blocks of rows are fitted with mechanism='objective' and public bounds, without "
+            "screen, shape or classes; leave these out, or fit an array in memory"
+        )
+    objective = privacy.objective(m, n, names, fit_intercept=intercept)
+    lam = objective.lam if options.fixed_lam is None else options.fixed_lam
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
+    guarantee = privacy.guarantee_for(objective.noise, terms)
+    return PerturbedPlan(options, objective, lam, guarantee, seeded, blocks)

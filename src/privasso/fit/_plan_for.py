@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from privasso.blocks import RowBlocks
 from privasso.fit._options import FitOptions
 from privasso.fit._perturbed import PerturbedPlan, plan_perturbed
 from privasso.fit._plan import Plan, plan_fit
@@ -23,6 +24,11 @@ def plan_for(
 ) -> Plan | PerturbedPlan | ScreenedLabelPlan:
     """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
     privacy = options.privacy
+    if isinstance(X, RowBlocks) and not isinstance(privacy, PerturbsObjective):
+        raise ValueError(
+            "blocks of rows are fitted with RecordDP; for other kinds of privacy pass an array in "
+            "memory"
+        )
     if isinstance(privacy, LabelDP) and options.screen is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")

@@ -14,8 +14,13 @@ from privasso.ledger import Ledger
 from privasso.privacy import Guarantee
 
 
-def account(labels: np.ndarray, guarantee: Guarantee, ledger: Ledger | None, what: str) -> None:
-    """Charge the ledger, or without one remember that these labels were used."""
+def account(
+    labels: np.ndarray | bytes, guarantee: Guarantee, ledger: Ledger | None, what: str
+) -> None:
+    """Charge the ledger, or without one remember that these labels were used.
+
+    Labels that are elsewhere are known by a checksum.
+    """
     if ledger is None:
         note_use(labels, guarantee)
     else:

@@ -41,7 +41,7 @@ class PrivacyWarning(UserWarning):
     """What is being done is allowed, but costs or protects other than it may seem."""
 
 
-def note_use(labels: np.ndarray, guarantee: Guarantee) -> None:
+def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
     """Count a release of these labels in this process, and warn if it is not the first.
 
     Inside scikit-learn's model selection, feature selection and ensembles, which fit parts of the
@@ -50,8 +50,9 @@ def note_use(labels: np.ndarray, guarantee: Guarantee) -> None:
     loss = guarantee.loss
     if loss is None:
         return
-    data = np.ascontiguousarray(labels, dtype=np.float64)
-    digest = hashlib.blake2b(data.tobytes(), key=_KEY, digest_size=16).digest()
+    if not isinstance(labels, bytes):
+        labels = np.ascontiguousarray(labels, dtype=np.float64).tobytes()
+    digest = hashlib.blake2b(labels, key=_KEY, digest_size=16).digest()
     count, total = 1, loss
     if digest in _USES:
         before, spent = _USES[digest]

@@ -9,6 +9,7 @@ from privasso.model._covariance import (
     RandomEigenvectors,
 )
 from privasso.model._model import Model, Sample
+from privasso.model._names import COVARIANCE_NAMES, covariance_from_name
 from privasso.model._rotated import RotatedModel, uniform_frame
 from privasso.model._spectrum import (
     EmpiricalSpectrum,
@@ -20,6 +21,7 @@ from privasso.model._spectrum import (
 )
 
 __all__ = [
+    "COVARIANCE_NAMES",
     "AutoRegressive",
     "Blocks",
     "ColumnCovariance",
@@ -35,5 +37,6 @@ __all__ = [
     "Sample",
     "Spectrum",
     "TwoLevel",
+    "covariance_from_name",
     "uniform_frame",
 ]

@@ -303,8 +303,7 @@ def perturbed_minimiser(
     True
     """
     n = G.shape[1]
-    z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
-    eta = noise.sigma * z
+    eta, rounded = drawn_eta(noise, n, bits)
     assert weights is None or noise.loss == "logistic"
     problem = ClippedProblem(
         G,
@@ -317,20 +316,41 @@ def perturbed_minimiser(
         penalty_weights=penalty_weights,
     )
     solution = solve_clipped_problem(problem, throw=False)
-    exponent = math.floor(math.log2(noise.sigma_out)) - GRID_BITS
-    grid = math.ldexp(1.0, exponent)
+    off = solution.distance / math.sqrt(noise.ridge) + rounded
+    whole = np.rint(np.ldexp(solution.x, -output_exponent(noise))).tolist()
+    return published(noise, [int(k) for k in whole], off, penalty_weights, bits)
+
+
+def drawn_eta(noise: ObjectiveNoise, n: int, bits: BitSource) -> tuple[np.ndarray, float]:
+    """Draw η, and bound how far its rounding moves the minimiser."""
+    z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
     # η is half a step of its grid away from a normal number, and rounded twice. An error e of the
     # linear term moves the minimiser by ‖e‖/Λ at most, because the objective is Λ-strongly convex.
     rounded = noise.sigma * float(np.linalg.norm(2.0**-ETA_BITS + 4.0 * UNIT * np.abs(z)))
-    off = solution.distance / math.sqrt(noise.ridge) + rounded / noise.ridge
-    off = (off + 0.5 * grid * math.sqrt(n)) * ROUNDING
+    return noise.sigma * z, rounded / noise.ridge
+
+
+def output_exponent(noise: ObjectiveNoise) -> int:
+    """The e of the grid 2ᵉ to which x is rounded before noise is added."""
+    return math.floor(math.log2(noise.sigma_out)) - GRID_BITS
+
+
+def published(
+    noise: ObjectiveNoise,
+    whole: list[int],
+    off: float,
+    penalty_weights: np.ndarray,
+    bits: BitSource,
+) -> np.ndarray:
+    """Add the output noise to x, given in steps of its grid and certainly within `off` of x̂."""
+    n, exponent = len(whole), output_exponent(noise)
+    off = (off + 0.5 * math.ldexp(1.0, exponent) * math.sqrt(n)) * ROUNDING
     if not off <= noise.shift * noise.sigma_out:
         raise UncertifiedError(UNCERTIFIED)
     steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
-    whole = np.rint(np.ldexp(solution.x, -exponent)).tolist()
     x = np.array(
         [
-            math.ldexp(float(int(k) + step), exponent)
+            math.ldexp(float(k + step), exponent)
             for k, step in zip(whole, steps.tolist(), strict=True)
         ]
     )

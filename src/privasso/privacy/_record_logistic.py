@@ -15,7 +15,8 @@ import numpy as np
 
 from privasso._validation import check_coded
 from privasso.privacy._perturbed_objective import calibrate_logistic, perturbed_minimiser
-from privasso.privacy._record_rows import PerturbedObjective, shorter
+from privasso.privacy._record_map import shorter
+from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import logistic_lam, logistic_lengths, logistic_t
 from privasso.privacy._rounded_gaussian import BitSource
 

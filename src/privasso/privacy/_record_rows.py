@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from privasso._validation import real_array
+from privasso.blocks import RowBlocks
 from privasso.privacy._estimate import Estimate, half_ranges
+from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser, sums_are_exact
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
+from privasso.privacy._record_map import NOT_FINITE, RecordMap
 from privasso.privacy._record_settings import origins
 from privasso.privacy._rounded_gaussian import BitSource
 
-#: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
-_SHORTER = 2.0**-40
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
 _BLOCK = 1 << 17
-_NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,31 @@ class PerturbedObjective:
         """Range of the labels."""
         return self.y_bounds[1] - self.y_bounds[0]
 
+    def opened(self, blocks: RowBlocks, *, missing_labels: bool = False) -> RecordPasses:
+        """Read all rows once, before any noise is drawn, so that bad data cost nothing.
+
+        With `missing_labels` a record whose label is NaN is an empty one; otherwise it is refused.
+        """
+        n = len(self.bounds)
+        if self.estimate is not None or self.scaling is not None:
+            raise ValueError(
+                "blocks of rows are fitted with public bounds; leave out bounds='private' and "
+                "scales, or fit an array in memory"
+            )
+        if blocks.shape[1] != n or not sums_are_exact(self, blocks.shape[0]):
+            raise ValueError(
+                "blocks of rows are fitted where rows are at least as many as columns and columns "
+                "at most 4095; choose some columns, or fit an array in memory"
+            )
+        return RecordPasses.opened(blocks, self.record_map(missing_labels=missing_labels), self)
+
+    def release_over(
+        self, passes: RecordPasses, lam: float, bits: BitSource
+    ) -> tuple[np.ndarray, float]:
+        """Run the mechanism over blocks of rows that were opened."""
+        u = exact_minimiser(passes, lam / self.width, self.noise, bits, self.penalised)
+        return self.in_units(u)
+
     def release(
         self, X: Any, y: np.ndarray, lam: float, bits: BitSource
     ) -> tuple[np.ndarray, float]:
@@ -69,6 +94,9 @@ class PerturbedObjective:
             return self.estimated(X, bits).release(X, y, lam, bits)
         rows, labels = self.rows(X, y)
         del X  # if nobody else needs it, its memory is free from here on
+        if sums_are_exact(self, len(labels)):
+            passes = RecordPasses.opened(RowBlocks.of_arrays(rows, labels), None, self)
+            return self.release_over(passes, lam, bits)
         u = perturbed_minimiser(
             rows, labels, lam / self.width, self.noise, bits, penalty_weights=self.penalised
         )
@@ -108,7 +136,7 @@ class PerturbedObjective:
             return self
         X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
         if np.isnan(X).any():
-            raise ValueError(_NOT_FINITE)
+            raise ValueError(NOT_FINITE)
         bounds = self.estimate.ranges(X, self.bounds, bits)
         scaling = self.estimate.scaling(X, bounds, bits, centred=self.fit_intercept)
         return replace(self, bounds=bounds, scaling=scaling, estimate=None)
@@ -127,18 +155,26 @@ class PerturbedObjective:
         >>> rows.round(3).tolist(), labels.round(3).tolist()  # both are shrunk, one is clipped
         ([[0.398, 0.497], [0.504, 0.388]], [-0.124, 0.194])
         """
-        rows, factor, empty = self._empty_rows(X), np.empty(len(X)), np.isnan(y)
-        for block, whole in self._scaled_blocks(X, rows, empty):
-            length = np.sqrt(np.einsum("ij,ij->i", whole, whole))
-            with np.errstate(divide="ignore"):
-                longest = self.noise.radius * shorter(rows.shape[1])
-                factor[block] = np.minimum(1.0, longest / length)
-            whole *= factor[block, None]
+        X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
+        rows, labels = self._empty_rows(X), np.empty(len(X))
+        self.record_map(missing_labels=True).fill(X, y, rows, labels)
+        return rows, labels
+
+    def record_map(self, *, missing_labels: bool = False) -> RecordMap:
+        """How a record becomes a row and a label."""
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         # Without an intercept labels are measured from zero, so that Xβ can reach them.
-        middle_label = centre if self.fit_intercept else 0.0
-        labels = (np.clip(y, *self.y_bounds) - middle_label) / self.width
-        return rows, np.where(empty, 0.0, factor * labels)
+        middle = centre if self.fit_intercept else 0.0
+        return RecordMap(
+            self.bounds,
+            *self._scaling(),
+            self.y_bounds,
+            middle,
+            self.width,
+            bool(self.fit_intercept),
+            self.noise.radius,
+            missing_labels,
+        )
 
     def scaled_rows(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Rows as long as they are, in units of bounds or scales; empty where a label is NaN."""
@@ -174,7 +210,7 @@ class PerturbedObjective:
             part /= scale
             part[:, flat] = 0.0
             if not np.isfinite(part).all():
-                raise ValueError(_NOT_FINITE)
+                raise ValueError(NOT_FINITE)
             whole[empty[block]] = 0.0
             yield block, whole
 
@@ -184,12 +220,3 @@ class PerturbedObjective:
             return self.scaling
         origin, half = half_ranges(self.bounds, self.fit_intercept)
         return (origins(self.bounds) if self.fit_intercept else origin), half
-
-
-def shorter(width: int) -> float:
-    """A factor slightly below 1, by which rounding never leaves a row of so many entries too long.
-
-    >>> 1.0 - 1e-11 < shorter(10) < 1.0
-    True
-    """
-    return 1.0 - _SHORTER - (width + 16) * 2.0**-52

@@ -10,6 +10,15 @@ from privasso.solvers._auto import Auto
 from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_many import solve_clipped_many
 from privasso.solvers._coordinate_descent import CoordinateDescent
+from privasso.solvers._exact_newton import ExactProblem, ExactSolution, minimise_exactly
+from privasso.solvers._exact_pass import (
+    LABEL_BITS,
+    ExactPass,
+    FixedPoint,
+    PassSetting,
+    PassState,
+    entry_grid,
+)
 from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._iteration import AmpState
 from privasso.solvers._many import Solutions, solve_many, solve_problems
@@ -23,11 +32,13 @@ from privasso.solvers._solution import (
     UnboundedError,
 )
 from privasso.solvers._solve import solve, solve_problem
+from privasso.solvers._vamp import Vamp, VampState, VampTextbook
 
 if TYPE_CHECKING:
     from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
 
 __all__ = [
+    "LABEL_BITS",
     "Algorithm",
     "Amp",
     "AmpPaper",
@@ -35,17 +46,28 @@ __all__ = [
     "Auto",
     "Clock",
     "CoordinateDescent",
+    "ExactPass",
+    "ExactProblem",
+    "ExactSolution",
+    "FixedPoint",
     "GramLasso",
     "NotConvergedError",
     "Outcome",
     "PaperRuns",
+    "PassSetting",
+    "PassState",
     "Solution",
     "Solutions",
     "SolveError",
     "Status",
     "Step",
     "UnboundedError",
+    "Vamp",
+    "VampState",
+    "VampTextbook",
     "amp_paper_many",
+    "entry_grid",
+    "minimise_exactly",
     "paper_starts",
     "register",
     "solve",

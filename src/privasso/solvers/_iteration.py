@@ -166,7 +166,7 @@ def iterate(
     return Run(state, End.MAX_ITER, steps)
 
 
-def soft(u: np.ndarray, lam: float) -> np.ndarray:
+def soft(u: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
     """Soft threshold, sgn(u)·max(|u| − λ, 0).
 
     >>> import numpy as np

@@ -5,6 +5,7 @@ from privasso.theory._clipped import ClippedPoint, clipped_point
 from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._clipped_moments import clipped_moments
 from privasso.theory._correlated import ColumnPredictions, CorrelatedPoint
+from privasso.theory._correlated_edge import Edge, correlated_edge
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
 from privasso.theory._gradient import Leakage, PointGradients, point_gradients
@@ -24,6 +25,7 @@ __all__ = [
     "ClippedPoint",
     "ColumnPredictions",
     "CorrelatedPoint",
+    "Edge",
     "FixedPoint",
     "FixedPointStatus",
     "Leakage",
@@ -34,6 +36,7 @@ __all__ = [
     "clipped_log_densities",
     "clipped_moments",
     "clipped_point",
+    "correlated_edge",
     "critical_lambda_ratio",
     "critical_noise",
     "label_sensitivity",

@@ -125,6 +125,12 @@ class CorrelatedPoint(FixedPoint):
             active.std(axis=1, ddof=1) / size, error.std(axis=1, ddof=1) / size,
         )  # fmt: skip
 
+    def supports(self) -> NDArray[np.bool_]:
+        """Which coefficients are not zero in each draw, shape (N, n_draws); made by simulation."""
+        if self._root is None or not isinstance(self._system, Draws):
+            raise ValueError("the prediction was not made by simulation")
+        return self._system.minimise(self._root.e, self._root.u) != 0.0
+
     def onavekl(self, kind: str = "joint") -> float:
         """On-average KL divergence of the released estimate when one record is replaced.
 

@@ -27,6 +27,8 @@ _REACH = 9.0
 _NODES = 8
 _STEPS = 200
 _SETTLED = 1e-9
+#: A threshold of so many deviations is never passed: the chance is below the smallest double.
+_NEVER = 40.0
 _INV_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 
 
@@ -57,6 +59,11 @@ def overlap(
     >>> bool(abs(found / fp.E - 1.0) < 1e-5)
     True
     """
+    # Columns so small that they are never selected keep their signal as an error, and nothing else.
+    scale, spread = lam * (1.0 + V), np.sqrt(alpha * v * (E + alpha * v) + (1.0 + V) ** 2 * noise)
+    seen = scale <= _NEVER * spread
+    unseen = rho * float(w[~seen] @ v[~seen])
+    v, w, noise = v[seen], w[seen], noise[seen]
     Sigma = (1.0 + V) / (alpha * v)
     theta = lam * Sigma
     total = E / (alpha * v) + Sigma**2 * noise
@@ -68,7 +75,7 @@ def overlap(
         zero = _mean_square(np.sqrt(shared), own, theta)
         one = _mean_square(np.sqrt(1.0 + shared), own, theta)
         each = (1.0 - rho) * zero + rho * (one - 2.0 * selected + 1.0)
-        return min(label_variance + float(w @ (v * each)), E)
+        return min(label_variance + unseen + float(w @ (v * each)), E)
 
     C = label_variance
     for _ in range(_STEPS):

@@ -70,8 +70,10 @@ def below_edge(system: System, e: float) -> bool:
     return lowest(system, e)[1] < 0.0
 
 
-def lowest(system: System, e: float) -> tuple[float, float, Averages]:
+def lowest(system: System, e: float, width: float = 5e-3) -> tuple[float, float, Averages]:
     """The e at which R(e, 0) − e is smallest, where ρ̂(e, 0) = α, 1 − e/R there, and averages.
+
+    `width` is the accuracy of log e. The averages are those at the e that is returned.
 
     Examples
     --------
@@ -84,30 +86,23 @@ def lowest(system: System, e: float) -> tuple[float, float, Averages]:
     >>> round(e, 2), round(gap, 2)
     (0.5, 0.5)
     """
-    lo, hi = -math.inf, math.inf
+    lo, hi, step = -math.inf, math.inf, 0.5
     x = math.log(e)
-    found = system.averages(e, 0.0)
     for _ in range(_HALVINGS):
-        found = system.averages(math.exp(x), 0.0)
-        R, rho_hat = found.means
-        if rho_hat > system.alpha:
+        if system.averages(math.exp(x), 0.0).means[1] > system.alpha:
             hi = x
         else:
             lo = x
         if math.isinf(lo) or math.isinf(hi):
-            if R <= 0.0:  # nothing is active without the field
-                x += 1.0
-            else:
-                x = x - 1.0 if math.isinf(lo) else x + 1.0
+            x += step if math.isinf(hi) else -step
+            step = min(2.0 * step, 2.0)
         else:
             x = 0.5 * (lo + hi)
-        if hi - lo < 5e-3:
+        if hi - lo < width or abs(x) > 600.0:
             break
-        if abs(x) > 600.0:
-            break
+    found = system.averages(math.exp(x), 0.0)
     R, _ = found.means
-    at = hi if math.isinf(lo) else lo if math.isinf(hi) else 0.5 * (lo + hi)
-    return math.exp(at), 1.0 - math.exp(at) / R if R > 0.0 else -math.inf, found
+    return math.exp(x), 1.0 - math.exp(x) / R if R > 0.0 else -math.inf, found
 
 
 class _Search:

@@ -6,16 +6,25 @@ import math
 import warnings
 from typing import SupportsIndex
 
+import numpy as np
+
 from privasso._validation import integer, positive_float
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.theory._correlated_edge import correlated_edge
+from privasso.theory._draws import ColumnNoise
 from privasso.theory._nodes import REFINEMENTS, Tail, columns, lower_tail, quadrature
 from privasso.theory._points import TOLERANCE, QuadratureWarning
 from privasso.theory._state_evolution import check
 
 
 def critical_lambda_ratio(
-    model: Model, noise: NoiseDesign, *, n_features: SupportsIndex | None = None
+    model: Model,
+    noise: ColumnNoise,
+    *,
+    n_features: SupportsIndex | None = None,
+    draws: SupportsIndex = 8,
+    rng: int | np.random.Generator | None = None,
 ) -> float:
     """λ_crit/σ_η: below this ratio the private LASSO has no minimiser.
 
@@ -35,6 +44,9 @@ def critical_lambda_ratio(
         Only its shape matters, not its level.
     n_features : int, optional
         Use the N quantiles of the law as scales, instead of the limit of many columns.
+    draws, rng
+        For a model with a covariance, as in `state_evolution`; `correlated_edge` also gives the
+        Monte Carlo error.
 
     Returns
     -------
@@ -51,7 +63,12 @@ def critical_lambda_ratio(
     >>> round(pv.theory.critical_lambda_ratio(model, pv.Gram(1.0)), 4)
     0.5996
     """
+    if isinstance(model, Model) and model.covariance is not None:
+        count = None if n_features is None else integer("n_features", n_features, minimum=1)
+        size = integer("draws", draws, minimum=2)
+        return correlated_edge(model, noise, n_features=count, draws=size, rng=rng).ratio
     check(model, noise)
+    assert isinstance(noise, NoiseDesign)
     noise = noise.with_sigma(1.0)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     nodes = columns(model.scales, noise, count)
@@ -80,9 +97,11 @@ def critical_lambda_ratio(
 def critical_noise(
     model: Model,
     lam: float,
-    noise: NoiseDesign,
+    noise: ColumnNoise,
     *,
     n_features: SupportsIndex | None = None,
+    draws: SupportsIndex = 8,
+    rng: int | np.random.Generator | None = None,
 ) -> float:
     """Return the noise level σ_η at which the private LASSO ceases to exist, for a given λ.
 
@@ -102,5 +121,5 @@ def critical_noise(
     'UNSTABLE'
     """
     lam = positive_float("lam", lam)
-    ratio = critical_lambda_ratio(model, noise, n_features=n_features)
+    ratio = critical_lambda_ratio(model, noise, n_features=n_features, draws=draws, rng=rng)
     return lam / ratio if ratio > 0.0 else math.inf

@@ -11,6 +11,8 @@ from privasso._validation import integer, positive_float, real_array
 from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.theory._attack import advantages
+from privasso.theory._correlated_rows import correlated_rows
+from privasso.theory._draws import ColumnNoise
 from privasso.theory._grid import INFINITE
 from privasso.theory._onavekl import joint
 from privasso.theory._points import solve_grid
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
 def tradeoff(
     model: Model,
     lam: float,
-    noise: NoiseDesign,
+    noise: ColumnNoise,
     sigmas: ArrayLike,
     *,
     n_features: SupportsIndex | None = None,
+    draws: SupportsIndex = 8,
+    rng: int | np.random.Generator | None = None,
 ) -> pl.DataFrame:
     """Predict error and OnAveKL at several noise levels.
 
@@ -44,6 +48,9 @@ def tradeoff(
         Noise levels, zero or more.
     n_features : int, optional
         As in `state_evolution`.
+    draws, rng
+        For a model with a covariance, as in `state_evolution`. The same draws serve all points, and
+        the table has the column ``E_se`` in addition.
 
     Returns
     -------
@@ -61,16 +68,18 @@ def tradeoff(
 (0.2, 'stable', 0.7439, 3.371), (0.4, 'unstable', inf, None)]
     """
     lam = positive_float("lam", lam)
-    return _table(model, np.array([lam]), noise, sigmas, n_features)
+    return _table(model, np.array([lam]), noise, sigmas, n_features, draws, rng)
 
 
 def phase_diagram(
     model: Model,
     lams: ArrayLike,
-    noise: NoiseDesign,
+    noise: ColumnNoise,
     sigmas: ArrayLike,
     *,
     n_features: SupportsIndex | None = None,
+    draws: SupportsIndex = 8,
+    rng: int | np.random.Generator | None = None,
 ) -> pl.DataFrame:
     """Predict error and OnAveKL at every pair of λ and noise level.
 
@@ -88,6 +97,9 @@ def phase_diagram(
         Noise levels, zero or more.
     n_features : int, optional
         As in `state_evolution`.
+    draws, rng
+        For a model with a covariance, as in `state_evolution`. The same draws serve all points, and
+        the table has the column ``E_se`` in addition.
 
     Returns
     -------
@@ -104,23 +116,29 @@ def phase_diagram(
     lams = real_array("lams", lams, ndim=1)
     if np.min(lams) <= 0.0:
         raise ValueError("lams must be positive")
-    return _table(model, lams, noise, sigmas, n_features)
+    return _table(model, lams, noise, sigmas, n_features, draws, rng)
 
 
 def _table(
     model: Model,
     lams: NDArray[np.float64],
-    noise: NoiseDesign,
+    noise: ColumnNoise,
     sigmas: ArrayLike,
     n_features: SupportsIndex | None,
+    draws: SupportsIndex,
+    rng: int | np.random.Generator | None,
 ) -> pl.DataFrame:
     import polars as pl  # only tables need it, and it takes a while to import
 
-    check(model, noise)
     levels = real_array("sigmas", sigmas, ndim=1)
+    count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    if isinstance(model, Model) and model.covariance is not None:
+        size = integer("draws", draws, minimum=2)
+        return pl.DataFrame(correlated_rows(model, lams, noise, levels, count, size, rng))
+    check(model, noise)
+    assert isinstance(noise, NoiseDesign)
     for level in levels:
         noise.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
-    count = None if n_features is None else integer("n_features", n_features, minimum=1)
     lam, sigma = (grid.ravel() for grid in np.meshgrid(lams, levels, indexing="ij"))
     # Along a row of equal λ from little noise to much, each point is a good start for the next.
     order = np.lexsort((sigma, lam))

@@ -1,0 +1,36 @@
+"""Tables in blocks of rows: in memory, in files, or on a cluster."""
+
+from privasso.blocks._dask import Dask, is_dask, of_dask, on_dask
+from privasso.blocks._engine import Engine, Local
+from privasso.blocks._files import open_files
+from privasso.blocks._part import (
+    ArrayPart,
+    Chunk,
+    DataChangedError,
+    Part,
+    Sums,
+    Task,
+    WorkersLostError,
+)
+from privasso.blocks._row_blocks import Progress, RowBlocks
+from privasso.blocks._sources import blocks_of
+
+__all__ = [
+    "ArrayPart",
+    "Chunk",
+    "Dask",
+    "DataChangedError",
+    "Engine",
+    "Local",
+    "Part",
+    "Progress",
+    "RowBlocks",
+    "Sums",
+    "Task",
+    "WorkersLostError",
+    "blocks_of",
+    "is_dask",
+    "of_dask",
+    "on_dask",
+    "open_files",
+]

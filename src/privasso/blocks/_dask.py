@@ -1,0 +1,158 @@
+"""Blocks of rows on Dask: its collections, or files that its workers read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from privasso.blocks._engine import Engine, Reader
+from privasso.blocks._files import FilePart
+from privasso.blocks._part import Chunk, Part, Sums, Task, WorkersLostError, added, sums_of
+from privasso.blocks._row_blocks import RowBlocks
+
+#: Partial sums that one task adds up.
+_FAN_IN = 8
+_MISSING = "fits on Dask need dask and distributed; install privasso[dask]"
+
+
+class Dask(Engine):
+    """Whatever scheduler Dask uses at the moment: a cluster if there is a client, else threads.
+
+    Parameters
+    ----------
+    parts : sequence
+        Parts, or pairs of delayed covariates and labels.
+    client : distributed.Client, optional
+        The cluster to use; by default that of the process.
+    """
+
+    def __init__(self, parts: Sequence[Any], n_rows: int, client: Any = None) -> None:
+        self.parts, self.n_rows, self.client = tuple(parts), n_rows, client
+
+    def sum(self, task: Task, state: Any, read: Reader) -> Sums:
+        """Send the task to the parts, and add up there what comes of it."""
+        import dask
+
+        known = dask.delayed((task, state), pure=False, traverse=False)  # type: ignore[attr-defined]
+        one = dask.delayed(_on_part, pure=False)  # type: ignore[attr-defined]
+        plus = dask.delayed(added, pure=False)  # type: ignore[attr-defined]
+        level = [one(part, known) for part in self.parts]
+        while len(level) > 1:
+            level = [plus(level[k : k + _FAN_IN]) for k in range(0, len(level), _FAN_IN)]
+        found = self._computed(level[0])
+        read(self.n_rows)
+        return found
+
+    def _computed(self, root: Any) -> Sums:
+        try:
+            if self.client is not None:
+                return self.client.compute(root).result()
+            return root.compute()
+        except Exception as error:
+            # Named by hand: distributed need not be installed for Dask's own threads.
+            if type(error).__name__ in ("KilledWorker", "CommClosedError", "FutureCancelledError"):
+                raise WorkersLostError(
+                    "the workers that read the data died again and again, so nothing was "
+                    "released; see the logs of the cluster, and try more memory per worker or "
+                    "smaller partitions"
+                ) from None
+            raise
+
+
+def _on_part(part: Any, known: tuple[Task, Any]) -> Sums:
+    """The sums over one part, on the worker that holds it or reads it."""
+    task, state = known
+    if isinstance(part, Part):
+        return sums_of(task, part, state)
+    return task(iter([_chunk(*part)]), state)
+
+
+def _chunk(X: Any, y: Any) -> Chunk:
+    """A block of a collection as numbers."""
+    if y is None or isinstance(y, str):
+        raise TypeError("labels are missing")
+    return np.asarray(X), np.asarray(y, dtype=np.float64).reshape(-1)
+
+
+def on_dask(blocks: RowBlocks, client: Any = None) -> RowBlocks:
+    """Blocks of files, read by the workers of Dask, which must see the files under the same paths.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        From `open_files`.
+    client : distributed.Client, optional
+        The cluster.
+    """
+    parts = getattr(blocks.engine, "parts", ())
+    if not parts or not all(isinstance(part, FilePart) for part in parts):
+        raise ValueError("only blocks of files can be read by the workers of Dask")
+    return RowBlocks(
+        blocks.shape, Dask(parts, blocks.shape[0], client), blocks.names, blocks.target
+    )
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, without importing it.
+
+    >>> is_dask(np.eye(2))
+    False
+    """
+    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
+
+
+def of_dask(X: Any, y: Any) -> RowBlocks:
+    """Blocks of a `dask.array` or `dask.dataframe`; labels are alike, or the name of a column.
+
+    The number of rows is found first, if Dask does not know it: it is public.
+
+    Parameters
+    ----------
+    X : dask array or dask data frame
+        Covariates. If `y` is a name, the frame holds the labels too.
+    y : dask array, dask series, array_like or str
+        Labels.
+    """
+    try:
+        import dask
+    except ImportError:
+        raise ValueError(_MISSING) from None
+    names, target = None, None
+    if hasattr(X, "columns"):
+        if isinstance(y, str):
+            if y not in X.columns:
+                raise ValueError(f"the data frame has no column {y!r}")
+            names, target = tuple(str(name) for name in X.columns if name != y), y
+            # One array, so that covariates and labels are cut alike.
+            whole = _array(X[[*(name for name in X.columns if name != y), y]])
+            X, y = whole[:, :-1], whole[:, -1]
+        else:
+            names = tuple(str(name) for name in X.columns)
+    X = _array(X).rechunk({1: -1})
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
+    y = _array(y) if is_dask(y) else _cut(y, X.chunks[0])
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
+    y = y.rechunk((X.chunks[0],))
+    # Optimised here once, so that a task reads just the blocks that it needs.
+    X, y = dask.optimize(X, y)  # type: ignore[attr-defined]
+    pairs = list(zip(X.to_delayed()[:, 0].tolist(), y.to_delayed().tolist(), strict=True))
+    shape = int(X.shape[0]), int(X.shape[1])
+    return RowBlocks(shape, Dask(pairs, shape[0]), names, target)
+
+
+def _cut(y: Any, chunks: tuple[int, ...]) -> Any:
+    """Labels in memory, cut like the covariates."""
+    import dask.array as da
+
+    return da.from_array(np.asarray(y, np.float64)).rechunk((chunks,))
+
+
+def _array(collection: Any) -> Any:
+    """An array of Dask with known numbers of rows."""
+    found = collection.to_dask_array() if hasattr(collection, "to_dask_array") else collection
+    unknown = any(np.isnan(size) for size in found.shape)
+    return found.compute_chunk_sizes() if unknown else found

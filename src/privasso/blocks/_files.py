@@ -1,0 +1,213 @@
+"""Tables in several Parquet or Arrow files, read some rows at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privasso._text import escaped
+from privasso.blocks._engine import Local
+from privasso.blocks._part import Chunk, DataChangedError, Part
+from privasso.blocks._row_blocks import RowBlocks
+
+#: Entries that are read at a time.
+_CHUNK = 1 << 21
+#: Bytes that are read ahead per column of a Parquet file.
+_AHEAD = 1 << 16
+_PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Size and time of change of a file, by which it is recognised."""
+
+    size: int
+    changed: int
+
+    @staticmethod
+    def of(path: str) -> Stamp:
+        """That of a file as it is now."""
+        found = os.stat(path)
+        return Stamp(found.st_size, found.st_mtime_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class FilePart(Part):
+    """One row group of a Parquet file, or one record batch of an Arrow file."""
+
+    path: str
+    stamp: Stamp
+    group: int
+    rows: int  # pyright: ignore[reportIncompatibleVariableOverride]
+    columns: tuple[str, ...] = field(repr=False)
+    target: str
+    entries: int = _CHUNK
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read the rows, a bounded number of entries at a time."""
+        self._check()
+        step = max(1, self.entries // (len(self.columns) + 1))
+        for batch in self._batches(step):
+            yield self._chunk(batch)
+        self._check()
+
+    def _check(self) -> None:
+        try:
+            same = Stamp.of(self.path) == self.stamp
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise DataChangedError(
+                f"{escaped(self.path)} changed or vanished while it was being read, so nothing was "
+                "released; fit again when the files are complete"
+            )
+
+    def _batches(self, step: int) -> Iterator[Any]:
+        wanted = [*self.columns, self.target]
+        if _kind(self.path) == "parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(self.path, buffer_size=_AHEAD, pre_buffer=False) as file:
+                yield from file.iter_batches(
+                    step, row_groups=[self.group], columns=wanted, use_threads=False
+                )
+            return
+        import pyarrow as pa
+
+        with pa.memory_map(self.path) as source:
+            whole = pa.ipc.open_file(source).get_batch(self.group).select(wanted)
+            for start in range(0, whole.num_rows, step):
+                yield whole.slice(start, step)
+
+    def _chunk(self, batch: Any) -> Chunk:
+        X = np.empty((len(self.columns), batch.num_rows))
+        for column, name in zip(X, self.columns, strict=True):
+            column[:] = _numbers(batch.column(name))
+        return X.T, _numbers(batch.column(self.target)).astype(np.float64)
+
+
+def _numbers(column: Any) -> np.ndarray:
+    """A column as numbers; a missing one is NaN."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def open_files(
+    paths: Sequence[str | Path],
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    jobs: int | None = None,
+    entries: int = _CHUNK,
+) -> RowBlocks:
+    """Open Parquet or Arrow files with the same columns as one table; no row is read yet.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        The files. Their order does not matter for a fit.
+    target : str
+        The column of labels.
+    features : sequence of str, optional
+        The covariates; by default all other columns.
+    exclude : sequence of str
+        Columns that are left out.
+    jobs : int, optional
+        Threads that read them.
+    entries : int
+        Entries that each thread reads at a time.
+    """
+    if not paths:
+        raise ValueError("there are no files to read")
+    columns: tuple[str, ...] | None = None
+    parts: list[FilePart] = []
+    for path in sorted({str(path) for path in paths}):
+        stamp = Stamp.of(path)
+        schema, groups = _opened(path)
+        if columns is None:
+            columns = _covariates(path, schema, target, features, exclude)
+        _check_types(path, schema, (*columns, target))
+        parts += [
+            FilePart(path, stamp, k, rows, columns, target, entries)
+            for k, rows in enumerate(groups)
+            if rows
+        ]
+    assert columns is not None
+    if not parts:
+        raise ValueError("the files have no rows")
+    shape = sum(part.rows for part in parts), len(columns)
+    return RowBlocks(shape, Local(parts, jobs), columns, target)
+
+
+def _kind(path: str) -> str:
+    ending = Path(path).suffix.lower()
+    if ending in _PARQUET:
+        return "parquet"
+    if ending in _ARROW:
+        return "arrow"
+    raise ValueError(
+        f"{escaped(path)}: only Parquet and Arrow files can be read in blocks "
+        f"({', '.join((*_PARQUET, *_ARROW))})"
+    )
+
+
+def _opened(path: str) -> tuple[Any, list[int]]:
+    """The columns with their types, and the rows of each row group or record batch."""
+    kind = _kind(path)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ValueError("reading files in blocks needs pyarrow; install privasso[dask]") from None
+    try:
+        if kind == "parquet":
+            with pq.ParquetFile(path) as file:
+                meta = file.metadata
+                return file.schema_arrow, [
+                    meta.row_group(k).num_rows for k in range(meta.num_row_groups)
+                ]
+        with pa.memory_map(path) as source:
+            reader = pa.ipc.open_file(source)
+            count = reader.num_record_batches
+            return reader.schema, [reader.get_batch(k).num_rows for k in range(count)]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ValueError(f"{escaped(path)} is no {kind} file that can be read: {error}") from None
+
+
+def _covariates(
+    path: str, schema: Any, target: str, features: Sequence[str] | None, exclude: Sequence[str]
+) -> tuple[str, ...]:
+    known = list(schema.names)
+    for name in (target, *(features or ()), *exclude):
+        if name not in known:
+            raise ValueError(f"{escaped(path)} has no column {name!r}")
+    wanted = known if features is None else features
+    found = tuple(name for name in wanted if name != target and name not in exclude)
+    if not found:
+        raise ValueError("there are no covariates")
+    return found
+
+
+def _check_types(path: str, schema: Any, wanted: Sequence[str]) -> None:
+    import pyarrow as pa
+
+    for name in wanted:
+        if name not in schema.names:
+            raise ValueError(f"{escaped(path)} has no column {name!r}, which other files have")
+        kind = schema.field(name).type
+        if not (
+            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        ):
+            raise ValueError(
+                f"column {name!r} of {escaped(path)} does not hold numbers by its type; blocks of "
+                "rows take numbers only, so encode it first or leave it out"
+            )

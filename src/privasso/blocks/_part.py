@@ -1,0 +1,73 @@
+"""A part of a table that can be read by itself, here or on another machine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+#: Covariates of shape (m, N) and labels of shape (m,).
+Chunk: TypeAlias = tuple[np.ndarray, np.ndarray]
+#: Integers by name; sums of two parts are sums by name.
+Sums: TypeAlias = dict[str, np.ndarray]
+#: Returns sums over the rows of some chunks, given what is known so far.
+Task: TypeAlias = Callable[[Iterable[Chunk], Any], Sums]
+
+
+class DataChangedError(RuntimeError):
+    """The data are not what they were when the fit began; nothing was released."""
+
+
+class WorkersLostError(RuntimeError):
+    """The workers of a cluster were lost; nothing was released."""
+
+
+class Part(ABC):
+    """Some rows of a table. It can be pickled, and reads its rows where it is."""
+
+    rows: int
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """Read the rows, some at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPart(Part):
+    """Rows of arrays in memory, or in files that are mapped to it."""
+
+    X: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+
+    @property
+    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of rows."""
+        return len(self.y)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows at once, without a copy."""
+        yield self.X, self.y
+
+
+def sums_of(task: Task, part: Part, state: Any) -> Sums:
+    """The sums over one part."""
+    return task(part.chunks(), state)
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """Sums by name. A name that a part does not have is zero there.
+
+    >>> found = added([{"a": np.array([1])}, {"a": np.array([2]), "b": np.array([5])}])
+    >>> found["a"].tolist(), found["b"].tolist()
+    ([3], [5])
+    """
+    total: Sums = {}
+    for part in parts:
+        for name, value in part.items():
+            if not np.issubdtype(value.dtype, np.integer):
+                raise TypeError("sums over blocks must be integers: others depend on their order")
+            total[name] = total[name] + value if name in total else value
+    return total

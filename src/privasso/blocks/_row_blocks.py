@@ -1,0 +1,143 @@
+"""`RowBlocks`: a table in blocks of rows, wherever they are, with one verb."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from privasso.blocks._engine import Engine, Local
+from privasso.blocks._part import ArrayPart, Sums, Task
+
+#: Rows times columns of a part of an array.
+_PART = 1 << 22
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a fit has come.
+
+    Attributes
+    ----------
+    passes : int
+        Passes over the table that were finished.
+    rows, n_rows : int
+        Rows read in the present pass, and all rows.
+    seconds : float
+        Since this pass began.
+    """
+
+    passes: int
+    rows: int
+    n_rows: int
+    seconds: float
+
+    @property
+    def seconds_left(self) -> float:
+        """Expected time to the end of this pass; infinite before the first rows are read."""
+        return self.seconds * (self.n_rows / self.rows - 1.0) if self.rows else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """Covariates and labels in blocks of rows, in memory, in files, or on other machines.
+
+    Nothing that uses it knows where the blocks are. It can do one thing: apply a function to each
+    block, where the block is, and add up the integers that come back. Rows and labels stay where
+    they are. Integers add up to the same in any order, so that results do not depend on how the
+    rows were cut into blocks, in which order these come, or how many workers there are.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns of the covariates.
+    engine : Engine
+        Where the blocks are and who reads them.
+    names : tuple of str or None
+        Names of the covariates.
+    target : str or None
+        Name of the labels.
+    progress : callable or None
+        Told a `Progress` now and then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.blocks import RowBlocks
+    >>> blocks = RowBlocks.of_arrays(np.eye(4), np.arange(4.0), n_parts=3)
+    >>> def count(chunks, least):
+    ...     return {"above": np.array([sum((y > least).sum() for _, y in chunks)])}
+    >>> blocks.sum(count, 1.5)["above"].tolist()
+    [2]
+    """
+
+    shape: tuple[int, int]
+    engine: Engine
+    names: tuple[str, ...] | None = None
+    target: str | None = None
+    progress: Callable[[Progress], None] | None = None
+    _passes: list[int] = field(default_factory=lambda: [0], repr=False)
+
+    @staticmethod
+    def of_arrays(
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        names: Sequence[str] | None = None,
+        n_parts: int | None = None,
+        jobs: int | None = None,
+    ) -> RowBlocks:
+        """Blocks of arrays, or of `numpy.memmap`, which need not fit in memory.
+
+        Parameters
+        ----------
+        X : ndarray of shape (M, N)
+            Covariates.
+        y : ndarray of shape (M,)
+            Labels.
+        names : sequence of str, optional
+            Names of the covariates.
+        n_parts : int, optional
+            Number of blocks; by default one per four million entries.
+        jobs : int, optional
+            Threads that read them.
+        """
+        if X.ndim != 2 or y.shape != X.shape[:1]:
+            raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
+        m, n = X.shape
+        count = n_parts or max(1, m * n // _PART)
+        edges = [m * k // count for k in range(count + 1)]
+        parts = [ArrayPart(X[lo:hi], y[lo:hi]) for lo, hi in pairwise(edges) if hi > lo]
+        return RowBlocks((m, n), Local(parts, jobs), None if names is None else tuple(names))
+
+    def sum(self, task: Task, state: Any) -> Sums:
+        """Apply the task to the chunks of every part, and return the sums over all parts.
+
+        Parameters
+        ----------
+        task : callable
+            ``task(chunks, state)`` returns integer arrays by name. It must be possible to pickle
+            it, and it must depend on its arguments only, because a part may be tried again.
+        state : object
+            Whatever is public so far, such as coefficients.
+        """
+        start, rows = time.monotonic(), 0
+
+        def read(count: int) -> None:
+            nonlocal rows
+            rows += count
+            if self.progress is not None:
+                passed = time.monotonic() - start
+                self.progress(Progress(self._passes[0], rows, self.shape[0], passed))
+
+        found = self.engine.sum(task, state, read)
+        self._passes[0] += 1
+        return found
+
+    def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
+        """Return the same blocks, which report their progress."""
+        return replace(self, progress=progress, _passes=[0])

@@ -1,0 +1,49 @@
+"""What a user may pass instead of an array, as blocks of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privasso.blocks._dask import is_dask, of_dask
+from privasso.blocks._files import open_files
+from privasso.blocks._row_blocks import RowBlocks
+
+
+def blocks_of(X: Any, y: Any, *, mapped: bool = True) -> RowBlocks | None:
+    """Blocks of rows, or None if X is none of what is read in blocks.
+
+    Parameters
+    ----------
+    X : RowBlocks, collection of Dask, path, sequence of paths, numpy.memmap, or anything else
+        Covariates.
+    y : array_like, collection of Dask or str
+        Labels, or the name of their column.
+    mapped : bool
+        Whether arrays in files that are mapped to memory are read in blocks.
+
+    Examples
+    --------
+    >>> blocks_of(np.eye(2), [0.0, 1.0]) is None
+    True
+    """
+    if isinstance(X, RowBlocks):
+        if y is not None:
+            raise ValueError("RowBlocks hold their labels; leave out y")
+        return X
+    if is_dask(X):
+        return of_dask(X, y)
+    paths = [X] if isinstance(X, (str, Path)) else X
+    if (
+        isinstance(paths, (list, tuple))
+        and paths
+        and all(isinstance(p, (str, Path)) for p in paths)
+    ):
+        if not isinstance(y, str):
+            raise ValueError("with files y is the name of the column of labels")
+        return open_files(paths, y)
+    if mapped and isinstance(X, np.memmap):
+        return RowBlocks.of_arrays(X, np.asarray(y))
+    return None

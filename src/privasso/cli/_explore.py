@@ -1,0 +1,119 @@
+"""`privasso explore`: a page in the browser that shows what noise costs and buys, live."""
+
+from __future__ import annotations
+
+import json
+import warnings
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privasso._text import escaped
+from privasso.cli._options import AsJson
+
+if TYPE_CHECKING:
+    from privasso.explore import Settings
+
+
+def explore(
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="A table whose scales are explored; only this machine sees them."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Column of the labels, which is left out.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", help="Port on this machine; 0 takes a free one.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and open nothing.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write a page that works without privasso (.html), and end."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a page with sliders: error, sparsity, stability, leakage and attack at once.
+
+    The page is served to this machine alone, loads nothing from elsewhere and works offline. Ctrl-C
+    ends it. With a table the scales and the number of rows per column are those of its columns of
+    numbers, in units of their root mean square.
+
+    Example: `privasso explore patients.csv --target pressure`
+
+    A page to send to others: `privasso explore --out explorer.html`
+    """
+    from privasso.cli._progress import working
+
+    if not 0 <= port <= 65535:
+        raise ValueError("--port must be a number from 0 to 65535")
+    if out is not None:
+        if data is not None:
+            raise ValueError("--out writes a page without a table; leave the table out")
+        _write(out, as_json)
+        return
+    from privasso.explore import Explorer, Settings, answer
+
+    with working("reading the table", quiet=as_json):
+        settings = Settings() if data is None else _settings(data, target)
+    with working("preparing the first view", quiet=as_json):
+        for what in ("point", "curves", "map", "attack"):
+            answer(what, settings)  # kernels are compiled now, not at the first move of a slider
+    with Explorer(settings, port) as server:
+        if as_json:
+            print(json.dumps({"url": server.url}), flush=True)
+        else:
+            print(f"{server.url}\nThe page is for this machine alone. Ctrl-C ends it.", flush=True)
+        if not no_browser:
+            webbrowser.open(server.url)
+        server.serve_forever()
+
+
+def _write(out: Path, as_json: bool) -> None:
+    from privasso.cli._outputs import Outputs
+    from privasso.cli._progress import working
+    from privasso.explore import static_page
+
+    if out.suffix.lower() != ".html":
+        raise ValueError(f"--out needs a file that ends in .html, not {escaped(out)}")
+    with Outputs() as outputs:
+        outputs.claim("--out", out)
+        with working("predicting at every position of the sliders", quiet=as_json):
+            text = static_page()
+        outputs.write({"--out": text})
+    print(json.dumps({"out": str(out)}) if as_json else f"wrote {escaped(out)}; open it anywhere")
+
+
+def _settings(data: Path, target: str | None) -> Settings:
+    """Scales of the columns of numbers relative to their root mean square, and rows per column."""
+    import numpy as np
+
+    from privasso.encoding import Numbers
+    from privasso.explore import MOST_COLUMNS, Settings
+    from privasso.tables import open_table
+
+    table = open_table(data)
+    if target is not None:
+        table.require([target])
+    columns = table.columns(table.feature_names(target))
+    numbers = [each.values for each in columns.columns if isinstance(each, Numbers)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a column without any value
+        spread = np.array([np.nanstd(values) for values in numbers])
+    spread = spread[np.isfinite(spread) & (spread > 0.0)]
+    if not 1 <= spread.size <= MOST_COLUMNS:
+        raise ValueError(
+            f"{escaped(data)} has {spread.size} columns of numbers that vary; 1 to {MOST_COLUMNS} "
+            "can be explored"
+        )
+    relative = spread / np.sqrt(np.mean(spread**2))
+    return Settings(
+        alpha=table.n_rows / spread.size,
+        law="own",
+        scales=tuple(float(f"{scale:.6g}") for scale in relative),
+        gamma=1.0,
+    )

@@ -1,0 +1,313 @@
+"""The best noise for columns of a given covariance: a power of it, or a full shape.
+
+A shape Σ₀ with mean variance 1 leaves λ and the level σ. The level follows from the target:
+
+- labels: the mean squared sensitivity of a row is (hi − lo)² tr(CΣ⁻¹)/N = μ²;
+- OnAveKL: the smallest level at which it is low enough, by bisection;
+- error: the largest level at which E is low enough, by bisection.
+
+Then λ is searched for, and the exponent of a power. The full shape minimises tr(WΣ) at a given
+tr(CΣ⁻¹): Σ ∝ W^(−½)(W^½CW^½)^½W^(−½). For W it takes the mean response of the predicted error to
+the noise, E[(C_SS)⁻¹] over the supports S that the best power leads to, and identity and diag(C)⁻¹
+as well; that with the best prediction is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from privasso._blas import one_thread
+from privasso.design._result import Constraint, InfeasibleError
+from privasso.model import GivenCovariance, Model
+from privasso.noise import Covariance, Factored, MatrixPower, NoiseDesign, PowerLaw
+from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FloatArray = NDArray[np.float64]
+Shape = NoiseDesign | MatrixPower | Covariance
+
+_DRAWS = 8
+_COMMON = (0.0, 0.5, 1.0, 2.0)
+_RANGE = (-0.5, 2.5)
+_BISECTIONS = 12
+#: Steps by which the range of λ may grow.
+_WIDENINGS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelatedDesign:
+    """The best λ and noise for a model with a covariance; made by `optimal_design`.
+
+    Attributes
+    ----------
+    lam : float
+        Regularisation λ.
+    noise : NoiseDesign, noise.MatrixPower or noise.Covariance
+        The noise, with its level.
+    point : CorrelatedPoint
+        What is predicted there, with Monte Carlo errors.
+    constraint : Constraint
+        What was asked for.
+    family : str
+        ``"power"``, ``"diagonal"`` or ``"full"``.
+    """
+
+    lam: float
+    noise: Shape
+    point: CorrelatedPoint
+    constraint: Constraint
+    family: str
+    _search: Any = field(repr=False)
+
+    @property
+    def E(self) -> float:
+        """Predicted error."""
+        return self.point.E
+
+    def onavekl(self) -> float:
+        """OnAveKL of the design: exact for independent noise, else its upper bound."""
+        return _leak(self.point)
+
+    def comparison(self) -> pl.DataFrame:
+        """Side by side, each at its best λ: common powers of C, the best one, the full shape."""
+        import polars as pl
+
+        search: _Search = self._search
+        rows = []
+        named: list[tuple[str, Callable[[], _Answer | None]]] = [
+            (f"C^{gamma:g}", lambda gamma=gamma: search.at(MatrixPower(1.0, gamma)))
+            for gamma in _COMMON
+        ]
+        named += [
+            ("best power", search.best_power),
+            ("diagonal v^0.5", lambda: search.at(PowerLaw(1.0, 0.5))),
+            ("full shape", search.full),
+        ]
+        for name, make in named:
+            found = make()
+            fp = None if found is None else found.point
+            rows.append(
+                {
+                    "noise": name,
+                    "lam": None if found is None else found.lam,
+                    "sigma": None if found is None else found.level,
+                    "E": None if fp is None else fp.E,
+                    "E_se": None if fp is None else fp.standard_errors.E,
+                    "rho_hat": None if fp is None else fp.rho_hat,
+                    "onavekl": None if fp is None else _leak(fp),
+                }
+            )
+        return pl.DataFrame(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    lam: float
+    level: float
+    noise: Shape
+    point: CorrelatedPoint
+    value: float
+    """What is minimised: E, or the OnAveKL for a limit on E."""
+
+
+def correlated_design(
+    model: Model,
+    constraint: Constraint,
+    lam: float | None,
+    gamma: float | None,
+    family: str,
+    n_features: int | None,
+    rng: np.random.Generator,
+) -> CorrelatedDesign:
+    """The best λ and noise; the arguments have been checked."""
+    model = model.realised(n_features, rng)
+    search = _Search(model, constraint, lam, int(rng.integers(2**63)))
+    if family == "full":
+        found = search.full()
+    elif gamma is not None:
+        found = search.at(MatrixPower(1.0, gamma))
+    else:
+        found = search.best_power()
+    if found is None:
+        raise InfeasibleError(
+            f"no λ and noise level of this family meet {constraint.kind} = "
+            f"{constraint.target:.6g} on these columns; ask for less"
+        )
+    return CorrelatedDesign(found.lam, found.noise, found.point, constraint, family, search)
+
+
+def _leak(fp: CorrelatedPoint) -> float:
+    """OnAveKL, or its upper bound for noise that is correlated over the columns."""
+    return fp.onavekl("bound") if math.isnan(fp.standard_errors.onavekl) else fp.onavekl()
+
+
+def _levelled(shape: Shape, level: float) -> Shape:
+    return shape.scaled(level**2) if isinstance(shape, Covariance) else shape.with_sigma(level)
+
+
+class _Search:
+    """Predictions with the same draws everywhere, and the best λ and level of a shape."""
+
+    def __init__(self, model: Model, constraint: Constraint, lam: float | None, seed: int) -> None:
+        self.model, self.constraint, self._lam, self._seed = model, constraint, lam, seed
+        C: GivenCovariance = model.covariance
+        self.C = C
+        mean = float(np.mean(C.diagonal))
+        # λ at which hardly anything is left in the model, to start the search for it.
+        self._size = math.sqrt(model.alpha * mean * (model.sigma_xi**2 + model.rho * mean))
+        self._powers: _Answer | None = None
+
+    def predict(self, lam: float, noise: Shape) -> CorrelatedPoint:
+        fp = state_evolution(self.model, lam, noise, draws=_DRAWS, rng=self._seed)
+        assert isinstance(fp, CorrelatedPoint)
+        return fp
+
+    def sensitivity(self, shape: Shape) -> float:
+        """Root of tr(CΣ⁻¹)/N at level 1."""
+        if isinstance(shape, MatrixPower):
+            with one_thread():
+                d = np.linalg.eigvalsh(self.C.covariance)
+            d = d[d > 1e-10 * d[-1]]
+            mean = float(np.sum(d**shape.gamma)) / self.C.n_columns
+            return math.sqrt(mean * float(np.sum(d ** (1.0 - shape.gamma))) / self.C.n_columns)
+        if isinstance(shape, NoiseDesign):
+            return math.sqrt(float(np.mean(self.C.diagonal / shape.variances(self.C.diagonal))))
+        white = shape.whiten(self.C.root)
+        return math.sqrt(float(np.sum(white * white)) / self.C.n_columns)
+
+    def at(self, shape: Shape) -> _Answer | None:
+        """The best λ and level of a shape of level 1; None if it cannot meet the target."""
+        seen: dict[float, _Answer | None] = {}
+
+        def value(log_lam: float) -> float:
+            answer = seen[log_lam] = self._at_lam(shape, math.exp(log_lam))
+            return math.inf if answer is None else math.log(answer.value)
+
+        if self._lam is not None:
+            return self._at_lam(shape, self._lam)
+        start = 0.3 * self._size
+        if self.constraint.kind == "label_dp":
+            start += 1.5 * self.constraint.width * self.sensitivity(shape) / self.constraint.target
+        grid = [math.log(start) + step for step in (-0.7, 0.0, 0.7)]
+        values = [value(x) for x in grid]
+        for _ in range(_WIDENINGS):  # until the best λ is not at an end
+            best = int(np.argmin(values))
+            if 0 < best < len(grid) - 1:
+                break
+            x = grid[0] - 0.7 if best == 0 and math.isfinite(values[0]) else grid[-1] + 0.7
+            at = 0 if x < grid[0] else len(grid)
+            grid.insert(at, x)
+            values.insert(at, value(x))
+        best = int(np.argmin(values))
+        if math.isinf(values[best]):
+            return None
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        minimize_scalar(
+            lambda x: min(value(x), 1e6), bounds=(low, high), method="bounded",
+            options={"xatol": 0.05, "maxiter": 7},
+        )  # fmt: skip
+        found = [answer for answer in seen.values() if answer is not None]
+        return min(found, key=lambda answer: answer.value)
+
+    def _at_lam(self, shape: Shape, lam: float) -> _Answer | None:
+        kind, target = self.constraint.kind, self.constraint.target
+        if kind == "label_dp":
+            level = self.constraint.width * self.sensitivity(shape) / target
+            return self._answer(shape, lam, level)
+        # The OnAveKL falls with the level at first, and the error rises with it.
+        low, high = 1e-3 * lam, 3.0 * lam
+        best: _Answer | None = None
+        for _ in range(_BISECTIONS):
+            level = math.sqrt(low * high)
+            answer = self._answer(shape, lam, level)
+            if kind == "max_onavekl":
+                enough = answer is not None and _leak(answer.point) <= target
+                if answer is None:
+                    high = level  # no estimator: too much noise
+                elif enough:
+                    best, high = answer, level
+                else:
+                    # Beyond its minimum the leak rises again, close to the edge of stability.
+                    low, high = (low, level) if answer.point.V > 3.0 else (level, high)
+            else:
+                enough = answer is not None and target >= answer.point.E
+                if enough and answer is not None:
+                    best, low = answer, level
+                else:
+                    high = level
+            if high < 1.03 * low:
+                break
+        return best
+
+    def _answer(self, shape: Shape, lam: float, level: float) -> _Answer | None:
+        noise = _levelled(shape, level)
+        fp = self.predict(lam, noise)
+        if fp.status is not FixedPointStatus.STABLE or fp.rho_hat <= 0.0:
+            return None
+        value = _leak(fp) if self.constraint.kind == "max_error" else fp.E
+        return _Answer(lam, level, noise, fp, value)
+
+    def best_power(self) -> _Answer | None:
+        """The best exponent of C."""
+        if self._powers is not None:
+            return self._powers
+        found: list[_Answer] = []
+
+        def value(gamma: float) -> float:
+            answer = self.at(MatrixPower(1.0, gamma))
+            if answer is None:
+                return 1e6
+            found.append(answer)
+            return math.log(answer.value)
+
+        grid = list(_COMMON)
+        values = [value(gamma) for gamma in grid]
+        best = int(np.argmin(values))
+        low = grid[best - 1] if best > 0 else _RANGE[0]
+        high = grid[best + 1] if best + 1 < len(grid) else _RANGE[1]
+        minimize_scalar(
+            value, bounds=(low, high), method="bounded", options={"xatol": 0.08, "maxiter": 6}
+        )
+        self._powers = min(found, key=lambda answer: answer.value) if found else None
+        return self._powers
+
+    def full(self) -> _Answer | None:
+        """The best of the full shapes (see the module), or the best power if none beats it."""
+        first = self.best_power()
+        weights = [np.eye(self.C.n_columns), np.diag(1.0 / self.C.diagonal)]
+        if first is not None:
+            weights.append(self._response(first.point))
+        answers = [self.at(_shape(W, self.C.covariance)) for W in weights]
+        found = [answer for answer in (first, *answers) if answer is not None]
+        return min(found, key=lambda answer: answer.value) if found else None
+
+    def _response(self, fp: CorrelatedPoint) -> FloatArray:
+        """E[(C_SS)⁻¹], with a small multiple of the identity for columns that are never active."""
+        W = np.zeros_like(self.C.covariance)
+        supports = fp.supports()
+        for S in supports.T:
+            index = np.flatnonzero(S)
+            W[np.ix_(index, index)] += np.linalg.inv(
+                self.C.covariance[np.ix_(index, index)]
+            )  # fmt: skip
+        W /= supports.shape[1]
+        return W + 0.3 * float(np.mean(np.diag(W))) * np.eye(W.shape[0])
+
+
+def _shape(W: FloatArray, C: FloatArray) -> Factored:
+    """Σ ∝ W^(−½)(W^½CW^½)^½W^(−½), of mean variance 1."""
+    with one_thread():
+        d, Q = np.linalg.eigh(W)
+        root, inverse = (Q * np.sqrt(d)) @ Q.T, (Q / np.sqrt(d)) @ Q.T
+        d, Q = np.linalg.eigh(root @ C @ root)
+        half = inverse @ (Q * np.maximum(d, 1e-12 * d[-1]) ** 0.25)
+    return Factored(half * math.sqrt(W.shape[0] / float(np.sum(half * half))))

@@ -1,0 +1,230 @@
+"""What the explorer shows: numbers at a point, trade-offs, the phase map and the attack."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from privasso.explore._controls import COMPARED
+from privasso.explore._settings import Settings
+from privasso.noise import PowerLaw
+from privasso.theory import (
+    Attack,
+    FixedPointStatus,
+    critical_noise,
+    phase_diagram,
+    state_evolution,
+    tradeoff,
+)
+
+#: Points of a curve, and how far below the edge of stability it starts.
+_CURVE_POINTS, _CURVE_REACH = 16, 300.0
+#: With more columns than this a point takes longer, and there are fewer of them.
+_MANY, _FEWER = 200, 0.4
+#: Ranges of the map, in units of E[v]·√α.
+_MAP_LAM, _MAP_SIGMA = (0.01, 10.0), (0.003, 3.0)
+#: Cells of the map along each side, at once and when nothing moves.
+_COARSE, _FINE = 10, 30
+
+MEANING = {
+    "stable": "The estimator exists.",
+    "unstable": "No estimator exists: there is too much noise for this λ.",
+    "infinite error": "The error grows without limit with the number of columns, because small "
+    "columns get as much noise as large ones. Give the number of columns, or choose γ > 0.",
+}
+
+
+def point(settings: Settings) -> dict[str, Any]:
+    """Error, sparsity, stability and privacy at the settings.
+
+    Examples
+    --------
+    >>> found = point(Settings())
+    >>> found["status"], round(found["E"], 6)
+    ('stable', 0.025323)
+    """
+    fp = state_evolution(
+        settings.model, settings.lam, settings.noise, n_features=settings.n_features
+    )
+    model = settings.model
+    numbers = {
+        "E": fp.E,
+        "null_error": model.rho * model.scales.moment(1) + model.sigma_xi**2,
+        "rho_hat": fp.rho_hat,
+        "stability": fp.stability,
+        "onavekl": fp.onavekl(),
+        "onavekl_paper": fp.onavekl("paper"),
+        "advantage": fp.advantage(),
+        "sigma": settings.level,
+        "critical_noise": critical_noise(
+            model, settings.lam, settings.noise, n_features=settings.n_features
+        ),
+        "label_epsilon": settings.label_epsilon(settings.level),
+    }
+    return {
+        "status": fp.status.value,
+        "meaning": MEANING[fp.status.value],
+        **{name: _number(value) for name, value in numbers.items()},
+    }
+
+
+def curves(settings: Settings) -> dict[str, Any]:
+    """Error against leakage along the noise level, for several shapes of the noise at one λ."""
+    shapes = dict(COMPARED)
+    if settings.gamma not in shapes:
+        shapes[settings.gamma] = f"yours, γ = {settings.gamma:g}"
+    found = []
+    for gamma, name in sorted(shapes.items()):
+        own = settings.with_gamma(gamma)
+        levels = _levels(own)
+        noise = _unit(own)
+        table = tradeoff(own.model, own.lam, noise, levels, n_features=own.n_features)
+        stable = table.filter(table["status"] == FixedPointStatus.STABLE.value)
+        sigma = stable["sigma"].to_numpy()
+        found.append(
+            {
+                "gamma": gamma,
+                "name": name,
+                "yours": gamma == settings.gamma,
+                "sigma": sigma.tolist(),
+                "E": _numbers(stable["E"]),
+                "onavekl": _numbers(stable["onavekl"]),
+                "advantage": _numbers(stable["advantage"]),
+                "epsilon": [_number(own.label_epsilon(level)) for level in sigma.tolist()],
+            }
+        )
+    return {"curves": found, **column_noise(settings)}
+
+
+def column_noise(settings: Settings) -> dict[str, Any]:
+    """Deviation of the noise at the usual scales of columns, for noise of level 1.
+
+    Examples
+    --------
+    >>> found = column_noise(Settings(law="constant"))
+    >>> found["scales"][0], found["deviation"]["2"][0]
+    (1.0, 1.0)
+    """
+    law = settings.model.scales
+    scales = np.unique(law.quantile(np.linspace(0.01, 0.99, 25)))
+    scales = scales[scales > 0.0]
+    shapes = sorted({*COMPARED, settings.gamma})
+    with np.errstate(divide="ignore"):
+        mean = {gamma: law.moment(gamma) for gamma in shapes}
+    return {
+        "scales": scales.tolist(),
+        "deviation": {
+            f"{gamma:g}": (scales**gamma / math.sqrt(mean[gamma])).tolist() for gamma in shapes
+        },
+    }
+
+
+def phase_map(settings: Settings, size: int) -> dict[str, Any]:
+    """Error, leakage and advantage over λ and σ_η, with where no estimator exists."""
+    unit = _scale(settings)
+    lams = unit * np.geomspace(*_MAP_LAM, size)
+    sigmas = unit * np.geomspace(*_MAP_SIGMA, size)
+    table = phase_diagram(
+        settings.model, lams, _unit(settings), sigmas, n_features=settings.n_features
+    )
+    codes = {"stable": 0, "unstable": 1, "infinite error": 2}
+    return {
+        "lam": lams.tolist(),
+        "sigma": sigmas.tolist(),
+        "status": [codes[status] for status in table["status"]],
+        **{name: _numbers(table[name]) for name in ("E", "onavekl", "advantage", "rho_hat")},
+    }
+
+
+def attack(settings: Settings) -> dict[str, Any]:
+    """ROC curves of the best membership attack, for records at large and for an exposed one."""
+    fp = state_evolution(
+        settings.model, settings.lam, settings.noise, n_features=settings.n_features
+    )
+    if fp.status is not FixedPointStatus.STABLE:
+        return {"curves": []}
+    found = fp.attack()
+    return {
+        "curves": [
+            {"name": "all records", "auc": found.auc, **_roc(found)},
+            {
+                "name": "a record more exposed than 99 % of them",
+                "auc": found.of_quantile(0.99).auc,
+                **_roc(found.of_quantile(0.99)),
+            },
+        ]
+    }
+
+
+ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
+    "point": point,
+    "curves": curves,
+    "map": lambda settings: phase_map(settings, _count(settings, _COARSE)),
+    "fine map": lambda settings: phase_map(settings, _count(settings, _FINE)),
+    "attack": attack,
+}
+
+
+def answer(what: str, settings: Settings) -> dict[str, Any]:
+    """One of `ANSWERS`, with the warnings that were given on the way as notes.
+
+    Examples
+    --------
+    >>> sorted(ANSWERS)
+    ['attack', 'curves', 'fine map', 'map', 'point']
+    >>> answer("point", Settings())["notes"]
+    []
+    """
+    if what not in ANSWERS:
+        raise ValueError(f"there is no answer to {what!r}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = ANSWERS[what](settings)
+    return {**found, "notes": sorted({str(each.message) for each in caught})}
+
+
+def _count(settings: Settings, usual: int) -> int:
+    """How many points to compute, fewer where each takes long."""
+    columns = settings.n_features or len(settings.scales) * (settings.law == "own")
+    return usual if columns <= _MANY else round(_FEWER * usual)
+
+
+def _unit(settings: Settings) -> PowerLaw:
+    return PowerLaw(1.0, settings.gamma)
+
+
+def _scale(settings: Settings) -> float:
+    """The size that λ and σ_η usually have."""
+    return settings.model.scales.moment(1) * math.sqrt(settings.alpha)
+
+
+def _levels(settings: Settings) -> np.ndarray:
+    """Noise levels of a curve, up to the edge of stability."""
+    edge = critical_noise(
+        settings.model, settings.lam, _unit(settings), n_features=settings.n_features
+    )
+    top = 30.0 * _scale(settings)
+    high = min(0.995 * edge, top) if edge > 0.0 else top
+    return np.geomspace(high / _CURVE_REACH, high, _count(settings, _CURVE_POINTS))
+
+
+def _roc(found: Attack) -> dict[str, list[float]]:
+    """False- and true-positive rates at thresholds that cover the curve."""
+    reach = 40.0 * (1.0 + math.sqrt(found.information)) if found.information < 1e6 else 1e6
+    grid = np.sinh(np.linspace(-1.0, 1.0, 121) * math.asinh(reach))
+    false, true = found.rates(grid)
+    keep = (false > 1e-6) & (false < 1.0 - 1e-9)
+    return {"false": [1.0, *false[keep].tolist()], "true": [1.0, *true[keep].tolist()]}
+
+
+def _number(value: float | None) -> float | None:
+    """A number for JSON, which has none for NaN and infinity."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _numbers(column: Any) -> list[float | None]:
+    return [_number(value) for value in column.to_list()]

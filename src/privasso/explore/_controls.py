@@ -1,0 +1,90 @@
+"""The controls of the page: what each sets, its range and where it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Control:
+    """A slider with a field for exact values.
+
+    Attributes
+    ----------
+    name : str
+        Name of the setting.
+    label, help : str
+        What it is called, and what it means in one sentence.
+    low, high : float
+        Range of the slider. The field takes values beyond it where they make sense.
+    start : float
+        Value that is shown first.
+    scale : "log" or "linear"
+        How positions of the slider become values.
+    """
+
+    name: str
+    label: str
+    help: str
+    low: float
+    high: float
+    start: float
+    scale: Literal["log", "linear"] = "log"
+
+
+DATA = (
+    Control("alpha", "Rows per column, α = M/N", "Rows divided by columns.", 0.05, 100.0, 0.5),
+    Control("rho", "True coefficients, ρ", "Fraction that is not zero.", 0.005, 1.0, 0.1),
+    Control(
+        "sigma_xi", "Label noise, σ_ξ", "Standard deviation of what the columns cannot explain.",
+        0.0, 1.0, 0.1, "linear",
+    ),
+)  # fmt: skip
+LAW = {
+    "uniform": (
+        Control("low", "Smallest scale", "Lower end of the interval.", 0.0, 2.0, 0.0, "linear"),
+        Control("high", "Largest scale", "Upper end of the interval.", 0.1, 4.0, 1.0, "linear"),
+    ),
+    "lognormal": (
+        Control("mu", "Mean of log s", "Centre of the law.", -2.0, 2.0, 0.0, "linear"),
+        Control(
+            "spread", "Deviation of log s", "How much scales differ.", 0.05, 2.0, 0.5, "linear"
+        ),
+    ),
+    "constant": (Control("value", "The scale", "The same for all columns.", 0.1, 10.0, 1.0),),
+}
+ESTIMATE = (
+    Control("lam", "Penalty, λ", "Larger values give fewer coefficients.", 1e-3, 100.0, 0.2),
+    Control(
+        "gamma", "Shape of the noise, γ",
+        "Its variance grows as the γ-th power of the squared scale: 0 is isotropic, 2 the "
+        "Gram-based design.", 0.0, 3.0, 2.0, "linear",
+    ),
+)  # fmt: skip
+NOISE = {
+    "level": (
+        Control("sigma", "Noise level, σ_η", "Root of its mean variance.", 1e-3, 100.0, 0.05),
+    ),
+    "labels": (
+        Control("epsilon", "Budget, ε", "Smaller is more private.", 0.05, 50.0, 1.0),
+        Control("delta", "δ", "Chance that is left out; far below 1/rows.", 1e-10, 1e-2, 1e-6),
+        Control("width", "Range of the labels", "Distance between their bounds.", 0.1, 100.0, 2.0),
+    ),
+}
+
+#: Designs whose trade-offs are compared.
+COMPARED = {0.0: "isotropic, γ = 0", 0.5: "γ = ½", 1.0: "γ = 1", 2.0: "Gram-based, γ = 2"}
+
+
+def every_control() -> list[Control]:
+    """All controls in the order of the page.
+
+    Examples
+    --------
+    >>> [control.name for control in every_control()][:4]
+    ['alpha', 'rho', 'sigma_xi', 'low']
+    """
+    laws = [control for part in LAW.values() for control in part]
+    noise = [control for part in NOISE.values() for control in part]
+    return [*DATA, *laws, *ESTIMATE, *noise]

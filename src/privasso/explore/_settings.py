@@ -1,0 +1,139 @@
+"""What is asked of the explorer: a model, λ and noise, from the numbers that a page sends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from privasso._documents import Fields
+from privasso.accounting import gaussian_epsilon
+from privasso.explore._controls import every_control
+from privasso.model import Model
+from privasso.noise import PowerLaw
+from privasso.privacy import LabelDP
+from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
+from privasso.theory import label_sensitivity
+
+#: Columns and scales beyond this make a point too slow for a slider.
+MOST_COLUMNS = 10_000
+_START = {control.name: control.start for control in every_control()}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The state of the controls; the names are those of the controls.
+
+    Attributes
+    ----------
+    law : str
+        ``"uniform"``, ``"lognormal"``, ``"constant"`` or ``"own"``, which takes `scales`.
+    noise_by : str
+        ``"level"``: the noise has the level `sigma`. ``"labels"``: it has the level that protects
+        labels with (ε, δ), when Fᵀy is released.
+    n_features : int or None
+        Number of columns; None for the limit of many.
+
+    Examples
+    --------
+    >>> settings = Settings(law="lognormal", gamma=1.0)
+    >>> settings.model.scales, settings.noise
+    (LogNormal(mu=0.0, sigma=0.5), PowerLaw(sigma=0.05, gamma=1.0))
+    """
+
+    alpha: float = _START["alpha"]
+    rho: float = _START["rho"]
+    sigma_xi: float = _START["sigma_xi"]
+    law: str = "uniform"
+    low: float = _START["low"]
+    high: float = _START["high"]
+    mu: float = _START["mu"]
+    spread: float = _START["spread"]
+    value: float = _START["value"]
+    scales: tuple[float, ...] = field(default=(), repr=False)
+    lam: float = _START["lam"]
+    gamma: float = _START["gamma"]
+    noise_by: str = "level"
+    sigma: float = _START["sigma"]
+    epsilon: float = _START["epsilon"]
+    delta: float = _START["delta"]
+    width: float = _START["width"]
+    n_features: int | None = None
+
+    @classmethod
+    def from_dict(cls, document: object) -> Settings:
+        """Read settings that a page sent; anything unexpected is a `DocumentError`."""
+        found = Fields(document, "settings")
+        known: dict[str, Any] = {
+            name: found.number(name)
+            for name in (x.name for x in fields(cls))
+            if name not in ("law", "scales", "noise_by", "n_features")
+        }
+        known["law"], known["noise_by"] = found.text("law"), found.text("noise_by")
+        known["scales"] = () if found.is_null("scales") else tuple(found.numbers("scales").tolist())
+        known["n_features"] = (
+            None if found.is_null("n_features") else found.whole("n_features", 1, MOST_COLUMNS)
+        )
+        found.end()
+        return cls(**known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {x.name: getattr(self, x.name) for x in fields(self)} | {"scales": [*self.scales]}
+
+    @cached_property
+    def model(self) -> Model:
+        """The model of the data: the one place that knows how controls become one."""
+        return Model(self.alpha, self.rho, self.sigma_xi, self._law())
+
+    @cached_property
+    def noise(self) -> PowerLaw:
+        """The noise with its level."""
+        return PowerLaw(self.level, self.gamma)
+
+    @cached_property
+    def level(self) -> float:
+        """σ_η, given or from (ε, δ)."""
+        if self.noise_by == "level":
+            return self.sigma
+        if self.noise_by != "labels":
+            raise ValueError(f"noise_by must be level or labels, not {self.noise_by!r}")
+        budget = LabelDP(self.epsilon, self.delta, (0.0, self.width))
+        needed = self.width * self.label_sensitivity / budget.mu
+        if not math.isfinite(needed):
+            raise ValueError(
+                "no level of this noise protects the labels in the limit of many columns, because "
+                "small columns get too little of it: choose a smaller γ or give the number of "
+                "columns"
+            )
+        return needed
+
+    @cached_property
+    def label_sensitivity(self) -> float:
+        """μ for labels in an interval of width 1 and noise of level 1."""
+        return label_sensitivity(self.model, PowerLaw(1.0, self.gamma), n_features=self.n_features)
+
+    def label_epsilon(self, sigma: float) -> float:
+        """ε of the labels at δ, if Fᵀy is released with noise of this level."""
+        mu = self.width * self.label_sensitivity / sigma if sigma > 0.0 else math.inf
+        return gaussian_epsilon(self.delta, mu) if math.isfinite(mu) else math.inf
+
+    def with_gamma(self, gamma: float) -> Settings:
+        """The same with noise of another shape."""
+        return replace(self, gamma=gamma)
+
+    def _law(self) -> ScaleLaw:
+        if self.law == "uniform":
+            return Uniform(self.low, self.high)
+        if self.law == "lognormal":
+            return LogNormal(self.mu, self.spread)
+        if self.law == "constant":
+            return Constant(self.value)
+        if self.law != "own":
+            raise ValueError(f"law must be uniform, lognormal, constant or own, not {self.law!r}")
+        if not self.scales:
+            raise ValueError("write the scales of your columns, with spaces between them")
+        if len(self.scales) > MOST_COLUMNS:
+            raise ValueError(f"at most {MOST_COLUMNS} scales can be explored")
+        return Empirical(self.scales)

@@ -1,0 +1,137 @@
+"""The same page from a table: predictions on a grid of settings, for who has installed nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from privasso.explore._answers import MEANING, column_noise
+from privasso.explore._controls import COMPARED, DATA, ESTIMATE, NOISE, Control
+from privasso.explore._page import document, fieldset, law_choice, slider
+from privasso.explore._settings import Settings
+from privasso.noise import PowerLaw
+from privasso.theory import QuadratureWarning, critical_lambda_ratio, phase_diagram
+
+_FIELDS = ("E", "onavekl", "onavekl_paper", "advantage", "rho_hat")
+#: Larger values have no place in single precision, nor in a plot.
+_LARGEST = 1e30
+#: Laws of the table; the names are those of the controls.
+_LAWS = {
+    "uniform": Settings(law="uniform"),
+    "lognormal": Settings(law="lognormal"),
+    "constant": Settings(law="constant"),
+}
+_ALPHA, _RHO = (0.3, 0.5, 2.0, 10.0), (0.1, 0.3)
+_LAM = tuple(float(f"{x:.3g}") for x in np.geomspace(0.02, 2.0, 17))
+_SIGMA = tuple(float(f"{x:.3g}") for x in np.geomspace(0.01, 1.0, 17))
+
+
+def static_page(
+    *,
+    alpha: tuple[float, ...] = _ALPHA,
+    rho: tuple[float, ...] = _RHO,
+    lam: tuple[float, ...] = _LAM,
+    sigma: tuple[float, ...] = _SIGMA,
+) -> str:
+    """Return a page that holds the predictions at every pair of its values; it asks nobody.
+
+    Parameters
+    ----------
+    alpha, rho, lam, sigma : tuple of float
+        Values of the sliders, in increasing order.
+
+    Examples
+    --------
+    >>> text = static_page(alpha=(0.5,), rho=(0.1,), lam=(0.1, 0.2), sigma=(0.1, 0.2))
+    >>> "connect-src 'none'" in text
+    True
+    """
+    axes = {
+        "law": list(_LAWS),
+        "alpha": list(alpha),
+        "rho": list(rho),
+        "gammas": list(COMPARED),
+        "lam": list(lam),
+        "sigma": list(sigma),
+    }
+    values: dict[str, list[np.ndarray]] = {name: [] for name in (*_FIELDS, "status")}
+    codes = {status: code for code, status in enumerate(MEANING)}
+    notes: set[str] = set()
+    for law, a, r, gamma in product(_LAWS, alpha, rho, COMPARED):
+        model = Settings(alpha=a, rho=r, law=law).model
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", QuadratureWarning)
+            table = phase_diagram(model, lam, PowerLaw(1.0, gamma), sigma)
+        notes |= {f"Near the edge of stability, {each.message}." for each in caught}
+        for name in _FIELDS:
+            column = table[name].fill_null(np.nan).to_numpy()
+            values[name].append(np.where(column < _LARGEST, column, np.inf).astype("<f4"))
+        values["status"].append(np.array([codes[x] for x in table["status"]], dtype=np.uint8))
+    told = {
+        "axes": axes,
+        "names": list(COMPARED.values()),
+        "meaning": list(MEANING.values()),
+        "sigma_xi": Settings().sigma_xi,
+        "notes": sorted(notes),
+        "laws": {law: _about(settings, alpha) for law, settings in _LAWS.items()},
+        "values": {
+            name: base64.b64encode(np.concatenate(parts).tobytes()).decode("ascii")
+            for name, parts in values.items()
+        },
+    }
+    controls = _controls(axes)
+    spec = {
+        "controls": {name: values for name, (_, values) in controls.items()},
+        "compared": list(COMPARED),
+        "fine": False,
+    }
+    sliders = {name: slider(control, exact=False) for name, (control, _) in controls.items()}
+    places = {
+        "INTRO": "This page holds predictions at the values that its sliders have, for label noise "
+        f"of {Settings().sigma_xi:g}; after installing privasso, <code>privasso explore</code> "
+        "computes any other, for scales of your own and for (ε, δ).",
+        "CONTROLS": fieldset("Estimate", sliders["lam"], sliders["gamma"], sliders["sigma"])
+        + fieldset("Data", sliders["alpha"], sliders["rho"], law_choice(_LAWS, "uniform")),
+        "EPSILON": "",
+        "ATTACK": "",
+        "COPY": "",
+    }
+    text, _ = document(
+        spec,
+        ["plots.js", "table.js", "app.js"],
+        places,
+        constants=f"const TABLE = {json.dumps(told, ensure_ascii=False, allow_nan=False)};",
+    )
+    return text
+
+
+def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, Any]]]:
+    """The controls of the page, each with its values and where it starts."""
+    known = {control.name: control for control in (*DATA, *ESTIMATE, *NOISE["level"])}
+    found = {}
+    for name in ("lam", "gamma", "sigma", "alpha", "rho"):
+        values = axes["gammas" if name == "gamma" else name]
+        start = min(values, key=lambda value: abs(value - known[name].start))
+        found[name] = known[name], {"name": name, "values": values, "start": start}
+    return found
+
+
+def _about(settings: Settings, alpha: tuple[float, ...]) -> dict[str, Any]:
+    """Facts about a law: mean of v, noise by scale, λ/σ at the edge of stability."""
+    ratio = {
+        f"{a:g} {gamma:g}": critical_lambda_ratio(
+            Settings(alpha=a, law=settings.law).model, PowerLaw(1.0, gamma)
+        )
+        for a in alpha
+        for gamma in COMPARED
+    }
+    return {
+        "mean": settings.model.scales.moment(1),
+        "ratio": {key: value if np.isfinite(value) else None for key, value in ratio.items()},
+        **column_noise(settings),
+    }

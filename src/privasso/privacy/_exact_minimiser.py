@@ -1,0 +1,143 @@
+"""Objective perturbation of whole records with exact sums, over blocks of rows.
+
+It is the mechanism of `perturbed_minimiser`, and what it returns is the same to the last bit for
+any cut and order of the rows, in memory, in files or on a cluster. Only sums over all rows leave
+the places where the rows are. The noise is drawn here, once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privasso.blocks import DataChangedError, RowBlocks, Sums
+from privasso.privacy._perturbed_objective import (
+    ObjectiveNoise,
+    drawn_eta,
+    output_exponent,
+    published,
+)
+from privasso.privacy._record_map import RecordMap
+from privasso.privacy._rounded_gaussian import BitSource
+from privasso.solvers import (
+    ExactPass,
+    ExactProblem,
+    FixedPoint,
+    PassSetting,
+    PassState,
+    minimise_exactly,
+)
+
+if TYPE_CHECKING:
+    from privasso.privacy._record_rows import PerturbedObjective
+
+#: Most columns, the intercept included, and most rows for which the sums are exact.
+_MOST_COLUMNS, _MOST_ROWS = 1 << 12, 1 << 30
+#: Ranges of κ and of labels for which the integers are long enough.
+_KAPPA, _LARGEST_LABEL = (2.0**-20, 2.0**10), 2.0**20
+#: The distance at which the solver stops, relative to what the output noise covers.
+_ENOUGH = 0.25
+
+
+def sums_are_exact(objective: PerturbedObjective, n_rows: int) -> bool:
+    """Whether a fit uses exact sums, which is decided by public numbers alone.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 3, y_bounds=(0, 1))
+    >>> objective = privacy.objective(100, 3, None, fit_intercept=True)
+    >>> sums_are_exact(objective, 100), sums_are_exact(objective, 2)
+    (True, False)
+    """
+    noise, width = objective.noise, len(objective.bounds) + objective.fit_intercept
+    return (
+        noise.loss == "huber"
+        and width <= _MOST_COLUMNS
+        and width <= n_rows <= _MOST_ROWS
+        and _KAPPA[0] <= noise.kappa <= _KAPPA[1]
+        and objective.largest_label <= _LARGEST_LABEL
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RecordPasses:
+    """Rows that were read once, and can be read again.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+        Where the rows are.
+    task : ExactPass
+        What is summed over them.
+    first : Sums
+        What the first pass found, at x = 0. It holds private numbers.
+    """
+
+    blocks: RowBlocks = field(repr=False)
+    task: ExactPass
+    first: Sums = field(repr=False)
+
+    @staticmethod
+    def opened(
+        blocks: RowBlocks, record_map: RecordMap | None, objective: PerturbedObjective
+    ) -> RecordPasses:
+        """Read the rows once; a map is needed unless they are rows of `PerturbedObjective.rows`."""
+        grid = (record_map or objective.record_map()).grid
+        width = len(objective.bounds) + objective.fit_intercept
+        task = ExactPass(PassSetting.of(width, grid, objective.noise.kappa), record_map)
+        passes = RecordPasses(blocks, task, {})
+        found = passes._sums(PassState(FixedPoint((0,) * width, 1), fresh=True))
+        return RecordPasses(blocks, task, found)
+
+    @property
+    def identity(self) -> bytes:
+        """A checksum of the records, private like these, by which they are recognised."""
+        return self.first["checksum"].tobytes()
+
+    def again(self, state: PassState) -> Sums:
+        """Read the rows again; if they are not the same, nothing may be released."""
+        found = self._sums(state)
+        if not np.array_equal(found["checksum"], self.first["checksum"]):
+            raise DataChangedError(_CHANGED)
+        return found
+
+    def _sums(self, state: PassState) -> Sums:
+        found = self.blocks.sum(self.task, state)
+        if int(found["rows"][0]) != self.blocks.shape[0]:
+            raise DataChangedError(_CHANGED)
+        return found
+
+
+_CHANGED = (
+    "the data changed between two passes over them, so nothing was released; fit again when they "
+    "are complete"
+)
+
+
+def exact_minimiser(
+    passes: RecordPasses,
+    lam: float,
+    noise: ObjectiveNoise,
+    bits: BitSource,
+    penalty_weights: np.ndarray,
+) -> np.ndarray:
+    """Run the mechanism once: draw η, minimise, certify, add output noise.
+
+    Parameters
+    ----------
+    passes : RecordPasses
+        The rows.
+    lam, noise, bits, penalty_weights
+        As in `perturbed_minimiser`.
+    """
+    setting, n_rows = passes.task.setting, passes.blocks.shape[0]
+    eta, rounded = drawn_eta(noise, setting.n_columns, bits)
+    thresholds = lam * penalty_weights
+    problem = ExactProblem(setting, n_rows, noise.radius, noise.ridge, eta, thresholds)
+    wanted = _ENOUGH * noise.shift * noise.sigma_out
+    found = minimise_exactly(problem, passes.first, passes.again, wanted)
+    whole = found.x.in_steps_of(output_exponent(noise))
+    return published(noise, whole, found.distance + rounded, penalty_weights, bits)

@@ -1,0 +1,347 @@
+"""One pass over rows for the clipped-residual LASSO, with sums that do not depend on their order.
+
+Entries of rows are multiples of 2⁻ˢ of at most 2²⁰ of them, labels are multiples of 2⁻³², and x is
+a fixed-point number that is cut into digits of some twenty bits. The product of rows and one digit
+is then a matrix product in which floating point makes no error, the residual an integer, and so is
+everything that is summed over rows:
+
+    Σ_μ ψ_μ f_μ,   the changes of Σ_μ d_μ f_μ f_μᵀ,   the number of rows, and a checksum of them,
+
+ψ the residual clipped at κ and d = 1 where it was not clipped. Sums of integers are the same in any
+order, on any number of machines, and for any cut of the data into blocks. The last sum only steers
+the solver, so its entries are rounded to sixteen bits first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from privasso._blas import one_thread
+
+#: Bits of an entry, and of one in the matrix of second derivatives.
+ENTRY_BITS, CURVED_BITS = 20, 16
+#: Labels are multiples of 2⁻³².
+LABEL_BITS = 32
+#: Bits of a digit of ψ. With at most 2¹² rows, sums of products with entries stay below 2⁵³.
+_PULL_DIGIT, _MOST_ROWS = 21, 1 << 12
+#: Entries of rows that are worked on at a time: they stay in cache.
+_BLOCK = 1 << 18
+#: Rows that are gathered before their products are summed.
+_GATHER = 1 << 12
+#: A sum is kept in two parts, so that no number of blocks overflows.
+_HALF = 32
+
+Rows = tuple[np.ndarray, np.ndarray]
+Sums = dict[str, np.ndarray]
+
+
+def entry_grid(largest: float) -> int:
+    """The s for entries of at most that size.
+
+    >>> entry_grid(1.3), entry_grid(0.5)
+    (19, 21)
+    """
+    return ENTRY_BITS - math.ceil(math.log2(largest))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """A vector of multiples of 2⁻ᵖ.
+
+    Examples
+    --------
+    >>> x = FixedPoint((3, -(2**40)), 42)
+    >>> x.values.tolist() == [3 * 2.0**-42, -0.25]
+    True
+    """
+
+    whole: tuple[int, ...]
+    bits: int
+
+    @property
+    def values(self) -> np.ndarray:
+        """The nearest floating-point numbers."""
+        return np.array([math.ldexp(float(k), -self.bits) for k in self.whole])
+
+    def in_steps_of(self, exponent: int) -> list[int]:
+        """The nearest multiples of 2^exponent, as integers.
+
+        >>> FixedPoint((3, 5), 2).in_steps_of(-1), FixedPoint((3,), 2).in_steps_of(-4)
+        ([2, 3], [12])
+        """
+        finer = self.bits + exponent
+        if finer <= 0:
+            return [k << -finer for k in self.whole]
+        return [(k + (1 << (finer - 1))) >> finer for k in self.whole]
+
+    def digits(self, width: int) -> tuple[np.ndarray, ...]:
+        """Vectors d₀, d₁, … of small integers with x = Σ_k d_k 2^(k·width − p)."""
+        rest, found = list(self.whole), []
+        half, base = 1 << (width - 1), 1 << width
+        while any(rest):
+            low = [((k + half) % base) - half for k in rest]
+            found.append(np.array(low, dtype=np.float64))
+            rest = [(k - d) >> width for k, d in zip(rest, low, strict=True)]
+        return tuple(found)
+
+
+def digit_width(n_columns: int) -> int:
+    """Bits of a digit of x, such that products of a row and a digit stay below 2⁵³.
+
+    >>> digit_width(500), digit_width(4096)
+    (25, 22)
+    """
+    return 34 - max(1, math.ceil(math.log2(n_columns)))
+
+
+@dataclass(frozen=True, eq=False)
+class PassSetting:
+    """The numbers of a problem that are the same in every pass.
+
+    Attributes
+    ----------
+    n_columns : int
+        N.
+    grid : int
+        s: entries are multiples of 2⁻ˢ.
+    unit : int
+        q: ψ is computed in multiples of 2^−q.
+    kappa : int
+        κ in that unit, at most 2⁶¹.
+    """
+
+    n_columns: int
+    grid: int
+    unit: int
+    kappa: int
+
+    @staticmethod
+    def of(n_columns: int, grid: int, kappa: float) -> PassSetting:
+        """Return the setting for residuals clipped at κ, which is rounded down."""
+        unit = 61 - math.ceil(math.log2(kappa))
+        numerator, denominator = kappa.as_integer_ratio()
+        return PassSetting(n_columns, grid, unit, (numerator << unit) // denominator)
+
+    @property
+    def clip(self) -> float:
+        """κ as it is used."""
+        return math.ldexp(float(self.kappa), -self.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class PassState:
+    """Where a pass computes its sums; all of it is as public as x.
+
+    Attributes
+    ----------
+    x : FixedPoint
+        The point.
+    before : FixedPoint or None
+        The point at which the second derivatives are known; None where every row counts.
+    fresh : bool
+        Sum the second derivatives of all rows, whatever their residuals.
+    """
+
+    x: FixedPoint
+    before: FixedPoint | None = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPass:
+    """Sums over the rows of one part of the data, as a function that can be sent to it.
+
+    Attributes
+    ----------
+    setting : PassSetting
+    prepare : callable, optional
+        Turns covariates and labels of a chunk, record by record, into rows and labels on grids.
+    """
+
+    setting: PassSetting
+    prepare: Callable[[np.ndarray, np.ndarray], Rows] | None = field(default=None)
+
+    def __call__(self, chunks: Iterable[Rows], state: PassState) -> Sums:
+        """Return the sums over these chunks."""
+        return pass_sums(self.setting, self.prepare, chunks, state)
+
+
+def pass_sums(
+    setting: PassSetting,
+    prepare: Callable[[np.ndarray, np.ndarray], Rows] | None,
+    chunks: Iterable[Rows],
+    state: PassState,
+) -> Sums:
+    """The sums at the point of the state; see the top of this file.
+
+    Examples
+    --------
+    >>> setting = PassSetting.of(1, 19, 0.25)
+    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.125, 1.0])
+    >>> state = PassState(FixedPoint((0,), 70), fresh=True)
+    >>> sums = pass_sums(setting, None, [(rows, labels)], state)
+    >>> float(pulled(sums["pull"])[0]) * 2.0 ** -(setting.unit + setting.grid)
+    0.25
+    >>> sums["curved"] * 2.0 ** (2 * (4 - setting.grid))
+    array([[1.25]])
+    """
+    n, width = setting.n_columns, digit_width(setting.n_columns)
+    here = _Point(setting, state.x, width)
+    before = None if state.before is None else _Point(setting, state.before, width)
+    pull = np.zeros((3, n, 2), dtype=np.int64)
+    gathered, seen = _Products(n, setting.grid), np.zeros(2, dtype=np.int64)
+    step = max(1, min(_MOST_ROWS, _BLOCK // n))
+    # Products with few columns are as fast on one thread; several blocks run side by side instead.
+    with one_thread():
+        for X, y in chunks:
+            for start in range(0, len(y), step):
+                G, labels = X[start : start + step], y[start : start + step]
+                if prepare is not None:
+                    G, labels = prepare(G, labels)
+                psi, free, marks = here.clipped(G, labels)
+                pull += _halves(_times_digits(G, psi, setting.grid))
+                seen[0] += len(labels)
+                seen[1:] += _mixed(marks, labels).sum(keepdims=True)
+                if state.fresh:
+                    gathered.add(G, 1)
+                    continue
+                was = np.ones_like(free) if before is None else before.clipped(G, labels)[1]
+                gathered.add(G[free & ~was], 1)
+                gathered.add(G[was & ~free], -1)
+    return {"pull": pull, "rows": seen[:1], "checksum": seen[1:], **gathered.sums()}
+
+
+def pulled(pull: np.ndarray) -> list[int]:
+    """Σψf as integers, in multiples of 2^−(q+s), from the sums of a pass."""
+    total = [0] * pull.shape[1]
+    for k, digit in enumerate(pull.tolist()):
+        for i, (low, high) in enumerate(digit):
+            total[i] += (low + (high << _HALF)) << (_PULL_DIGIT * k)
+    return total
+
+
+class _Point:
+    """A point x as digits, ready for products with rows."""
+
+    def __init__(self, setting: PassSetting, x: FixedPoint, width: int) -> None:
+        self.setting = setting
+        digits = x.digits(width)
+        # The last column marks each row by one number, from which the checksum is made.
+        self.digits = np.array([*digits, _weights(setting.n_columns)]).T
+        units = [setting.grid + x.bits - width * k for k in range(len(digits))]
+        self.shifts = np.array([setting.unit - unit for unit in units], dtype=np.int64)
+        self.scales = np.array([math.ldexp(1.0, -unit) for unit in units])
+        self.whole = math.ldexp(1.0, setting.grid)
+
+    def clipped(
+        self, G: np.ndarray, labels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Clipped residuals in multiples of 2^−q, which are not clipped, and a mark of each row."""
+        s = self.setting
+        fitted = (G @ self.digits) * self.whole
+        psi, free = np.empty(len(labels), dtype=np.int64), np.empty(len(labels), dtype=np.bool_)
+        lift, clip = s.unit - LABEL_BITS, s.clip
+        _clip(fitted, labels, self.shifts, self.scales, lift, s.kappa, clip, psi, free)
+        return psi, free, fitted[:, -1].astype(np.int64)
+
+
+def _weights(n: int) -> np.ndarray:
+    """Numbers of at most 2¹⁹ for the marks, so that these stay below 2⁵³ with 2¹² columns."""
+    return (
+        np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(45)
+    ).astype(np.float64)
+
+
+def _mixed(marks: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """One word for each row, such that a sum of them tells sets of rows apart."""
+    word = marks.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    word += (labels * 2.0**LABEL_BITS).astype(np.int64).view(np.uint64)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (word ^ (word >> np.uint64(31))).view(np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _clip(fitted, labels, shifts, scales, lift, kappa, clip, psi, free):  # pragma: no cover
+    """Residuals clipped at κ. Integers wrap around, but the result is right where it is used."""
+    for i in range(labels.size):
+        near = labels[i]
+        for k in range(shifts.size):
+            near -= fitted[i, k] * scales[k]
+        if near > 2.0 * clip:
+            psi[i], free[i] = kappa, False
+            continue
+        if near < -2.0 * clip:
+            psi[i], free[i] = -kappa, False
+            continue
+        r = np.int64(labels[i] * 4294967296.0) << lift
+        for k in range(shifts.size):
+            v = np.int64(fitted[i, k])
+            if shifts[k] >= 64:
+                continue
+            if shifts[k] >= 0:
+                r -= v << shifts[k]
+            elif shifts[k] > -63:
+                r -= (v + (np.int64(1) << (-shifts[k] - 1))) >> -shifts[k]
+        if r > kappa:
+            psi[i], free[i] = kappa, False
+        elif r < -kappa:
+            psi[i], free[i] = -kappa, False
+        else:
+            psi[i], free[i] = r, True
+
+
+def _times_digits(G: np.ndarray, psi: np.ndarray, grid: int) -> np.ndarray:
+    """Gᵀ times each of the three digits of ψ: exact integers, of shape (3, N)."""
+    base, half = 1 << _PULL_DIGIT, 1 << (_PULL_DIGIT - 1)
+    digits = np.empty((len(psi), 3))
+    for k in range(2):
+        low = ((psi + half) & (base - 1)) - half
+        digits[:, k] = low
+        psi = (psi - low) >> _PULL_DIGIT
+    digits[:, 2] = psi
+    return ((G.T @ digits) * math.ldexp(1.0, grid)).astype(np.int64).T
+
+
+def _halves(values: np.ndarray) -> np.ndarray:
+    """Low and high part of each integer."""
+    return np.stack([values & ((1 << _HALF) - 1), values >> _HALF], axis=-1)
+
+
+class _Products:
+    """Σ ± f fᵀ over rows that are gathered first, in entries of sixteen bits."""
+
+    def __init__(self, n: int, grid: int) -> None:
+        self._n, self._scale = n, math.ldexp(1.0, grid + CURVED_BITS - ENTRY_BITS)
+        self._total: np.ndarray | None = None
+        self._kept: dict[int, list[np.ndarray]] = {1: [], -1: []}
+        self._count = {1: 0, -1: 0}
+
+    def add(self, G: np.ndarray, sign: int) -> None:
+        if not len(G):
+            return
+        self._kept[sign].append(np.floor(G * self._scale))
+        self._count[sign] += len(G)
+        if self._count[sign] >= _GATHER:
+            self._flush(sign)
+
+    def sums(self) -> Sums:
+        for sign in (1, -1):
+            self._flush(sign)
+        return {} if self._total is None else {"curved": self._total}
+
+    def _flush(self, sign: int) -> None:
+        kept = self._kept[sign]
+        if not kept:
+            return
+        rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
+        product = (rows.T @ rows).astype(np.int64)
+        if self._total is None:
+            self._total = np.zeros((self._n, self._n), dtype=np.int64)
+        self._total += sign * product
+        self._kept[sign], self._count[sign] = [], 0

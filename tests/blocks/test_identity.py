@@ -1,0 +1,110 @@
+"""The same model to the last bit, however the rows are stored, cut, ordered and distributed."""
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from block_tables import PRIVACY, model, table, write
+from privasso.blocks import RowBlocks, on_dask, open_files
+
+pytestmark = pytest.mark.filterwarnings("ignore:the same labels:privasso.fit._uses.PrivacyWarning")
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write(tmp_path, *table())
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return model(*table())
+
+
+def test_order_and_precision_of_an_array_do_not_matter(expected):
+    X, y = table()
+    order = np.random.default_rng(5).permutation(len(y))
+    assert model(X[order], y[order]) == expected
+    assert model(X.astype(np.float32), y) == expected
+    assert model(np.asfortranarray(X), y) == expected
+
+
+def test_the_model_depends_on_the_data(expected):
+    X, y = table()
+    y[17] += 0.01
+    assert model(X, y) != expected
+
+
+@pytest.mark.parametrize("parts", [1, 3, 64])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_blocks_of_an_array(expected, parts, jobs):
+    assert model(RowBlocks.of_arrays(*table(), n_parts=parts, jobs=jobs)) == expected
+
+
+def test_a_mapped_array(expected, tmp_path):
+    X, y = table()
+    mapped = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=X.shape)
+    mapped[:] = X
+    assert model(mapped, y) == expected
+
+
+def test_seven_files(expected, files):
+    assert model(files, "y") == expected
+    assert model(open_files(files[::-1], "y", jobs=2, entries=500)) == expected
+
+
+def test_dask_without_a_cluster(expected):
+    da = pytest.importorskip("dask.array")
+    X, y = table()
+    # Cut along the columns too, and the labels in another way.
+    D, Y = da.from_array(X, chunks=(173, 4)), da.from_array(y, chunks=1000)
+    assert model(D, Y) == expected
+    assert model(D, y) == expected
+
+
+def cut(pieces):
+    """The table in shuffled partitions of Dask."""
+    da = pytest.importorskip("dask.array")
+    X, y = table()
+    order = np.random.default_rng(9).permutation(pieces)
+    rows = np.array_split(np.arange(len(y)), pieces)
+    D = da.concatenate([da.from_array(X[rows[k]]) for k in order])
+    return D, da.concatenate([da.from_array(y[rows[k]]) for k in order])
+
+
+@pytest.fixture
+def cluster(request):
+    """Processes on this machine, as many as the test asks for."""
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.mark.parametrize("cluster", [2], indirect=True)
+def test_files_read_by_the_workers_of_a_cluster(expected, files, cluster):
+    assert model(on_dask(open_files(files, "y"), cluster)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", [1, 2, 4], indirect=True)
+def test_any_number_of_workers_and_64_shuffled_partitions(expected, files, cluster):
+    import dask.dataframe as dd
+
+    D, Y = cut(64)
+    assert model(*cluster.persist([D, Y])) == expected
+    assert model(D, Y) == expected
+    frame = dd.from_dask_array(D, columns=[f"x{j}" for j in range(6)])
+    frame["y"] = dd.from_dask_array(Y)
+    assert model(frame, "y") == expected
+    parquet = [path for path in files if path.suffix == ".parquet"]
+    assert model(dd.read_parquet(parquet), "y") == model(parquet, "y")
+
+
+def test_names_and_shape_come_from_the_files(files):
+    est = pv.PrivateLasso(privacy=PRIVACY, random_state=3).fit(files, "y")
+    assert est.feature_names_in_.tolist() == [f"x{j}" for j in range(6)]
+    assert est.guarantee_["epsilon"] == 1.0
+    assert est.released_model().feature_names == tuple(est.feature_names_in_)
+    assert est.n_features_in_ == 6

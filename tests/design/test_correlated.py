@@ -1,0 +1,61 @@
+"""Designs for correlated columns: the target is met, and the choice beats the common ones."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.model import AutoRegressive
+from privasso.noise import MatrixPower
+
+BUDGET = pv.LabelDP(3.0, 1e-5, (-1, 1))
+
+
+@pytest.fixture(scope="module")
+def model():
+    law = pv.LogNormal(0.0, 0.4)
+    return pv.Model(8.0, 0.1, 0.1, law, covariance=AutoRegressive(0.8)).realised(60, rng=0)
+
+
+def test_label_dp(model):
+    best: Any = pv.optimal_design(model, label_dp=BUDGET, family="full", rng=0)
+    table = best.comparison()
+    errors = dict(zip(table["noise"], table["E"], strict=True))
+    assert min(errors.values()) == pytest.approx(errors["full shape"])
+    assert errors["best power"] <= min(errors[f"C^{g}"] for g in ("0", "0.5", "1", "2"))
+    assert pytest.approx(errors["full shape"]) == best.E
+    # The mean squared sensitivity of a row, from rows.
+    noise = best.noise
+    if isinstance(noise, MatrixPower):
+        noise = noise.covariance(model.covariance.covariance)
+    F = model.sample(rng=1).F
+    sensitivity = 2.0 * np.sqrt(np.mean(noise.row_norms(F) ** 2))
+    assert sensitivity == pytest.approx(BUDGET.mu, rel=0.06)
+    # And the predicted error against solves.
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(40):
+        s = model.sample(rng=rng)
+        d = pv.solve(s.F, s.y, best.lam, noise.draw(rng)).x - s.x0
+        found.append(0.01 + d @ model.covariance.covariance @ d / d.size)
+    error = np.hypot(np.std(found, ddof=1) / np.sqrt(40), best.point.standard_errors.E)
+    assert abs(np.mean(found) - best.E) < 4 * error
+
+
+def test_targets_on_leakage_and_error(model):
+    leak: Any = pv.optimal_design(model, lam=0.3, gamma=0.0, max_onavekl=1.0, rng=0)
+    assert 0.7 < leak.onavekl() <= 1.0
+    assert isinstance(leak.noise, MatrixPower)
+    error: Any = pv.optimal_design(model, lam=0.3, gamma=0.0, max_error=1.5 * leak.E, rng=0)
+    assert leak.E < error.E <= 1.5 * leak.E
+    assert error.onavekl() < leak.onavekl()
+
+
+def test_refusals(model):
+    with pytest.raises(pv.InfeasibleError, match="ask for less"):
+        pv.optimal_design(model, lam=0.3, gamma=0.0, max_error=1e-3, rng=0)
+    with pytest.raises(ValueError, match="targets"):
+        pv.optimal_design(model, max_advantage=0.1)
+    with pytest.raises(ValueError, match="family"):
+        pv.optimal_design(model, max_error=0.1, family="free")
