@@ -64,6 +64,8 @@ def rows_needed(
     >>> [round(rows_needed(model, 0.9, label_dp=dp), 1) for dp in (None, budget)]
     [0.5, 13.8]
     """
+    if model.covariance is not None:
+        raise ValueError("rows_needed is for independent columns; leave the covariance out")
     explained = probability("explained", explained)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     if label_dp is None and record_dp is None:
