@@ -158,13 +158,20 @@ def real() -> pl.DataFrame:
     from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
     from sklearn.preprocessing import PolynomialFeatures
 
+    loaders: dict[str, Any] = {
+        "cancer": load_breast_cancer,
+        "diabetes": load_diabetes,
+        "digits": load_digits,
+        "wine": load_wine,
+    }
+    data = {name: load(return_X_y=True)[0] for name, load in loaders.items()}
     X = {
-        "breast cancer (30)": load_breast_cancer().data,
+        "breast cancer (30)": data["cancer"],
         "diabetes, degree 2 (65)": PolynomialFeatures(2, include_bias=False).fit_transform(
-            load_diabetes().data
+            data["diabetes"]
         ),
-        "digits (pixels that vary)": load_digits().data,
-        "wine (13)": load_wine().data,
+        "digits (pixels that vary)": data["digits"],
+        "wine (13)": data["wine"],
     }
     rows = []
     for name, table in X.items():

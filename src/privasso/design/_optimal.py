@@ -90,6 +90,7 @@ def optimal_design(
     label_dp: ObjectiveBudget,
     mechanism: Literal["objective"],
     n_features: SupportsIndex | None = None,
+    rng: int | np.random.Generator | None = None,
 ) -> ObjectiveDesign: ...
 
 
@@ -102,6 +103,7 @@ def optimal_design(
     record_dp: ObjectiveBudget,
     mechanism: Literal["objective"] | None = None,
     n_features: SupportsIndex | None = None,
+    rng: int | np.random.Generator | None = None,
 ) -> ObjectiveDesign: ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
@@ -127,7 +127,7 @@ def _without_privacy(model: Model, n_features: int | None) -> Callable[[float], 
             return state_evolution(one, lam, Isotropic(0.0), n_features=n_features).E
 
         ends = (math.log(1e-4 * typical), math.log(10.0 * typical))
-        least = minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": 1e-4})
+        least: Any = minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": 1e-4})
         return (signal + model.sigma_xi**2 - float(least.fun)) / signal
 
     return kept
