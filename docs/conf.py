@@ -17,7 +17,19 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "mathml",
+    "sphinx_gallery.gen_gallery",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "abort_on_example_error": True,  # a script of the gallery that fails, fails the build
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,  # times of one machine mean nothing on another
+    "write_computation_times": False,
+    "image_scrapers": ("matplotlib",),
+    "remove_config_comments": True,
+}
 html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -27,7 +39,7 @@ napoleon_use_ivar = True  # else a dataclass field is described twice
 # Words of a type such as "ndarray, shape (N,)" are looked up as names, and several classes have a
 # `shape`; no such link is meant.
 suppress_warnings = ["ref.python"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery"]
 html_static_path = ["_static"]
 html_theme = "furo"
 html_title = f"privasso {release}"
@@ -43,5 +55,15 @@ def write_explorer(app):
         file.write_text(static_page(), encoding="utf-8")
 
 
+def level_of_captions(app, pagename, templatename, context, doctree):
+    """Say of which level the captions of the navigation are, without which they are no headings."""
+    tree = context.get("furo_navigation_tree")
+    if tree:
+        context["furo_navigation_tree"] = tree.replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
+
+
 def setup(app):
     app.connect("build-finished", lambda app, error: error or write_explorer(app))
+    app.connect("html-page-context", level_of_captions, priority=900)  # after the theme

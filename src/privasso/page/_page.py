@@ -40,6 +40,7 @@ class Page:
         self.title = title
         self._parts: list[str] = []
         self._contents: list[tuple[str, str]] = []
+        self._tables = 0
 
     def heading(self, text: str) -> None:
         """Begin a section; it is listed under the title of the page."""
@@ -63,7 +64,7 @@ class Page:
     def code(self, text: str) -> None:
         """Add text in a fixed-width font, to be copied."""
         lines = "\n".join(_safe(line) for line in text.split("\n"))
-        self._add(f"<pre><code>{lines}</code></pre>")
+        self._add(f'<pre tabindex="0"><code>{lines}</code></pre>')
 
     def table(
         self,
@@ -86,11 +87,12 @@ class Page:
         classes : dict, optional
             Style class of a cell by its text: "good", "middling" or "bad".
         """
+        self._tables += 1
         right = set(numeric)
         marks = [' class="number"' if column in right else "" for column in columns]
         heads = zip(columns, marks, strict=True)
         out = ["<table><thead><tr>"]
-        out += [f"<th{mark}>{_safe(column)}</th>" for column, mark in heads]
+        out += [f'<th scope="col"{mark}>{_safe(column)}</th>' for column, mark in heads]
         out.append("</tr></thead><tbody>")
         for row in rows:
             out.append("<tr>")
@@ -99,7 +101,9 @@ class Page:
                 style = mark if named is None else f' class="{_safe(named)}"'
                 out.append(f"<td{style}>{_safe(cell)}</td>")
             out.append("</tr>")
-        self._add('<div class="scroll">' + "".join(out) + "</tbody></table></div>")
+        # Keyboards can only scroll what they can reach.
+        box = f'<div class="scroll" tabindex="0" role="region" aria-label="Table {self._tables}">'
+        self._add(box + "".join(out) + "</tbody></table></div>")
 
     def figure(self, figure: Any, caption: str, *, description: str = "") -> None:
         """Add a matplotlib figure; `description` is its text for screen readers."""
@@ -120,7 +124,9 @@ class Page:
         links = "".join(
             f'<li><a href="#{anchor}">{_safe(text)}</a></li>' for anchor, text in self._contents
         )
-        contents = f"<nav><ul>{links}</ul></nav>" if len(self._contents) > 2 else ""
+        contents = (
+            f'<nav aria-label="Contents"><ul>{links}</ul></nav>' if len(self._contents) > 2 else ""
+        )
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -8,7 +8,8 @@ import numpy as np
 
 from privasso.fit import CoefficientPath, LogisticLasso, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
-from privasso.noise import Isotropic, PowerLaw
+from privasso.noise import Covariance, Isotropic, PowerLaw
+from privasso.operators import Covariates
 from privasso.privacy import ReleasesProducts, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._record_mechanism import RecordMechanism
@@ -45,6 +46,9 @@ class FitFacts:
         Settings of a fit of whole records.
     ranges : ndarray of shape (N,) or None
         Distances between the public bounds of the columns, where covariates are private.
+    influence : ndarray of shape (M,) or None
+        How much the label of each row can move the release, relative to the row that can move it
+        most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
     """
 
     model: ReleasedModel
@@ -62,6 +66,7 @@ class FitFacts:
     resolve: str | None = None
     mechanism: RecordMechanism | None = None
     ranges: np.ndarray | None = field(default=None, repr=False)
+    influence: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,7 +137,29 @@ def fit_facts(
         even_level=_even_level(released),
         forecast=None if logistic or scheme.unavailable else forecast(scheme, assumptions),
         resolve=resolve,
+        influence=row_influence(rows, release.covariance.restricted(live), released.weights),
     )
+
+
+def row_influence(
+    rows: Covariates, covariance: Covariance, weights: np.ndarray | None
+) -> np.ndarray | None:
+    """How much each row can move the release, relative to the largest, in increasing order.
+
+    None where no row can move it.
+
+    Examples
+    --------
+    >>> from privasso.noise import Diagonal
+    >>> rows = Covariates(np.array([[3.0, 0.0], [0.0, 1.0]]), centre=False)
+    >>> row_influence(rows, Diagonal([1.0, 0.25]), None).round(3)
+    array([0.667, 1.   ])
+    """
+    reach = np.sqrt(rows.squared_row_norms(covariance))
+    if weights is not None:
+        reach = reach * weights
+    largest = reach.max(initial=0.0)
+    return np.sort(reach) / largest if 0.0 < largest < np.inf else None
 
 
 def _even_level(released: Released) -> float | None:

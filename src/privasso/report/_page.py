@@ -8,7 +8,15 @@ import numpy as np
 
 from privasso.page import Page
 from privasso.report._facts import FitFacts
-from privasso.report._plots import MOST, coefficient_figure, noise_figure, path_figure
+from privasso.report._in_short import in_short
+from privasso.report._plots import (
+    MOST,
+    coefficient_figure,
+    forecast_figure,
+    influence_figure,
+    noise_figure,
+    path_figure,
+)
 from privasso.solvers import Status
 
 #: What the noise of a coefficient is, by whether the LASSO ran on the best guess from the release.
@@ -56,10 +64,13 @@ def fit_page(facts: FitFacts) -> Page:
     if warning is not None:
         page.paragraph(warning, kind="warning")
     page.paragraph(_lead(facts), kind="lead")
+    in_short(page, facts)
     _guarantee(page, facts)
     _coefficients(page, facts)
     if facts.columns is not None:
         _noise(page, facts)
+    if facts.influence is not None:
+        _influence(page, facts)
     if facts.mechanism is not None:
         _mechanism(page, facts)
     if facts.stability is not None:
@@ -174,7 +185,7 @@ def _mechanism(page: Page, facts: FitFacts) -> None:
         "the bounds and the budget. Values are clipped to the bounds of their columns, labels to "
         "theirs; how many were is not shown, because it depends on the data."
     )
-    page.table(["", "value"], [list(line) for line in facts.mechanism.lines()], numeric=[])
+    page.table(["setting", "value"], [list(line) for line in facts.mechanism.lines()], numeric=[])
 
 
 def _noise(page: Page, facts: FitFacts) -> None:
@@ -212,6 +223,24 @@ def _noise(page: Page, facts: FitFacts) -> None:
         )
 
 
+def _influence(page: Page, facts: FitFacts) -> None:
+    influence = facts.influence
+    assert influence is not None
+    page.heading("How much one row can matter")
+    page.paragraph(
+        "The noise must hide the label of the row that could move the release most. Where a few "
+        "rows reach much further than the others, they set the noise for all; shrinking such rows "
+        "beforehand, or leaving columns with extreme values out, lowers it. This depends on the "
+        f"covariates alone. Half of the rows have at most {np.median(influence):.0%} of the "
+        f"largest influence, and {np.mean(influence > 0.9):.0%} of them more than 90 % of it."
+    )
+    page.figure(
+        influence_figure(facts),
+        "Rows by how much their labels can move the release.",
+        description="Histogram of the influence of the rows",
+    )
+
+
 def _stability(page: Page, facts: FitFacts) -> None:
     assert facts.stability is not None
     page.heading("Stability")
@@ -227,11 +256,22 @@ def _forecast(page: Page, facts: FitFacts) -> None:
         f"of the fit would bring. {_UNUSED[facts.columns is None]} was used for this: it is what "
         "could be known before the fit, not a property of this model."
     )
+    if np.isfinite(forecast.outcome.median):
+        page.figure(
+            forecast_figure(facts),
+            "Median, and the range of 8 of 10 simulated fits.",
+            description="Forecast of R² for the fit as planned and for changes of it",
+        )
     heads = ["median", "8 of 10 fits", "above 0"]
-    page.table(["", *heads], [list(line) for line in forecast.lines()], numeric=heads)
+    page.table(["fit", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
         f"{forecast.in_words()} Other coefficients or labels behave differently.",
         kind="note",
+    )
+    page.paragraph(
+        "What this model reaches is not shown: its R² on the data of the fit would say something "
+        "about the labels beyond the guarantee. Compare predictions with labels that are public or "
+        "that were kept out of the fit."
     )
 
 

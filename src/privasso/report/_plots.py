@@ -77,6 +77,41 @@ def coefficient_figure(facts: FitFacts) -> Any:
     return fig
 
 
+def influence_figure(facts: FitFacts) -> Any:
+    """How many rows can move the release by which part of what the largest can."""
+    influence = facts.influence
+    assert influence is not None
+    fig = figure(7.2, 2.6)
+    axes = fig.subplots()
+    axes.hist(influence, bins=np.linspace(0.0, 1.0, 31), color=BLUE, edgecolor="white")
+    axes.set_xlabel("influence of a row, relative to the largest")
+    axes.set_ylabel("rows")
+    axes.set_xlim(0.0, 1.0)
+    _plain(axes)
+    return fig
+
+
+def forecast_figure(facts: FitFacts) -> Any:
+    """Median and middle 80 % of the simulated R², for the fit as planned and for changes of it."""
+    forecast = facts.forecast
+    assert forecast is not None
+    named = [("as planned", forecast.outcome), *((x.words, x.outcome) for x in forecast.changes)]
+    fig = figure(7.2, 1.0 + 0.32 * len(named))
+    axes = fig.subplots()
+    for rank, (_, found) in enumerate(named):
+        low, high = (max(-1.0, end) for end in found.interval)
+        colour = BLUE if rank == 0 else GREY
+        axes.plot([low, high], [rank, rank], color=colour, linewidth=3.0, alpha=0.6)
+        axes.plot(max(-1.0, found.median), rank, "o", color=colour, markersize=6)
+    axes.set_yticks(range(len(named)), [words for words, _ in named], fontsize=9)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    axes.set_xlim(None, 1.0)
+    axes.invert_yaxis()
+    axes.set_xlabel("R² on new rows")
+    _plain(axes)
+    return fig
+
+
 def path_figure(facts: FitFacts) -> Any:
     """Coefficients in label units along λ."""
     path, units = facts.path, facts.units

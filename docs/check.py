@@ -1,0 +1,102 @@
+"""Checks of the pages that were built: links, accessibility, formulas and search without a network.
+
+`make docs` runs it after the build. It needs Chromium; without one only the links are checked,
+except in continuous integration, where this is an error.
+"""
+
+import os
+import shutil
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+#: Pages that readers see first; the others share their layout.
+PAGES = ("index.html", "explore.html", "_static/explorer.html", "auto_gallery/index.html")
+
+
+class Anchors(HTMLParser):
+    """Addresses that a page names, and places in it that others can name."""
+
+    def __init__(self):
+        super().__init__()
+        self.addresses, self.places = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.places |= {found[name] for name in ("id", "name") if found.get(name)}
+        address = found.get("href") or found.get("src")
+        if address and tag != "link":
+            self.addresses.append(address)
+
+
+def broken_links(root):
+    """Yield every address inside of the documentation that leads nowhere."""
+    pages = {}
+    for file in root.rglob("*.html"):
+        if file.name != "explorer.html":
+            parser = Anchors()
+            parser.feed(file.read_text(encoding="utf-8"))
+            pages[file.resolve()] = parser
+    for file, parser in pages.items():
+        for address in parser.addresses:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc or address.startswith("#"):
+                continue
+            target = (file.parent / unquote(parts.path)).resolve()
+            if not target.exists():
+                yield f"{file.name}: {address} is missing"
+            elif target in pages and unquote(parts.fragment) not in pages[target].places | {""}:
+                yield f"{file.name}: {address} has no such place"
+
+
+def barriers(root, chromium):
+    """Yield what axe-core finds serious, requests that leave the folder, and a search in vain."""
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for scheme in ("light", "dark"):
+            context = browser.new_context(bypass_csp=True, offline=True, color_scheme=scheme)
+            page = context.new_page()
+            asked = []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            for name in PAGES:
+                page.goto((root / name).as_uri())
+                page.wait_for_timeout(500)
+                for each in Axe().run(page).response["violations"]:
+                    if each["impact"] in ("serious", "critical"):
+                        for node in each["nodes"]:
+                            yield f"{name} ({scheme}): {each['id']}: {node['html'][:160]}"
+            page.goto((root / "search.html").as_uri() + "?q=optimal_design")
+            try:
+                page.wait_for_selector("ul.search li a", timeout=10_000)
+            except Exception:
+                yield "the search finds nothing without a network"
+            page.goto((root / "derivations.html").as_uri())
+            if page.locator("math").count() < 10:
+                yield "derivations.html shows no formulas"
+            yield from (
+                f"a page asks for {url}" for url in asked if not url.startswith(("file:", "data:"))
+            )
+            context.close()
+        browser.close()
+
+
+def main():
+    root = Path(sys.argv[1]).resolve()
+    found = list(broken_links(root))
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium:
+        found += barriers(root, chromium)
+    elif os.environ.get("CI"):
+        found.append("no Chromium is installed")
+    else:
+        print("no Chromium is installed: only links were checked")
+    print("\n".join(found) or "links, accessibility, formulas and search are as they should be")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The report and the page of an audit in a real browser: accessibility, and one page of paper."""
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from browser import chromium, serious
+from privasso.report import FitFacts, fit_page
+from privasso.report._in_short import meaning
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3)) * [1.0, 10.0, 100.0]
+    return X, np.clip(X @ [1.0, 0.1, 0.0], -3.0, 3.0)
+
+
+@pytest.fixture(scope="module")
+def pages(data, tmp_path_factory):
+    X, y = data
+    folder = tmp_path_factory.mktemp("pages")
+    privacy = pv.LabelDP(5.0, 1e-4, (-3.0, 3.0))
+    model = pv.PrivateLasso(privacy=privacy).fit(X, y).released_model()
+    report = fit_page(FitFacts(model, "y", 80, "privasso fit data.csv --target y"))
+    (folder / "report.html").write_text(report.html(), encoding="utf-8")
+    release = pv.LabelDP(5.0, 1e-4, (-3.0, 3.0), mechanism="release")
+    found = pv.audit(release, X, y, lam=1.0, releases=100, rng=0)
+    (folder / "audit.html").write_text(found.page().html(), encoding="utf-8")
+    return folder
+
+
+def test_no_serious_barrier(pages):
+    with chromium() as browser:
+        for name in ("report.html", "audit.html"):
+            for width in (1280, 400):
+                context = browser.new_context(
+                    bypass_csp=True, viewport={"width": width, "height": 900}
+                )
+                page = context.new_page()
+                page.goto((pages / name).as_uri())
+                assert serious(page) == [], name
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+                context.close()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])
+def test_the_meaning_is_the_bound_of_a_mechanism_that_attains_it(epsilon):
+    """Randomised response with odds e^ε: saying "yes" in 5 % of the other cases, at most."""
+    # The best rule at that rate answers "yes" to a part of the outcomes that speak for it.
+    truth = np.exp(epsilon) / (1.0 + np.exp(epsilon))
+    rate = 0.05 / (1.0 - truth) * truth  # both errors grow in proportion up to 1 − truth
+    stated = int(meaning(epsilon, 0.0, records=False).split("at most ")[1].split(" ")[0])
+    assert stated - 1 <= 100.0 * rate <= stated
