@@ -17,6 +17,7 @@ NAMES = [
     "passes",
     "single",
     "everywhere",
+    "paths",
     "clipped",
     "many",
     "unbounded",

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from privasso.accounting import ApproximateLoss, GaussianLoss
 from privasso.attacks import Evidence
-from privasso.attacks._audit import THRESHOLDS
+from privasso.attacks._attack import THRESHOLDS
 from privasso.attacks._evidence import binomial_limits
 from privasso.attacks._page import claimed_rates
 

@@ -1,6 +1,7 @@
 """`privasso audit`: reads as a fit does, attacks, writes one file, and says what is wrong."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from privasso.cli import main
 
 LABELS = ["--label-dp", "--epsilon", "2", "--delta", "0.02", "--y-bounds", "0", "1"]
 RECORDS = ["--record-dp", *LABELS[1:], "--bounds", "bounds.csv"]
-QUICK = ["--releases", "100", "--seed", "1", "--row", "2"]
+QUICK = ["--releases", "40", "--seed", "1", "--row", "2"]
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +42,7 @@ def test_an_audit_for_people(privacy, capsys, tmp_path):
     assert "AUC" in printed
     assert "row 2" in printed
     assert "privasso" in (tmp_path / "audit.html").read_text()
+    assert json.loads((tmp_path / "audit.json").read_text())["findings"]
 
 
 def test_an_audit_for_machines(capsys, tmp_path):
@@ -58,7 +60,7 @@ def test_a_refuted_claim_has_an_exit_code_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr(
         _exact_release, "rounded_gaussian", lambda deviation, *rest: true(0.1 * deviation, *rest)
     )
-    assert run(*LABELS, "--mechanism", "release", "--releases", "300", "--seed", "1") == 1
+    assert run(*LABELS, "--mechanism", "release", "--releases", "60", "--seed", "1") == 1
     assert "refuted" in capsys.readouterr().out
 
 
@@ -70,7 +72,8 @@ def test_a_refuted_claim_has_an_exit_code_of_its_own(monkeypatch, capsys):
         (["--on-average", "--sigma", "1"], "needs a number for --lam"),
         ([*LABELS, "--releases", "3"], "releases"),
         ([*LABELS, "--row", "99"], "from 0 to 29"),
-        ([*RECORDS[:-1], "private"], "black_box"),
+        (["--command", "privasso fit {data} --out {out}"], "belong together"),
+        ([*LABELS, "--command", "x {data} {out}", "--neighbour", "data.csv"], "in the command"),
         ([*LABELS, "--out", "data.csv"], "html or .json"),
     ],
 )
@@ -80,3 +83,24 @@ def test_bad_input(words, message, capsys, tmp_path):
     assert message in said.err
     assert said.err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bounds.csv", "data.csv"]
+
+
+def test_a_program_on_neighbouring_files(capsys, tmp_path):
+    """A program of one line that copies a label; --target says which numbers are private."""
+    text = (tmp_path / "data.csv").read_text()
+    (tmp_path / "other.csv").write_text(text[: text.rindex(",")] + ",0.5\n")
+    fitted = main(["fit", "data.csv", "--target", "label", *LABELS, "--out", "model.json"])
+    assert fitted == 0
+    (tmp_path / "program.py").write_text(
+        "import sys, json\n"
+        "model = json.load(open('model.json'))\n"
+        "model['guarantee']['released'].append(open(sys.argv[1]).read().split(',')[-1])\n"
+        "json.dump(model, open(sys.argv[2], 'w'))\n"
+    )
+    capsys.readouterr()
+    program = f"{sys.executable} program.py {{data}} {{out}}"
+    words = ["--neighbour", "other.csv", "--command", program, "--releases", "20", "--json"]
+    assert run(*words) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["passed"] is False
+    assert "private number" in said["verdict"]

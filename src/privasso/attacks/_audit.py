@@ -3,66 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import finite_labels, generator, integer, probability, real_array
-from privasso.attacks._evidence import Evidence
-from privasso.attacks._labels import label_influence, label_pairs
-from privasso.attacks._on_average import membership_pairs
-from privasso.attacks._pair import Pair
-from privasso.attacks._records import canary, record_influence, record_pairs
-from privasso.attacks._result import Audit, Finding
-from privasso.fit import FitOptions, PerturbedPlan, plan_fit, plan_for
+from privasso.attacks._attack import attack
+from privasso.attacks._result import Audit
+from privasso.attacks._target import target_of
+from privasso.fit import Classes, FitOptions
 from privasso.noise import Noise
-from privasso.privacy import (
-    Guarantee,
-    LabelDP,
-    OnAverage,
-    PerturbedObjective,
-    Privacy,
-    RecordDP,
-    check_kind,
-)
+from privasso.privacy import OnAverage, Privacy, check_kind
 
 FloatArray = NDArray[np.float64]
 
-#: Thresholds of log likelihood ratios at which claims are tested; fixed beforehand.
-THRESHOLDS = np.concatenate([np.linspace(0.0, 3.0, 13), [3.5, 4.0, 5.0, 6.0, 8.0]])
 #: How many records are chosen by influence, and how many at random.
 _FEW = 2
-_RATIO = (
-    "Each release gets the logarithm of its likelihood with the record over that without it as a "
-    "score, which is the most powerful test."
-)
-_KNOWLEDGE = {
-    "labels": (
-        "The attacker knows the covariates, all other labels and all settings, and knows that the "
-        "label in question is at one of its bounds, but not at which."
-    ),
-    "records": (
-        "The attacker knows all other records and all settings, and knows the record in question, "
-        "but not whether it is among the data or an empty one in its place."
-    ),
-    "membership": (
-        "The attacker knows all other records and all settings, and knows the record in question, "
-        "but not whether it is among the data."
-    ),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class _Target:
-    """A mechanism on given data, ready to be attacked."""
-
-    guarantee: Guarantee
-    influence: FloatArray
-    pairs: Callable[[dict[int, str]], list[Pair]] = field(repr=False)
-    knowledge: str
-    extra: Callable[[], list[Pair]] = field(default=list, repr=False)
 
 
 def audit(
@@ -73,6 +30,8 @@ def audit(
     lam: float | Literal["auto"] = "auto",
     noise: Noise | str = "auto",
     fit_intercept: bool = True,
+    screen: int | Literal["auto"] | None = None,
+    binary: bool = False,
     records: Literal["auto"] | Sequence[int] | Mapping[int, str] = "auto",
     releases: SupportsIndex = 1000,
     level: float = 0.01,
@@ -81,10 +40,13 @@ def audit(
 ) -> Audit:
     """Attack a private fit of given data by the likelihood-ratio test, and report what it finds.
 
-    The mechanism is run many times on the data and on neighbouring data sets. The density of what
-    it releases is known exactly, so that the attack is the most powerful one there is. For a formal
-    guarantee, lower confidence limits of ε are compared with the claimed profile δ(ε). For
-    `OnAverage`, which claims nothing for any one record, the audit shows how exposed records are.
+    The mechanism is run many times on the data and on neighbouring data sets. Where the density of
+    what it releases is known, the attack is the most powerful one there is: for `LabelDP` without
+    screening, for `OnAverage`, and for `RecordDP` with public bounds, also of a logistic regression
+    or of statistics. Other fits are attacked by a score that is learned from what they publish; the
+    result says which. For a formal guarantee, lower confidence limits of ε are compared with the
+    claimed profile δ(ε). For `OnAverage`, which claims nothing for any one record, the audit shows
+    how exposed records are.
 
     The audit itself reveals what an attacker would learn from all those releases: keep its result
     with the data, or run it on simulated data.
@@ -92,7 +54,7 @@ def audit(
     Parameters
     ----------
     privacy : Privacy
-        `LabelDP`, `RecordDP` with public bounds, or `OnAverage`.
+        `LabelDP`, `RecordDP` or `OnAverage`.
     X, y : array_like
         Data, given or simulated.
     lam : float or "auto"
@@ -101,17 +63,22 @@ def audit(
         As in `PrivateLasso`.
     fit_intercept : bool
         As in `PrivateLasso`. Under `OnAverage` columns are taken as they are, without an intercept.
+    screen : "auto", int or None
+        As in `PrivateLasso`.
+    binary : bool
+        Attack the fit of `PrivateLogisticLasso` to labels 0 and 1.
     records : "auto", sequence of int, or mapping of int to str
         Which records are attacked: by default the two of most influence, two at random and, for
-        `RecordDP`, one that is made up, at the bounds of the columns.
+        `RecordDP` with public bounds, some that are made up, at the bounds of the columns.
     releases : int
-        Releases from each data set.
+        Releases from each data set. The attack that comes closest to refuting a claim is repeated
+        with four times as many.
     level : float
         Probability with which a correct mechanism is said to break its claim, at most.
     rng : optional
         Seed or generator for a repeatable audit; by default the operating system's entropy.
     progress : callable, optional
-        Called with the number of records done and in all.
+        Called with the number of steps done and in all.
 
     Returns
     -------
@@ -128,26 +95,25 @@ def audit(
     (True, True)
     """
     check_kind(privacy)
-    count = integer("releases", releases, minimum=100)
+    count = integer("releases", releases, minimum=20)
     level = probability("level", level)
     X, y = _data(X, y)
     source = None if rng is None else generator(rng)
-    target = _target(privacy, X, y, lam, noise, fit_intercept)
+    options = FitOptions(
+        privacy,
+        lam,
+        noise,
+        fit_intercept=fit_intercept and not isinstance(privacy, OnAverage),
+        screen=screen,
+        classes=Classes() if binary else None,
+    )
+    target = target_of(options, X, y)
     chosen = _records(records, target.influence, source)
-    pairs = target.pairs(chosen) + (target.extra() if records == "auto" else [])
-    claim = target.guarantee.loss
-    findings = []
-    for k, pair in enumerate(pairs):
-        into, out = (pair.score(world.releases(count, source)) for world in (pair.into, pair.out))
-        evidence = Evidence(into, out, THRESHOLDS, level / len(pairs))
-        closest = None if claim is None else evidence.closest(claim)
-        findings.append(Finding(pair.name, evidence, closest))
-        if progress is not None:
-            progress(k + 1, len(pairs))
+    pairs = target.pairs(chosen) + (target.made_up() if records == "auto" else [])
     return Audit(
         guarantee=target.guarantee,
-        findings=tuple(findings),
-        knowledge=f"{_KNOWLEDGE[target.knowledge]} {_RATIO}",
+        findings=attack(pairs, target.guarantee.loss, count, level, source, progress),
+        knowledge=target.words,
         releases=count,
         level=level,
         shape=(X.shape[0], X.shape[1]),
@@ -162,70 +128,6 @@ def _data(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
             f"y must have one label for each of the {X.shape[0]} rows, not {labels.size}"
         )
     return X, labels
-
-
-def _target(
-    privacy: Privacy,
-    X: FloatArray,
-    y: FloatArray,
-    lam: float | str,
-    noise: Noise | str,
-    fit_intercept: bool,
-) -> _Target:
-    if isinstance(privacy, RecordDP):
-        return _record_target(privacy, X, y, lam, fit_intercept)
-    if isinstance(privacy, LabelDP):
-        plan = plan_fit(X, FitOptions(privacy, lam, noise, fit_intercept=fit_intercept))
-        return _Target(
-            plan.guarantee,
-            label_influence(plan),
-            lambda chosen: label_pairs(plan, y, chosen),
-            "labels",
-        )
-    if not isinstance(privacy, OnAverage) or privacy.sigma == 0.0:
-        raise ValueError("there is no noise, so every record can be told from the release")
-    plan = plan_fit(X, FitOptions(privacy, lam, noise, fit_intercept=False))
-    fixed = plan.options.fixed_lam
-    assert fixed is not None
-    live, variances = plan.rows.live, plan.calibration.covariance.diagonal
-    F = np.ascontiguousarray(X[:, live])
-    leverage = np.einsum("ij,ij->i", F, np.linalg.lstsq(F, np.eye(len(F)), rcond=None)[0].T)
-    return _Target(
-        plan.guarantee,
-        leverage,
-        lambda chosen: membership_pairs(F, y, fixed, variances, chosen),
-        "membership",
-    )
-
-
-def _record_target(
-    privacy: RecordDP, X: FloatArray, y: FloatArray, lam: float | str, fit_intercept: bool
-) -> _Target:
-    if privacy.released_before or privacy.shape is not None or privacy.mechanism != "objective":
-        raise ValueError(
-            "the likelihood ratio is known for public bounds and mechanism='objective' without a "
-            "shape only; attack other fits with privasso.attacks.black_box"
-        )
-    options = FitOptions(privacy, lam, fit_intercept=fit_intercept)
-    plan = plan_for(X, options)
-    assert isinstance(plan, PerturbedPlan)
-    objective, fixed = plan.objective, plan.lam
-    assert isinstance(objective, PerturbedObjective)
-
-    def made_up() -> list[Pair]:
-        other, labels = X.copy(), y.copy()
-        other[0] = canary(privacy, objective, X)
-        labels[0] = privacy.y_bounds[1]
-        name = "a record made up at the bounds"
-        return record_pairs(objective, fixed, other, labels, {0: name})
-
-    return _Target(
-        plan.guarantee,
-        record_influence(objective, X, y),
-        lambda chosen: record_pairs(objective, fixed, X, y, chosen),
-        "records",
-        made_up,
-    )
 
 
 def _records(

@@ -1,9 +1,9 @@
 """An attack on any program that fits: it sees nothing but what comes out.
 
 The program is run on a data set and on its neighbour. A linear score is learned from the first
-half of the runs, with the thresholds, and tested on the second half. It is weaker than the
-likelihood ratio, but it needs no knowledge of the mechanism, so that it finds mistakes that the
-analysis would share with the program.
+half of the runs, with a set of outcomes and a point of the claim, and tested on the second half. It
+is weaker than the likelihood ratio, but it needs no knowledge of the mechanism, so that it finds
+mistakes that the analysis would share with the program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from privasso._validation import integer, probability
 from privasso.attacks._evidence import Evidence
+from privasso.attacks._learned import linear_score
 from privasso.attacks._result import Audit, Finding
+from privasso.attacks._trial import most_promising
 from privasso.privacy import Guarantee
 
 FloatArray = NDArray[np.float64]
@@ -26,8 +28,6 @@ _KNOWLEDGE = (
     "The attacker sees what the program writes, for a data set and for a neighbour of it, and has "
     "learned from earlier runs on both how they differ: each release gets a linear score."
 )
-#: Weight of the diagonal in the learned covariance: for few numbers and many runs, and otherwise.
-_LITTLE, _MUCH = 1e-8, 0.2
 #: Digits of a number that are looked for in what a program writes.
 _DIGITS = 9
 
@@ -36,10 +36,11 @@ def black_box(
     run: Callable[[int], FloatArray],
     guarantee: Guarantee,
     *,
-    releases: SupportsIndex = 200,
+    releases: SupportsIndex = 400,
     level: float = 0.01,
     name: str = "one record",
     shape: tuple[int, int] = (0, 0),
+    progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Attack a program by what it returns.
 
@@ -58,6 +59,8 @@ def black_box(
         What the two data sets differ in.
     shape : (int, int)
         Rows and columns, for the page.
+    progress : callable, optional
+        Called with the number of runs done and in all.
 
     Examples
     --------
@@ -76,24 +79,33 @@ def black_box(
     """
     count = integer("releases", releases, minimum=20)
     level = probability("level", level)
-    half = count // 2
-    learning = [np.array([_vector(run(world)) for _ in range(half)]) for world in (1, 0)]
-    direction, centre, scale = _learned(*learning)
+    half, done = count // 2, 0
 
-    def score(values: FloatArray) -> FloatArray:
-        return (values - centre) / scale @ direction
+    def lot(world: int, size: int) -> FloatArray:
+        nonlocal done
+        found = []
+        for _ in range(size):
+            found.append(_vector(run(world)))
+            done += 1
+            if progress is not None:
+                progress(done, 2 * count)
+        return np.array(found)
 
-    into, out = (score(values) for values in learning)
-    # Sets that hold few of one side and many of the other, chosen before the second half is seen.
-    edges = np.quantile(np.concatenate([out, -into]), [0.5, 0.8, 0.9, 0.97, 1.0])
-    tested = (
-        score(np.array([_vector(run(world)) for _ in range(count - half)])) for world in (1, 0)
-    )
-    evidence = Evidence(*tested, thresholds=np.unique(edges), level=level)
-    closest = None if guarantee.loss is None else evidence.closest(guarantee.loss)
+    known = lot(1, half), lot(0, half)
+    claim = guarantee.loss
+    # What is chosen must not be chosen by scores that were learned from the same runs.
+    trial = None if claim is None else most_promising(*_crossed(*known), claim, count - half)
+    score = linear_score(*known)
+    into, out = (score(lot(world, count - half)) for world in (1, 0))
     return Audit(
         guarantee=guarantee,
-        findings=(Finding(name, evidence, closest),),
+        findings=(
+            Finding(
+                name,
+                Evidence(into, out, np.zeros(1), level),
+                None if trial is None else trial.tested(into, out, level),
+            ),
+        ),
         knowledge=_KNOWLEDGE,
         releases=count - half,
         level=level,
@@ -118,6 +130,15 @@ def traces(written: Iterable[str], secrets: FloatArray) -> list[float]:
     return [float(x) for x in np.asarray(secrets).ravel() if _digits(abs(float(x))) in found]
 
 
+def _crossed(into: FloatArray, out: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scores of each half of the runs by what was learned from the other half."""
+    one, two = (linear_score(into[k::2], out[k::2]) for k in (1, 0))
+    return (
+        np.concatenate([one(into[0::2]), two(into[1::2])]),
+        np.concatenate([one(out[0::2]), two(out[1::2])]),
+    )
+
+
 def _digits(number: float) -> str:
     return f"{number:.{_DIGITS - 1}e}"
 
@@ -125,25 +146,3 @@ def _digits(number: float) -> str:
 def _vector(values: FloatArray) -> FloatArray:
     found = np.asarray(values, dtype=np.float64).ravel()
     return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
-
-
-def _learned(into: FloatArray, out: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Direction, centre and scale of a linear discriminant with a regularised covariance.
-
-    Numbers that never change within a data set but differ between the two have a tiny scale, so
-    that they decide the score.
-    """
-    means = into.mean(axis=0), out.mean(axis=0)
-    spread = np.sqrt(0.5 * (into.var(axis=0) + out.var(axis=0)))
-    gap = np.abs(means[0] - means[1])
-    size = np.abs(means[0]) + np.abs(means[1])
-    scale = np.maximum(np.maximum(spread, 1e-3 * gap), np.maximum(1e-12 * size, 1e-300))
-    centre = 0.5 * (means[0] + means[1])
-    white = [(values - mean) / scale for values, mean in zip((into, out), means, strict=True)]
-    both = np.vstack(white)
-    covariance = both.T @ both / len(both)
-    # A combination of numbers without noise must be found, if there are runs enough to find it.
-    weight = _LITTLE if 4 * len(covariance) <= len(into) else _MUCH
-    covariance = (1.0 - weight) * covariance + weight * np.eye(len(covariance))
-    direction = np.linalg.solve(covariance, (means[0] - means[1]) / scale)
-    return direction, centre, scale

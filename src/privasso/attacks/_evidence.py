@@ -137,10 +137,7 @@ class Evidence:
         low = [mirrored._limits(t, count) for t in self.thresholds]
         P = np.vstack([P, [(into[0], out[1]) for into, out in low]])
         best = Refuted(1.0, 1.0, -math.inf)
-        for epsilon in _EPSILONS.tolist():
-            delta = claim.delta(epsilon)
-            if delta < SMALLEST_DELTA:
-                break
+        for epsilon, delta in zip(*(part.tolist() for part in points_of(claim)), strict=True):
             with np.errstate(divide="ignore", invalid="ignore"):
                 bounds = np.log(np.maximum(P[:, 0] - delta, 0.0) / P[:, 1])
             found = Refuted(epsilon, delta, float(np.nanmax(bounds)))
@@ -166,6 +163,20 @@ class Evidence:
             binomial_limits(int(np.sum(scores > threshold)), scores.size, tail)
             for scores in (self.into, self.out)
         )
+
+
+def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
+    """ε at which a claim is tested, and its δ there, which is never below 0.01.
+
+    Examples
+    --------
+    >>> from privasso.accounting import GaussianLoss
+    >>> [part[-1].round(3) for part in points_of(GaussianLoss(1.0))]
+    [np.float64(2.3), np.float64(0.01)]
+    """
+    deltas = np.maximum(*claim.deltas(_EPSILONS))
+    count = int(np.argmax(deltas < SMALLEST_DELTA)) if np.any(deltas < SMALLEST_DELTA) else None
+    return _EPSILONS[:count], deltas[:count]
 
 
 def binomial_limits(hits: int, count: int, tail: float) -> tuple[float, float]:

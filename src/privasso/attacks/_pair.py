@@ -12,10 +12,12 @@ FloatArray = NDArray[np.float64]
 
 #: Releases from a data set: how many, and a generator or None for the operating system's entropy.
 Draw = Callable[[int, "np.random.Generator | None"], FloatArray]
+#: A score of each release, large if it speaks for "in".
+Score = Callable[[FloatArray], FloatArray]
 
 
 class World:
-    """One data set, from which releases are drawn once and kept for all tests that need them.
+    """One data set, from which releases are drawn.
 
     Releases are vectors that the guarantee covers; data and noise stay inside `draw`.
     """
@@ -25,15 +27,15 @@ class World:
         self._kept: FloatArray | None = None
 
     def releases(self, count: int, rng: np.random.Generator | None) -> FloatArray:
-        """The first `count` releases, one per row; further ones are drawn where there are fewer."""
-        kept = self._kept
-        have = 0 if kept is None else len(kept)
-        if have < count:
-            more = self._draw(count - have, rng)
-            kept = more if kept is None else np.vstack([kept, more])
-            self._kept = kept
-        assert kept is not None
-        return kept[:count]
+        """The first lot of releases, one per row; it is kept for all pairs with this data set."""
+        if self._kept is None:
+            self._kept = self._draw(count, rng)
+        assert len(self._kept) == count
+        return self._kept
+
+    def fresh(self, count: int, rng: np.random.Generator | None) -> FloatArray:
+        """Releases that nothing was learned from or chosen by."""
+        return self._draw(count, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,12 @@ class Pair:
         What differs, in words.
     into, out : World
         The data set and its neighbour.
-    score : callable
-        Log likelihood ratio of "in" against "out" for each release, or another score.
+    score : callable or None
+        Log likelihood ratio of "in" against "out" for each release; None where it is not known and
+        a score has to be learned.
     """
 
     name: str
     into: World = field(repr=False)
     out: World = field(repr=False)
-    score: Callable[[FloatArray], FloatArray] = field(repr=False)
+    score: Score | None = field(repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,12 @@ class Finding:
     name: str
     evidence: Evidence = field(repr=False)
     closest: Refuted | None
+
+    def with_limit(self, other: Refuted) -> Finding:
+        """The finding with a further limit of ε, if that comes closer to refuting the claim."""
+        if self.closest is not None and self.closest.share >= other.share:
+            return self
+        return replace(self, closest=other)
 
     @property
     def auc(self) -> float:
@@ -98,6 +104,8 @@ class Audit:
         Probability with which a correct mechanism is said to break its claim, at most.
     shape : (int, int)
         Rows and columns of the data.
+    leaks : tuple of str
+        Private numbers that were found in plain text, in words.
     """
 
     guarantee: Guarantee
@@ -106,6 +114,7 @@ class Audit:
     releases: int
     level: float
     shape: tuple[int, int]
+    leaks: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Finding:
@@ -117,6 +126,8 @@ class Audit:
     @property
     def passed(self) -> bool | None:
         """Whether no claim was refuted; None where nothing is claimed for single records."""
+        if self.leaks:
+            return False
         if self.guarantee.loss is None:
             return None
         return not any(one.refuted for one in self.findings)
@@ -124,6 +135,8 @@ class Audit:
     @property
     def verdict(self) -> str:
         """The result in a few sentences."""
+        if self.leaks:
+            return f"The claim is refuted. {' '.join(self.leaks)}"
         worst = self.worst
         if self.passed is None:
             mean = float(np.mean([one.auc for one in self.findings]))
@@ -174,6 +187,7 @@ class Audit:
             "n_features": self.shape[1],
             "releases": self.releases,
             "level": self.level,
+            "leaks": list(self.leaks),
             "guarantee": self.guarantee.to_dict(),
             "findings": [one.to_dict() for one in self.findings],
         }

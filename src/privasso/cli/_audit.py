@@ -43,13 +43,27 @@ def audit(
     no_intercept: Annotated[
         bool, typer.Option("--no-intercept", help="Fit through the origin.")
     ] = False,
+    screen: Annotated[str | None, typer.Option("--screen", help="As for privasso fit.")] = None,
+    binary: Annotated[bool, typer.Option("--binary", help="As for privasso fit.")] = False,
+    command: Annotated[
+        str | None,
+        typer.Option("--command", help="A program to attack instead, with {data} and {out}."),
+    ] = None,
+    neighbour: Annotated[
+        Path | None,
+        typer.Option("--neighbour", help="With --command: a file that differs in one record."),
+    ] = None,
     row: Annotated[
         list[int] | None,
         typer.Option("--row", help="Row to attack, from 0. Repeatable.  [default: a few]"),
     ] = None,
     releases: Annotated[
-        int, typer.Option("--releases", help="Runs of the fit on each data set.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            "--releases",
+            help="Runs of the fit on each data set.  [default: 1000, with --command 200]",
+        ),
+    ] = None,
     level: Annotated[
         float, typer.Option("--level", help="Chance that a correct fit is said to break its claim.")
     ] = 0.01,
@@ -65,7 +79,7 @@ def audit(
 
     The fit is run many times on the table and on neighbours of it. Nothing is published: what an
     audit writes says more about the data than a fit does, so keep it with them, or audit simulated
-    data. The exit code is 1 if a claim is refuted.
+    data. The exit code is 1 if a claim is refuted. A page gets the numbers beside it, as JSON.
 
     `privasso audit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
     --y-bounds 60 200 --out audit.html`
@@ -73,50 +87,87 @@ def audit(
     For noise without a worst-case claim it shows how exposed single records are:
 
     `privasso audit patients.csv --target pressure --on-average --sigma 20 --lam 300`
+
+    A whole program is attacked by all that it writes, for a file and for a neighbour of it:
+
+    `privasso audit one.csv --neighbour two.csv --releases 200 --command "privasso fit {data}
+    --out {out} --target pressure --label-dp --epsilon 5 --delta 0.05 --y-bounds 60 200"`
     """
     from privasso.attacks import audit as attack
+    from privasso.attacks import audit_command
     from privasso.cli._outputs import Outputs
 
+    if out is not None and out.suffix.lower() not in (".html", ".json"):
+        raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
+    if (command is None) is not (neighbour is None):
+        raise ValueError("--command and --neighbour belong together; give both or neither")
     settings = FitSettings(
         data, target, label_dp=label_dp, record_dp=record_dp, on_average=on_average,
         epsilon=epsilon, delta=delta, y_bounds=y_bounds, bounds=bounds, sigma=sigma, noise=noise,
-        mechanism=mechanism, lam=lam, no_intercept=no_intercept, seed=seed, dry_run=True,
+        mechanism=mechanism, lam=lam, no_intercept=no_intercept, screen=screen, binary=binary,
+        seed=seed, dry_run=True,
     )  # fmt: skip
-    settings.check()
-    if on_average and settings.lam_value() is None:
-        raise ValueError("--on-average needs a number for --lam")
-    if out is not None and out.suffix.lower() not in (".html", ".json"):
-        raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
+    if command is None:
+        settings.check()
+        if on_average and settings.lam_value() is None:
+            raise ValueError("--on-average needs a number for --lam")
+    elif any((label_dp, record_dp, on_average, row, seed is not None)):
+        raise ValueError("with --command the settings of the fit stand in the command itself")
     with Outputs() as outputs:
-        outputs.claim("--out", out, inputs=(data,))
-        privacy, X, y = _data(settings, as_json)
-        found_lam = settings.lam_value()
+        inputs = (data, *([] if neighbour is None else [neighbour]))
+        outputs.claim("--out", out, inputs=inputs)
+        if out is not None and out.suffix.lower() == ".html":
+            outputs.claim("the numbers beside --out", out.with_suffix(".json"), inputs=inputs)
         with _bar(as_json) as progress:
-            found = attack(
-                privacy,
-                X,
-                y,
-                lam="auto" if found_lam is None else found_lam,
-                noise=settings.named_noise(),
-                fit_intercept=not no_intercept,
-                records=row or "auto",
-                releases=releases,
-                level=level,
-                rng=seed,
-                progress=progress,
-            )
-        if out is not None:
-            outputs.write(
-                {"--out": found.text(out.suffix, shlex.join(["privasso", *sys.argv[1:]]))}
-            )
+            if command is not None and neighbour is not None:
+                secrets = _labels(data, target)
+                found = audit_command(
+                    command,
+                    data,
+                    neighbour,
+                    secrets=secrets,
+                    releases=200 if releases is None else releases,
+                    level=level,
+                    progress=progress,
+                )
+            else:
+                privacy, X, y = _data(settings, as_json)
+                found_lam = settings.lam_value()
+                found = attack(
+                    privacy,
+                    X,
+                    y,
+                    lam="auto" if found_lam is None else found_lam,
+                    noise=settings.named_noise(),
+                    fit_intercept=not no_intercept,
+                    screen=settings.screened(),
+                    binary=binary,
+                    records=row or "auto",
+                    releases=1000 if releases is None else releases,
+                    level=level,
+                    rng=seed,
+                    progress=progress,
+                )
+        again = shlex.join(["privasso", *sys.argv[1:]])
+        paths = dict(outputs.paths)
+        outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
     if as_json:
         print(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         print(found)
-        if out is not None:
-            print(f"\nwrote {out}")
+        if paths:
+            print(f"\nwrote {' and '.join(map(str, paths.values()))}")
     if found.passed is False:
         raise typer.Exit(1)
+
+
+def _labels(data: Path, target: str | None) -> Any:
+    """Labels to look for in what a program writes; None without a column of labels."""
+    from privasso.tables import open_table
+
+    if target is None:
+        return None
+    return open_table(data).columns_and_labels([], target, categorical=[])[1]
 
 
 def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:

@@ -100,14 +100,16 @@ class PerturbedPlan:
         target: str | None = None,
         missing_labels: bool = False,
         give_up_rows: bool = False,
+        charged: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
-        The ledger, if there is one, is charged before the noise is drawn. With `missing_labels` a
-        record whose label is NaN counts as an empty one; otherwise such labels are refused. With
-        `give_up_rows` the plan drops its covariates here and cannot be carried out again, which
-        frees their memory as soon as they have been scaled. Blocks of rows hold their labels, so
-        that `y` is None for them.
+        The ledger, if there is one, is charged before the noise is drawn, unless that was done
+        already or nothing will be published (`charged`). With `missing_labels` a record whose label
+        is NaN counts as an empty one; otherwise such labels are refused. With `give_up_rows` the
+        plan drops its covariates here and cannot be carried out again, which frees their memory as
+        soon as they have been scaled. Blocks of rows hold their labels, so that `y` is None for
+        them.
         """
         check_run(rng, self.seeded, feature_names, target)
         if isinstance(self.X, RowBlocks):
@@ -119,8 +121,9 @@ class PerturbedPlan:
         held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
         if give_up_rows:
             object.__setattr__(self, "X", None)
-        what = fit_in_words(shape, target, self.seeded)
-        account(labels, self.guarantee, self.options.ledger, what)
+        if not charged:
+            what = fit_in_words(shape, target, self.seeded)
+            account(labels, self.guarantee, self.options.ledger, what)
         privacy = self.options.privacy
         if isinstance(self.objective, StatisticsMechanism):
             statistics = self.objective.release(held.pop(), labels, bit_source(rng))

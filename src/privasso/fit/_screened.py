@@ -48,17 +48,20 @@ class ScreenedLabelPlan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
+        charged: bool = False,
     ) -> Published:
         """Read the labels, choose columns with noise, fit them with noise, and solve.
 
-        The ledger, if there is one, is charged before any noise is drawn, for both together.
+        The ledger, if there is one, is charged before any noise is drawn, for both together, unless
+        that was done already or nothing will be published (`charged`).
         """
         check_run(rng, self.seeded, feature_names, target)
         labels = finite_labels(y)
         shape = self.X.shape
         check_length(labels, shape[0])
-        what = fit_in_words(shape, target, self.seeded)
-        account(labels, self.guarantee, self.options.ledger, what)
+        if not charged:
+            what = fit_in_words(shape, target, self.seeded)
+            account(labels, self.guarantee, self.options.ledger, what)
         chosen = self.screened.screening.choose(self.X, labels, bit_source(rng))
         # The covariates are public and so is the choice: what follows is a fit like any other.
         inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)

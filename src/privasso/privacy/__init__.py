@@ -27,6 +27,7 @@ from privasso.privacy._perturbed_objective import (
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
+from privasso.privacy._record_logistic import PerturbedLogistic
 from privasso.privacy._record_prior import RecordSettings, record_settings
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
@@ -48,6 +49,7 @@ __all__ = [
     "LabelDP",
     "ObjectiveNoise",
     "OnAverage",
+    "PerturbedLogistic",
     "PerturbedObjective",
     "PerturbsObjective",
     "Privacy",

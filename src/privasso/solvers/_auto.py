@@ -34,8 +34,9 @@ _INDEPENDENT = 1.5
 class Auto(Algorithm):
     """AMP if F is dense and its columns look independent, coordinate descent otherwise.
 
-    AMP is tried with at least 50 rows and columns, and fewer than 4 rows per column. Coordinate
-    descent also follows if AMP fails.
+    AMP is tried with at least 50 rows and columns, and fewer than 4 rows per column or at least
+    200 columns whose product with the labels exceeds λ. Coordinate descent also follows if AMP
+    fails.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class Batch:
             return no_minimiser(problem, ray)
         outcome = growth.minimise(problem, tol=self.tol, clock=self.clock)
         if outcome.status is not Status.MAX_ITER:
-            return solution_of(problem, outcome)
+            return solution_of(problem, outcome, self.tol)
         limit = self.clock.remaining()
         return solve_problem(problem, tol=self.tol, throw=False, time_limit=limit)
 

@@ -14,7 +14,14 @@ from typing import ClassVar
 
 from privasso._clock import Clock
 from privasso._validation import integer
-from privasso.problem import LP_LIMIT, Problem, ProgrammeError, is_ray, linear_programme
+from privasso.problem import (
+    LP_LIMIT,
+    Problem,
+    ProgrammeError,
+    RaySearch,
+    is_ray,
+    linear_programme,
+)
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._growth import Growth
 from privasso.solvers._solution import Status
@@ -55,10 +62,15 @@ class CoordinateDescent(Algorithm):
         m, n = problem.shape
         growth = Growth(problem)
         outcome = growth.minimise(problem, tol=tol, clock=clock, max_rounds=self.max_rounds)
-        if outcome.status is Status.MAX_ITER and m * n * n <= LP_LIMIT:
+        last_resort = outcome.status is Status.MAX_ITER and not problem.bounded
+        if last_resort and m * n * n <= LP_LIMIT:
             # A programme that cannot be solved proves nothing: the status stays MAX_ITER.
             with suppress(ProgrammeError):
                 programme = linear_programme(problem, time_limit=clock.remaining())
-                if programme.critical > problem.lam and is_ray(problem, programme.d):
-                    return Outcome.unbounded(problem, programme.d, outcome.steps)
+                ray = programme.d if programme.critical > problem.lam else None
+                if ray is not None and not is_ray(problem, ray):
+                    # Its conditions hold only to the tolerance of the programme.
+                    ray = RaySearch(problem.op, problem.norms).ray(problem, ray)
+                if ray is not None:
+                    return Outcome.unbounded(problem, ray, outcome.steps)
         return outcome

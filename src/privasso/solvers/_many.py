@@ -32,6 +32,8 @@ class Solutions(ComparesFields):
         For each unbounded problem its ray.
     messages : dict
         For each problem that did not converge what happened and what to do.
+    rounding_limited : ndarray of bool, shape (K,), or empty
+        As in `Solution`.
     distance : ndarray, shape (K,), or empty
         As in `Solution`, for problems that have a ridge.
     """
@@ -44,6 +46,9 @@ class Solutions(ComparesFields):
     n_iter: np.ndarray = field(repr=False)
     rays: dict[int, np.ndarray] = field(repr=False, default_factory=dict)
     messages: dict[int, str] = field(repr=False, default_factory=dict)
+    rounding_limited: np.ndarray = field(
+        repr=False, default_factory=lambda: np.empty(0, dtype=bool)
+    )
     distance: np.ndarray = field(repr=False, default_factory=lambda: np.empty(0))
 
 
@@ -152,8 +157,9 @@ def _solved(
     batch = Batch(op, squares, B, lams, positive_float("tol", tol), clock, bounded=bounded)
     batch.run()
     kkt, beyond, gap = batch.evidence.T
+    limited = (batch.status == Status.CONVERGED) & (kkt > batch.tol)
     solutions = Solutions(
-        batch.x.T, batch.status, kkt, beyond, gap, batch.n_iter, batch.rays, batch.messages
+        batch.x.T, batch.status, kkt, beyond, gap, batch.n_iter, batch.rays, batch.messages, limited
     )
     if throw:
         _raise_first(solutions)

@@ -12,7 +12,14 @@ from privasso.solvers._many import Solutions, solve_many
 
 
 def solve_path(
-    F: Any, y: Any, lams: Any, eta: Any = None, *, tol: float = 1e-8, throw: bool = True
+    F: Any,
+    y: Any,
+    lams: Any,
+    eta: Any = None,
+    *,
+    tol: float = 1e-8,
+    throw: bool = True,
+    time_limit: float | None = None,
 ) -> Solutions:
     """Minimise ½‖y − Fx‖² + λ_k‖x‖₁ + ηᵀx for λ_1, …, λ_K.
 
@@ -25,7 +32,7 @@ def solve_path(
     F, y, eta : as in `solve`.
     lams : array_like, shape (K,)
         Values of λ > 0, in any order.
-    tol, throw : as in `solve_many`.
+    tol, throw, time_limit : as in `solve_many`.
 
     Examples
     --------
@@ -39,4 +46,4 @@ def solve_path(
     n = op.shape[1]
     eta = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
     etas = np.repeat(eta[:, None], lams.size, axis=1)
-    return solve_many(op, y, lams, etas, tol=tol, throw=throw)
+    return solve_many(op, y, lams, etas, tol=tol, throw=throw, time_limit=time_limit)

@@ -20,7 +20,10 @@ class Status(Enum):
     """
 
     CONVERGED = "converged"
-    """x is the minimiser; `Solution.kkt` and `Solution.gap` prove it."""
+    """x is the minimiser; `Solution.kkt` and `Solution.gap` prove it.
+
+    Where rounding errors alone exceed ``tol``, `Solution.rounding_limited` says so.
+    """
     UNBOUNDED = "unbounded"
     """No minimiser exists; `Solution.ray` proves it."""
     FIXED_POINT = "fixed_point"
@@ -113,6 +116,9 @@ class Solution(ComparesFields):
         For UNBOUNDED: d with Fd = 0 and λ‖d‖₁ < bᵀd.
     message : str
         What happened and what to do about it.
+    rounding_limited : bool
+        Whether `kkt` exceeds ``tol`` although the status is CONVERGED: double precision cannot
+        show a smaller violation on this F, and `kkt_beyond_rounding` does not exceed ``tol``.
     distance : float
         Upper bound of ‖x − x̂‖_Q, x̂ the exact minimiser, rounding included. Only a problem with
         a ridge Q has one (`solve_clipped`); infinite for others.
@@ -129,6 +135,7 @@ class Solution(ComparesFields):
     history: tuple[Step, ...] = field(repr=False, default=())
     ray: np.ndarray | None = field(repr=False, default=None)
     message: str = ""
+    rounding_limited: bool = False
     distance: float = float("inf")
 
 
@@ -172,12 +179,8 @@ class NotConvergedError(SolveError):
     Examples
     --------
     >>> import privasso as pv
-    >>> s = pv.Model(alpha=0.5).sample(200, rng=0)
-    >>> try:
-    ...     pv.solve(s.F, s.y, lam=0.01, method=pv.solvers.Amp(max_iter=1))
-    ... except pv.NotConvergedError as error:
-    ...     print(error.solution.status.name)
-    MAX_ITER
+    >>> issubclass(pv.NotConvergedError, pv.SolveError)  # `solve(..., throw=False)` raises neither
+    True
     """
 
 

@@ -46,7 +46,9 @@ def solve(
         options; for others pass the algorithm itself, such as ``Amp(polish=False)`` from
         `privasso.solvers`.
     tol : float
-        Largest KKT violation, relative to λ, of a solution that counts as converged.
+        Largest KKT violation, relative to λ, of a solution that counts as converged. Violations
+        that one rounding of x explains are left out; if the largest of all exceeds `tol`,
+        `Solution.rounding_limited` is true and the message says so.
     throw : bool
         Raise `UnboundedError` or `NotConvergedError` on failure; False returns the
         `Solution` with its status instead. `Status.FIXED_POINT`, in which ``"amp-paper"`` ends, is
@@ -116,7 +118,7 @@ def _run(
     else:
         with one_thread():
             outcome = algorithm.minimise(problem, tol, clock)
-    solution = _solution(problem, outcome, outcome.by or algorithm, op.passes)
+    solution = _solution(problem, outcome, outcome.by or algorithm, op.passes, tol)
     return raise_on_failure(solution) if throw else solution
 
 
@@ -131,12 +133,25 @@ def late(problem: Problem, x: np.ndarray, certificate: Certificate) -> Solution:
     return _solution(problem, outcome, algorithm_for("auto"))
 
 
-def solution_of(problem: Problem, outcome: Outcome) -> Solution:
+def solution_of(problem: Problem, outcome: Outcome, tol: float) -> Solution:
     """The solution that coordinate descent ended with, called by other means than `solve`."""
-    return _solution(problem, outcome, algorithm_for("cd"))
+    return _solution(problem, outcome, algorithm_for("cd"), tol=tol)
 
 
-def _solution(problem: Problem, outcome: Outcome, by: Algorithm, n_passes: float = 0.0) -> Solution:
+def _solution(
+    problem: Problem,
+    outcome: Outcome,
+    by: Algorithm,
+    n_passes: float = 0.0,
+    tol: float = np.inf,
+) -> Solution:
+    limited = outcome.status is Status.CONVERGED and outcome.certificate.kkt > tol
+    message = _message(problem, outcome, by)
+    if limited:
+        message += (
+            f" Rounding was the limit: tol = {tol:.0e} asks for more than double precision can "
+            "show on this F."
+        )
     return Solution(
         x=outcome.x,
         status=outcome.status,
@@ -148,7 +163,8 @@ def _solution(problem: Problem, outcome: Outcome, by: Algorithm, n_passes: float
         method=by.name,
         history=tuple(outcome.steps),
         ray=outcome.ray,
-        message=_message(problem, outcome, by),
+        message=message,
+        rounding_limited=limited,
     )
 
 

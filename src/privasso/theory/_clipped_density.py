@@ -1,6 +1,6 @@
 """The exact law of the minimiser of a perturbed clipped-residual LASSO, at any size.
 
-The minimiser x̂ of Σ_μ ℓ(y_μ − f_μᵀx) + λΣ_i ω_i|x_i| + (Λ/2)‖x‖² + ηᵀx satisfies
+The minimiser x̂ of Σ_μ w_μ ℓ(y_μ − f_μᵀx) + λΣ_i ω_i|x_i| + (Λ/2)‖x‖² + ηᵀx satisfies
 −g(x) − η ∈ λω∂‖x‖₁, with g the gradient of the smooth part. On a support with given signs this is a
 one-to-one map between η and x on the support, whose Jacobian is the Hessian there; every other η_j
 may lie anywhere in [−g_j − λω_j, −g_j + λω_j].
@@ -33,6 +33,7 @@ def clipped_log_densities(
     loss: Loss,
     ridge: float,
     penalty_weights: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> FloatArray:
     """Log densities at several points of the minimiser with noise η ~ N(0, σ²I) in the objective.
 
@@ -52,6 +53,8 @@ def clipped_log_densities(
         Λ > 0.
     penalty_weights : array_like, shape (N,), optional
         ω; one for each column if not given.
+    weights : array_like, shape (M,), optional
+        Weights of the rows; one for each if not given.
 
     Examples
     --------
@@ -71,22 +74,24 @@ def clipped_log_densities(
     y, x = real_array("y", y, shape=(m,)), real_array("x", x, shape=(n, None))
     lam, sigma = nonnegative_float("lam", lam), positive_float("sigma", sigma)
     ridge = positive_float("ridge", ridge)
-    weights = np.ones(n)
+    omega, w = np.ones(n), np.ones(m)
     if penalty_weights is not None:
-        weights = real_array("penalty_weights", penalty_weights, shape=(n,))
-    penalty, y = lam * weights, loss.labels(y)
+        omega = real_array("penalty_weights", penalty_weights, shape=(n,))
+    if weights is not None:
+        w = real_array("weights", weights, shape=(m,))
+    penalty, y = lam * omega, loss.labels(y)
     found = np.empty(x.shape[1])
     with one_thread():
         for k, point in enumerate(x.T):
             u = F @ point
-            g = ridge * point - F.T @ loss.pull(y, u)
+            g = ridge * point - F.T @ (w * loss.pull(y, u))
             shown = (point != 0.0) | (penalty == 0.0)
             eta = (g + penalty * np.sign(point))[shown] / sigma
             on = -0.5 * float(eta @ eta) - eta.size * (0.5 * _LOG_2PI + math.log(sigma))
             c, half = np.abs(g[~shown]), penalty[~shown]
             off = float(np.sum(log_mass((half - c) / sigma, (half + c) / sigma)))
             G = F[:, shown]
-            H = (G.T * loss.curvature(y, u)) @ G
+            H = (G.T * (w * loss.curvature(y, u))) @ G
             H[np.diag_indices_from(H)] += ridge
             found[k] = on + off + np.linalg.slogdet(H)[1]
     return found

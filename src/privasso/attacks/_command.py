@@ -1,0 +1,191 @@
+"""The whole path of a program: files in, files out, against a neighbouring file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso._validation import integer
+from privasso.artefact import load
+from privasso.attacks._black_box import black_box, traces
+from privasso.attacks._forked import Forked
+from privasso.attacks._result import Audit
+from privasso.attacks._written import numbers_in
+from privasso.privacy import Guarantee
+
+FloatArray = NDArray[np.float64]
+
+_KNOWLEDGE = (
+    "The attacker sees all numbers that the program writes into its result and prints, for a file "
+    "and for a neighbour of it, and has learned from earlier runs on both how they differ: each "
+    "run gets a linear score."
+)
+#: Numbers with fewer digits occur by chance.
+_LEAST_DIGITS = 7
+
+
+def audit_command(
+    command: str | Sequence[str],
+    data: Path | str,
+    neighbour: Path | str,
+    *,
+    guarantee: Guarantee | None = None,
+    secrets: FloatArray | None = None,
+    releases: SupportsIndex = 200,
+    level: float = 0.01,
+    fork: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """Attack a program that reads a file and writes a model, by what it writes.
+
+    It is run many times on the file and on a neighbour of it. All numbers in the model file and in
+    what it prints are attacked together, and searched for private numbers in plain text. That finds
+    mistakes anywhere in the program, not only in its noise.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        The program with its arguments; ``{data}`` and ``{out}`` stand for the files to read and to
+        write, as in ``"privasso fit {data} --out {out} --target y …"``.
+    data, neighbour : path
+        Two files that are neighbours under the guarantee: they differ in one label, or in one
+        record.
+    guarantee : Guarantee, optional
+        What is claimed; by default what the first model file states.
+    secrets : array_like, optional
+        Private numbers to look for in what is written; those with seven digits or more count. By
+        default those that are in one of the two files only.
+    releases : int
+        Runs on each file; half of them are for learning. A mistake shows in fewer runs if the
+        program is run at a large ε, such as 5.
+    level : float
+        Probability with which a correct program is said to break its claim, at most.
+    fork : bool, optional
+        Import the program once and fork for each run, which is several times faster. It is done by
+        default for ``privasso`` itself, where the system can fork. It needs a program that takes
+        all its randomness from the operating system, and ``python -m MODULE`` or ``privasso``.
+    progress : callable, optional
+        Called with the number of runs done and in all.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    count = integer("releases", releases, minimum=20)
+    for needed in ("{data}", "{out}"):
+        if not any(needed in word for word in words):
+            raise ValueError(f"command must hold {needed}, where the file goes")
+    files = Path(data), Path(neighbour)
+    texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
+    if texts[0] == texts[1]:
+        raise ValueError("the two files are the same, so there is nothing to tell apart")
+    private = _differing(*texts) if secrets is None else np.asarray(secrets, dtype=np.float64)
+    private = np.array([x for x in private.ravel().tolist() if _digits(x) >= _LEAST_DIGITS])
+    found: dict[int, list[dict[str, float]]] = {0: [], 1: []}
+    leaked: set[float] = set()
+    with tempfile.TemporaryDirectory() as folder, _program(words, fork) as run:
+        # The two files are read in turn, so that a clock or a counter does not tell them apart.
+        for done in range(2 * count):
+            world = 1 - done % 2
+            # The name of the file must not tell the worlds apart.
+            read, out = (Path(folder) / name for name in (f"data{files[0].suffix}", "model.json"))
+            shutil.copyfile(files[1 - world], read)
+            written = run(words, read, out)
+            if guarantee is None:
+                guarantee = load(out).guarantee
+            leaked.update(traces(written, private))
+            found[world].append(
+                {
+                    f"{k}:{place}": number
+                    for k, text in enumerate(written)
+                    for place, number in numbers_in(text).items()
+                }
+            )
+            out.unlink()
+            if progress is not None:
+                progress(done + 1, 2 * count)
+    assert guarantee is not None
+    # Which numbers there are is learned from the first half too.
+    half = count // 2
+    places = sorted({place for world in found.values() for one in world[:half] for place in one})
+    runs = {
+        world: iter([np.array([one.get(place, 0.0) for place in places]) for one in lines])
+        for world, lines in found.items()
+    }
+    rows = max(len(text.splitlines()) for text in texts) - 1
+    columns = len(texts[0].splitlines()[0].split(",")) - 1
+    result = black_box(
+        lambda world: next(runs[world]),
+        guarantee,
+        releases=count,
+        level=level,
+        name="the record in which the files differ",
+        shape=(rows, columns),
+    )
+    leaks = ()
+    if leaked:
+        one = len(leaked) == 1
+        what = "1 private number stands" if one else f"{len(leaked)} private numbers stand"
+        leaks = (f"{what} digit by digit in what the program writes.",)
+    return replace(result, knowledge=_KNOWLEDGE, leaks=leaks)
+
+
+@contextlib.contextmanager
+def _program(words: Sequence[str], fork: bool | None) -> Any:
+    """A function that runs the command on files and returns the texts that it has written."""
+    module = "privasso" if words[0] == "privasso" else None
+    if module is None and words[1:2] == ["-m"] and Path(words[0]).name.startswith("python"):
+        module = words[2]
+    if fork is None:
+        fork = words[0] == "privasso" and hasattr(os, "fork")
+    if fork and module is None:
+        raise ValueError("fork needs a command that starts with privasso or python -m MODULE")
+    first = 1 if words[0] == "privasso" else 3
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(Forked(str(module))) if fork else None
+
+        def run(words: Sequence[str], data: Path, out: Path) -> list[str]:
+            filled = [
+                word.replace("{data}", str(data)).replace("{out}", str(out)) for word in words
+            ]
+            if server is not None:
+                streams = [out.with_suffix(ending) for ending in (".stdout", ".stderr")]
+                code = server.run(filled[first:], *streams)
+                printed = [stream.read_text(encoding="utf-8") for stream in streams]
+            else:
+                if filled[0] == "privasso":
+                    filled[:1] = [sys.executable, "-m", "privasso"]
+                done = subprocess.run(filled, capture_output=True, text=True, check=False)
+                code, printed = done.returncode, [done.stdout, done.stderr]
+            if code != 0 or not out.exists():
+                raise RuntimeError(f"the program ended with exit code {code}: {printed[1][-500:]}")
+            return [out.read_text(encoding="utf-8"), *printed]
+
+        yield run
+
+
+def _differing(one: str, two: str) -> FloatArray:
+    """Numbers in the lines that stand in one of the files only."""
+    first, second = (set(text.splitlines()) for text in (one, two))
+    shared = {x for line in first & second for x in numbers_in(line).values()}
+    values = (x for line in first ^ second for x in numbers_in(line).values())
+    return np.array([x for x in values if x not in shared])
+
+
+def _digits(number: float) -> int:
+    """Significant digits of a number as it is written.
+
+    >>> _digits(0.25), _digits(0.731058578)
+    (2, 9)
+    """
+    mantissa = repr(abs(number)).split("e")[0].replace(".", "").strip("0")
+    return len(mantissa)
