@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from block_tables import PRIVACY, model, table, write
+from block_tables import PRIVACY, local_cluster, model, table, write
 from privasso.blocks import RowBlocks, on_dask, open_files
 
-pytestmark = pytest.mark.filterwarnings("ignore:the same labels:privasso.fit._uses.PrivacyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
 
 @pytest.fixture
@@ -75,9 +75,7 @@ def cut(pieces):
 def cluster(request):
     """Processes on this machine, as many as the test asks for."""
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=None
-    )
+    cluster = local_cluster(request.param)
     with cluster, distributed.Client(cluster) as client:
         yield client
 

@@ -272,6 +272,51 @@ def test_noise_at_hand_on_correlated_columns():
     assert np.all(np.abs(off) < 4), off
 
 
+@pytest.mark.parametrize(
+    ("alpha", "kind", "kappa", "ridge"),
+    [
+        (2.0, AutoRegressive(0.8), 0.15, MatrixPower(0.3, 1.0)),
+        (0.7, Blocks(10, 0.6), 0.3, pv.PowerLaw(0.4, 1.0)),
+    ],
+    ids=repr,
+)
+def test_clipped_residuals_and_a_ridge(alpha, kind, kappa, ridge):
+    model = pv.Model(alpha, 0.1, 0.1, L(0.0, 0.3), covariance=kind).realised(200, rng=0)
+    C = model.covariance.covariance
+    noise = MatrixPower(0.1, 1.0)
+    fp = pv.state_evolution(model, 0.1, noise, kappa=kappa, ridge=ridge, draws=16, rng=1)
+    rng = np.random.default_rng(2)
+    if isinstance(ridge, MatrixPower):
+        Q = ridge.root(C) @ ridge.root(C).T
+    else:
+        Q = ridge.variances(np.diag(C))
+    rows = []
+    for _ in range(12):
+        s = model.sample(rng=rng)
+        eta = draw_noise(noise, model, rng)
+        sol = pv.solve_clipped(s.F, s.y, 0.1, eta, kappa=kappa, ridge=Q)
+        d = sol.x - s.x0
+        rows.append((0.01 + d @ C @ d / d.size, np.mean(sol.x != 0)))
+    off = deviations(fp, np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(12))
+    assert np.all(np.abs(off) < 4), off
+    with pytest.raises(ValueError, match="objective_delta"):
+        fp.onavekl()
+
+
+def test_clipped_residuals_on_independent_columns():
+    law, noise, ridge = L(0.0, 0.5), pv.PowerLaw(0.1, 1.0), pv.PowerLaw(0.3, 1.0)
+    closed = pv.state_evolution(
+        pv.Model(2.0, scales=law), 0.1, noise, kappa=0.15, ridge=ridge, n_features=300
+    )
+    fp = pv.state_evolution(
+        pv.Model(2.0, scales=law).realised(300, rng=0), 0.1, noise, kappa=0.15, ridge=ridge,
+        draws=24, rng=1,
+    )  # fmt: skip
+    for name in ("E", "V", "rho_hat", "stability"):
+        error = getattr(fp.standard_errors, name)
+        assert abs(getattr(fp, name) - getattr(closed, name)) < 4 * error
+
+
 def test_too_much_noise():
     model = pv.Model(scales=pv.Constant(1.0), covariance=AutoRegressive(0.5)).realised(200, rng=0)
     fp: Any = pv.state_evolution(model, 0.2, pv.Isotropic(1.0), rng=0)
@@ -305,7 +350,7 @@ def test_arguments():
         (lambda: pv.state_evolution(model, 0.2, Diagonal([1.0])), "1 columns"),
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), n_features=5), "cannot be 5"),
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), draws=1), "draws"),
-        (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), kappa=0.1), "correlated"),
+        (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), kappa=0.1), "positive ridge"),
         (lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), eta=np.ones(2)), "eta"),
         (lambda: pv.state_evolution(pv.Model(), 0.2, MatrixPower(0.1)), "noise must be"),
         (lambda: pv.theory.label_sensitivity(model, pv.Gram(0.1)), "independent columns"),
