@@ -15,14 +15,19 @@ def renew(
     description: str | None,
     tables: Mapping[str, Callable[[], pl.DataFrame]],
     page: Path,
+    together: Mapping[str, tuple[str, ...]] | None = None,
 ) -> None:
-    """Make the tables that the command line names, print them, and with --write renew the page."""
+    """Make the tables that the command line names, print them, and with --write renew the page.
+
+    `together` has names for several tables.
+    """
     parser = argparse.ArgumentParser(prog=prog, description=description)
     names = list(tables)
     parser.add_argument("names", nargs="*", default=names, help=f"any of {', '.join(names)}")
     parser.add_argument("--write", action="store_true", help=f"renew docs/{page.name}")
     arguments = parser.parse_args()
-    for name in arguments.names:
+    several = together or {}
+    for name in [one for given in arguments.names for one in several.get(given, (given,))]:
         table = tables[name]()
         with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, float_precision=4):
             print(name, table)

@@ -1,6 +1,7 @@
-"""Private sparse fits of wide tables of records: R² on new rows, and its prediction.
+"""Private sparse fits of wide tables: R² on new rows, its prediction, and the cost of the choice.
 
-``python -m bench.wide --write`` renews the tables of `docs/wide.md`.
+``python -m bench.wide real --write`` renews the comparison on real tables in `docs/wide.md`;
+``peers``, ``map`` and ``cost`` renew the other tables.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import numpy as np
 import polars as pl
 
 from bench.page import renew
-from bench.wide.data import Y_BOUNDS, wide
-from bench.wide.peers import PEERS
-from privasso.privacy import ScreeningPrior, direct_r2, usual_screening
+from bench.wide import cost, ours, real
+from bench.wide.data import wide
+from bench.wide.map import map_
+from bench.wide.peers import PUBLISHED, RECORDS, Setting
+from bench.wide.problem import Problem
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "wide.md"
 DELTA, REPEATS = 1e-6, 3
@@ -30,48 +33,51 @@ CELLS = (
 
 
 def peers() -> pl.DataFrame:
-    """R² of each method, the mean over some tables, at the best and the median of its settings."""
+    """R² of each method, the mean over some tables: published setting, and best of the grid."""
     found = []
     for kind, m, n, epsilon in CELLS:
-        scores: dict[str, dict[tuple[float, ...], list[float]]] = {name: {} for name in PEERS}
+        scores: dict[str, dict[Setting, list[float]]] = {}
         for seed in range(REPEATS):
-            table = wide(kind, m, n, seed)
-            for k, (name, peer) in enumerate(PEERS.items()):
-                rng = np.random.default_rng([seed, k])
-                for setting, r2 in peer(table, epsilon, DELTA, rng).items():
-                    scores[name].setdefault(setting, []).append(r2)
-        best = {name: _best(of) for name, of in scores.items()}
-        found.append(
-            {"columns": kind, "rows × columns": f"{m:,} × {n:,}", "ε": f"{epsilon:g}", **best}
-        )
+            problem = Problem.simulated(wide(kind, m, n, seed), epsilon, DELTA)
+            given = ours.known_columns(problem, np.random.default_rng([seed, 0]))
+            own = ours.screened(problem, np.random.default_rng([seed, 1]))
+            scores.setdefault("true columns given", {}).setdefault(PUBLISHED, []).append(given)
+            scores.setdefault(real.OURS, {}).setdefault(PUBLISHED, []).append(own)
+            for k, (name, peer) in enumerate(RECORDS.items()):
+                for setting, r2 in peer(problem, np.random.default_rng([seed, 2 + k])).items():
+                    scores.setdefault(name, {}).setdefault(setting, []).append(r2)
+        row = {"columns": kind, "rows × columns": f"{m:,} × {n:,}", "ε": f"{epsilon:g}"}
+        found.append({**row, **{name: _both(of) for name, of in scores.items()}})
         print(found[-1], flush=True)
     return pl.DataFrame(found)
 
 
-def _best(scores: dict[tuple[float, ...], list[float]]) -> str:
-    """The best mean over the settings, and in brackets the median one where there are several."""
-    means = [float(np.mean(x)) for x in scores.values()]
-    best = f"{max(means):.2f}"
-    return best if len(means) == 1 else f"{best} ({np.median(means):.2f})"
+def _both(scores: dict[Setting, list[float]]) -> str:
+    """The mean of the published setting, and in brackets the best mean where there is a grid."""
+    means = {setting: float(np.mean(x)) for setting, x in scores.items()}
+    text = f"{means[PUBLISHED]:.2f}"
+    return text if len(means) == 1 else f"{text} ({max(means.values()):.2f})"
 
 
-def map_() -> pl.DataFrame:
-    """Predicted R² over rows, columns, true columns and ε, of a best possible 0.7."""
-    found = []
-    width = Y_BOUNDS[1] - Y_BOUNDS[0]
-    for epsilon in (1.0, 3.0):
-        for m in (500, 1000, 2000, 5000, 20_000):
-            row: dict[str, str] = {"ε": f"{epsilon:g}", "rows": f"{m:,}"}
-            for n, true in ((1000, 3), (1000, 10), (1000, 30), (100_000, 3), (100_000, 10)):
-                prior = ScreeningPrior(true, 0.7, 1.0 / width, 1.0 / 3.0)
-                settings = usual_screening(epsilon, DELTA, m, n)
-                r2 = direct_r2(prior, epsilon, DELTA, m, n)
-                if settings is not None:
-                    r2 = settings.r2(prior, m, n)
-                row[f"{true} of {n:,}"] = f"{max(r2, 0.0):.2f}"
-            found.append(row)
-    return pl.DataFrame(found)
+def records() -> pl.DataFrame:
+    """Real tables with private records; measures first what is missing."""
+    real.run(("records",))
+    return real.table("records")
+
+
+def labels() -> pl.DataFrame:
+    """Real tables with private labels."""
+    real.run(("labels",))
+    return real.table("labels")
 
 
 if __name__ == "__main__":
-    renew("python -m bench.wide", __doc__, {"peers": peers, "map": map_}, PAGE)
+    tables = {
+        "real-summary": real.summary,
+        "real-records": records,
+        "real-labels": labels,
+        "peers": peers,
+        "map": map_,
+        "cost": cost.table,
+    }
+    renew("python -m bench.wide", __doc__, tables, PAGE, {"real": tuple(tables)[2::-1]})

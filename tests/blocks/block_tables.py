@@ -1,8 +1,12 @@
 """A table, and the same table in files."""
 
+import os
+import signal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import privasso as pv
 
@@ -43,3 +47,30 @@ def write(folder, X, y, *, parts=7, seed=1):
             pq.write_table(found, path, row_group_size=400 + 10 * k)
         paths.append(path)
     return paths
+
+
+class Flaky:
+    """A task that fails where a file says so, or is done twice, and otherwise does its work."""
+
+    def __init__(self, task, folder):
+        self.task, self.folder = task, folder
+
+    def __call__(self, chunks, state):
+        for kind in ("kill", "twice"):
+            try:
+                (self.folder / kind).unlink()
+            except FileNotFoundError:
+                continue
+            if kind == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            chunks = list(chunks)
+            self.task(iter(chunks), state)
+        return self.task(chunks, state)
+
+
+def local_cluster(n_workers):
+    """Processes on this machine, without a web page."""
+    distributed = pytest.importorskip("distributed")
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+    )

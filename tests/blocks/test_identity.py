@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from block_tables import PRIVACY, model, table, write
-from privasso.blocks import RowBlocks, on_dask, open_files
+from block_tables import PRIVACY, local_cluster, model, table, write
+from privasso.blocks import Dask, Local, RowBlocks, on_dask, open_files
 
-pytestmark = pytest.mark.filterwarnings("ignore:the same labels:privasso.fit._uses.PrivacyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
 
 @pytest.fixture
@@ -52,6 +52,17 @@ def test_seven_files(expected, files):
     assert model(open_files(files[::-1], "y", jobs=2, entries=500)) == expected
 
 
+def test_parts_of_many_files_are_grouped(expected, tmp_path):
+    pytest.importorskip("dask")
+    blocks = open_files(write(tmp_path, *table(), parts=40), "y")
+    grouped = on_dask(blocks)
+    assert isinstance(grouped.engine, Dask)
+    assert isinstance(blocks.engine, Local)
+    assert len(grouped.engine.parts) == 16 < len(blocks.engine.parts)
+    assert sum(part.rows for part in grouped.engine.parts) == len(table()[1])
+    assert model(grouped) == expected
+
+
 def test_dask_without_a_cluster(expected):
     da = pytest.importorskip("dask.array")
     X, y = table()
@@ -75,9 +86,7 @@ def cut(pieces):
 def cluster(request):
     """Processes on this machine, as many as the test asks for."""
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=None
-    )
+    cluster = local_cluster(request.param)
     with cluster, distributed.Client(cluster) as client:
         yield client
 

@@ -59,3 +59,29 @@ def test_refusals(model):
         pv.optimal_design(model, max_advantage=0.1)
     with pytest.raises(ValueError, match="family"):
         pv.optimal_design(model, max_error=0.1, family="free")
+
+
+def test_objective_perturbation_of_records(model):
+    """The predicted error of the whole mechanism against fits with its settings."""
+    budget = pv.privacy.RecordBudget(3.0, 1e-5)
+    best: Any = pv.optimal_design(model, record_dp=budget, gamma=0.5, rng=0)
+    C = model.covariance.covariance
+    assert best.covers == "records"
+    # The noise is what the budget asks for, and the radius is the size of rows.
+    assert best.sigma == pytest.approx(best.kappa * best.radius * budget.objective_noise(best.t))
+    shape = MatrixPower(1.0, 0.5).covariance(C)
+    norms = shape.row_norms(model.sample(rng=1).F)
+    assert np.sqrt(np.mean(norms**2)) == pytest.approx(best.radius, rel=0.03)
+    Q, law = best.ridge.covariance(C).matrix(), best.noise.covariance(C)
+    np.testing.assert_allclose(Q, shape.matrix() * best.radius**2 / best.t, rtol=1e-6)
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(30):
+        s = model.sample(rng=rng)
+        eta = law.draw(rng)
+        x = pv.solve_clipped(s.F, s.y, best.lam, eta, kappa=best.kappa, ridge=Q).x
+        d = x - s.x0
+        found.append(0.01 + d @ C @ d / d.size)
+    error = np.hypot(np.std(found, ddof=1) / np.sqrt(30), best.point.standard_errors.E)
+    assert abs(np.mean(found) - best.E) < 4 * error
+    assert best.null_error > best.E

@@ -161,3 +161,10 @@ def test_few_rows_are_looked_at_and_a_start_helps(monkeypatch):
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.random.default_rng(0).standard_normal((5, 2)))
+
+
+def test_indicators_of_few_rows():
+    """Powers of q/T are beyond floating point on the way."""
+    rng = np.random.default_rng(36)
+    X = (rng.random((3000, 10)) < 2e-3 * rng.random(10) ** 2 + 4e-4).astype(float)
+    assert pv.optimal_shape(X, fit_intercept=True).certificate <= 0.01

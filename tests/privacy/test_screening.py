@@ -13,7 +13,9 @@ from scipy.stats import chisquare
 from privasso.accounting import ChoiceLoss
 from privasso.privacy import bit_source
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
+from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import noisy_centre
+from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import _associations, _project, standard_columns
 from privasso.privacy._largest import noisy_largest
 from privasso.privacy._screening import Screening, noise_scale
@@ -65,6 +67,41 @@ def test_sums_are_exact_in_every_storage(tmp_path, dtype):
     exact = exact_products(X.astype(np.float64), labels, bounds, origin, unit)
     for name, stored in storages(X, tmp_path):
         assert columns.products(stored, labels).tolist() == exact, name
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("low", "high", "exact"), [(0, 2, True), (0, 1, True), (0, 3, False)])
+def test_genotypes_are_summed_as_they_are_stored(order, low, high, exact):
+    """More rows than 32 bits bear at once, some entries out of bounds, columns not in fours."""
+    rng = np.random.default_rng(3)
+    m, n = 2501, 1030
+    X = np.array(rng.integers(-1, 5, (m, n)), dtype=np.int8, order=order)
+    labels = np.where(rng.random(m) < 0.5, LABEL, rng.integers(-LABEL, LABEL + 1, m))
+    bounds = np.tile([float(low), float(high)], (n, 1))
+    columns = IntegerColumns.within(bounds, *half_ranges(bounds, True))
+    k = np.rint((np.clip(X, low, high) - columns.origin) * (ENTRY / columns.unit)).astype(int)
+    assert (columns.products(X, labels) == labels @ k).all()
+    read = columns._small(X, labels.astype(float)) is not None
+    assert read == exact
+
+
+def test_zeros_and_ones_may_be_booleans():
+    X = np.random.default_rng(0).random((50, 6)) < 0.4
+    bounds = np.tile([0.0, 1.0], (6, 1))
+    columns = IntegerColumns.within(bounds, *half_ranges(bounds, True))
+    labels = np.arange(50)
+    assert (columns.products(X, labels) == columns.products(X.astype(float), labels)).all()
+
+
+def test_columns_with_the_same_bounds_are_summed_alike():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 40), density=0.2, rng=1, format="csr")
+    labels = rng.integers(-LABEL, LABEL + 1, 300)
+    bounds = np.tile([0.0, 0.7], (40, 1))
+    columns = IntegerColumns.within(bounds, *half_ranges(bounds, True))
+    expected = columns.products(X.toarray(), labels)
+    assert (columns.products(X, labels) == expected).all()
+    assert (columns.products(X.tocsc(), labels) == expected).all()
 
 
 def test_many_rows_are_summed_exactly():
@@ -190,6 +227,28 @@ def test_centre_of_skewed_labels(replaced):
     found = noisy_centre(y, (0.0, 20.0), 0.5, 0.1, bits(0), replaced=replaced)
     exact = np.mean(np.clip(y - found, -0.5, 0.5))
     assert abs(exact) < 0.05
+
+
+def test_the_level_moves_by_its_sensitivity_and_has_its_noise():
+    """One residual of the whole range moves the sum by 1; the noise has the deviation 1/μ."""
+    level, m = Level(0.2, 4.0), 50
+    residuals = np.zeros(m)
+    means = np.array([level.noisy_mean(residuals, bits(seed)) for seed in range(2000)])
+    assert abs(means.mean()) < 5.0 * means.std() / 2000**0.5
+    assert abs(m * means.std() * level.mu - 1.0) < 0.08
+    residuals[0] = 9.0  # is clipped to 4
+    moved = level.noisy_mean(residuals, bits(0)) - level.noisy_mean(np.zeros(m), bits(0))
+    assert math.isclose(m * moved, 1.0, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("mean", [0.004, 0.02, -0.3])
+def test_the_level_is_the_mean_of_its_posterior(mean):
+    """By integration over the prior, a mixture of deviations 0.004 and 0.1."""
+    level, m = Level(0.1, 1.0), 800
+    at = np.linspace(-1.0, 1.0, 400_001)
+    prior = sum(np.exp(-0.5 * (at / s) ** 2) / s for s in (0.004, 0.1))
+    weight = prior * np.exp(-0.5 * ((mean - at) * level.mu * m) ** 2)
+    assert math.isclose(level.expected(mean, m), at @ weight / weight.sum(), rel_tol=1e-4)
 
 
 def test_noise_of_the_centre():

@@ -23,7 +23,12 @@ def test_a_diagonal_covariance_is_the_closed_form(noise):
         (0.5, AutoRegressive(0.8), pv.Isotropic(1.0)),
         (0.3, Blocks(10, 0.6), pv.Isotropic(1.0)),
         (0.5, AutoRegressive(0.8), MatrixPower(1.0, 2.0)),
-        (0.5, RandomEigenvectors(TwoLevel(10.0)), MatrixPower(1.0, 1.0)),
+        pytest.param(
+            0.5,
+            RandomEigenvectors(TwoLevel(10.0)),
+            MatrixPower(1.0, 1.0),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=repr,
 )

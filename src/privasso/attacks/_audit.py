@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import finite_labels, generator, integer, probability, real_array
-from privasso.attacks._attack import attack
+from privasso.attacks._attack import CONFIRMING, attack
 from privasso.attacks._result import Audit
 from privasso.attacks._target import target_of
 from privasso.fit import Classes, FitOptions
@@ -90,7 +90,7 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((60, 2)), rng.random(60)
     >>> privacy = pv.LabelDP(epsilon=2.0, delta=0.01, y_bounds=(0, 1))
-    >>> found = pv.audit(privacy, X, y, records=[0], releases=300, rng=1)
+    >>> found = pv.audit(privacy, X, y, records=[0], releases=60, rng=1)
     >>> found.passed, found.worst.auc > 0.5
     (True, True)
     """
@@ -117,6 +117,7 @@ def audit(
         releases=count,
         level=level,
         shape=(X.shape[0], X.shape[1]),
+        confirming=0 if target.guarantee.loss is None else CONFIRMING * count,
     )
 
 

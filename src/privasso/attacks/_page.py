@@ -19,6 +19,8 @@ FloatArray = NDArray[np.float64]
 
 _COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY)
 _LOWEST = 1e-3
+#: False positives from which on a curve is drawn.
+_FEWEST = 5
 #: ε over which the claim is minimised for the line that no attack may cross.
 _EPSILONS = np.linspace(0.0, 15.0, 301)
 
@@ -37,6 +39,11 @@ def audit_page(audit: Audit, again: str) -> Page:
         f"A fit of {rows} rows and {columns} columns, run {audit.releases} times on each of the "
         f"data sets that are compared. {audit.knowledge}"
     )
+    if audit.confirming:
+        page.paragraph(
+            "The attack that came closest to refuting the claim was repeated with "
+            f"{audit.confirming} new releases from each of its two data sets."
+        )
     page.subheading("What the fit claims")
     page.paragraph(audit.guarantee.claim)
     page.heading("What the attacker learns")
@@ -59,7 +66,7 @@ def audit_page(audit: Audit, again: str) -> Page:
 def _caption(audit: Audit) -> str:
     text = (
         "True-positive rate against false-positive rate of each attack; around the curve of "
-        f"{audit.worst.name}, limits of 95 % for each point."
+        f"{audit.worst.name}, limits of 95 % for both rates at each threshold."
     )
     return text if audit.guarantee.loss is None else f"{text} Grey: what the claim rules out."
 
@@ -95,13 +102,13 @@ def _curves(audit: Audit) -> Any:
     for k, one in enumerate(audit.findings):
         colour = _COLOURS[k % len(_COLOURS)]
         false, true = one.evidence.curve()
-        keep = false >= _LOWEST
+        # With fewer false positives than these the rate is hardly known.
+        keep = false >= max(_LOWEST, _FEWEST / one.evidence.out.size)
         axes.step(false[keep], true[keep], where="post", color=colour, label=one.name)
         if one is audit.worst:
-            low, high = _band(one, false[keep], true[keep])
-            axes.fill_between(
-                false[keep], low, high, step="post", color=colour, alpha=0.15, linewidth=0.0
-            )
+            places = grid[grid >= _FEWEST / one.evidence.out.size]
+            low, high = _band(one, places)
+            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0.0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(_LOWEST, 1.0)
@@ -115,11 +122,21 @@ def _curves(audit: Audit) -> Any:
     return fig
 
 
-def _band(one: Finding, false: FloatArray, true: FloatArray) -> tuple[FloatArray, FloatArray]:
-    count = one.evidence.into.size
-    limits = [binomial_limits(round(rate * count), count, 0.025) for rate in true.tolist()]
-    low, high = np.array(limits).T
-    return np.maximum(low, _LOWEST), high
+def _band(one: Finding, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Limits of the curve at false-positive rates: both rates have limits of 95 % at a threshold.
+
+    The true-positive rate at a false-positive rate x is above the lower limit of that at any
+    threshold whose false-positive rate is below x with its limit, and likewise from above.
+    """
+    false, true = one.evidence.curve()
+    limits = []
+    for rates, count in ((false, one.evidence.out.size), (true, one.evidence.into.size)):
+        limits.append([binomial_limits(round(r * count), count, 0.025) for r in rates.tolist()])
+    (f_low, f_high), (t_low, t_high) = (np.array(part).T for part in limits)
+    places = np.searchsorted(f_high, grid, side="right") - 1
+    low = np.where(places >= 0, t_low[np.maximum(places, 0)], 0.0)
+    places = np.minimum(np.searchsorted(f_low, grid, side="left"), f_low.size - 1)
+    return np.maximum(low, _LOWEST), t_high[places]
 
 
 def _numbers(page: Page, audit: Audit) -> None:

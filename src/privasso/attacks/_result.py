@@ -106,6 +106,8 @@ class Audit:
         Rows and columns of the data.
     leaks : tuple of str
         Private numbers that were found in plain text, in words.
+    confirming : int
+        New releases from each data set that have tested the closest attack; zero if none have.
     """
 
     guarantee: Guarantee
@@ -115,6 +117,7 @@ class Audit:
     level: float
     shape: tuple[int, int]
     leaks: tuple[str, ...] = ()
+    confirming: int = 0
 
     @property
     def worst(self) -> Finding:
@@ -186,6 +189,7 @@ class Audit:
             "n_rows": self.shape[0],
             "n_features": self.shape[1],
             "releases": self.releases,
+            "confirming_releases": self.confirming,
             "level": self.level,
             "leaks": list(self.leaks),
             "guarantee": self.guarantee.to_dict(),

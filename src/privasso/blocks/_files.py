@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class FilePart(Part):
     columns: tuple[str, ...] = field(repr=False)
     target: str
     entries: int = _CHUNK
+    fill: tuple[float, ...] | None = field(default=None, repr=False)
 
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, a bounded number of entries at a time."""
@@ -88,6 +89,9 @@ class FilePart(Part):
         X = np.empty((len(self.columns), batch.num_rows))
         for column, name in zip(X, self.columns, strict=True):
             column[:] = _numbers(batch.column(name))
+        if self.fill is not None:
+            for column, value in zip(X, self.fill, strict=True):
+                column[np.isnan(column)] = value
         return X.T, _numbers(batch.column(self.target)).astype(np.float64)
 
 
@@ -108,6 +112,7 @@ def open_files(
     exclude: Sequence[str] = (),
     jobs: int | None = None,
     entries: int = _CHUNK,
+    fill: Mapping[str, float] | None = None,
 ) -> RowBlocks:
     """Open Parquet or Arrow files with the same columns as one table; no row is read yet.
 
@@ -125,6 +130,8 @@ def open_files(
         Threads that read them.
     entries : int
         Entries that each thread reads at a time.
+    fill : mapping of str to float, optional
+        What stands for missing values of each covariate; by default a fit refuses these.
     """
     if not paths:
         raise ValueError("there are no files to read")
@@ -142,6 +149,9 @@ def open_files(
             if rows
         ]
     assert columns is not None
+    if fill is not None:
+        values = tuple(fill[name] for name in columns)
+        parts = [replace(part, fill=values) for part in parts]
     if not parts:
         raise ValueError("the files have no rows")
     shape = sum(part.rows for part in parts), len(columns)

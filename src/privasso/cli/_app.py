@@ -114,11 +114,13 @@ def _is_usage_error(error: Exception) -> bool:
 
 
 def _is_solve_error(error: Exception) -> bool:
+    from privasso.blocks import DataChangedError, WorkersLostError
     from privasso.fit import AfterReleaseError
     from privasso.privacy import UncertifiedError
     from privasso.solvers import SolveError
 
-    return isinstance(error, (SolveError, AfterReleaseError, UncertifiedError))
+    kinds = SolveError, AfterReleaseError, UncertifiedError, DataChangedError, WorkersLostError
+    return isinstance(error, kinds)
 
 
 def _usage(error: Any) -> object:

@@ -26,7 +26,10 @@ def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
 def fit(
     data: Annotated[
         Path | None,
-        typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.", show_default=False),
+        typer.Argument(
+            help="CSV, TSV, Parquet, Arrow/Feather or NPZ file; or 'FOLDER/*.parquet' in quotes.",
+            show_default=False,
+        ),
     ] = None,
     target: Annotated[str | None, _option("--target", "Column of the labels.")] = None,
     features: Annotated[
@@ -174,6 +177,19 @@ def fit(
         float | None,
         _option("--assume-label-sd", "For predictions: deviation of the labels.  [width/6]"),
     ] = None,
+    engine: Annotated[
+        str | None,
+        _option("--engine", "With --record-dp: read files in blocks, here (local) or on dask."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        _option(
+            "--scheduler", "Address of a Dask scheduler.  [default: processes on this machine]"
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None, _option("--memory", "Memory that reading in blocks may take, such as 4GB.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a sparse linear model with privacy noise and write it as one JSON file.
@@ -193,6 +209,11 @@ def fit(
 
     `privasso fit patients.csv --target pressure --record-dp --epsilon 1 --delta 1e-6
     --y-bounds 60 200 --bounds bounds.csv --out model.json`
+
+    Tables of many files are read in blocks of rows and need not fit in memory:
+
+    `privasso fit 'claims/*.parquet' --target cost --record-dp --epsilon 1 --delta 1e-6
+    --y-bounds 0 5000 --bounds bounds.csv --memory 4GB --out model.json`
 
     For labels 0 and 1, --binary fits a logistic regression, of which `privasso predict` gives
     probabilities:
@@ -221,7 +242,7 @@ def fit(
         assume_label_sd, time_limit, categorical=_tuple(categorical), keep=_tuple(keep),
         missing=missing, record_dp=record_dp, bounds=bounds, private_scales=private_scales,
         shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t, binary=binary,
-        screen=screen,
+        screen=screen, engine=engine, scheduler=scheduler, memory=memory,
     )  # fmt: skip
     settings.check()
     if dry_run:

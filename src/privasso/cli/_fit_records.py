@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._fit_blocks import opened_blocks, reading
 from privasso.cli._fit_forecast import NOT_SIMULATED
 from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_read import features_of, target_of
@@ -21,6 +22,7 @@ from privasso.cli._outputs import Outputs
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
+    from privasso.blocks import RowBlocks
     from privasso.encoding import Dictionary
     from privasso.fit import KeptStatistics, PerturbedPlan, Published
     from privasso.forecast import Forecast
@@ -58,7 +60,9 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
         raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
 
 
-def plan_records(settings: FitSettings, X: np.ndarray, dictionary: Dictionary) -> PerturbedPlan:
+def plan_records(
+    settings: FitSettings, X: np.ndarray | RowBlocks, dictionary: Dictionary
+) -> PerturbedPlan:
     """Plan the fit; only the shape of X is used."""
     from privasso.fit import FitOptions, PerturbedPlan, plan_for
     from privasso.privacy import StatisticsMechanism
@@ -102,10 +106,12 @@ def forecast_of(
 
 def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     """Fit and write the files."""
-    from privasso.artefact import release_text
-    from privasso.fit import KeptStatistics
-    from privasso.ledger import summary
-    from privasso.report import record_facts
+    if settings.in_blocks:
+        with opened_blocks(settings) as (blocks, dictionary, target):
+            with reading(blocks, quiet=quiet) as shown:
+                plan, expected = _planned(settings, shown, dictionary)
+                released = _released(settings, plan, None, dictionary.encoding.names, target)
+            return _finished(settings, outputs, plan, released, dictionary, target, expected)
     from privasso.tables import open_table
 
     with working("Reading", quiet=quiet):
@@ -115,18 +121,44 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         if settings.binary:
             # A label that is neither 0 nor 1 makes an empty record: no error may tell of it.
             labels = np.where((labels == 0.0) | (labels == 1.0), labels, np.nan)
-        X, encoding = dictionary.matrix(columns), dictionary.encoding
+        held = [dictionary.matrix(columns)]
         del columns
-        plan = plan_records(settings, X, dictionary)
-        del X  # the plan alone holds it from here on
-        rehearse_model(plan.guarantee, None, encoding)
-        expected = None
-        if settings.report is not None:  # what it refuses is refused before anything is spent
-            expected, _ = forecast_of(settings, plan, dictionary, quiet=True)
+        # The plan alone holds the matrix from here on.
+        plan, expected = _planned(settings, held.pop(), dictionary)
     with working("Releasing", quiet=quiet):
-        released = _released(settings, plan, labels, encoding.names, target)
-    ledger = plan.options.ledger
+        released = _released(settings, plan, labels, dictionary.encoding.names, target)
     del labels  # no longer needed
+    return _finished(settings, outputs, plan, released, dictionary, target, expected)
+
+
+def _planned(
+    settings: FitSettings, X: np.ndarray | RowBlocks, dictionary: Dictionary
+) -> tuple[PerturbedPlan, Forecast | None]:
+    """The plan, and a forecast for a report: what they refuse is refused before it costs."""
+    plan = plan_records(settings, X, dictionary)
+    rehearse_model(plan.guarantee, None, dictionary.encoding)
+    if settings.report is None:
+        return plan, None
+    return plan, forecast_of(settings, plan, dictionary, quiet=True)[0]
+
+
+def _finished(
+    settings: FitSettings,
+    outputs: Outputs,
+    plan: PerturbedPlan,
+    released: Published | KeptStatistics,
+    dictionary: Dictionary,
+    target: str,
+    expected: Forecast | None,
+) -> FitResult:
+    """Solve, and write the files."""
+    from privasso.artefact import release_text
+    from privasso.fit import KeptStatistics
+    from privasso.ledger import summary
+    from privasso.report import record_facts
+
+    encoding = dictionary.encoding
+    ledger = plan.options.ledger
     statistics = None
     if isinstance(released, KeptStatistics):
         released = statistics = replace(released, encoding=encoding)
@@ -192,7 +224,7 @@ def finish_records(
 def _released(
     settings: FitSettings,
     plan: PerturbedPlan,
-    labels: np.ndarray,
+    labels: np.ndarray | None,
     names: tuple[str, ...],
     target: str,
 ) -> Published | KeptStatistics:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._fit_blocks import opened_blocks
 from privasso.cli._fit_forecast import print_forecast
 from privasso.cli._fit_read import features_of, target_of
 from privasso.cli._fit_records import dictionary_of, forecast_of, plan_records
@@ -23,9 +25,14 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     from privasso.report import RecordMechanism
     from privasso.tables import open_table
 
-    table, target = open_table(settings.source), target_of(settings)
-    dictionary = dictionary_of(settings, table, features_of(settings, table, target))
-    encoding, n_rows = dictionary.encoding, table.n_rows
+    if settings.in_blocks:
+        with opened_blocks(replace(settings, engine="local", scheduler=None)) as opened:
+            blocks, dictionary, _ = opened
+        encoding, n_rows = dictionary.encoding, blocks.shape[0]
+    else:
+        table, target = open_table(settings.source), target_of(settings)
+        dictionary = dictionary_of(settings, table, features_of(settings, table, target))
+        encoding, n_rows = dictionary.encoding, table.n_rows
     # An array of this shape that has no memory of its own: only the shape is used.
     plan = plan_records(settings, np.broadcast_to(0.0, (n_rows, len(encoding.names))), dictionary)
     mechanism, ledger = RecordMechanism.of(plan), plan.options.ledger

@@ -25,7 +25,19 @@ _DECIDED = (
     "screen", "mechanism", "kappa", "t", "sigma", "scales", "noise", "design", "no_intercept",
     "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
-_OTHERS = ("binary", "from_release", "lam", "lam_path", "path_out", "out", "report", "time_limit")
+_OTHERS = (
+    "binary",
+    "engine",
+    "scheduler",
+    "memory",
+    "from_release",
+    "lam",
+    "lam_path",
+    "path_out",
+    "out",
+    "report",
+    "time_limit",
+)
 
 
 @dataclass(frozen=True)
@@ -74,9 +86,13 @@ class FitSettings:
     t: float | None = None
     screen: str | None = None
     binary: bool = False
+    engine: str | None = None
+    scheduler: str | None = None
+    memory: str | None = None
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
+        self._check_blocks()
         if self.out is None and not self.dry_run:
             raise ValueError("--out MODEL.json says where the model goes; it is missing")
         self.lams()
@@ -108,6 +124,34 @@ class FitSettings:
             )
         self.named_noise()
         generator(self.seed)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the table is read in blocks: an engine was asked for, or several files."""
+        asked = any(x is not None for x in (self.engine, self.scheduler, self.memory))
+        return asked or (
+            self.record_dp
+            and self.data is not None
+            and any(mark in str(self.data) for mark in "*?[")
+            and not self.data.exists()
+        )
+
+    def _check_blocks(self) -> None:
+        """Refuse options that a table in blocks does not have."""
+        if self.engine not in (None, "local", "dask"):
+            raise ValueError(f"--engine must be local or dask, not {self.engine!r}")
+        if self.scheduler is not None and self.engine != "dask":
+            raise ValueError("--scheduler needs --engine dask")
+        if not self.in_blocks:
+            return
+        if not self.record_dp:
+            raise ValueError("tables in blocks (--engine, --memory) need --record-dp")
+        for name in ("binary", "screen", "shape", "private_scales", "from_release"):
+            if getattr(self, name) not in (None, False):
+                raise ValueError(
+                    f"{option_of(name)} needs the whole table in memory, and this one is read in "
+                    "blocks; leave it out"
+                )
 
     @property
     def label_bounds(self) -> tuple[float, float] | None:

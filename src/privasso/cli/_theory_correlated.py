@@ -96,7 +96,7 @@ def _noise(text: str, sigma: float) -> NoiseDesign | MatrixPower:
 def leakage(fp: CorrelatedPoint) -> dict[str, float]:
     """OnAveKL and attack; NaN where they are not known or do not exist."""
     names = ("onavekl", "onavekl_paper", "onavekl_bound", "attack_auc", "attack_advantage")
-    found = dict.fromkeys(names, math.nan)
+    found: dict[str, float] = dict.fromkeys(names, math.nan)
     if fp.status.value != "stable":
         return found
     found["onavekl_bound"] = fp.onavekl("bound")

@@ -2,6 +2,7 @@
 
 from privasso.design._clipped_rows import ClippedSettings, clipped_settings, row_roots
 from privasso.design._correlated import CorrelatedDesign
+from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._least import least_leakage_exponent
 from privasso.design._misspecification import misspecification_table
@@ -19,6 +20,7 @@ __all__ = [
     "ClippedSettings",
     "Constraint",
     "CorrelatedDesign",
+    "CorrelatedObjectiveDesign",
     "InfeasibleError",
     "LabelBudget",
     "ObjectiveBudget",

@@ -154,6 +154,28 @@ def _levelled(shape: Shape, level: float) -> Shape:
     return shape.scaled(level**2) if isinstance(shape, Covariance) else shape.with_sigma(level)
 
 
+def row_size(shape: Shape, C: GivenCovariance) -> float:
+    """Root of tr(CΣ⁻¹)/N at level 1: the root mean square of ‖f‖_{Σ⁻¹} over rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> C = GivenCovariance(np.diag([1.0, 4.0]))
+    >>> round(row_size(MatrixPower(1.0, 1.0), C) ** 2, 12)  # Σ = C/2.5
+    2.5
+    """
+    if isinstance(shape, MatrixPower):
+        with one_thread():
+            d = np.linalg.eigvalsh(C.covariance)
+        d = d[d > 1e-10 * d[-1]]
+        mean = float(np.sum(d**shape.gamma)) / C.n_columns
+        return math.sqrt(mean * float(np.sum(d ** (1.0 - shape.gamma))) / C.n_columns)
+    if isinstance(shape, NoiseDesign):
+        return math.sqrt(float(np.mean(C.diagonal / shape.variances(C.diagonal))))
+    white = shape.whiten(C.root)
+    return math.sqrt(float(np.sum(white * white)) / C.n_columns)
+
+
 class _Search:
     """Predictions with the same draws everywhere, and the best λ and level of a shape."""
 
@@ -171,19 +193,6 @@ class _Search:
         assert isinstance(fp, CorrelatedPoint)
         return fp
 
-    def sensitivity(self, shape: Shape) -> float:
-        """Root of tr(CΣ⁻¹)/N at level 1."""
-        if isinstance(shape, MatrixPower):
-            with one_thread():
-                d = np.linalg.eigvalsh(self.C.covariance)
-            d = d[d > 1e-10 * d[-1]]
-            mean = float(np.sum(d**shape.gamma)) / self.C.n_columns
-            return math.sqrt(mean * float(np.sum(d ** (1.0 - shape.gamma))) / self.C.n_columns)
-        if isinstance(shape, NoiseDesign):
-            return math.sqrt(float(np.mean(self.C.diagonal / shape.variances(self.C.diagonal))))
-        white = shape.whiten(self.C.root)
-        return math.sqrt(float(np.sum(white * white)) / self.C.n_columns)
-
     def at(self, shape: Shape) -> _Answer | None:
         """The best λ and level of a shape of level 1; None if it cannot meet the target."""
         seen: dict[float, _Answer | None] = {}
@@ -196,7 +205,7 @@ class _Search:
             return self._at_lam(shape, self._lam)
         start = 0.3 * self._size
         if self.constraint.kind == "label_dp":
-            start += 1.5 * self.constraint.width * self.sensitivity(shape) / self.constraint.target
+            start += 1.5 * self.constraint.width * row_size(shape, self.C) / self.constraint.target
         grid = [math.log(start) + step for step in (-0.7, 0.0, 0.7)]
         values = [value(x) for x in grid]
         for _ in range(_WIDENINGS):  # until the best λ is not at an end
@@ -221,7 +230,7 @@ class _Search:
     def _at_lam(self, shape: Shape, lam: float) -> _Answer | None:
         kind, target = self.constraint.kind, self.constraint.target
         if kind == "label_dp":
-            level = self.constraint.width * self.sensitivity(shape) / target
+            level = self.constraint.width * row_size(shape, self.C) / target
             return self._answer(shape, lam, level)
         # The OnAveKL falls with the level at first, and the error rises with it.
         low, high = 1e-3 * lam, 3.0 * lam

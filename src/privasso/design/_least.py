@@ -38,6 +38,8 @@ def least_leakage_exponent(
     >>> round(least_leakage_exponent(model, lam=0.2, sigma=0.05), 2)
     0.96
     """
+    if model.covariance is not None:
+        raise ValueError("this exponent is for independent columns; leave the covariance out")
     lam, sigma = positive_float("lam", lam), positive_float("sigma", sigma)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     columns = search_columns(model.scales, count)

@@ -26,6 +26,7 @@ from privasso._validation import (
     real_float,
 )
 from privasso.design._correlated import CorrelatedDesign, correlated_design
+from privasso.design._correlated_objective import correlated_objective
 from privasso.design._family import FAMILIES
 from privasso.design._objective import ObjectiveBudget, ObjectiveSearch, objective_budget
 from privasso.design._objective_result import ObjectiveDesign
@@ -89,6 +90,7 @@ def optimal_design(
     label_dp: ObjectiveBudget,
     mechanism: Literal["objective"],
     n_features: SupportsIndex | None = None,
+    rng: int | np.random.Generator | None = None,
 ) -> ObjectiveDesign: ...
 
 
@@ -101,6 +103,7 @@ def optimal_design(
     record_dp: ObjectiveBudget,
     mechanism: Literal["objective"] | None = None,
     n_features: SupportsIndex | None = None,
+    rng: int | np.random.Generator | None = None,
 ) -> ObjectiveDesign: ...
 
 
@@ -176,8 +179,8 @@ def optimal_design(
 
     For a model with a covariance C, ``family="power"`` is noise of covariance ∝ C^γ and
     ``family="full"`` a full shape; the targets are max_onavekl (an upper bound of it, as the exact
-    value is not known for correlated noise), max_error and label_dp with
-    ``mechanism="release"``.
+    value is not known for correlated noise), max_error, label_dp, and record_dp or
+    ``mechanism="objective"`` with the powers 0, ½ and 1 of C.
 
     Returns
     -------
@@ -214,15 +217,23 @@ def optimal_design(
     (0.0181, 0.12, 0.4, 0.7)
     """
     if isinstance(model, Model) and model.covariance is not None:
-        if record_dp is not None or mechanism == "objective" or max_advantage is not None:
+        if max_advantage is not None or models is not None or scale_error != 0.0:
             raise ValueError(
-                "for correlated columns the targets are max_onavekl, max_error, and label_dp with "
-                "mechanism='release'"
+                "for correlated columns the targets are max_onavekl, max_error, label_dp and "
+                "record_dp; leave out models and scale_error"
             )
-        if models is not None or scale_error != 0.0 or family not in ("power", "full"):
-            raise ValueError(
-                "for correlated columns family is 'power' or 'full'; leave out models and "
-                "scale_error"
+        if family not in ("power", "full"):
+            raise ValueError("for correlated columns family is 'power' or 'full'")
+        if record_dp is not None or mechanism == "objective":
+            if mechanism == "release" or (max_onavekl, max_error) != (None, None):
+                raise ValueError("mechanism='objective' goes with a budget and nothing else")
+            return correlated_objective(
+                model,
+                objective_budget(label_dp, record_dp),
+                None if lam is None else positive_float("lam", lam),
+                None if gamma is None else real_float("gamma", gamma),
+                None if n_features is None else integer("n_features", n_features, minimum=1),
+                generator(rng),
             )
         count = None if n_features is None else integer("n_features", n_features, minimum=1)
         return correlated_design(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
@@ -64,6 +64,8 @@ def rows_needed(
     >>> [round(rows_needed(model, 0.9, label_dp=dp), 1) for dp in (None, budget)]
     [0.5, 13.8]
     """
+    if model.covariance is not None:
+        raise ValueError("rows_needed is for independent columns; leave the covariance out")
     explained = probability("explained", explained)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     if label_dp is None and record_dp is None:
@@ -125,7 +127,7 @@ def _without_privacy(model: Model, n_features: int | None) -> Callable[[float], 
             return state_evolution(one, lam, Isotropic(0.0), n_features=n_features).E
 
         ends = (math.log(1e-4 * typical), math.log(10.0 * typical))
-        least = minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": 1e-4})
+        least: Any = minimize_scalar(error, bounds=ends, method="bounded", options={"xatol": 1e-4})
         return (signal + model.sigma_xi**2 - float(least.fun)) / signal
 
     return kept

@@ -271,8 +271,10 @@ def _ascend(G: np.ndarray, p: np.ndarray, tol: float) -> np.ndarray:
     for _ in range(_MOST_STEPS):
         if q.max() <= (1.0 + tol) * T:
             break
-        with np.errstate(under="ignore"):
-            new = p * (q / T) ** power
+        # In logarithms, as powers of q/T overflow where some rows are hardly covered yet.
+        with np.errstate(divide="ignore", under="ignore"):
+            logs = np.log(p) + power * np.log(q / T)
+            new = np.exp(logs - logs.max())
         new = np.where((new > _NEGLIGIBLE / p.size * new.max()) | (q > T), new, 0.0)
         new /= new.sum()
         new_T, new_q = _norms(G, new)

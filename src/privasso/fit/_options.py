@@ -102,6 +102,8 @@ class FitOptions:
             positive_float("time_limit", self.time_limit)
         if self.model is not None and not isinstance(self.model, Model):
             raise ValueError("model must be a Model or None")
+        if self.model is not None and self.model.covariance is not None:
+            raise ValueError("model must have independent columns here; leave the covariance out")
         if self.ledger is not None:
             self._check_ledger()
         check_screen(self.screen)

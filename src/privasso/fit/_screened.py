@@ -57,7 +57,7 @@ class ScreenedLabelPlan:
         """
         check_run(rng, self.seeded, feature_names, target)
         labels = finite_labels(y)
-        shape = self.X.shape
+        shape, privacy = self.X.shape, self.screened.fit
         check_length(labels, shape[0])
         if not charged:
             what = fit_in_words(shape, target, self.seeded)
@@ -67,6 +67,11 @@ class ScreenedLabelPlan:
         inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)
         plan = plan_fit(self.X[:, chosen], inner, seeded=self.seeded)
         few = plan.release(labels, rng=rng, charged=True).solve()
+        if self.options.fit_intercept:
+            part = self.X[:, chosen]
+            residuals = np.clip(labels, *privacy.y_bounds) - part @ few.coef - few.intercept
+            level = self.screened.level.release(np.asarray(residuals).ravel(), bit_source(rng))
+            few = replace(few, intercept=few.intercept + level)
         return Published(self._model(few, chosen, feature_names), self.options.privacy)
 
     def _model(

@@ -59,8 +59,9 @@ class IntegerColumns:
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (M, N)
-            In any order, of any floating-point type, memory-mapped or not; CSR or CSC. Sparse
-            columns are not filled, even where zero does not become zero.
+            In any order, of any floating-point type or of integers, memory-mapped or not; CSR or
+            CSC. Sparse columns are not filled, even where zero does not become zero. Matrices of
+            int8, such as genotypes, are read as they are.
         labels : ndarray of int64, shape (M,)
             ℓ, at most 2^20 in size.
 
@@ -78,7 +79,9 @@ class IntegerColumns:
         ell = labels.astype(np.float64)
         if sp.issparse(X):
             return self._sparse(X, ell)
-        return self._dense(np.asanyarray(X), ell)
+        X = np.asanyarray(X)
+        found = self._small(X, ell) if X.dtype in (np.int8, np.bool_) else None
+        return self._dense(X, ell) if found is None else found
 
     def of_zero(self) -> np.ndarray:
         """The integer that zero becomes in each column."""
@@ -115,14 +118,52 @@ class IntegerColumns:
         by_rows = stored.format == "csr"
         # Blocks of rows, or of the stored entries of each column.
         largest = X.shape[0] if by_rows else int(np.max(np.diff(stored.indptr), initial=0))
+        alike = n > 0 and all(np.ptp(part) == 0.0 for part in scaling)
+        columns = np.zeros((0 if alike else n, 8))
         for start in range(0, largest, _ROWS):
-            sums = np.zeros(n)
-            if by_rows:
-                _stored_rows(start, min(start + _ROWS, largest), *parts, *scaling, sums)
+            if by_rows and alike:
+                sums = np.zeros(n)
+                o, f, s, t, z = (float(part[0]) for part in scaling)
+                _alike_rows(start, min(start + _ROWS, largest), *parts, o, f, s, t, z, sums)
+            elif by_rows:
+                columns[:, :6] = np.column_stack([*scaling, np.zeros(n)])
+                _stored_rows(start, min(start + _ROWS, largest), *parts, columns)
+                sums = columns[:, 5]
             else:
+                sums = np.zeros(n)
                 _stored_columns(stored.indptr[:-1] + start, *parts, *scaling, sums)
             total += _whole(sums)
         return total
+
+    def _small(self, X: np.ndarray, ell: np.ndarray) -> np.ndarray | None:
+        """The sums of small integers, of genotypes for instance; None where k is not a multiple.
+
+        Where 2^16/unit and its product with the origin are integers, k = (2^16/unit)·(x − origin)
+        needs no rounding, and the sums of x·ℓ are enough.
+        """
+        factor = _factor(self.unit)
+        offset = factor * self.origin
+        whole = (np.rint(factor) == factor) & (np.rint(offset) == offset) & (factor > 0.0)
+        if not whole.all():
+            return None
+        # The integers whose k is within the limits.
+        low = np.ceil((self.least + offset) / factor)
+        high = np.floor((self.largest + offset) / factor)
+        exact = (low * factor - offset == self.least) & (high * factor - offset == self.largest)
+        size = int(max(np.max(np.abs(low)), np.max(np.abs(high)), 1.0)) if exact.all() else 128
+        if size > 127:
+            return None
+        ends = low.astype(np.int8), high.astype(np.int8)
+        if X.dtype != np.int8:
+            X = X.view(np.int8)
+        total, weights = np.zeros(X.shape[1], dtype=np.int64), ell.astype(np.int32)
+        by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
+        kernel = _small_columns if by_columns else _small_rows
+        rows = (1 << 31) // (LABEL * (size + 1))
+        for start in range(0, X.shape[0], rows):
+            kernel(np.asarray(X[start : start + rows]), weights[start : start + rows], *ends, total)
+        sums = int(ell.sum())
+        return factor.astype(np.int64) * total - offset.astype(np.int64) * sums
 
 
 def _whole(sums: np.ndarray) -> np.ndarray:
@@ -136,23 +177,81 @@ def _factor(unit: np.ndarray) -> np.ndarray:
     return np.where(unit > 0.0, ENTRY / np.where(unit > 0.0, unit, 1.0), 0.0)
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _integer(x, origin, factor, least, largest):  # pragma: no cover
+    """What is not a number stays so, and is found in the sums."""
+    k = (np.float64(x) - origin) * factor
+    if k < least:
+        k = least
+    if k > largest:
+        k = largest
+    return (k + _ROUND) - _ROUND
+
+
 @njit(nogil=True, cache=True)
 def _by_rows(X, ell, origin, factor, least, largest, sums):  # pragma: no cover
+    """Four rows at a time, so that what belongs to a column is loaded once for them."""
     m, n = X.shape
+    whole = m - m % 4
     for first in range(0, n, _COLUMNS):
         last = min(first + _COLUMNS, n)
         start, times, low = origin[first:last], factor[first:last], least[first:last]
         high, total = largest[first:last], sums[first:last]
-        for i in range(m):
+        for i in range(0, whole, 4):
+            x0, x1 = X[i, first:last], X[i + 1, first:last]
+            x2, x3 = X[i + 2, first:last], X[i + 3, first:last]
+            w0, w1, w2, w3 = ell[i], ell[i + 1], ell[i + 2], ell[i + 3]
+            for j in range(last - first):
+                o, f, s, t = start[j], times[j], low[j], high[j]
+                a, b = _integer(x0[j], o, f, s, t), _integer(x1[j], o, f, s, t)
+                c, d = _integer(x2[j], o, f, s, t), _integer(x3[j], o, f, s, t)
+                total[j] += (a * w0 + b * w1) + (c * w2 + d * w3)
+        for i in range(whole, m):
             x, weight = X[i, first:last], ell[i]
             for j in range(last - first):
-                k = (np.float64(x[j]) - start[j]) * times[j]
-                # What is not a number stays so, and is found in the sums.
-                if k < low[j]:
-                    k = low[j]
-                if k > high[j]:
-                    k = high[j]
-                total[j] += ((k + _ROUND) - _ROUND) * weight
+                total[j] += _integer(x[j], start[j], times[j], low[j], high[j]) * weight
+
+
+@njit(nogil=True, cache=True)
+def _small_rows(X, ell, low, high, total):  # pragma: no cover
+    """Add Σ clip(x)·ℓ of small integers; no sum of this block leaves 32 bits."""
+    m, n = X.shape
+    whole = m - m % 4
+    sums = np.zeros(_COLUMNS, dtype=np.int32)
+    for first in range(0, n, _COLUMNS):
+        last = min(first + _COLUMNS, n)
+        least, largest = low[first:last], high[first:last]
+        sums[:] = 0
+        for i in range(0, whole, 4):
+            x0, x1 = X[i, first:last], X[i + 1, first:last]
+            x2, x3 = X[i + 2, first:last], X[i + 3, first:last]
+            w0, w1, w2, w3 = ell[i], ell[i + 1], ell[i + 2], ell[i + 3]
+            for j in range(last - first):
+                s, t = least[j], largest[j]
+                a = np.int32(min(max(x0[j], s), t)) * w0
+                b = np.int32(min(max(x1[j], s), t)) * w1
+                c = np.int32(min(max(x2[j], s), t)) * w2
+                d = np.int32(min(max(x3[j], s), t)) * w3
+                sums[j] = np.int32(sums[j] + np.int32(a + b) + np.int32(c + d))
+        for i in range(whole, m):
+            x, weight = X[i, first:last], ell[i]
+            for j in range(last - first):
+                x_ = np.int32(min(max(x[j], least[j]), largest[j]))
+                sums[j] = np.int32(sums[j] + x_ * weight)
+        for j in range(last - first):
+            total[first + j] += sums[j]
+
+
+@njit(nogil=True, cache=True)
+def _small_columns(X, ell, low, high, total):  # pragma: no cover
+    """The same by columns."""
+    m, n = X.shape
+    for j in range(n):
+        x, s, t = X[:, j], low[j], high[j]
+        found = np.int32(0)
+        for i in range(m):
+            found = np.int32(found + np.int32(min(max(x[i], s), t)) * ell[i])
+        total[j] += found
 
 
 @njit(nogil=True, cache=True)
@@ -182,25 +281,28 @@ def _sum(x):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
-def _integer(x, origin, factor, least, largest):  # pragma: no cover
-    k = (np.float64(x) - origin) * factor
-    if k < least:
-        k = least
-    if k > largest:
-        k = largest
-    return (k + _ROUND) - _ROUND
-
-
-@njit(nogil=True, cache=True)
-def _stored_rows(
-    start, stop, indptr, indices, data, ell, origin, factor, least, largest, zero, sums
-):  # pragma: no cover
+def _stored_rows(start, stop, indptr, indices, data, ell, columns):  # pragma: no cover
+    """All that belongs to a column lies in one row of `columns`, and its sum too."""
     for i in range(start, stop):
         weight = ell[i]
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            k = _integer(data[p], origin[j], factor[j], least[j], largest[j])
-            sums[j] += (k - zero[j]) * weight
+            k = (np.float64(data[p]) - columns[j, 0]) * columns[j, 1]
+            k = columns[j, 2] if k < columns[j, 2] else k
+            k = columns[j, 3] if k > columns[j, 3] else k
+            columns[j, 5] += (((k + _ROUND) - _ROUND) - columns[j, 4]) * weight
+
+
+@njit(nogil=True, cache=True)
+def _alike_rows(
+    start, stop, indptr, indices, data, ell, origin, factor, least, largest, zero, sums
+):  # pragma: no cover
+    """The same where all columns have the same bounds, which then stay in registers."""
+    for i in range(start, stop):
+        weight = ell[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            k = _integer(data[p], origin, factor, least, largest)
+            sums[indices[p]] += (k - zero) * weight
 
 
 @njit(nogil=True, cache=True)
@@ -209,8 +311,8 @@ def _stored_columns(
 ):  # pragma: no cover
     """The same by columns, whose stored entries may be more than the sums of one block bear."""
     for j in range(indptr.size - 1):
-        for p in range(max(indptr[j], first[j]), indptr[j + 1]):
-            if p - first[j] >= _ROWS:
-                break
-            k = _integer(data[p], origin[j], factor[j], least[j], largest[j])
-            sums[j] += (k - zero[j]) * ell[indices[p]]
+        o, f, s, t, z = origin[j], factor[j], least[j], largest[j], zero[j]
+        found = 0.0
+        for p in range(max(indptr[j], first[j]), min(indptr[j + 1], first[j] + _ROWS)):
+            found += (_integer(data[p], o, f, s, t) - z) * ell[indices[p]]
+        sums[j] += found

@@ -23,6 +23,7 @@ from privasso.privacy._label_claim import (
     SCREENED_LABEL_CLAIM,
     perturbed,
 )
+from privasso.privacy._label_level import Level
 from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
 from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
@@ -328,7 +329,8 @@ class LabelDP(ReleasesProducts):
             return None
         epsilon, kappa, t = budget_of_fit(settings, n_rows, self.kappa, self.t)
         fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t)
-        return ScreenedLabels(label_screening(settings, self.y_bounds), fit, n_columns)
+        level = Level(settings.mu_level, self.y_bounds[1] - self.y_bounds[0])
+        return ScreenedLabels(label_screening(settings, self.y_bounds), fit, n_columns, level)
 
     def guarantee_for_screened(self, screened: ScreenedLabels, terms: Terms) -> Guarantee:
         """State label differential privacy of the choice and of all coefficients after it."""
@@ -336,10 +338,10 @@ class LabelDP(ReleasesProducts):
         numbers = {
             **dict(plain.parameters),
             **dict(screening.choices.parameters),
-            "mu": screening.mu,
+            "mu": screened.mu,
             "epsilon": self.epsilon,
         }
-        chosen = price_of_choice([screening.choices], screening.mu, screened.n_columns, self.delta)
+        chosen = price_of_choice([screening.choices], screened.mu, screened.n_columns, self.delta)
         return replace(
             plain,
             kind=SCREENED_LABEL_CLAIM.kind,

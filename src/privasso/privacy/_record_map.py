@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -20,7 +21,7 @@ from privasso.solvers import LABEL_BITS, entry_grid
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 16
 _LABELS = "y must be finite; fill or drop missing labels before the fit"
 NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
@@ -71,7 +72,7 @@ class RecordMap:
         """Entries of a row."""
         return len(self.bounds) + self.intercept
 
-    @property
+    @cached_property
     def grid(self) -> int:
         """The s of the grid 2⁻ˢ of the entries; none is larger than 2²⁰ steps of it."""
         scale = np.where(self.half > 0.0, self.half, np.inf)
@@ -79,85 +80,92 @@ class RecordMap:
         largest = max(float(reach.max(initial=0.0)), float(self.intercept), 2.0**-20)
         return entry_grid(min(largest, self.radius) * (1.0 + 1e-12))
 
-    def __call__(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and labels of a chunk; the rows are stored column by column if the chunk is."""
+    def __call__(
+        self, X: np.ndarray, y: np.ndarray, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and labels of some records of a chunk, stored column by column if the chunk is."""
         by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-        rows = np.empty((len(y), self.n_columns), order="F" if by_columns else "C")
-        labels = np.empty(len(y))
-        self.fill(X, y, rows, labels)
+        shape = stop - start, self.n_columns
+        rows, labels = np.empty(shape, order="F" if by_columns else "C"), np.empty(stop - start)
+        self._fill(X, y, start, rows, labels)
         return rows, labels
 
     def fill(self, X: np.ndarray, y: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> None:
-        """Write rows and labels of a chunk to arrays of the caller."""
-        flat = self.half == 0.0
-        low, high = self.bounds[:, 0].copy(), self.bounds[:, 1].copy()
-        scale, longest = np.where(flat, 1.0, self.half), self.radius * shorter(self.n_columns)
-        label = np.array([*self.y_bounds, self.middle, self.width])
+        """Write rows and labels of all records to arrays of the caller."""
         step = max(1, _BLOCK // self.n_columns)
-        y = np.ascontiguousarray(y, dtype=np.float64)
-        if not self.missing_labels and not np.isfinite(y).all():
-            raise ValueError(_LABELS)
         for start in range(0, len(y), step):
             take = slice(start, start + step)
-            if not _fill(
-                X[take],
-                y[take],
-                low,
-                high,
-                self.origin,
-                scale,
-                flat,
-                longest,
-                math.ldexp(1.0, self.grid),
-                math.ldexp(1.0, LABEL_BITS),
-                label,
-                rows[take],
-                labels[take],
+            self._fill(X, y, start, rows[take], labels[take])
+
+    def _fill(
+        self, X: np.ndarray, y: np.ndarray, start: int, rows: np.ndarray, labels: np.ndarray
+    ) -> None:
+        if not self.missing_labels and not np.isfinite(y[start : start + len(labels)]).all():
+            raise ValueError(_LABELS)
+        y = np.asarray(y, dtype=np.float64)
+        step = max(1, _BLOCK // self.n_columns)
+        squares = np.empty(min(step, len(labels)))
+        for low in range(0, len(labels), step):
+            high = min(low + step, len(labels))
+            if not _scale(
+                X, y, start, low, high, self._columns, self._label, squares, rows, labels
             ):
                 raise ValueError(NOT_FINITE)
 
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """Low, high, origin and inverse scale of each column; zero where there is no scale."""
+        with np.errstate(divide="ignore"):
+            inverse = np.where(self.half > 0.0, 1.0 / self.half, 0.0)
+        return np.array([*self.bounds.T, self.origin, inverse])
+
+    @cached_property
+    def _label(self) -> np.ndarray:
+        """What concerns labels and lengths."""
+        longest = self.radius * shorter(self.n_columns)
+        grids = math.ldexp(1.0, self.grid), math.ldexp(1.0, LABEL_BITS)
+        return np.array([*self.y_bounds, self.middle, self.width, longest, *grids])
+
 
 @njit(nogil=True, cache=True)
-def _fill(
-    X, y, low, high, origin, scale, flat, longest, grid, label_grid, label, rows, labels
-):  # pragma: no cover
-    """Fill rows and labels; False if an entry is not a number.
+def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pragma: no cover
+    """Fill some rows and labels; False if an entry is not a number.
 
-    A sum over the entries of a row is taken in the order of the columns, whatever the storage.
+    A sum over the entries of a row is taken in the order of the columns, whatever the storage. Rows
+    are shifted by `start`: an array whose layout is known is read faster than a part of it.
     """
-    m, n = X.shape
-    squares = np.zeros(m)
-    good = True
+    n, width = columns.shape[1], rows.shape[1]
+    bad = 0
+    squares[:] = 0.0
     for j in range(n):
-        lo, hi, mid, div = low[j], high[j], origin[j], scale[j]
-        if flat[j]:
-            for i in range(m):
-                good &= not np.isnan(X[i, j])
-                rows[i, j] = 0.0
-            continue
-        for i in range(m):
-            v = np.float64(X[i, j])
-            good &= not np.isnan(v)
-            v = (min(max(v, lo), hi) - mid) / div
-            good &= np.isfinite(v)
+        lo, hi, mid, per = columns[0, j], columns[1, j], columns[2, j], columns[3, j]
+        for i in range(low, high):
+            v = np.float64(X[start + i, j])
+            bad += v != v
+            v = lo if v < lo else v
+            v = hi if v > hi else v
+            v = (v - mid) * per
             rows[i, j] = v
-            squares[i] += v * v
-    width = rows.shape[1]
-    for i in range(m):
+            squares[i - low] += v * v
+    for i in range(low, high):
         if width > n:
-            squares[i] += 1.0
+            squares[i - low] += 1.0
             rows[i, n] = 1.0
+        total = squares[i - low]
+        bad += not np.isfinite(total)
         factor = 1.0
-        if squares[i] > 0.0:
-            factor = min(1.0, longest / np.sqrt(squares[i]))
-        if np.isnan(y[i]):
+        if total > 0.0:
+            factor = min(1.0, label[4] / np.sqrt(total))
+        v = y[start + i]
+        if np.isnan(v):
             factor = 0.0
             labels[i] = 0.0
         else:
-            v = (min(max(y[i], label[0]), label[1]) - label[2]) / label[3]
-            labels[i] = np.trunc(factor * v * label_grid) / label_grid
-        squares[i] = factor
+            v = (min(max(v, label[0]), label[1]) - label[2]) / label[3]
+            labels[i] = np.trunc(factor * v * label[6]) * (1.0 / label[6])
+        squares[i - low] = factor
+    grid, step = label[5], 1.0 / label[5]
     for j in range(width):
-        for i in range(m):
-            rows[i, j] = np.trunc(rows[i, j] * squares[i] * grid) / grid
-    return good
+        for i in range(low, high):
+            rows[i, j] = np.trunc(rows[i, j] * squares[i - low] * grid) * step
+    return bad == 0

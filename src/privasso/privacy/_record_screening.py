@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import usual_kappa, usual_lam, usual_row, usual_t
@@ -62,11 +63,12 @@ def screened_objective(
         settings.columns,
         settings.epsilon,
         settings.epsilon_left,
-        mu=settings.mu_centre,
+        mu=settings.mu_sums,
         beside=losses,
         other_shift=shift,
     )
     screening = Screening(
         settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept
     )
-    return ScreenedObjective(screening, last, tuple(rounds), settings)
+    level = Level(settings.mu_level, y_bounds[1] - y_bounds[0]) if fit_intercept else None
+    return ScreenedObjective(screening, last, tuple(rounds), settings, level)

@@ -33,14 +33,14 @@ def screened_statement(privacy: RecordDP, objective: ScreenedObjective, terms: T
     numbers = {
         **dict(plain.parameters),
         **dict(screening.choices.parameters),
-        "mu": screening.mu,
+        "mu": objective.mu,
     }
     losses = [screening.choices]
     if objective.rounds:
         numbers.update(further_rounds([one.losses for one in objective.rounds]))
         numbers["shift"] += math.fsum(one.table.noise.shift for one in objective.rounds)
         losses += [one.choices for one in objective.rounds]
-    chosen = price_of_choice(losses, screening.mu, len(screening.bounds), privacy.delta)
+    chosen = price_of_choice(losses, objective.mu, len(screening.bounds), privacy.delta)
     return replace(
         plain,
         kind=SCREENED_CLAIM.kind,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privasso.accounting import objective_epsilon
+from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
 from privasso.privacy._perturbed_objective import calibrate_objective
@@ -28,11 +30,19 @@ class ScreenedLabels:
         whole budget.
     n_columns : int
         Number of columns that are chosen from.
+    level : Level
+        How the intercept of the fit is corrected.
     """
 
     screening: LabelScreening
     fit: LabelDP
     n_columns: int
+    level: Level
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity of all sums of labels and residuals that are released."""
+        return math.hypot(self.screening.mu, self.level.mu)
 
 
 def budget_of_fit(
@@ -60,7 +70,7 @@ def budget_of_fit(
         radius=1.0,
         t=settings.t if t is None else t,
         n_rows=n_rows,
-        mu=settings.mu_centre,
+        mu=settings.mu_sums,
         beside=(settings.choices,),
     )
     epsilon = objective_epsilon(settings.delta, noise.c, noise.t, "labels")

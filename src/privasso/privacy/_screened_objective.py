@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.accounting import ChoiceLoss, ObjectiveLoss
+from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._rounded_gaussian import BitSource
@@ -55,12 +56,20 @@ class ScreenedObjective:
         Each a fit, and a choice of further columns by its residuals. All have the same c and t.
     settings : ScreeningSettings
         What all of these follow from.
+    level : Level or None
+        How the intercept of the last fit is corrected, if there is one.
     """
 
     screening: Screening
     table: PerturbedObjective
     rounds: tuple[FurtherRound, ...]
     settings: ScreeningSettings
+    level: Level | None
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity of all sums of labels and residuals that are released."""
+        return self.settings.mu_sums
 
     @property
     def lam(self) -> float:
@@ -86,7 +95,10 @@ class ScreenedObjective:
             residuals = np.clip(y, *screening.y_bounds) - few @ some - level
             more = screening.choose_more(X, residuals, chosen, one.choices, one.clip, bits)
             chosen = np.union1d(chosen, more)
-        _, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
+        few, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
+        if self.level is not None:
+            residuals = np.clip(y, *screening.y_bounds) - few @ some - intercept
+            intercept += self.level.release(residuals, bits)
         coef = np.zeros(X.shape[1])
         coef[chosen] = some
         return coef, intercept, chosen

@@ -29,6 +29,8 @@ CLIP = 0.08
 RESIDUAL_CLIP = 0.06
 #: Part of the sensitivity of the choice that finds the centre of the labels.
 _CENTRE = 0.25
+#: Part of the sensitivity of everything before the last fit that corrects its intercept.
+_LEVEL = 0.25
 #: By the number of further rounds, parts of the share for the first choice, for all fits but the
 #: last, and for all further choices.
 _PARTS = {0: (1.0, 0.0, 0.0), 1: (0.45, 0.25, 0.30), 3: (0.35, 0.35, 0.30)}
@@ -40,7 +42,7 @@ _WORTH = 0.03
 _SHARES = (0.2, 0.35, 0.5, 0.65)
 _COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1000)
 #: How many columns may have coefficients: each of these is as likely as the others.
-_TRUE = (3, 10, 30, 100)
+_TRUE = (1, 3, 10, 30, 100)
 #: A choice must gain this much R² over a fit of all columns: coefficients may be less sparse.
 _GAIN = 0.03
 
@@ -110,7 +112,7 @@ class ScreeningSettings:
 
     @property
     def mu(self) -> float:
-        """Sensitivity of the first choice, the centre of the labels included."""
+        """Sensitivity of the first choice and of all sums of labels and residuals."""
         return math.sqrt(_PARTS[self.further][0]) * self.whole
 
     @property
@@ -133,9 +135,19 @@ class ScreeningSettings:
         return _CENTRE * self.mu if self.centred else 0.0
 
     @property
+    def mu_level(self) -> float:
+        """Sensitivity of the mean of the last residuals, which corrects the intercept."""
+        return _LEVEL * self.mu if self.centred else 0.0
+
+    @property
+    def mu_sums(self) -> float:
+        """Sensitivity of all sums of labels and residuals together."""
+        return math.hypot(self.mu_centre, self.mu_level)
+
+    @property
     def choices(self) -> ChoiceLoss:
         """The loss of the choices."""
-        left = math.sqrt(self.mu**2 - self.mu_centre**2)
+        left = math.sqrt(self.mu**2 - self.mu_sums**2)
         return ChoiceLoss(2.0 * left / math.sqrt(self.count), self.count)
 
     @property
@@ -275,7 +287,7 @@ def usual_screening(
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
 
-    Without a prior the prediction is averaged over 3, 10, 30 and 100 columns with
+    Without a prior the prediction is averaged over 1, 3, 10, 30 and 100 columns with
     coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
     counts as none. All columns are fitted unless a choice gains 0.03. For records columns are
     chosen in four rounds, or in two if they are few, which is better for correlated columns,

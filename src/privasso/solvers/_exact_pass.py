@@ -38,6 +38,8 @@ _HALF = 32
 
 Rows = tuple[np.ndarray, np.ndarray]
 Sums = dict[str, np.ndarray]
+#: Rows and labels on their grids of the records from one place of a chunk to another.
+Prepare = Callable[[np.ndarray, np.ndarray, int, int], Rows]
 
 
 def entry_grid(largest: float) -> int:
@@ -160,11 +162,11 @@ class ExactPass:
     ----------
     setting : PassSetting
     prepare : callable, optional
-        Turns covariates and labels of a chunk, record by record, into rows and labels on grids.
+        Turns records of a chunk, each by itself, into rows and labels on grids.
     """
 
     setting: PassSetting
-    prepare: Callable[[np.ndarray, np.ndarray], Rows] | None = field(default=None)
+    prepare: Prepare | None = field(default=None)
 
     def __call__(self, chunks: Iterable[Rows], state: PassState) -> Sums:
         """Return the sums over these chunks."""
@@ -173,7 +175,7 @@ class ExactPass:
 
 def pass_sums(
     setting: PassSetting,
-    prepare: Callable[[np.ndarray, np.ndarray], Rows] | None,
+    prepare: Prepare | None,
     chunks: Iterable[Rows],
     state: PassState,
 ) -> Sums:
@@ -191,8 +193,7 @@ def pass_sums(
     array([[1.25]])
     """
     n, width = setting.n_columns, digit_width(setting.n_columns)
-    here = _Point(setting, state.x, width)
-    before = None if state.before is None else _Point(setting, state.before, width)
+    points = [_Point(setting, x, width) for x in (state.x, state.before) if x is not None]
     pull = np.zeros((3, n, 2), dtype=np.int64)
     gathered, seen = _Products(n, setting.grid), np.zeros(2, dtype=np.int64)
     step = max(1, min(_MOST_ROWS, _BLOCK // n))
@@ -200,17 +201,19 @@ def pass_sums(
     with one_thread():
         for X, y in chunks:
             for start in range(0, len(y), step):
-                G, labels = X[start : start + step], y[start : start + step]
-                if prepare is not None:
-                    G, labels = prepare(G, labels)
-                psi, free, marks = here.clipped(G, labels)
+                stop = min(start + step, len(y))
+                if prepare is None:
+                    G, labels = X[start:stop], y[start:stop]
+                else:
+                    G, labels = prepare(X, y, start, stop)
+                (psi, free, marks), *earlier = _clipped(points, G, labels)
                 pull += _halves(_times_digits(G, psi, setting.grid))
                 seen[0] += len(labels)
                 seen[1:] += _mixed(marks, labels).sum(keepdims=True)
                 if state.fresh:
                     gathered.add(G, 1)
                     continue
-                was = np.ones_like(free) if before is None else before.clipped(G, labels)[1]
+                was = earlier[0][1] if earlier else np.ones_like(free)
                 gathered.add(G[free & ~was], 1)
                 gathered.add(G[was & ~free], -1)
     return {"pull": pull, "rows": seen[:1], "checksum": seen[1:], **gathered.sums()}
@@ -239,15 +242,25 @@ class _Point:
         self.whole = math.ldexp(1.0, setting.grid)
 
     def clipped(
-        self, G: np.ndarray, labels: np.ndarray
+        self, fitted: np.ndarray, labels: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Clipped residuals in multiples of 2^−q, which are not clipped, and a mark of each row."""
         s = self.setting
-        fitted = (G @ self.digits) * self.whole
         psi, free = np.empty(len(labels), dtype=np.int64), np.empty(len(labels), dtype=np.bool_)
         lift, clip = s.unit - LABEL_BITS, s.clip
         _clip(fitted, labels, self.shifts, self.scales, lift, s.kappa, clip, psi, free)
         return psi, free, fitted[:, -1].astype(np.int64)
+
+
+def _clipped(
+    points: list[_Point], G: np.ndarray, labels: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """What `_Point.clipped` returns for each point, with one product."""
+    digits = np.concatenate([point.digits for point in points], axis=1)
+    fitted = (G @ digits) * points[0].whole
+    edges = np.cumsum([point.digits.shape[1] for point in points])[:-1]
+    parts = np.split(fitted, edges, axis=1)
+    return [point.clipped(part, labels) for point, part in zip(points, parts, strict=True)]
 
 
 def _weights(n: int) -> np.ndarray:

@@ -82,11 +82,7 @@ class CorrelatedPoint(FixedPoint):
     _information: FloatArray | None = field(repr=False, default=None, kw_only=True)
     _variances: FloatArray | None = field(repr=False, default=None, kw_only=True)
     _seed: int = field(repr=False, default=0, kw_only=True)
-
-    @property
-    def stability(self) -> float:
-        """ρ̂/α, below 1 where the estimator exists."""
-        return self.rho_hat / self.model.alpha
+    _path: FloatArray | None = field(repr=False, default=None, kw_only=True)
 
     @cached_property
     def trajectory(self) -> FloatArray:
@@ -94,6 +90,8 @@ class CorrelatedPoint(FixedPoint):
 
         They are not iterates of AMP, which is made for independent columns.
         """
+        if self._path is not None:
+            return self._path
         return np.empty((0, 3)) if self._root is None else self._root.path
 
     @cached_property
@@ -109,7 +107,10 @@ class CorrelatedPoint(FixedPoint):
             Where no estimator exists.
         """
         if self._root is None or self._system is None:
-            raise ValueError("no estimator exists, so there is nothing to predict for its columns")
+            raise ValueError(
+                "there are no predictions for single columns with clipping or a ridge, or where no "
+                "estimator exists"
+            )
         e, u = self._root.e, self._root.u
         if isinstance(self._system, GivenColumns):
             active, part = self._system.columns(e, u)
@@ -149,6 +150,8 @@ class CorrelatedPoint(FixedPoint):
             For noise that is correlated over the columns, unless kind is ``"bound"``; and where
             the prediction is for noise at hand.
         """
+        if self._ridge is not None:
+            return super().onavekl(kind)  # which refuses
         if kind not in ("joint", "paper", "bound"):
             raise ValueError(f"kind must be one of joint, paper, bound, not {kind!r}")
         if math.isnan(self._component_wise) and self._information is None:
@@ -201,6 +204,17 @@ class CorrelatedPoint(FixedPoint):
         return float(advantages(np.array([self.V]), np.array([J]))[0])
 
 
+def given_columns(
+    model: Model, noise: ColumnNoise, n_features: int | None, rng: np.random.Generator
+) -> Model:
+    """The model with a covariance matrix; raises an error unless the noise is for its columns."""
+    if model.covariance.n_columns is None and n_features is None:
+        n_features = USUAL_COLUMNS
+    model = model.realised(n_features, rng)
+    _check_noise(noise, given(model).n_columns)
+    return model
+
+
 def correlated_state_evolution(
     model: Model,
     lam: float,
@@ -213,13 +227,8 @@ def correlated_state_evolution(
 ) -> CorrelatedPoint:
     """The fixed point for a model with a covariance; λ has been checked."""
     rng = generator(rng)
-    assert model.covariance is not None
-    if model.covariance.n_columns is None:
-        model = model.realised(USUAL_COLUMNS if n_features is None else n_features, rng)
-    elif n_features is not None:
-        model.realised(n_features)  # which raises an error if it is another number
+    model = given_columns(model, noise, n_features, rng)
     C = given(model)
-    _check_noise(noise, C.n_columns)
     if eta is not None:
         eta = real_array("eta", eta, shape=(C.n_columns,))
     variances = own_variances(noise, C)

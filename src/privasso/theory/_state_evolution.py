@@ -8,11 +8,12 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import integer, nonnegative_float, positive_float
+from privasso._validation import generator, integer, nonnegative_float, positive_float
 from privasso.model import Model, RotatedModel
-from privasso.noise import NoiseDesign
+from privasso.noise import Covariance, MatrixPower, NoiseDesign
 from privasso.theory._clipped import clipped_state_evolution
-from privasso.theory._correlated import correlated_state_evolution
+from privasso.theory._correlated import correlated_state_evolution, given_columns
+from privasso.theory._correlated_clipped import correlated_clipped
 from privasso.theory._draws import ColumnNoise
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
@@ -32,7 +33,7 @@ def state_evolution(
     noise: ColumnNoise,
     *,
     kappa: float = math.inf,
-    ridge: float | NoiseDesign = 0.0,
+    ridge: float | ColumnNoise = 0.0,
     n_features: SupportsIndex | None = None,
     draws: SupportsIndex = 8,
     rng: int | np.random.Generator | None = None,
@@ -69,7 +70,8 @@ def state_evolution(
         residuals are clipped, is not predicted.
     ridge : float or NoiseDesign
         Diagonal Q_ii of the ridge ½xᵀQx: the same number Λ for all columns, or the variances of a
-        design. For Q = Λ diag(v) that is ``PowerLaw(sqrt(Λ * mean(v)), gamma=1)``.
+        design. For Q = Λ diag(v) that is ``PowerLaw(sqrt(Λ * mean(v)), gamma=1)``. For a model with
+        a covariance, Q may be any shape that noise may have.
     n_features : int, optional
         Predict for N columns whose scales are the N quantiles of the law, instead of for the
         limit of many columns. This matters where the limit has an infinite error: a few small
@@ -123,15 +125,20 @@ def state_evolution(
     (0.03469, 0.24136, 0.10632)
     """
     if isinstance(model, Model) and model.covariance is not None:
-        if kappa < math.inf or not isinstance(ridge, float | int) or ridge > 0.0:
-            raise ValueError(
-                "no prediction is available for clipped residuals or a ridge with correlated "
-                "columns; leave kappa and ridge out"
-            )
         count = None if n_features is None else integer("n_features", n_features, minimum=1)
         lam, size = positive_float("lam", lam), integer("draws", draws, minimum=2)
         at_hand = None if eta is None else np.asarray(eta, dtype=np.float64)
-        return correlated_state_evolution(model, lam, noise, count, size, rng, at_hand)
+        if _threshold(kappa) == math.inf and not _is_positive(ridge):
+            return correlated_state_evolution(model, lam, noise, count, size, rng, at_hand)
+        if at_hand is not None or not _is_positive(ridge):
+            raise ValueError(
+                "with clipped residuals on correlated columns, pass a positive ridge and no eta"
+            )
+        source = generator(rng)
+        realised = given_columns(model, noise, count, source)
+        return correlated_clipped(realised, lam, noise, kappa, ridge, size, source)
+    if isinstance(ridge, MatrixPower | Covariance):
+        raise ValueError("such a ridge goes with a model that has a covariance")
     if eta is not None:
         raise ValueError(
             "eta belongs to given columns: pass Model(covariance=...), where np.diag(v) stands for "
@@ -180,8 +187,10 @@ def _threshold(kappa: float) -> float:
     return math.inf if kappa == math.inf else positive_float("kappa", kappa)
 
 
-def _is_positive(ridge: float | NoiseDesign) -> bool:
-    return (ridge.sigma if isinstance(ridge, NoiseDesign) else ridge) > 0.0
+def _is_positive(ridge: float | ColumnNoise) -> bool:
+    if isinstance(ridge, Covariance):
+        return bool(np.any(ridge.diagonal > 0.0))
+    return (ridge.sigma if isinstance(ridge, NoiseDesign | MatrixPower) else ridge) > 0.0
 
 
 def check(model: Any, noise: Any) -> None:

@@ -1,0 +1,96 @@
+"""What the associations of all columns cost: time relative to one plain pass, and memory."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numba import njit
+
+from privasso.accounting import ChoiceLoss
+from privasso.privacy import bit_source
+from privasso.privacy._screening import Screening
+
+REPEATS = 5
+
+
+@njit(nogil=True)
+def _plain(X, y, out):  # pragma: no cover
+    """Xᵀy of small integers in floating point, row by row."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[j] += X[i, j] * y[i]
+
+
+def table() -> pl.DataFrame:
+    """The whole choice, noise included, against one product Xᵀy in the same run.
+
+    Both have one thread and times of the processor, of which the least is taken.
+    """
+    rng = np.random.default_rng(0)
+    cells: list[tuple[str, Any, tuple[float, float], Callable[[Any, np.ndarray], Any]]] = []
+    genotypes = rng.integers(0, 3, (10_000, 200_000), dtype=np.int8)
+
+    def product(X: Any, y: np.ndarray) -> Any:
+        return X.T @ y
+
+    def small(X: Any, y: np.ndarray) -> Any:
+        _plain(X, y.astype(np.float32), np.zeros(X.shape[1], dtype=np.float32))
+
+    cells.append(("genotypes, int8", genotypes, (0.0, 2.0), small))
+    sparse = sp.random_array((200_000, 100_000), density=1e-3, format="csr", rng=rng)
+    cells.append(("sparse by rows, 0.1 % stored", sparse, (0.0, 1.0), product))
+    cells.append(("sparse by columns, 0.1 % stored", sparse.tocsc(), (0.0, 1.0), product))
+    dense = rng.uniform(-1.0, 1.0, (5_000, 40_000))
+    cells.append(("dense, 64 bits", dense, (-1.0, 1.0), product))
+    return pl.DataFrame([_row(*cell) for cell in cells])
+
+
+def _row(
+    name: str, X: Any, bounds: tuple[float, float], plain: Callable[[Any, np.ndarray], Any]
+) -> dict[str, str]:
+    m, n = X.shape
+    rng = np.random.default_rng(1)
+    y = rng.standard_normal(m)
+    screening = Screening(
+        ChoiceLoss(0.1, 10), 0.05, 0.08, np.tile(bounds, (n, 1)), (-4.0, 4.0), True
+    )
+
+    def choose() -> None:
+        screening.choose(X, y, bit_source(np.random.default_rng(2)))
+
+    choose()
+    plain(X, y)
+    ours, others = [], []
+    for _ in range(REPEATS):
+        ours.append(_seconds(choose))
+        others.append(_seconds(lambda: plain(X, y)))
+    tracemalloc.start()
+    choose()
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    row = {
+        "table": name,
+        "rows × columns": f"{m:,} × {n:,}",
+        "size": f"{size / 1e6:,.0f} MB",
+        "one product": f"{min(others):.2f} s",
+        "choice": f"{min(ours):.2f} s",
+        "ratio": f"{min(ours) / min(others):.2f}",
+        "memory": f"{memory / 1e6:.0f} MB",
+        "bytes per column": f"{memory / n:.0f}",
+    }
+    print(row, flush=True)
+    return row
+
+
+def _seconds(run: Callable[[], None]) -> float:
+    """Time of the processor in this thread."""
+    start = time.thread_time()
+    run()
+    return time.thread_time() - start

@@ -1,0 +1,166 @@
+"""Tables that `privasso fit` reads in blocks: several files, an engine, a limit on memory."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privasso._text import escaped
+from privasso.cli._fit_read import names_in, target_of
+from privasso.cli._fit_settings import FitSettings
+
+if TYPE_CHECKING:
+    from privasso.blocks import Progress, RowBlocks
+    from privasso.encoding import Dictionary
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+#: Bytes that the program itself takes, and those per entry that is read: the file's numbers, ours,
+#: and a copy on the way.
+_OWN, _PER_ENTRY = 6 * 10**8, 32
+#: Fewest and most entries that a thread reads at a time, and matrices of N × N that it holds.
+_FEWEST, _MOST, _MATRICES = 1 << 16, 1 << 21, 4
+
+
+def bytes_of(memory: str) -> int:
+    """The number of bytes in words such as 4GB.
+
+    >>> bytes_of("4GB"), bytes_of("500 MB"), bytes_of("1.5g")
+    (4000000000, 500000000, 1500000000)
+    """
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", memory, re.IGNORECASE)
+    if found is None or float(found[1]) == 0.0:
+        raise ValueError(f"--memory must be a size such as 4GB, not {memory!r}")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def reading_plan(memory: int | None, n_columns: int, threads: int) -> tuple[int, int]:
+    """Threads, and entries that each reads at a time, within that many bytes.
+
+    >>> reading_plan(None, 500, 2), reading_plan(7 * 10**8, 500, 2)
+    ((2, 2097152), (2, 1312500))
+    >>> reading_plan(6 * 10**8, 5, 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: --memory is too small for 5 columns; give at least 0.61GB
+    """
+    if memory is None:
+        return threads, _MOST
+    matrices = _MATRICES * 8 * n_columns**2
+    for jobs in range(threads, 0, -1):
+        entries = (memory - _OWN - jobs * matrices) // (jobs * _PER_ENTRY)
+        if entries >= _FEWEST:
+            return jobs, min(entries, _MOST)
+    least = (_OWN + matrices + _FEWEST * _PER_ENTRY) / 1e9
+    raise ValueError(
+        f"--memory is too small for {n_columns} columns; give at least {least + 0.005:.2f}GB"
+    )
+
+
+def files_of(settings: FitSettings) -> list[str]:
+    """The files that the pattern names."""
+    pattern = str(settings.source)
+    found = sorted(glob.glob(pattern)) if not Path(pattern).exists() else [pattern]
+    if not found:
+        raise ValueError(f"no file matches {escaped(pattern)}")
+    return found
+
+
+@contextlib.contextmanager
+def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary, str]]:
+    """The table, what is public about its columns, and the column of labels."""
+    from privasso._threads import n_threads
+    from privasso.blocks import on_dask, open_files
+    from privasso.encoding import LevelEntry
+
+    target, known = target_of(settings), settings.dictionary
+    if known is None:
+        raise ValueError("blocks of rows need bounds that are public: --bounds FILE")
+    paths = files_of(settings)
+    blocks = open_files(paths, target)
+    columns = blocks.names or ()
+    features = names_in(settings.features, columns)
+    blocks = open_files(
+        paths, target, features=features, exclude=names_in(settings.exclude, columns) or ()
+    )
+    try:
+        dictionary: Dictionary = known.of(blocks.names or ())
+    except ValueError as error:
+        raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
+    for entry in dictionary.entries:
+        if isinstance(entry, LevelEntry):
+            raise ValueError(
+                f"column {entry.name!r} has levels, and blocks of rows take numbers only; encode "
+                "it first or leave it out with --exclude"
+            )
+    memory = None if settings.memory is None else bytes_of(settings.memory)
+    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads())
+    fill = {one.name: one.filled for one in dictionary.entries if not isinstance(one, LevelEntry)}
+    blocks = open_files(paths, target, features=blocks.names, jobs=jobs, entries=entries, fill=fill)
+    if settings.engine != "dask":
+        yield blocks, dictionary, target
+        return
+    with _client(settings.scheduler, n_threads(), memory) as client:
+        yield on_dask(blocks, client), dictionary, target
+
+
+@contextlib.contextmanager
+def _client(address: str | None, threads: int, memory: int | None) -> Iterator[Any]:
+    """A client of the scheduler at the address, or of a cluster of processes on this machine."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ValueError("--engine dask needs distributed; install privasso[dask]") from None
+    if address is not None:
+        try:
+            client = Client(address, timeout="10s")
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"no scheduler of Dask answers at {escaped(address)} ({error})"
+            ) from None
+        with client:
+            yield client
+        return
+    limit = "auto" if memory is None else memory // threads
+    with (
+        LocalCluster(
+            n_workers=threads,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=limit,
+            dashboard_address=None,  # pyright: ignore[reportArgumentType]
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextlib.contextmanager
+def reading(blocks: RowBlocks, *, quiet: bool) -> Iterator[RowBlocks]:
+    """Show rows read, the number of the pass and the time left, on a terminal only."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield blocks
+        return
+    columns = (
+        TextColumn("Pass {task.fields[number]}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
+        TimeElapsedColumn(),
+        TextColumn("left in this pass:"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=blocks.shape[0], number=1)
+
+        def show(progress: Progress) -> None:
+            bar.update(task, completed=progress.rows, number=progress.passes + 1)
+
+        yield blocks.reporting_to(show)

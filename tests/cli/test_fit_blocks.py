@@ -1,0 +1,115 @@
+"""`privasso fit` of several files that are read in blocks."""
+
+import json
+import shlex
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privasso.cli import main
+from privasso.cli._fit_blocks import bytes_of, reading_plan
+
+# Outside of the tests each command is a process of its own, which fits once.
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+
+DP = "--target y --record-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --bounds bounds.csv --seed 0"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """One table, whole and in three files; some values and labels are missing."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    age, dose = rng.uniform(18.0, 98.0, 900), rng.uniform(0.0, 5.0, 900)
+    y = np.clip(0.2 + 0.1 * dose + 0.05 * rng.standard_normal(900), 0.0, 1.0)
+    dose[5], y[17], y[600] = np.nan, np.nan, np.nan
+    whole = pa.table({"age": age, "dose": pa.array(dose, from_pandas=True), "y": y})
+    pq.write_table(whole, "whole.parquet")
+    for k, (lo, hi) in enumerate([(600, 900), (0, 250), (250, 600)]):
+        pq.write_table(whole.slice(lo, hi - lo), f"part-{k}.parquet", row_group_size=120)
+    (tmp_path / "bounds.csv").write_text("name,low,high\nage,18,98\ndose,0,5\n")
+    return tmp_path
+
+
+def fit(options, data, code=0):
+    assert main(["fit", data, *shlex.split(f"{DP} {options}")]) == code
+
+
+def test_the_same_model_as_from_one_file_in_memory(folder, capsys):
+    fit("--out whole.json", "whole.parquet")
+    fit("--out parts.json --report parts.html --memory 1GB", "part-*.parquet")
+    fit("--out one.json --engine local", "whole.parquet")
+    whole, parts, one = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("whole", "parts", "one")
+    )
+    assert whole == parts == one
+    assert "--memory 1GB" in (folder / "parts.html").read_text()
+    capsys.readouterr()
+    fit("--dry-run --json", "part-*.parquet")
+    assert json.loads(capsys.readouterr().out)["n_rows"] == 900
+
+
+@pytest.mark.parametrize(
+    ("options", "data", "sentence"),
+    [
+        ("--out m.json", "none-*.parquet", "no file matches none-*.parquet"),
+        ("--out m.json --engine spark", "part-*.parquet", "--engine must be local or dask"),
+        ("--out m.json --scheduler tcp://x:1", "part-*.parquet", "--scheduler needs --engine dask"),
+        ("--out m.json --memory much", "part-*.parquet", "--memory must be a size such as 4GB"),
+        ("--out m.json --memory 10MB", "part-*.parquet", "give at least 0.61GB"),
+        ("--out m.json --screen 1", "part-*.parquet", "--screen needs the whole table in memory"),
+        ("--out m.json --exclude nothing", "part-*.parquet", "has no column 'nothing'"),
+        ("--out m.json --engine local", "bounds.csv", "only Parquet and Arrow files"),
+    ],
+)
+def test_one_sentence_for_what_cannot_be_done(folder, capsys, options, data, sentence):
+    fit(options, data, code=2)
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert "Traceback" not in error
+    assert not (folder / "m.json").exists()
+
+
+def test_text_is_refused(folder, capsys):
+    pq.write_table(pa.table({"age": ["x"], "dose": [1.0], "y": [0.5]}), "part-9.parquet")
+    fit("--out m.json", "part-*.parquet", code=2)
+    assert "column 'age' of part-9.parquet does not hold numbers" in capsys.readouterr().err
+
+
+def test_a_file_that_changes_is_refused_before_and_after_the_charge(folder, capsys, monkeypatch):
+    from privasso.blocks import RowBlocks
+
+    assert main(["ledger", "create", "book.json", "--epsilon", "5", "--delta", "1e-5"]) == 0
+    empty = (folder / "book.json").read_text()
+    summed = RowBlocks.sum
+
+    def changing(at):
+        passes = []
+
+        def sums(self, task, state):
+            passes.append(state)
+            if len(passes) == at:
+                pq.write_table(pq.read_table("part-1.parquet").slice(1), "part-1.parquet")
+            return summed(self, task, state)
+
+        return sums
+
+    for at, spent in ((1, False), (3, True)):
+        monkeypatch.setattr(RowBlocks, "sum", changing(at))
+        fit("--out m.json --ledger book.json", "part-*.parquet", code=2)
+        error = capsys.readouterr().err
+        assert "nothing was released" in error
+        assert ("count its budget as spent" in error) == spent
+        assert ((folder / "book.json").read_text() != empty) == spent
+    assert not (folder / "m.json").exists()
+
+
+def test_sizes_of_memory():
+    assert bytes_of("2GiB") == bytes_of("2 gb") == 2 * 10**9
+    for memory in (8 * 10**8, 2 * 10**9, 16 * 10**9):
+        jobs, entries = reading_plan(memory, 500, 4)
+        assert 1 <= jobs <= 4
+        assert entries <= 1 << 21
+        assert 6 * 10**8 + jobs * (32 * entries + 32 * 500**2) <= memory
