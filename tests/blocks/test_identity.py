@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from block_tables import PRIVACY, local_cluster, model, table, write
-from privasso.blocks import RowBlocks, on_dask, open_files
+from privasso.blocks import Dask, Local, RowBlocks, on_dask, open_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
@@ -50,6 +50,17 @@ def test_a_mapped_array(expected, tmp_path):
 def test_seven_files(expected, files):
     assert model(files, "y") == expected
     assert model(open_files(files[::-1], "y", jobs=2, entries=500)) == expected
+
+
+def test_parts_of_many_files_are_grouped(expected, tmp_path):
+    pytest.importorskip("dask")
+    blocks = open_files(write(tmp_path, *table(), parts=40), "y")
+    grouped = on_dask(blocks)
+    assert isinstance(grouped.engine, Dask)
+    assert isinstance(blocks.engine, Local)
+    assert len(grouped.engine.parts) == 16 < len(blocks.engine.parts)
+    assert sum(part.rows for part in grouped.engine.parts) == len(table()[1])
+    assert model(grouped) == expected
 
 
 def test_dask_without_a_cluster(expected):

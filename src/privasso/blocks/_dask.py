@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from privasso.blocks._files import FilePart
 from privasso.blocks._part import Chunk, Part, Sums, Task, WorkersLostError, added, sums_of
 from privasso.blocks._row_blocks import RowBlocks
 
+#: Entries that one task should at least read, and tasks that there should be at least.
+_ENTRIES, _TASKS = 1 << 23, 16
 #: Partial sums that one task adds up.
 _FAN_IN = 8
 _MISSING = "fits on Dask need dask and distributed; install privasso[dask]"
@@ -89,9 +92,36 @@ def on_dask(blocks: RowBlocks, client: Any = None) -> RowBlocks:
     parts = getattr(blocks.engine, "parts", ())
     if not parts or not all(isinstance(part, FilePart) for part in parts):
         raise ValueError("only blocks of files can be read by the workers of Dask")
-    return RowBlocks(
-        blocks.shape, Dask(parts, blocks.shape[0], client), blocks.names, blocks.target
-    )
+    m, n = blocks.shape
+    grouped = _grouped(parts, max(_TASKS, m * n // _ENTRIES))
+    return RowBlocks(blocks.shape, Dask(grouped, m, client), blocks.names, blocks.target)
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Part):
+    """Several parts that one task reads."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of rows."""
+        return sum(part.rows for part in self.parts)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read one part after the other."""
+        for part in self.parts:
+            yield from part.chunks()
+
+
+def _grouped(parts: Sequence[Part], count: int) -> list[Group]:
+    """So many groups of neighbouring parts, with about as many rows each."""
+    total, seen = sum(part.rows for part in parts), 0
+    groups: dict[int, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(seen * count // total, []).append(part)
+        seen += part.rows
+    return [Group(tuple(group)) for group in groups.values()]
 
 
 def is_dask(X: Any) -> bool:
