@@ -14,7 +14,7 @@ DELTA, REPEATS = 1e-6, 2
 #: Columns, and how many of them have coefficients.
 COLUMNS = ((1000, 3), (1000, 10), (1000, 30), (20_000, 3), (20_000, 10))
 #: More entries are predicted only.
-_MOST = 5_000_000
+_MOST = 2_000_000
 
 
 def map_() -> pl.DataFrame:
