@@ -1,5 +1,6 @@
 """The command line as a whole: version, pipes, wrong options, the first run."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 import privasso as pv
 from privasso.cli import main
+from privasso.cli._app import COMMANDS
 
 DP = "--target y --label-dp --epsilon 1 --delta 1e-5 --y-bounds -9 9"
 
@@ -46,6 +48,37 @@ def test_wrong_options_name_the_next_command(capsys, words, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_every_error_names_a_command(data, capsys):
+    for words in ("fit data.csv --target z --out m.json", "export m.json --out m.txt", "audit"):
+        assert main(words.split()) == 2
+        assert f"privasso {words.split()[0]} --help" in capsys.readouterr().err
+
+
+def test_quiet_and_json_are_everywhere(data, capsys):
+    words = ["fit", "data.csv", *DP.split(), "--out", "m.json"]
+    assert main([*words, "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["export", "m.json", "--out", "m.sql", "-q"]) == 0
+    assert capsys.readouterr().out == ""
+    made = ["ledger", "create", "b.json", "--epsilon", "1", "--delta", "1e-6", "--json", "-q"]
+    assert main(made) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"] == 1.0
+    assert main(["bounds", "data.csv", "--target", "y", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"] == ["small", "large"]
+    for command in [*(each.__name__ for each in COMMANDS), "ledger show", "ledger create"]:
+        assert main([*command.split(), "--help"]) == 0
+        said = capsys.readouterr().out
+        assert "--quiet" in said, command
+        assert "--json" in said, command
+
+
+def test_no_colour_where_none_is_wanted(data, capsys, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["theory"]) == 0
+    assert "\x1b[3" not in capsys.readouterr().out
 
 
 def test_a_reader_that_goes_away(data):

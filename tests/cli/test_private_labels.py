@@ -10,7 +10,8 @@ DP = "--target status --label-dp --epsilon 3 --delta 1e-6 --y-bounds -4 4"
 SENTENCE = (
     "privasso: error: the labels must be one column of finite numbers; they hold something else, "
     "and which is not shown because labels are private. Name another target, remove the rows "
-    "without a label, or code two classes as 0 and 1\n"
+    "without a label, or code two classes as 0 and 1; "
+    "see privasso fit --help\n"
 )
 LABELS = {
     "text": ["HIV-positive" if k == 37 else "0.5" for k in range(50)],

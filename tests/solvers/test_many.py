@@ -186,3 +186,33 @@ def test_diverged_columns_of_batched_amp_are_not_promising():
     squares = np.sum(F**2, axis=0)
     start = batch_amp(as_operator(F), squares, (F.T @ y)[:, None], np.array([0.01 * largest]))
     assert not start.promising[0]
+
+
+def test_correlated_columns_share_one_gram_matrix():
+    """Many noise vectors on correlated columns: those of single solves, checked on F itself."""
+    rng = np.random.default_rng(12)
+    F = rng.standard_normal((150, 100))
+    for j in range(1, 100):
+        F[:, j] = 0.9 * F[:, j - 1] + np.sqrt(0.19) * F[:, j]
+    y = F[:, :5].sum(axis=1) + rng.standard_normal(150)
+    lam = 0.05 * float(np.abs(F.T @ y).max())
+    etas = 0.2 * lam * rng.standard_normal((100, 12))
+    many = pv.solve_many(F, y, lam, etas)
+    for k in range(12):
+        assert kkt(F, y, lam, etas[:, k], many.x[:, k]) <= 1e-8
+        one = pv.solve(F, y, lam, etas[:, k])
+        np.testing.assert_allclose(many.x[:, k], one.x, atol=1e-7 * np.abs(one.x).max())
+    assert np.isfinite(many.gap).all()
+
+
+def test_a_path_with_noise_ends_in_rays_below_the_critical_lambda():
+    rng = np.random.default_rng(13)
+    F = rng.standard_normal((60, 90)) + 2 * rng.standard_normal((60, 1))
+    y, eta = rng.standard_normal(60), rng.standard_normal(90)
+    critical = pv.critical_lambda(F, eta)
+    lams = critical * np.array([4.0, 2.0, 1.2, 0.8, 0.5, 0.2])
+    path = pv.solve_path(F, y, lams, eta, throw=False)
+    assert [status.name for status in path.status] == ["CONVERGED"] * 3 + ["UNBOUNDED"] * 3
+    for k in range(3):
+        assert kkt(F, y, lams[k], eta, path.x[:, k]) <= 1e-8
+        check_ray(F, lams[k + 3], eta, path.rays[k + 3])

@@ -68,7 +68,20 @@ def bounded_text(document: dict[str, Any]) -> str:
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:
-    """Read a model that `save` or `privasso fit` wrote; any other file raises `DocumentError`."""
+    """Read a model that `save` or `privasso fit` wrote; any other file raises `DocumentError`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import privasso as pv
+    >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(9), np.arange(9.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.json")
+    ...     pv.save(est, file)
+    ...     model = pv.load(file)
+    >>> bool((model.coef == est.coef_).all())
+    True
+    """
     return from_document(read_json(path, most_bytes=MAX_BYTES))
 
 

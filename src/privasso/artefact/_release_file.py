@@ -86,7 +86,21 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
 
 
 def load_release(path: str | os.PathLike[str]) -> KeptRelease | KeptStatistics:
-    """Read a kept release, or kept statistics of records; any other file raises `DocumentError`."""
+    """Read a kept release, or kept statistics of records; any other file raises `DocumentError`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, privasso as pv
+    >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0.0, 9.0), mechanism="release")
+    >>> est = pv.PrivateLasso(privacy=privacy).fit(np.eye(9), np.arange(9.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "release.json")
+    ...     pv.save_release(est.release_, file)
+    ...     kept = pv.load_release(file)
+    >>> type(kept).__name__
+    'KeptRelease'
+    """
     return _checked(read_json(path, most_bytes=MAX_BYTES))
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ParamSpec, TextIO, cast
+from typing import Annotated, Any, ParamSpec, TextIO, cast, get_type_hints
 
 import typer
 
@@ -27,8 +28,10 @@ from privasso.cli._explore import explore
 from privasso.cli._export import export
 from privasso.cli._fit import fit
 from privasso.cli._ledger import ledger
+from privasso.cli._options import Quiet
 from privasso.cli._pipe import Pipe
 from privasso.cli._predict import predict
+from privasso.cli._progress import silence
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
@@ -67,8 +70,21 @@ def build() -> typer.Typer:
     for command in COMMANDS:
         app.command()(_with_notes(command))
     for group in GROUPS:
-        app.add_typer(group)
+        app.add_typer(_quiet_group(group))
     return app
+
+
+def _quiet_group(group: typer.Typer) -> typer.Typer:
+    """A copy of the group whose commands have --quiet, too."""
+    found = typer.Typer(name=group.info.name)
+    if group.registered_callback is not None:
+        callback = group.registered_callback.callback
+        assert callback is not None
+        found.callback(invoke_without_command=True)(callback)
+    for each in group.registered_commands:
+        assert each.callback is not None
+        found.command(each.name)(_with_notes(each.callback))
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     output = cast(TextIO, Pipe(sys.stdout))
+    command = _command(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings(), contextlib.redirect_stdout(output):
         warnings.showwarning = _show_warning
         try:
@@ -92,16 +109,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         except OSError as error:
             named = error.filename is not None
-            return _complain(f"{escaped(error.filename)}: {error.strerror}" if named else error)
+            said = f"{escaped(error.filename)}: {error.strerror}" if named else error
+            return _complain(said, command)
         except ValueError as error:
-            return _complain(error)
+            return _complain(error, command)
         except MemoryError:
-            return _complain("this needs more memory than there is")
+            return _complain("this needs more memory than there is", command)
         except (KeyboardInterrupt, _Interrupted) as error:
             return _interrupted(error)
         except Exception as error:
             if _is_usage_error(error) or _is_solve_error(error):
-                return _complain(_usage(error))
+                return _complain(_usage(error), command)
             raise
         finally:
             sys.stdout.flush()  # while a reader that has gone away is no error
@@ -137,8 +155,21 @@ def _usage(error: Any) -> object:
     return f"{sentence}{link} {context.command_path} --help"
 
 
-def _complain(what: object) -> int:
+def _command(arguments: Sequence[str]) -> str:
+    """The command that was asked for, as far as it is known.
+
+    >>> _command(["fit", "data.csv"]), _command(["fitt"]), _command([])
+    ('privasso fit', 'privasso', 'privasso')
+    """
+    known = {command.__name__ for command in COMMANDS} | {str(each.info.name) for each in GROUPS}
+    return "privasso" + (f" {arguments[0]}" if arguments and arguments[0] in known else "")
+
+
+def _complain(what: object, command: str) -> int:
+    """Print one sentence, which ends with a command to try next."""
     sentence = escaped(" ".join(str(what).split()))
+    if "privasso " not in sentence:
+        sentence = f"{sentence.rstrip('.')}; see {command} --help"
     print(f"privasso: error: {sentence}", file=sys.stderr)
     return EXIT_BAD_INPUT
 
@@ -147,19 +178,29 @@ class _Interrupted(BaseException):
     """Ctrl-C, under a name that Typer does not know: it would drop the notes."""
 
 
-def _with_notes(command: Callable[P, None]) -> Callable[P, None]:
-    """The same command, which keeps the notes of a `KeyboardInterrupt`."""
+def _with_notes(command: Callable[P, None]) -> Callable[..., None]:
+    """The same command with --quiet, which keeps the notes of a `KeyboardInterrupt`."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        quiet = bool(kwargs.pop("quiet", False))
         try:
-            command(*args, **kwargs)
+            with silence() if quiet and not kwargs.get("as_json") else contextlib.nullcontext():
+                command(*args, **kwargs)
         except KeyboardInterrupt as error:
             stopped = _Interrupted()
             for note in getattr(error, "__notes__", ()):
                 stopped.add_note(note)
             raise stopped from error
 
+    # Annotations are texts until they are looked up; the one that is added is not.
+    hints = {**get_type_hints(command, include_extras=True), "quiet": Quiet}
+    form = inspect.signature(command)
+    parameters = [each.replace(annotation=hints[name]) for name, each in form.parameters.items()]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
+    run.__annotations__ = hints
+    vars(run)["__signature__"] = form.replace(parameters=parameters)
     return run
 
 

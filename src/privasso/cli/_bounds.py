@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import Data
+from privasso.cli._options import AsJson, Data
 
 _WHAT_TO_DO = (
     "Fill in low and high of each column of numbers, or the levels of a column of text, with | "
@@ -27,6 +28,7 @@ def bounds(
     out: Annotated[
         Path, typer.Option("--out", help="Where the dictionary goes, a CSV file.")
     ] = Path("bounds.csv"),
+    as_json: AsJson = False,
 ) -> None:
     """Write a data dictionary for `privasso fit --record-dp` that has the names of the columns.
 
@@ -49,4 +51,7 @@ def bounds(
         names, types = table.feature_names(target), table.types
         text = template((name, types.get(name)) for name in names)
         outputs.write({"--out": text}, new=True)
+    if as_json:
+        print(json.dumps({"out": str(out), "columns": names}))
+        return
     print(f"{len(names)} columns in {escaped(out)}, without any values.\n{_WHAT_TO_DO}")

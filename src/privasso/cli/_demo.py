@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+
+from privasso.cli._options import AsJson
+from privasso.cli._progress import silence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,18 +50,28 @@ def demo(
         int, typer.Option("--draws", help="Draws of the noise for each method and ε.")
     ] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the comparison.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Fit the diabetes data under label privacy, then compare methods with the same guarantee.
 
     Example: `privasso demo --out demo --draws 50`
     """
-    from rich.console import Console
-
     from privasso._validation import generator, integer
 
     integer("--draws", draws, minimum=2)
     generator(seed)
     out.mkdir(parents=True, exist_ok=True)
+    if not as_json:
+        _run(out, draws, seed)
+        return
+    with silence():
+        _run(out, draws, seed)
+    print(json.dumps({"files": sorted(str(file) for file in out.iterdir() if file.is_file())}))
+
+
+def _run(out: Path, draws: int, seed: int) -> None:
+    from rich.console import Console
+
     console = Console(highlight=False)
     _fit(out, console)
     console.print(

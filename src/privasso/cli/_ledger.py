@@ -28,6 +28,7 @@ def create(
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all fits together.")],
     delta: Annotated[float, typer.Option("--delta", help="δ of all fits together.")],
     data: Annotated[str, typer.Option("--data", help="What the budget is for, in words.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a ledger with a budget; a file that exists is not overwritten.
 
@@ -35,7 +36,8 @@ def create(
     """
     from privasso.ledger import Ledger
 
-    print(Ledger.create(path, epsilon, delta, data))
+    made = Ledger.create(path, epsilon, delta, data)
+    print(json.dumps({"path": str(path), "epsilon": epsilon, "delta": delta}) if as_json else made)
 
 
 @ledger.command()

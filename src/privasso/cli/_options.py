@@ -45,6 +45,10 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
 ]
 
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.")
+]
+
 #: Printed with every on-average KL divergence.
 NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
 

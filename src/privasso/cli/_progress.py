@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
+
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Print nothing to the standard output, and show no progress."""
+    before = _silent.set(True)
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as away, contextlib.redirect_stdout(away):
+            yield
+    finally:
+        _silent.reset(before)
 
 
 @contextlib.contextmanager
@@ -14,6 +29,7 @@ def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    quiet = quiet or _silent.get()
     if not quiet:
         _announce_compiling()
     console = Console(stderr=True)

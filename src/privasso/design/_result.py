@@ -16,7 +16,17 @@ NEARLY_NULL = 0.95
 
 
 class InfeasibleError(ValueError):
-    """No design meets the target; the message names the nearest that can be met."""
+    """No design meets the target; the message names the nearest that can be met.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> try:
+    ...     pv.optimal_design(pv.Model(), max_error=1e-4)  # the label noise alone has 1e-2
+    ... except pv.InfeasibleError:
+    ...     print("no design has such a small error")
+    no design has such a small error
+    """
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,14 @@ class ReleasedModel:
     classes : (negative, positive) or None
         Names of the two classes of a logistic regression, whose coefficients are log odds of the
         positive one. None for a linear model.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(9), np.arange(9.0))
+    >>> model = est.released_model()
+    >>> model.n_features, bool((model.predict(np.eye(9)) == est.predict(np.eye(9))).all())
+    (9, True)
     """
 
     coef: np.ndarray = field(repr=False)

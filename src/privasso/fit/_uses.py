@@ -38,7 +38,19 @@ _USES: dict[bytes, tuple[int, Loss]] = {}
 
 
 class PrivacyWarning(UserWarning):
-    """What is being done is allowed, but costs or protects other than it may seem."""
+    """What is being done is allowed, but costs or protects other than it may seem.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np, privasso as pv
+    >>> est = pv.PrivateLasso(privacy=pv.LabelDP(1.0, 1e-6, y_bounds=(0.0, 1.0)))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = est.fit(np.eye(9), np.ones(9)), est.fit(np.eye(9), np.ones(9))
+    >>> any(issubclass(each.category, pv.PrivacyWarning) for each in caught)  # fitted twice
+    True
+    """
 
 
 def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:

@@ -33,7 +33,18 @@ _CAUTION, _STEP, _LEAST = 0.99, 0.02, 1e-2
 
 
 class BudgetError(ValueError):
-    """A release would exceed the budget of its ledger; nothing of it was drawn."""
+    """A release would exceed the budget of its ledger; nothing of it was drawn.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> ledger, privacy = pv.Ledger(1.0, 1e-6), pv.LabelDP(2.0, 1e-6, y_bounds=(0.0, 1.0))
+    >>> try:
+    ...     pv.PrivateLasso(privacy=privacy, ledger=ledger).fit(np.eye(9), np.ones(9))
+    ... except pv.BudgetError:
+    ...     print("nothing was released")
+    nothing was released
+    """
 
 
 @dataclass(frozen=True)

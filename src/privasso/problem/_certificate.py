@@ -149,8 +149,9 @@ def _directions(
         yield np.zeros_like(w), np.zeros_like(c)
     if path is not None:
         yield path
-    if problem.has_dual_point:
-        yield problem.to_dual_point(w, c)
+    known = problem.to_dual_point(w, c)
+    if known is not None:
+        yield known
     for anchor in (least_squares_anchor, programme_anchor) if anchors else ():
         found = anchor(problem)
         if found is not None:

@@ -36,6 +36,10 @@ class Problem:
     bounded : bool
         Whether b is known to be a combination of the rows of F, as without noise. Then there is a
         minimiser at every λ, and no algorithm looks for a proof that there is none.
+    dual_point : ndarray, shape (M,), optional
+        A vector with Fᵀ·dual_point = b, if one is known, such as the labels where there is no
+        noise. It is a feasible point of the dual at every λ and makes the certificate cheaper. It
+        must not be given where b is a private release.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Problem:
         *,
         squares: np.ndarray | None = None,
         bounded: bool = False,
+        dual_point: np.ndarray | None = None,
     ) -> None:
         self.op: Operator = as_operator(F)
         self.b: np.ndarray = real_array("b", b, ndim=1, shape=(self.op.shape[1],))
@@ -62,6 +67,7 @@ class Problem:
             self.op.column_squares() if squares is None else squares
         )
         self.bounded: bool = bounded
+        self.dual_point: np.ndarray | None = dual_point
 
     @classmethod
     def from_labels(cls, F: Any, y: Any, lam: float, eta: Any = None) -> Problem:
@@ -120,14 +126,18 @@ class Problem:
         x = real_array("x", x, shape=(self.shape[1],))
         return float(violations(self.correlation(x), x, self.lam).max() / self.lam)
 
-    @property
-    def has_dual_point(self) -> bool:
-        """Whether `to_dual_point` knows a feasible point of the dual."""
-        return False
+    def to_dual_point(self, w: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The direction δ from w to `dual_point` and Fᵀδ, given c = b − Fᵀw; None if unknown.
 
-    def to_dual_point(self, w: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The direction δ from w to that point and Fᵀδ, given c = b − Fᵀw; F is not read."""
-        raise NotImplementedError("no feasible point of the dual is known")
+        F is not read, because Fᵀδ = c.
+
+        >>> import numpy as np
+        >>> problem = LabelledProblem(np.eye(2), [1.0, 2.0], lam=0.1)
+        >>> w = np.array([0.5, 1.0])
+        >>> problem.to_dual_point(w, problem.b - w)
+        (array([0.5, 1. ]), array([0.5, 1. ]))
+        """
+        return None if self.dual_point is None else (self.dual_point - w, c)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, lam={self.lam!r})"
@@ -164,23 +174,8 @@ class LabelledProblem(Problem):
             lam,
             squares=finite_squares(squares),
             bounded=not self.eta.any(),
+            dual_point=None if self.eta.any() else self.y,
         )
-
-    @property
-    def has_dual_point(self) -> bool:
-        """Without noise b = Fᵀy, so that y is feasible."""
-        return self.bounded
-
-    def to_dual_point(self, w: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return y − w and Fᵀ(y − w) = c.
-
-        >>> import numpy as np
-        >>> problem = LabelledProblem(np.eye(2), [1.0, 2.0], lam=0.1)
-        >>> w = np.array([0.5, 1.0])
-        >>> problem.to_dual_point(w, problem.b - w)
-        (array([0.5, 1. ]), array([0.5, 1. ]))
-        """
-        return self.y - w, c
 
 
 def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndarray:

@@ -23,6 +23,13 @@ class ScaleLaw(ABC):
     underscore; a new law writes `_quantile`, `_quadrature`, `_moment` and
     `inverse_mean_is_finite`, and overrides `_draw` only when there is something better than
     inverting the distribution function.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> law = pv.Uniform(0.0, 1.0)
+    >>> isinstance(law, pv.ScaleLaw), round(law.moment(1), 6)  # E[v] = E[s²]
+    (True, 0.333333)
     """
 
     def draw(

@@ -62,7 +62,7 @@ def amp_on_columns(
         everywhere = np.zeros(n)
         everywhere[index] = x
         path = None
-        if problem.has_dual_point:
+        if problem.dual_point is not None:
             c = problem.b - problem.op.rmatvec(w)
         else:
             delta = op.matvec(path_coefficients(part, x))

@@ -13,8 +13,9 @@ from privasso.operators import Operator
 from privasso.problem import Problem, certify, zero_column_ray
 from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
-from privasso.solvers._gram import Subproblem, submatrix
+from privasso.solvers._gram import Subproblem, factorise, submatrix
 from privasso.solvers._growth import Growth
+from privasso.solvers._newton import residual
 from privasso.solvers._solution import Solution, Status
 from privasso.solvers._solve import late, no_minimiser, solution_of, solve_problem
 
@@ -23,6 +24,10 @@ GRAM_COLUMNS = 4096
 #: Columns with a field |u|/λ above this after batched AMP form the first working set.
 _CANDIDATE = 0.96
 _MAX_ROUNDS = 4
+#: Most columns, for each problem, of a Gram matrix that all problems share.
+_COLUMNS_PER_PROBLEM = 40
+#: Columns with |c|/λ above this at the minimiser of the problem before are in the working set.
+_NEAR = 0.9
 #: Largest cost ½‖Fx‖² + λ‖x‖₁ of a start, relative to bᵀx.
 _HARDLY = 1.1
 
@@ -46,8 +51,9 @@ class Batch:
         clock: Clock,
         *,
         bounded: bool = False,
+        dual_point: np.ndarray | None = None,
     ) -> None:
-        self._bounded = bounded
+        self._bounded, self._dual_point = bounded, dual_point
         self.op, self.squares, self.lams, self.tol, self.clock = op, squares, lams, tol, clock
         self.B = np.ascontiguousarray(B).T
         n_rhs, n = self.B.shape
@@ -65,11 +71,17 @@ class Batch:
         """Solve all problems."""
         n_rhs, n = self.B.shape
         todo = np.arange(n_rhs)
-        if n <= GRAM_COLUMNS and n_rhs > 1 and amp_may_work(self.op, self.squares):
+        alike = self._gram_pays(n_rhs) and bool(np.all(self.B[0] == self.B))
+        # From one λ to the next little changes, so that each is a better start than AMP would be.
+        many = n <= GRAM_COLUMNS and n_rhs > 1 and not alike
+        if many and amp_may_work(self.op, self.squares):
             todo = self._shared_gram(todo)
         todo = todo[np.argsort(-self.lams[todo], kind="stable")]
         growth = Growth(self._problem(0))
         with one_thread():
+            if todo.size > 1 and self._gram_pays(todo.size):
+                self._record(int(todo[0]), self._one_after_another(growth, int(todo[0])))
+                todo = self._along_gram(todo)
             for done, k in enumerate(todo.tolist()):
                 if self.clock.expired():
                     self._leave(todo[done:])
@@ -109,7 +121,14 @@ class Batch:
 
     def _problem(self, k: int) -> Problem:
         lam = float(self.lams[k])
-        return Problem(self.op, self.B[k], lam, squares=self.squares, bounded=self._bounded)
+        return Problem(
+            self.op,
+            self.B[k],
+            lam,
+            squares=self.squares,
+            bounded=self._bounded,
+            dual_point=self._dual_point,
+        )
 
     def _record(self, k: int, solution: Solution) -> None:
         self.x[k] = solution.x
@@ -142,6 +161,54 @@ class Batch:
             for k, extra in violators.items():
                 candidates[k] = np.union1d(candidates[k], extra)
         return np.flatnonzero(self.status != Status.CONVERGED)
+
+    def _gram_pays(self, n_rhs: int) -> bool:
+        """Whether the Gram matrix of all columns takes less time than a pass for each problem.
+
+        It is at most twice as large as F.
+        """
+        m, n = self.op.shape
+        small = n <= min(GRAM_COLUMNS, 2 * m, _COLUMNS_PER_PROBLEM * n_rhs)
+        return self.op.dense and small
+
+    def _along_gram(self, todo: np.ndarray) -> np.ndarray:
+        """Solve on the Gram matrix of all columns, each problem from the one before it.
+
+        The first of `todo` is solved. Returns the problems that are still open.
+        """
+        if self.status[todo[0]] is not Status.CONVERGED:
+            return todo[1:]
+        gram = self.op.gram()
+        gram /= self.norms
+        gram /= self.norms[:, None]
+        c = np.empty(self.B.shape[1])
+        done: list[int] = []
+        before = int(todo[0])
+        for k in todo[1:].tolist():
+            if self.clock.expired():
+                break
+            x, lam = self.x[before], self.lams[k]
+            residual(gram, self.B[k] / self.norms, x * self.norms, c)
+            # Columns whose product with the residual may rise to λ on the way to it (strong rule).
+            near = lam * min(_NEAR, max(2.0 - self.lams[before] / lam, 0.5))
+            index = np.flatnonzero((np.abs(c) * self.norms > near) | (x != 0))
+            self.x[k] = x
+            for _ in range(_MAX_ROUNDS):
+                self._solve_column(gram, index, k)
+                residual(gram, self.B[k] / self.norms, self.x[k] * self.norms, c)
+                violated = np.abs(c) * self.norms > lam * (1 + 0.1 * self.tol)
+                violated[index] = False
+                if not violated.any():
+                    break
+                index = np.union1d(index, np.flatnonzero(violated))
+            if k not in self.falling:
+                done.append(k)
+                before = k
+            elif np.array_equal(self.B[k], self.B[before]):
+                break  # a smaller λ has no minimiser either
+        if done:
+            self._verify(np.array(done))
+        return todo[self.status[todo] != Status.CONVERGED]
 
     def _better_than_zero(self, gram: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Which starts have an objective below that of x = 0, or hardly above it.
@@ -188,7 +255,11 @@ class Batch:
         self.x[k] = 0.0
         self.x[k, index] = result.z / norms
         self.path[k] = 0.0
-        factor = result.factor
+        factor, active = result.factor, np.flatnonzero(result.z)
+        if self._dual_point is not None:
+            return
+        if factor is None and 0 < active.size <= min(self.op.shape):
+            factor = factorise(problem.H, active)
         if factor is not None:
             at = index[factor.active]
             d = factor.solve(np.sign(result.z[factor.active]) * weights[factor.active])
@@ -196,14 +267,22 @@ class Batch:
 
     def _verify(self, columns: np.ndarray) -> dict[int, np.ndarray]:
         """Certify with two matrix products; returns a new working set for each failure."""
-        both = np.vstack([self.x[columns], self.path[columns]])
-        W = np.ascontiguousarray(self.op.matmat(both.T).T)
+        both = self.x[columns]
+        if self._dual_point is None:
+            both = np.vstack([both, self.path[columns]])
+        used = np.flatnonzero(both.any(axis=0))
+        if self.op.dense and 4 * used.size < both.shape[1]:
+            W = np.ascontiguousarray(product(self.op.columns(used), both[:, used].T).T)
+        else:
+            W = np.ascontiguousarray(self.op.matmat(both.T).T)
         fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
         violators: dict[int, np.ndarray] = {}
         for j, k in enumerate(columns.tolist()):
             problem = self._problem(k)
             x, c = self.x[k], self.B[k] - fitted[j]
-            path = W[columns.size + j], fitted[columns.size + j]
+            path = None
+            if self._dual_point is None:
+                path = W[columns.size + j], fitted[columns.size + j]
             certificate = certify(problem, x, W[j], c, path, anchors=False)
             self.n_iter[k] += 1
             if certificate.proves(self.tol) and np.isfinite(certificate.gap):

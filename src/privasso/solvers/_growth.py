@@ -121,7 +121,7 @@ class Growth:
         path = None
         # On the way the path tells which columns come next; where F is sparse, a step along it
         # takes longer than a pass. At the end it leads to a dual point, unless one is known.
-        if problem.op.dense if not exactly else not problem.has_dual_point:
+        if problem.op.dense if not exactly else problem.dual_point is None:
             delta = working.path_direction(result.factor)
             self._fitted, q = problem.op.pair_rmatvec(w, delta)
             path, slope = (delta, q), q / problem.lam

@@ -96,8 +96,8 @@ def solve_many(
     lams = _one_for_each(lam, etas.shape[1])
     squares, b = op.squares_and_rmatvec(y)
     finite_squares(squares)
-    bounded = not etas.any()
-    return _solved(op, b[:, None] - etas, lams, squares, tol, throw, clock, bounded=bounded)
+    noiseless = None if etas.any() else y
+    return _solved(op, b[:, None] - etas, lams, squares, tol, throw, clock, dual_point=noiseless)
 
 
 def solve_problems(
@@ -152,9 +152,18 @@ def _solved(
     throw: bool,
     clock: Clock,
     *,
-    bounded: bool = False,
+    dual_point: np.ndarray | None = None,
 ) -> Solutions:
-    batch = Batch(op, squares, B, lams, positive_float("tol", tol), clock, bounded=bounded)
+    batch = Batch(
+        op,
+        squares,
+        B,
+        lams,
+        positive_float("tol", tol),
+        clock,
+        bounded=dual_point is not None,
+        dual_point=dual_point,
+    )
     batch.run()
     kkt, beyond, gap = batch.evidence.T
     limited = (batch.status == Status.CONVERGED) & (kkt > batch.tol)

@@ -10,7 +10,14 @@ import numpy as np
 
 
 class Status(Enum):
-    """How a solve ended."""
+    """How a solve ended.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> pv.solve(np.eye(2), np.array([3.0, 0.1]), lam=1.0).status is pv.Status.CONVERGED
+    True
+    """
 
     CONVERGED = "converged"
     """x is the minimiser; `Solution.kkt` and `Solution.gap` prove it.
@@ -133,7 +140,17 @@ class Solution(ComparesFields):
 
 
 class SolveError(RuntimeError):
-    """A solve failed. `solution` holds what was found."""
+    """A solve failed. `solution` holds what was found.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> try:
+    ...     pv.solve(np.ones((1, 2)), np.ones(1), lam=0.1, eta=np.array([1.0, -1.0]))
+    ... except pv.SolveError as error:
+    ...     print(error.solution.status.name)
+    UNBOUNDED
+    """
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(solution.message)
@@ -141,11 +158,30 @@ class SolveError(RuntimeError):
 
 
 class UnboundedError(SolveError):
-    """The objective has no minimiser; `solution.ray` is the proof."""
+    """The objective has no minimiser; `solution.ray` is the proof.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> F, eta = np.ones((1, 2)), np.array([1.0, -1.0])
+    >>> try:
+    ...     pv.solve(F, np.ones(1), lam=0.1, eta=eta)
+    ... except pv.UnboundedError as error:
+    ...     ray = error.solution.ray
+    >>> bool(abs(F @ ray) < 1e-9), bool(eta @ ray + 0.1 * abs(ray).sum() < 0)
+    (True, True)
+    """
 
 
 class NotConvergedError(SolveError):
-    """The algorithm stopped before it found a minimiser that it can prove to be one."""
+    """The algorithm stopped before it found a minimiser that it can prove to be one.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> issubclass(pv.NotConvergedError, pv.SolveError)  # `solve(..., throw=False)` raises neither
+    True
+    """
 
 
 def raise_on_failure(solution: Solution) -> Solution:

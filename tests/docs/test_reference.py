@@ -1,0 +1,26 @@
+"""Every public name is in the reference, with an example that the tests run."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import privasso as pv
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+NAMES = [name for name in pv.__all__ if name != "__version__"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_is_in_the_reference(name):
+    found = getattr(pv, name)
+    home = found.__name__ if inspect.ismodule(found) else found.__module__.rpartition("._")[0]
+    listed = re.search(rf"automodule:: {home}\n   :members:(.*?)(?=\n\n|\n```)", REFERENCE, re.S)
+    assert listed, f"{home} is missing"
+    if inspect.ismodule(found):
+        return
+    words = listed[1].partition(":exclude")[0].partition(":inh")[0].partition(":member-o")[0]
+    chosen = re.findall(r"\w+", words)
+    assert not chosen or name in chosen, f"{name} is missing from the members of {home}"
+    assert ">>>" in (inspect.getdoc(found) or ""), f"{name} has no example"
