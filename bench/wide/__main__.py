@@ -1,7 +1,7 @@
 """Private sparse fits of wide tables: R² on new rows, its prediction, and the cost of the choice.
 
 ``python -m bench.wide real --write`` renews the comparison on real tables in `docs/wide.md`;
-``peers``, ``map`` and ``cost`` renew the other tables.
+``peers`` and ``map`` renew the other tables, and ``cost`` prints what the choice costs.
 """
 
 from __future__ import annotations

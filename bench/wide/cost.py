@@ -16,7 +16,7 @@ from privasso.accounting import ChoiceLoss
 from privasso.privacy import bit_source
 from privasso.privacy._screening import Screening
 
-REPEATS = 5
+REPEATS = 3
 
 
 @njit(nogil=True)
@@ -46,7 +46,7 @@ def table() -> pl.DataFrame:
     sparse = sp.random_array((200_000, 100_000), density=1e-3, format="csr", rng=rng)
     cells.append(("sparse by rows, 0.1 % stored", sparse, (0.0, 1.0), product))
     cells.append(("sparse by columns, 0.1 % stored", sparse.tocsc(), (0.0, 1.0), product))
-    dense = rng.uniform(-1.0, 1.0, (5_000, 40_000))
+    dense = rng.uniform(-1.0, 1.0, (5_000, 20_000))
     cells.append(("dense, 64 bits", dense, (-1.0, 1.0), product))
     return pl.DataFrame([_row(*cell) for cell in cells])
 
