@@ -72,7 +72,9 @@ def fit(paths: list[str], columns: int, engine: str, jobs: int) -> dict[str, flo
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(
+                n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            ) as cluster,
             Client(cluster) as client,
         ):
             client.run(warm_up, columns)

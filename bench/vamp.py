@@ -80,18 +80,18 @@ def convergence() -> pl.DataFrame:
 
 
 def iterates() -> pl.DataFrame:
-    """E of the iterates of vector AMP at N = 1000, 24 data sets, and state evolution."""
+    """E of the iterates of vector AMP at 600 columns, 24 data sets, and state evolution."""
     rows = []
     for name, spectrum in list(SPECTRA.items())[:4]:
         for alpha in (0.5, 1.5):
             model = RotatedModel(alpha, scales=LAW, spectrum=spectrum)
             noise = pv.Gram(0.05)
-            path = pv.state_evolution(model, 0.2, noise, n_features=1000).trajectory
+            path = pv.state_evolution(model, 0.2, noise, n_features=600).trajectory
             path = path[np.minimum(np.arange(1, 7), len(path) - 1)][:, [0, 2]]
             rng = np.random.default_rng(0)
             runs = []
             for _ in range(24):
-                s = model.sample(1000, rng)
+                s = model.sample(600, rng)
                 problem = pv.problem.Problem.from_labels(s.F, s.y, 0.2, noise.draw(s.v, rng))
                 state = VampTextbook().init(problem, np.sqrt(s.v))
                 each = []

@@ -72,5 +72,5 @@ def local_cluster(n_workers):
     """Processes on this machine, without a web page."""
     distributed = pytest.importorskip("distributed")
     return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
     )

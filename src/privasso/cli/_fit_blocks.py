@@ -131,7 +131,7 @@ def _client(address: str | None, threads: int, memory: int | None) -> Iterator[A
             threads_per_worker=1,
             processes=True,
             memory_limit=limit,
-            dashboard_address=None,  # pyright: ignore[reportArgumentType]
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster) as client,
     ):
