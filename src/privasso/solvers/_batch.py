@@ -79,7 +79,7 @@ class Batch:
         todo = todo[np.argsort(-self.lams[todo], kind="stable")]
         growth = Growth(self._problem(0))
         with one_thread():
-            if todo.size > 1 and self._gram_pays(todo.size):
+            if todo.size > 1 and self._gram_pays(todo.size) and not self.clock.expired():
                 self._record(int(todo[0]), self._one_after_another(growth, int(todo[0])))
                 todo = self._along_gram(todo)
             for done, k in enumerate(todo.tolist()):
