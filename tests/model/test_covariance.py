@@ -16,6 +16,7 @@ from privasso.model import (
     PowerSpectrum,
     RandomEigenvectors,
     TwoLevel,
+    covariance_from_name,
 )
 
 KINDS: list[ColumnCovariance] = [
@@ -113,3 +114,20 @@ def test_what_is_for_independent_columns_refuses_a_covariance():
     ):
         with pytest.raises(ValueError, match="independent columns"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("blocks:inf,0.5", "whole number"),
+        ("blocks:nan,0.5", "whole number"),
+        ("factors:2.5,0.5", "whole number"),
+        ("ar:inf", "must be finite"),
+        ("ar:2", "between -1 and 1"),
+        ("blocks:5", "needs 2 numbers"),
+        ("stripes:1", "none of"),
+    ],
+)
+def test_texts_that_name_no_covariance_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        covariance_from_name("covariance", text)

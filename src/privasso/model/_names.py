@@ -61,6 +61,6 @@ def covariance_from_name(name: str, text: str) -> ColumnCovariance:
 
 
 def _whole(number: float) -> int:
-    if number != int(number):
+    if not number.is_integer():
         raise ValueError(f"{number:g} must be a whole number")
     return int(number)
