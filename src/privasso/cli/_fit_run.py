@@ -86,6 +86,8 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso._validation import generator
     from privasso.artefact import release_text
+    from privasso.cli._fit_screened import fit_screened
+    from privasso.fit import ScreenedLabelPlan
     from privasso.ledger import summary
     from privasso.tables import check_labels, open_table
 
@@ -101,6 +103,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         if settings.classes is not None:
             labels = settings.classes.coded(labels)
         plan = plan_of(settings, X, encoding)
+        if isinstance(plan, ScreenedLabelPlan):
+            return fit_screened(settings, outputs, plan, labels, encoding, target, quiet=quiet)
         rehearse(plan, encoding, target)
         if settings.report is not None and plan.options.privacy.public_covariates:
             assumptions_of(settings, plan.options.privacy)  # refused before anything is spent

@@ -1,6 +1,6 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
-from privasso.privacy._clipped_release import whitened_rows
+from privasso.privacy._clipped_release import weighted_residuals, whitened_rows
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Claim, Guarantee
 from privasso.privacy._kind import (
@@ -14,6 +14,7 @@ from privasso.privacy._kind import (
     check_products,
 )
 from privasso.privacy._label_dp import LabelDP
+from privasso.privacy._label_level import Level, direct_level
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
@@ -32,12 +33,14 @@ from privasso.privacy._record_prior import RecordSettings, record_settings
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
+from privasso.privacy._residual_pass import full_residuals
 from privasso.privacy._rounded_gaussian import bit_source
 from privasso.privacy._screen import check_screen
 from privasso.privacy._screened_labels import ScreenedLabels
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
+from privasso.privacy._screening_outlook import ScreeningOutlook
 from privasso.privacy._screening_settings import ScreeningSettings, direct_r2, usual_screening
 from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
@@ -47,6 +50,7 @@ __all__ = [
     "Claim",
     "Guarantee",
     "LabelDP",
+    "Level",
     "ObjectiveNoise",
     "OnAverage",
     "PerturbedLogistic",
@@ -64,6 +68,7 @@ __all__ = [
     "ScreenedLabels",
     "ScreenedObjective",
     "Screening",
+    "ScreeningOutlook",
     "ScreeningPrior",
     "ScreeningSettings",
     "SecondMoments",
@@ -80,9 +85,11 @@ __all__ = [
     "check_screen",
     "choice_chances",
     "compose",
+    "direct_level",
     "direct_r2",
     "exactly",
     "formal_loss",
+    "full_residuals",
     "objective_claim",
     "objective_parameters",
     "perturbed_minimiser",
@@ -92,5 +99,6 @@ __all__ = [
     "rounded_up",
     "sandwich_errors",
     "usual_screening",
+    "weighted_residuals",
     "whitened_rows",
 ]

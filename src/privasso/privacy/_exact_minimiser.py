@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privasso.blocks import DataChangedError, RowBlocks, Sums
+from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     drawn_eta,
@@ -20,6 +21,7 @@ from privasso.privacy._perturbed_objective import (
     published,
 )
 from privasso.privacy._record_map import RecordMap
+from privasso.privacy._residual_pass import ResidualPass, summed
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.solvers import (
     ExactPass,
@@ -72,12 +74,15 @@ class RecordPasses:
         Where the rows are.
     task : ExactPass
         What is summed over them.
+    record_map : RecordMap or None
+        Turns records into rows; None where they are that already.
     first : Sums
         What the first pass found, at x = 0. It holds private numbers.
     """
 
     blocks: RowBlocks = field(repr=False)
     task: ExactPass
+    record_map: RecordMap | None
     first: Sums = field(repr=False)
 
     @staticmethod
@@ -88,9 +93,9 @@ class RecordPasses:
         grid = (record_map or objective.record_map()).grid
         width = len(objective.bounds) + objective.fit_intercept
         task = ExactPass(PassSetting.of(width, grid, objective.noise.kappa), record_map)
-        passes = RecordPasses(blocks, task, {})
+        passes = RecordPasses(blocks, task, record_map, {})
         found = passes._sums(PassState(FixedPoint((0,) * width, 1), fresh=True))
-        return RecordPasses(blocks, task, found)
+        return RecordPasses(blocks, task, record_map, found)
 
     @property
     def identity(self) -> bytes:
@@ -99,13 +104,22 @@ class RecordPasses:
 
     def again(self, state: PassState) -> Sums:
         """Read the rows again; if they are not the same, nothing may be released."""
-        found = self._sums(state)
+        return self._unchanged(self._sums(state))
+
+    def residual_sum(self, level: Level, u: np.ndarray) -> int:
+        """Read the rows once more, for the sum of the residuals of coefficients u."""
+        task = ResidualPass(level, self.task.setting.grid, self.record_map)
+        return summed(self._unchanged(self._counted(self.blocks.sum(task, u))))
+
+    def _unchanged(self, found: Sums) -> Sums:
         if not np.array_equal(found["checksum"], self.first["checksum"]):
             raise DataChangedError(_CHANGED)
         return found
 
     def _sums(self, state: PassState) -> Sums:
-        found = self.blocks.sum(self.task, state)
+        return self._counted(self.blocks.sum(self.task, state))
+
+    def _counted(self, found: Sums) -> Sums:
         if int(found["rows"][0]) != self.blocks.shape[0]:
             raise DataChangedError(_CHANGED)
         return found

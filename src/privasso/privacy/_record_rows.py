@@ -12,9 +12,11 @@ from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.privacy._estimate import Estimate, half_ranges
 from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser, sums_are_exact
+from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._record_map import NOT_FINITE, RecordMap
 from privasso.privacy._record_settings import origins
+from privasso.privacy._residual_pass import full_residuals
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
@@ -46,6 +48,8 @@ class PerturbedObjective:
         Origin and scale of each column, where they are not those of the bounds.
     estimate : Estimate or None
         What is found in the data about the columns first, with noise of its own.
+    level : Level or None
+        How the intercept is corrected after the fit, in units of the range of the labels.
     """
 
     noise: ObjectiveNoise
@@ -55,6 +59,7 @@ class PerturbedObjective:
     lam: float
     scaling: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     estimate: Estimate | None = None
+    level: Level | None = None
 
     @property
     def width(self) -> float:
@@ -84,6 +89,9 @@ class PerturbedObjective:
     ) -> tuple[np.ndarray, float]:
         """Run the mechanism over blocks of rows that were opened."""
         u = exact_minimiser(passes, lam / self.width, self.noise, bits, self.penalised)
+        if self.level is not None:
+            total = passes.residual_sum(self.level, u)
+            u[-1] += self.level.from_total(total, passes.blocks.shape[0], bits)
         return self.in_units(u)
 
     def release(
@@ -100,7 +108,16 @@ class PerturbedObjective:
         u = perturbed_minimiser(
             rows, labels, lam / self.width, self.noise, bits, penalty_weights=self.penalised
         )
-        return self.in_units(u)
+        return self.in_units(self.levelled(u, rows, labels, bits))
+
+    def levelled(
+        self, u: np.ndarray, rows: np.ndarray, labels: np.ndarray, bits: BitSource
+    ) -> np.ndarray:
+        """Coefficients that were released, with a corrected intercept if there is to be one."""
+        if self.level is not None:
+            u = u.copy()
+            u[-1] += self.level.release(full_residuals(rows, labels, u), bits)
+        return u
 
     @property
     def penalised(self) -> np.ndarray:

@@ -172,19 +172,25 @@ class ScreeningSettings:
 
         Or those of columns that explain given parts of the variance of the labels.
         """
-        labels = self.neighbours == "labels"
-        # Columns of public tables are scaled to the variance 1.
-        known = replace(prior, column_variance=1.0) if labels else prior
         return choice_chances(
-            known,
+            self.known(prior),
             n_rows,
             n_columns,
             self.count,
             clip=CLIP,
             epsilon_each=self.choices.epsilon_each,
             strengths=strengths,
-            span=4.0 * LARGEST_ENTRY if labels else 2.0,
+            span=self.span,
         )
+
+    @property
+    def span(self) -> float:
+        """How much a difference of two associations may change, in units of the clipped labels."""
+        return 4.0 * LARGEST_ENTRY if self.neighbours == "labels" else 2.0
+
+    def known(self, prior: ScreeningPrior) -> ScreeningPrior:
+        """The prior for columns as they are used: those of public tables have the variance 1."""
+        return replace(prior, column_variance=1.0) if self.neighbours == "labels" else prior
 
     def found(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
         """Predict the chance that a column with a coefficient is chosen in any of the rounds."""

@@ -18,6 +18,7 @@ from privasso.solvers._exact_pass import (
     PassSetting,
     PassState,
     entry_grid,
+    rows_checksum,
 )
 from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._iteration import AmpState
@@ -70,6 +71,7 @@ __all__ = [
     "minimise_exactly",
     "paper_starts",
     "register",
+    "rows_checksum",
     "solve",
     "solve_clipped",
     "solve_clipped_many",
