@@ -95,33 +95,35 @@ def _noise(text: str, sigma: float) -> NoiseDesign | MatrixPower:
 
 def leakage(fp: CorrelatedPoint) -> dict[str, float]:
     """OnAveKL and attack; NaN where they are not known or do not exist."""
-    names = ("onavekl", "onavekl_paper", "onavekl_bound", "attack_auc", "attack_advantage")
+    names = ("onavekl", "onavekl_error", "onavekl_paper", "onavekl_bound")
+    names += ("attack_auc", "attack_advantage")
     found: dict[str, float] = dict.fromkeys(names, math.nan)
     if fp.status.value != "stable":
         return found
     found["onavekl_bound"] = fp.onavekl("bound")
-    if not math.isnan(fp.standard_errors.onavekl):
+    if fp.onavekl_is_known:
         attack = fp.attack()
         found |= {
-            "onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl("paper"),
+            "onavekl": fp.onavekl(), "onavekl_error": fp.onavekl_error,
+            "onavekl_paper": fp.onavekl("paper"),
             "attack_auc": attack.auc, "attack_advantage": attack.advantage,
         }  # fmt: skip
     return found
 
 
 def _record(fp: CorrelatedPoint, edge: Edge, covariance: str) -> dict[str, Any]:
+    leak = leakage(fp)
+    errors = fp.standard_errors._replace(onavekl=leak.pop("onavekl_error"))
     sigma = fp.lam / edge.ratio if edge.ratio > 0.0 else math.inf
     numbers = {
         "E": fp.E, "V": fp.V, "rho_hat": fp.rho_hat, "stability": fp.stability,
-        **leakage(fp), "critical_noise": sigma,
+        **leak, "critical_noise": sigma,
     }  # fmt: skip
     model = fp.model
     return {
         "status": fp.status.value,
         **{name: finite(value) for name, value in numbers.items()},
-        "standard_errors": {
-            name: finite(value) for name, value in fp.standard_errors._asdict().items()
-        },
+        "standard_errors": {name: finite(value) for name, value in errors._asdict().items()},
         "input": {
             "alpha": model.alpha, "rho": model.rho, "sigma_xi": model.sigma_xi,
             "covariance": covariance, "n_features": model.covariance.n_columns,
@@ -145,7 +147,7 @@ def _print_table(fp: CorrelatedPoint, edge: Edge, covariance: str) -> None:
         ("ρ̂", fp.rho_hat, error.rho_hat, "fraction of nonzero coefficients"),
         ("ρ̂/α", fp.stability, error.stability, "stability: the estimator exists below 1"),
         ("V", fp.V, error.V, "response of the other coefficients"),
-        ("OnAveKL", leak["onavekl"], error.onavekl, "one record replaced (average)"),
+        ("OnAveKL", leak["onavekl"], leak["onavekl_error"], "one record replaced (average)"),
         ("  bound", leak["onavekl_bound"], "", "upper bound of it, for any covariance of noise"),
         ("attack", leak["attack_auc"], "", "AUC of the best membership attack (average)"),
         ("critical σ", sigma, "", "noise level at which the estimator ceases to exist"),

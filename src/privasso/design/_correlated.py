@@ -74,7 +74,7 @@ class CorrelatedDesign:
         return self.point.E
 
     def onavekl(self) -> float:
-        """OnAveKL of the design: exact for independent noise, else its upper bound."""
+        """OnAveKL of the design."""
         return _leak(self.point)
 
     def comparison(self) -> pl.DataFrame:
@@ -146,8 +146,8 @@ def correlated_design(
 
 
 def _leak(fp: CorrelatedPoint) -> float:
-    """OnAveKL, or its upper bound for noise that is correlated over the columns."""
-    return fp.onavekl("bound") if math.isnan(fp.standard_errors.onavekl) else fp.onavekl()
+    """OnAveKL; infinite for noise that leaves a direction of the rows uncovered."""
+    return fp.onavekl() if fp.onavekl_is_known else math.inf
 
 
 def _levelled(shape: Shape, level: float) -> Shape:
