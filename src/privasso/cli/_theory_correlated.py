@@ -7,17 +7,12 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privasso.cli._covariance import with_covariance
 from privasso.cli._options import NO_BOUND, finite
 
 if TYPE_CHECKING:
     from privasso.model import Model
-    from privasso.noise import MatrixPower, NoiseDesign
     from privasso.theory import CorrelatedPoint, Edge
-
-COVARIANCE_HELP = (
-    "Correlated columns: ar:R, blocks:SIZE,R, factors:NUMBER,SHARE, power:P or levels:RATIO,PART "
-    "(random eigenvectors), or a data file of public covariates."
-)
 
 
 def predict(
@@ -37,11 +32,12 @@ def predict(
     """Predict for the model with this covariance, and print or draw the result."""
     import numpy as np
 
+    from privasso.noise import column_noise_from_name
     from privasso.theory import CorrelatedPoint, correlated_edge, state_evolution
 
     rng = np.random.default_rng(seed)
-    model = _with_covariance(model, covariance, scales_given)
-    shape = _noise(noise, sigma)
+    model = with_covariance(model, covariance, scales_given)
+    shape = column_noise_from_name("--noise", noise, sigma)
     model = model.realised(n_features or (None if model.covariance.n_columns else 1000), rng)
     fp = state_evolution(model, lam, shape, draws=draws, rng=rng)
     assert isinstance(fp, CorrelatedPoint)
@@ -56,41 +52,6 @@ def predict(
         draw(fp, edge, covariance, plot)
         if not as_json:
             print(f"wrote {plot}")
-
-
-def _with_covariance(model: Model, text: str, scales_given: bool) -> Model:
-    from dataclasses import replace
-
-    from privasso.model import COVARIANCE_NAMES, GivenCovariance, covariance_from_name
-
-    if text.partition(":")[0].lower() in COVARIANCE_NAMES:
-        return replace(model, covariance=covariance_from_name("--covariance", text))
-    if not Path(text).exists():
-        raise ValueError(
-            f"--covariance {text!r} is neither a file nor one of {', '.join(COVARIANCE_NAMES)}"
-        )
-    if scales_given:
-        raise ValueError("a file of covariates brings its own scales; leave --scales out")
-    from privasso.tables import open_table
-
-    table = open_table(text)
-    C = GivenCovariance.of(table.matrix(table.names))
-    return replace(model, scales=None, covariance=C)
-
-
-def _noise(text: str, sigma: float) -> NoiseDesign | MatrixPower:
-    """The design of a word, or ``matrix:GAMMA``, a power of the covariance."""
-    from privasso.noise import MatrixPower, noise_from_name
-
-    word, _, rest = text.partition(":")
-    if word.lower() != "matrix":
-        return noise_from_name("--noise", text, sigma)
-    try:
-        return MatrixPower(sigma, float(rest))
-    except ValueError:
-        raise ValueError(
-            f"--noise {text!r} needs a number after the colon, e.g. matrix:1"
-        ) from None
 
 
 def leakage(fp: CorrelatedPoint) -> dict[str, float]:
