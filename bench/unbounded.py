@@ -13,8 +13,8 @@ TITLE = "Unbounded problems, each proved by a ray"
 NOTE = (
     "v1 and v2: independent columns, M = 2500, N = 5000; bounded is the same data at twice the "
     "critical λ of state evolution. Target: at most 20 times. Degree 4: products of the ten "
-    "columns of the diabetes data, M = 442, N = 1000, isotropic noise; λ_crit is that of the linear "
-    "programme, and bounded the solve at 1.1 λ_crit."
+    "columns of the diabetes data, M = 442, N = 1000, isotropic noise; λ_crit is that of the "
+    "linear programme, and bounded the solve at 1.1 λ_crit."
 )
 
 
