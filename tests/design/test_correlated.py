@@ -57,7 +57,7 @@ def test_the_full_shape_against_another_solver(model, weight):
     shape = best_shape(W, C.covariance)
     assert abs(shape_gap(shape, W, C)) < 1e-12
     mine = shape.matrix() * np.trace(np.linalg.solve(shape.matrix(), C.covariance))
-    Sigma = cp.Variable((6, 6), PSD=True)
+    Sigma: Any = cp.Variable((6, 6), PSD=True)
     frac: Any = cp.matrix_frac(np.linalg.cholesky(C.covariance), Sigma)
     programme = cp.Problem(cp.Minimize(cp.trace(W @ Sigma)), [frac <= 1.0])
     programme.solve()

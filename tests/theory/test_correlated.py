@@ -135,14 +135,15 @@ def test_simulation_agrees_with_the_closed_form():
 def test_any_form_of_the_same_noise_gives_the_same_prediction():
     model = pv.Model(scales=pv.Constant(1.0), covariance=AutoRegressive(0.7)).realised(200, rng=0)
     C = model.covariance.covariance
-    a, b, c = (
+    found: list[Any] = [
         pv.state_evolution(model, 0.2, noise, draws=24, rng=0)
         for noise in (
             MatrixPower(0.1, 1.0),
             Factored.from_matrix(0.01 * C),
             MatrixPower(0.1, 1.0).covariance(C),
         )
-    )
+    ]
+    a, b, c = found
     error = np.hypot(a.standard_errors.E, b.standard_errors.E)
     assert abs(a.E - b.E) < 4 * error
     assert abs(a.E - c.E) < 4 * error
