@@ -77,6 +77,14 @@ def record_pairs(
     return pairs
 
 
+def record_log_densities(
+    objective: PerturbedObjective, lam: float, X: FloatArray, y: FloatArray, releases: FloatArray
+) -> FloatArray:
+    """Log densities of coefficients of scaled columns, one release per row."""
+    law = _Law(objective, lam)
+    return law.density(law.rows(X, y), releases)
+
+
 class _Law:
     """The mechanism on scaled rows: what it releases, and the density of that."""
 

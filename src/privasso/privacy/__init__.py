@@ -13,6 +13,7 @@ from privasso.privacy._kind import (
     check_kind,
     check_products,
 )
+from privasso.privacy._label_centre import CentreSteps
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._label_level import Level, direct_level
 from privasso.privacy._mechanism import calibrate, release_labels
@@ -37,8 +38,8 @@ from privasso.privacy._residual_pass import full_residuals
 from privasso.privacy._rounded_gaussian import bit_source
 from privasso.privacy._screen import check_screen
 from privasso.privacy._screened_labels import ScreenedLabels
-from privasso.privacy._screened_objective import ScreenedObjective
-from privasso.privacy._screening import Screening
+from privasso.privacy._screened_objective import ScreenedObjective, Transcript
+from privasso.privacy._screening import Screening, noise_scale
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
 from privasso.privacy._screening_outlook import ScreeningOutlook
 from privasso.privacy._screening_settings import ScreeningSettings, direct_r2, usual_screening
@@ -47,6 +48,7 @@ from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
     "Calibration",
+    "CentreSteps",
     "Claim",
     "Guarantee",
     "LabelDP",
@@ -75,6 +77,7 @@ __all__ = [
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",
+    "Transcript",
     "UncertifiedError",
     "bit_source",
     "calibrate",
@@ -90,6 +93,7 @@ __all__ = [
     "exactly",
     "formal_loss",
     "full_residuals",
+    "noise_scale",
     "objective_claim",
     "objective_parameters",
     "perturbed_minimiser",
