@@ -30,6 +30,17 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"privasso {pv.__version__}\n"
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_help_has_an_example_and_no_flag_seems_to_take_a_value(command, capsys):
+    assert main([command.__name__, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert (
+        f"privasso {command.__name__} " in text.partition("Options")[0].partition("Usage")[2][60:]
+    )
+    for line in text.splitlines():
+        assert "<bool>" not in line or "--help" in line  # the last one is Typer's own
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

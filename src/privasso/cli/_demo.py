@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from privasso.cli._options import AsJson
-from privasso.cli._progress import silence
+from privasso.cli._progress import counting, silence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,7 +80,7 @@ def _run(out: Path, draws: int, seed: int) -> None:
         style="bold",
     )
     for name, comparison in COMPARISONS.items():
-        table = _compare(name, draws, seed, console)
+        table = _compare(name, draws, seed)
         _print(table, comparison.title, console)
         _write(table, f"{comparison.title}; {draws} draws", out / f"{name}.png")
     console.print(
@@ -120,10 +120,9 @@ def _fit(out: Path, console: Any) -> None:
     show(run(settings), as_json=False)
 
 
-def _compare(name: str, draws: int, seed: int, console: Any) -> pl.DataFrame:
+def _compare(name: str, draws: int, seed: int) -> pl.DataFrame:
     """Compare the methods on one data set."""
     import numpy as np
-    from rich.progress import Progress
 
     from privasso.examples import (
         METHODS,
@@ -139,15 +138,21 @@ def _compare(name: str, draws: int, seed: int, console: Any) -> pl.DataFrame:
         splits, draws_per_split = simulated_splits(rng=rng), draws
     else:  # the data are small: a new split for every draw
         splits, draws_per_split = diabetes_splits(draws, degree, rng=rng), 1
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(name, total=draws * len(epsilons) * len(METHODS))
+    total, finished = draws * len(epsilons) * len(METHODS), 0
+    with counting(f"Comparing: {name}") as show:
+
+        def progress(done: int) -> None:
+            nonlocal finished
+            finished += done
+            show(finished, total, f"Comparing: {name}")
+
         table = compare_methods(
             splits,
             epsilons,
             delta=delta,
             draws=draws_per_split,
             rng=rng,
-            progress=lambda done: bar.advance(task, done),
+            progress=progress,
         )
     return summarise(table)
 

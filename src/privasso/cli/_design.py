@@ -92,6 +92,7 @@ def design(
 
     Example: `privasso design --scales lognormal:0,0.5 --max-onavekl 2 --out design.json`
     """
+    from privasso.cli._progress import working
     from privasso.design import ObjectiveDesign, optimal_design, save_design
 
     check_figure_path(plot)
@@ -125,7 +126,8 @@ def design(
         "n_features": n_features,
         "scale_error": scale_error,
     }
-    best = optimal_design(model_of(alpha, rho, sigma_xi, scales), **options)
+    with working("Searching", quiet=as_json):
+        best = optimal_design(model_of(alpha, rho, sigma_xi, scales), **options)
     if isinstance(best, ObjectiveDesign):
         show(best, as_json=as_json)
         return
