@@ -99,6 +99,7 @@ def static_page(
         + fieldset("Data", sliders["alpha"], sliders["rho"], law_choice(_LAWS, "uniform")),
         "EPSILON": "",
         "ATTACK": "",
+        "CORRELATED": "",
         "COPY": "",
     }
     text, _ = document(

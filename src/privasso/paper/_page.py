@@ -39,9 +39,9 @@ def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
     out.heading("Claims")
     out.paragraph(NOTATION)
     out.table(
-        ["", "claim", "section", "verdict"],
+        ["", "verdict", "claim", "section"],
         [
-            [claim.key, claim.statement, claim.section, finding.verdict.value]
+            [claim.key, finding.verdict.value, claim.statement, claim.section]
             for claim, finding in claims
         ],
         classes=CLASSES,

@@ -47,7 +47,9 @@ def leakage_curve(tables: Tables) -> Finding:
                 name,
                 f"{sum(met[first:])} of {len(met) - first}",
                 f"{min(powers):.2f} to {max(powers):.2f}",
-                f"{min(risen):.3g} to {max(risen):.3g}",
+                " to ".join(
+                    f"{x:,.0f}" if x >= 100.0 else f"{x:.3g}" for x in (min(risen), max(risen))
+                ),
             )
         )
     return Finding(
