@@ -65,7 +65,7 @@ CORRELATION = {
         ),
     ),
     "blocks": (
-        Control("block_size", "Columns in a block", "A whole number.", 2.0, 50.0, 10.0, whole=True),
+        Control("block_size", "Columns in a block", "A whole number.", 2.0, 50.0, 10.0, "linear", True),
         Control(
             "block_r", "Correlation within a block", "Blocks do not correlate with one another.",
             0.0, 0.95, 0.5, "linear",
@@ -73,7 +73,7 @@ CORRELATION = {
     ),
     "factors": (
         Control(
-            "n_factors", "Number of factors", "A whole number.", 1.0, 50.0, 5.0, whole=True
+            "n_factors", "Number of factors", "A whole number.", 1.0, 50.0, 5.0, "linear", True
         ),
         Control(
             "factor_share", "Share of the factors", "Part of the variance of the columns that is "

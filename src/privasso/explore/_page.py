@@ -29,6 +29,8 @@ LAW_NAMES = {
     "constant": "all the same",
     "own": "my own",
 }
+#: A further measure of privacy for the trade-off curves.
+EPSILON_CHOICE = '<option value="epsilon">ε of the labels, Fᵀy released</option>'
 CORRELATION_NAMES = {
     "none": "none: independent columns",
     "ar": "of neighbours, AR(1)",
@@ -58,7 +60,7 @@ def page(settings: Settings) -> tuple[str, str]:
     places = {
         "INTRO": "",
         "CONTROLS": _live_controls(settings),
-        "EPSILON": '<option value="epsilon">ε of the labels, Fᵀy released</option>',
+        "EPSILON": EPSILON_CHOICE,
         "ATTACK": asset("attack.html"),
         "CORRELATED": asset("correlated.html"),
         "COPY": asset("copy.html"),

@@ -11,7 +11,8 @@ class Slider {
     this.slider = host.querySelector("input[type=range]");
     this.field = host.querySelector("input[type=number]");
     this.output = host.querySelector("output");
-    this.steps = this.spec.values ? this.spec.values.length - 1 : 400;
+    const { values, whole, low, high } = this.spec;
+    this.steps = values ? values.length - 1 : whole ? high - low : 400;
     this.slider.min = 0; this.slider.max = this.steps; this.slider.step = 1;
     this.set(this.spec.start);
     this.slider.addEventListener("input", () => { this.set(this.#at(Number(this.slider.value)), true); changed(); });
@@ -43,7 +44,6 @@ class Slider {
     if (this.field) this.field.value = this.value;
     this.#say();
   }
-  // A step of a slider may be less than a whole number.
   step(by) { this.set(this.#at(clamp(this.#position(this.value) + by, 0, this.steps))); }
   #say() {
     this.slider.setAttribute("aria-valuetext", shown(this.value));
@@ -90,6 +90,7 @@ const last = {};
 function changed() {
   version += 1;
   root.dataset.version = version;
+  visible(settings());
   clearTimeout(idle);
   if (!asking) ask();
 }
@@ -100,7 +101,6 @@ async function ask() {
   while (at !== version) {
     at = version;
     const now = settings();
-    visible(now);
     try {
       await round(now);
     } catch (problem) {

@@ -2,7 +2,7 @@
 
 const CORRELATED_ROWS = [
   ["E", "Prediction error E"], ["rho_hat", "Nonzero coefficients ρ̂"], ["stability", "Stability ρ̂/α"],
-  ["onavekl", "Average leakage, OnAveKL"], ["advantage", "Advantage of an attack"], ["critical_noise", "Too much noise from σ_η ="],
+  ["onavekl", "Average leakage, OnAveKL"], ["advantage", "Advantage of an attack"], ["critical_noise", "Critical noise level σ_η"],
 ];
 
 function correlatedState(sentence, busy) {
