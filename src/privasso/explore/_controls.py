@@ -65,7 +65,9 @@ CORRELATION = {
         ),
     ),
     "blocks": (
-        Control("block_size", "Columns in a block", "A whole number.", 2.0, 50.0, 10.0, "linear", True),
+        Control(
+            "block_size", "Columns in a block", "A whole number.", 2.0, 50.0, 10.0, "linear", True
+        ),
         Control(
             "block_r", "Correlation within a block", "Blocks do not correlate with one another.",
             0.0, 0.95, 0.5, "linear",
