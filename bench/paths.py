@@ -1,4 +1,4 @@
-"""100 values of λ on four matrices against the paths of scikit-learn, celer and skglm."""
+"""100 values of λ on ten matrices against the paths of scikit-learn, celer and skglm."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ NAMES = (
     "insurance 5000 × 350",
     "digits, degree 2: 1797 × 2144",
     "TF-IDF 5000 × 20,000",
+    "AR(.9) 1000 × 3000",
+    "AR(.99) 500 × 2000",
+    "genotypes 800 × 4000",
+    "cells × genes 1500 × 1000",
+    "diabetes, degree 4: 442 × 1000",
+    "expression 80 × 7000",
 )
 PARTS = np.geomspace(1.0, 100.0, 100)
 

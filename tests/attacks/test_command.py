@@ -20,8 +20,8 @@ CLAIM = pv.LabelDP(1.0, 0.01, (0.0, 1.0)).guarantee(
     Terms(fit_intercept=False, seeded=False, n_rows=1)
 )
 PROGRAMS = Path(__file__).parent / "programs"
-LABELS = "--target label --label-dp --epsilon 5 --delta 0.05 --y-bounds 0 1 --lam 0.001"
-RECORDS = "--target label --record-dp --epsilon 5 --delta 0.05 --y-bounds 0 1 --bounds {bounds}"
+LABELS = "--target label --label-dp --epsilon 1 --delta 0.05 --y-bounds 0 1 --lam 0.001"
+RECORDS = "--target label --record-dp --epsilon 1 --delta 0.05 --y-bounds 0 1 --bounds {bounds}"
 
 
 def written(path, x, y):
@@ -59,12 +59,12 @@ def attacked(folder, files, options, releases, fault="", fork=True, **rest):
 RELEASE = f"{LABELS} --mechanism release"
 #: What is wrong, the options of the fit, the files, and how many runs show it.
 FAULTS = {
-    "noise_halved": (RELEASE, labels_of, 200),
-    "rows_unclipped": (RECORDS, records_of, 30),
-    "seed_reused": (LABELS, labels_of, 30),
-    "intercept_without_noise": (LABELS, labels_of, 30),
+    "noise_halved": (RELEASE.replace("--epsilon 1", "--epsilon 3"), labels_of, 200),
+    "rows_unclipped": (RECORDS, records_of, 120),
+    "seed_reused": (LABELS, labels_of, 60),
+    "intercept_without_noise": (LABELS, labels_of, 60),
     "label_in_an_attribute": (LABELS, labels_of, 20),
-    "wrong_bounds": (RELEASE, lambda folder: labels_of(folder, 5.0, -4.0), 30),
+    "wrong_bounds": (RELEASE, lambda folder: labels_of(folder, 3.0, -2.0), 120),
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from privasso.accounting import Loss
 from privasso.attacks._evidence import Evidence, Refuted
-from privasso.attacks._learned import linear_score
+from privasso.attacks._learned import learned_score
 from privasso.attacks._pair import Pair, Score
 from privasso.attacks._result import Finding
 from privasso.attacks._trial import Trial, most_promising
@@ -59,7 +59,7 @@ def attack(
 
 
 def _learned(pair: Pair, count: int, rng: np.random.Generator | None) -> Score:
-    return linear_score(pair.into.fresh(count, rng), pair.out.fresh(count, rng))
+    return learned_score(pair.into.fresh(count, rng), pair.out.fresh(count, rng))
 
 
 def _confirmed(

@@ -1,9 +1,9 @@
 """An attack on any program that fits: it sees nothing but what comes out.
 
-The program is run on a data set and on its neighbour. A linear score is learned from the first
-half of the runs, with a set of outcomes and a point of the claim, and tested on the second half. It
-is weaker than the likelihood ratio, but it needs no knowledge of the mechanism, so that it finds
-mistakes that the analysis would share with the program.
+The program is run on a data set and on its neighbour. A linear or a quadratic score is learned from
+the first half of the runs, with a set of outcomes and a point of the claim, and tested on the
+second half. It is weaker than the likelihood ratio, but it needs no knowledge of the mechanism, so
+that it finds mistakes that the analysis would share with the program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privasso._validation import integer, probability
 from privasso.attacks._evidence import Evidence
-from privasso.attacks._learned import linear_score
+from privasso.attacks._learned import crossed, learned_score
 from privasso.attacks._result import Audit, Finding
 from privasso.attacks._trial import most_promising
 from privasso.privacy import Guarantee
@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 
 _KNOWLEDGE = (
     "The attacker sees what the program writes, for a data set and for a neighbour of it, and has "
-    "learned from earlier runs on both how they differ: each release gets a linear score."
+    "learned from earlier runs on both how they differ: each release gets a score."
 )
 #: Digits of a number that are looked for in what a program writes.
 _DIGITS = 9
@@ -94,8 +94,12 @@ def black_box(
     known = lot(1, half), lot(0, half)
     claim = guarantee.loss
     # What is chosen must not be chosen by scores that were learned from the same runs.
-    trial = None if claim is None else most_promising(*_crossed(*known), claim, count - half)
-    score = linear_score(*known)
+    trial = (
+        None
+        if claim is None
+        else most_promising(*crossed(learned_score, *known), claim, count - half)
+    )
+    score = learned_score(*known)
     into, out = (score(lot(world, count - half)) for world in (1, 0))
     return Audit(
         guarantee=guarantee,
@@ -128,15 +132,6 @@ def traces(written: Iterable[str], secrets: FloatArray) -> list[float]:
         for number in re.findall(r"\d+\.?\d*(?:[eE][-+]?\d+)?", text):
             found.add(_digits(float(number)))
     return [float(x) for x in np.asarray(secrets).ravel() if _digits(abs(float(x))) in found]
-
-
-def _crossed(into: FloatArray, out: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Scores of each half of the runs by what was learned from the other half."""
-    one, two = (linear_score(into[k::2], out[k::2]) for k in (1, 0))
-    return (
-        np.concatenate([one(into[0::2]), two(into[1::2])]),
-        np.concatenate([one(out[0::2]), two(out[1::2])]),
-    )
 
 
 def _digits(number: float) -> str:

@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 _KNOWLEDGE = (
     "The attacker sees all numbers that the program writes into its result and prints, for a file "
     "and for a neighbour of it, and has learned from earlier runs on both how they differ: each "
-    "run gets a linear score."
+    "run gets a score."
 )
 #: Numbers with fewer digits occur by chance.
 _LEAST_DIGITS = 7
@@ -68,8 +68,8 @@ def audit_command(
         Private numbers to look for in what is written; those with seven digits or more count. By
         default those that are in one of the two files only.
     releases : int
-        Runs on each file; half of them are for learning. A mistake shows in fewer runs if the
-        program is run at a large ε, such as 5.
+        Runs on each file; half of them are for learning. Noise that is too small shows in fewest
+        runs at an ε of 2 or 3, a number without noise at 1 or less.
     level : float
         Probability with which a correct program is said to break its claim, at most.
     fork : bool, optional

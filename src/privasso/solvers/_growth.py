@@ -14,6 +14,7 @@ from privasso.solvers._sparse_set import SparseSet
 from privasso.solvers._working_set import WorkingSet
 
 _MAX_ROUNDS = 100
+_PATIENCE = 3
 #: Largest and smallest factor from one λ to the next,
 _DESCENT, _JUMP = 0.6, 0.05
 #: and the accuracy that is enough at those before the last.
@@ -59,9 +60,19 @@ class Growth:
             self._fitted, self._lam = None, problem.lam
 
     def minimise(
-        self, problem: Problem, *, tol: float, clock: Clock, max_rounds: int = _MAX_ROUNDS
+        self,
+        problem: Problem,
+        *,
+        tol: float,
+        clock: Clock,
+        max_rounds: int = _MAX_ROUNDS,
+        once: bool = False,
     ) -> Outcome:
-        """Minimise over all columns, starting from where the last problem ended."""
+        """Minimise over all columns, starting from where the last problem ended.
+
+        It gives up after some exact solves that gain nothing, or with `once` after the first on
+        more columns than the support can have that is not accurate enough.
+        """
         working = self._working
         working.problem = problem
         steps: list[Step] = []
@@ -98,7 +109,8 @@ class Growth:
             if len(steps) >= max_rounds:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
             lam, missing = self._advance(problem, c, slope, tol, result)
-            if missing == 0 and stalled > 3:
+            hopeless = once and not roughly and working.index.size >= min(problem.shape)
+            if hopeless or (missing == 0 and stalled > _PATIENCE):
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
 
     @property

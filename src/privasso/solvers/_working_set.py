@@ -52,12 +52,12 @@ class WorkingSet:
         start = 0
         for other in self._blocks:
             stop = start + other.shape[1]
-            cross = _dense(other.T @ block) / norms
+            cross = dense(other.T @ block) / norms
             cross /= self.norms[start:stop, None]
             gram[start:stop, old:] = cross
             gram[old:, start:stop] = cross.T
             start = stop
-        own = _dense(block.T @ block) if sp.issparse(block) else gram_matrix(block)
+        own = dense(block.T @ block) if sp.issparse(block) else gram_matrix(block)
         own /= norms
         own /= norms[:, None]
         gram[old:, old:] = own
@@ -146,5 +146,6 @@ def _times(block: Block, x: np.ndarray) -> np.ndarray:
     return block @ x
 
 
-def _dense(product: Block) -> np.ndarray:
+def dense(product: Block) -> np.ndarray:
+    """The matrix as an array, if it is sparse."""
     return product.toarray() if hasattr(product, "toarray") else product

@@ -47,7 +47,7 @@ def wrong_bounds():
     true = LabelProducts.release
 
     def release(self, *given):
-        wide = replace(self.budget, y_bounds=(-4.0, 5.0))
+        wide = replace(self.budget, y_bounds=(-2.0, 3.0))
         return true(replace(self, budget=wide), *given)
 
     LabelProducts.release = release  # pyright: ignore
