@@ -52,6 +52,15 @@ def test_help_has_an_example_and_no_flag_seems_to_take_a_value(command, capsys):
             "exactly one of --max-onavekl, --max-advantage, --max-error",
         ),
         ("design --max-error 1 --max-onavekl 2", "--max-onavekl and --max-error were given"),
+        ("fit data.csv", "try privasso fit data.csv --target COLUMN --label-dp"),
+        (
+            "fit data.csv --target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 9 1 --out m",
+            "--y-bounds must increase",
+        ),
+        (
+            "fit data.csv --target y --label-dp --epsilon -1 --delta 1e-6 --y-bounds 1 9 --out m",
+            "--epsilon must be positive",
+        ),
     ],
 )
 def test_wrong_options_name_the_next_command(capsys, words, message):

@@ -114,7 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             said = f"{escaped(error.filename)}: {error.strerror}" if named else error
             return _complain(said, command)
         except ValueError as error:
-            return _complain(error, command)
+            given = sys.argv[1:] if arguments is None else arguments
+            return _complain(_with_options(str(error), given), command)
         except MemoryError:
             return _complain("this needs more memory than there is", command)
         except (KeyboardInterrupt, _Interrupted) as error:
@@ -165,6 +166,18 @@ def _command(arguments: Sequence[str]) -> str:
     """
     known = {command.__name__ for command in COMMANDS} | {str(each.info.name) for each in GROUPS}
     return "privasso" + (f" {arguments[0]}" if arguments and arguments[0] in known else "")
+
+
+def _with_options(sentence: str, arguments: Sequence[str]) -> str:
+    """The sentence with the option that was typed in place of the argument of a function.
+
+    >>> _with_options("y_bounds must increase, not (9.0, 1.0)", ["fit", "--y-bounds", "9", "1"])
+    '--y-bounds must increase, not (9.0, 1.0)'
+    """
+    typed = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+    first, _, rest = sentence.partition(" ")
+    option = f"--{first.replace('_', '-')}"
+    return f"{option} {rest}" if option in typed else sentence
 
 
 def _complain(what: object, command: str) -> int:
