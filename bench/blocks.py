@@ -131,6 +131,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--engines", nargs="*", default=["local", "dask"])
+    parser.add_argument("--shares", nargs="*", type=int, default=[16, 4, 1])
     parser.add_argument("--only")
     parser.add_argument("--paths", nargs="*")
     asked = parser.parse_args()
@@ -146,8 +147,8 @@ def main() -> None:
         paths = generate(folder, asked.rows, asked.columns, asked.files)
         print("| rows × columns | on disk | | passes | time | reading × passes | ratio | peak |")
         print("|---|---|---|---|---|---|---|---|")
-        # A sixteenth, a quarter and all of the rows: memory should not grow.
-        for count in sorted({max(1, asked.files // 16), max(1, asked.files // 4), asked.files}):
+        # By default a sixteenth, a quarter and all of the rows: memory should not grow.
+        for count in sorted({max(1, asked.files // share) for share in asked.shares}):
             part = paths[:count]
             size = sum(Path(path).stat().st_size for path in part) / 1e9
             once = alone("read", part, asked.columns, asked.jobs)

@@ -86,10 +86,10 @@ def gram_matrix(A: np.ndarray) -> np.ndarray:
     def fill(pairs: list[tuple[slice, slice]]) -> None:
         for i, j in pairs:
             # On the diagonal NumPy uses the symmetric product.
-            block = A[rows[0], i].T @ A[rows[0], j]
+            block = out[i, j]
+            np.matmul(A[rows[0], i].T, A[rows[0], j], out=block)
             for span in rows[1:]:
                 block += A[span, i].T @ A[span, j]
-            out[i, j] = block
             if i != j:
                 out[j, i] = block.T
 

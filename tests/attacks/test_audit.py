@@ -33,7 +33,7 @@ def found(privacy, releases=300, seed=1, **options):
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("fit_intercept", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_correct_mechanisms_stand(name, fit_intercept):
-    result = found(KINDS[name], releases=100, records=[3], fit_intercept=fit_intercept)
+    result = found(KINDS[name], releases=50, records=[3], fit_intercept=fit_intercept)
     assert result.passed is True
     assert "No claim was refuted" in result.verdict
     assert "most powerful" in result.knowledge
@@ -189,7 +189,7 @@ def test_broken_mechanisms_are_found_at_the_default_effort(broken, budget, monke
 def test_correct_mechanisms_stand_in_many_repetitions(name):
     """At 99 % two of 200 might be refuted; the limits are wide enough for none to be."""
     refuted = [
-        found(KINDS[name], releases=20, seed=seed, records=[seed % 40]).passed is False
+        found(KINDS[name], releases=40, seed=seed, records=[seed % 40]).passed is False
         for seed in range(200)
     ]
     assert sum(refuted) == 0
@@ -197,9 +197,9 @@ def test_correct_mechanisms_stand_in_many_repetitions(name):
 
 #: Kind of fit, its budget, t, and releases.
 WORST = {
-    "release": (replace(RELEASE, epsilon=2.0, delta=0.1), 8000),
-    "objective": (replace(LABELS, epsilon=3.0, delta=0.05, t=0.1, kappa=0.1), 8000),
-    "records": (replace(RECORDS, epsilon=2.0, delta=0.1, t=2.0), 8000),
+    "release": (replace(RELEASE, epsilon=2.0, delta=0.1), 4000),
+    "objective": (replace(LABELS, epsilon=3.0, delta=0.05, t=0.1, kappa=0.1), 4000),
+    "records": (replace(RECORDS, epsilon=2.0, delta=0.1, t=2.0), 4000),
 }
 
 

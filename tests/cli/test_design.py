@@ -86,11 +86,11 @@ def test_plot(tmp_path, capsys, options):
     [
         ("", "exactly one of"),
         ("--max-onavekl 1 --max-error 0.1", "exactly one of"),
-        ("--max-onavekl -1", "max_onavekl must be positive"),
+        ("--max-onavekl -1", "--max-onavekl must be positive"),
         ("--max-onavekl 1 --epsilon 1", "need --label-dp"),
         ("--label-dp --epsilon 1", "needs --epsilon, --delta and --y-bounds"),
         ("--label-dp --epsilon 1 --delta 2 --y-bounds 0 1", "delta is a probability"),
-        ("--label-dp --epsilon 1 --delta 1e-5 --y-bounds 1 0", "y_bounds must increase"),
+        ("--label-dp --epsilon 1 --delta 1e-5 --y-bounds 1 0", "--y-bounds must increase"),
         ("--max-error 0.0001", "cannot be reached: the least is"),
         ("--max-error 3", "releasing nothing at all"),
         ("--max-onavekl 0.01 --lam 0.1", "the least is"),
@@ -150,3 +150,37 @@ def test_bad_requests_for_objective_perturbation(options, said, capsys):
     assert run(options) == 2
     error = " ".join(capsys.readouterr().err.split())
     assert said in error
+
+
+def test_correlated_columns(capsys):
+    options = "--covariance ar:0.8 --scales lognormal:0,0.5 --alpha 8 --n-features 20 --seed 0"
+    assert run(f"{options} --lam 0.3 --max-onavekl 2 --json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["onavekl"] <= 2.0
+    assert record["noise"].startswith("C^")
+    assert {"C^0", "C^2", "best power", "full shape"} <= {
+        row["noise"] for row in record["comparison"]
+    }
+    budget = "--lam 1 --record-dp --epsilon 1 --delta 1e-6"
+    assert run(f"{options} {budget}") == 0
+    out = capsys.readouterr().out
+    assert "Clip residuals" in out
+    assert "diagonal" in out
+    model = pv.Model(8.0, scales=pv.LogNormal(0.0, 0.5), covariance=pv.model.AutoRegressive(0.8))
+    best = pv.optimal_design(
+        model, lam=1.0, record_dp=RecordBudget(1.0, 1e-6), n_features=20, rng=0
+    )
+    assert f"{best.E:.4g}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--covariance other --max-onavekl 2", "neither a file nor one of"),
+        ("--covariance ar:0.8 --max-onavekl 2 --plot figure.png", "not for --covariance"),
+        ("--covariance ar:0.8 --max-advantage 0.1", "targets are"),
+    ],
+)
+def test_bad_input_with_a_covariance(options, words, capsys):
+    assert run(options) == 2
+    assert words in capsys.readouterr().err

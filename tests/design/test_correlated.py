@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.model import AutoRegressive
-from privasso.noise import MatrixPower
+from privasso.design._correlated_shape import best_shape, shape_gap
+from privasso.model import AutoRegressive, GivenCovariance
+from privasso.noise import Factored, MatrixPower
 
 BUDGET = pv.LabelDP(3.0, 1e-5, (-1, 1))
 
@@ -41,6 +42,37 @@ def test_label_dp(model):
         found.append(0.01 + d @ model.covariance.covariance @ d / d.size)
     error = np.hypot(np.std(found, ddof=1) / np.sqrt(40), best.point.standard_errors.E)
     assert abs(np.mean(found) - best.E) < 4 * error
+
+
+@pytest.mark.parametrize("weight", ["identity", "1/diag(C)", "random"])
+def test_the_full_shape_against_another_solver(model, weight):
+    """Least tr(WΣ) with tr(CΣ⁻¹) ≤ 1 as a semidefinite programme."""
+    import cvxpy as cp
+
+    C = GivenCovariance(model.covariance.covariance[:6, :6])
+    W = np.eye(6) if weight == "identity" else np.diag(1.0 / C.diagonal)
+    if weight == "random":
+        root = np.random.default_rng(0).standard_normal((6, 6))
+        W = root @ root.T + 0.1 * np.eye(6)
+    shape = best_shape(W, C.covariance)
+    assert abs(shape_gap(shape, W, C)) < 1e-12
+    mine = shape.matrix() * np.trace(np.linalg.solve(shape.matrix(), C.covariance))
+    Sigma: Any = cp.Variable((6, 6), PSD=True)
+    frac: Any = cp.matrix_frac(np.linalg.cholesky(C.covariance), Sigma)
+    programme = cp.Problem(cp.Minimize(cp.trace(W @ Sigma)), [frac <= 1.0])
+    programme.solve()
+    assert np.trace(W @ mine) == pytest.approx(programme.value, rel=1e-4)
+    np.testing.assert_allclose(mine, Sigma.value, atol=2e-3 * np.max(mine))
+    # Any other shape has a larger product, by what the gap says.
+    other = Factored.from_matrix(mine + 0.3 * np.diag(np.diag(mine)))
+    assert shape_gap(other, W, C) > 1e-3
+
+
+def test_a_full_shape_says_what_is_proved(model):
+    best: Any = pv.optimal_design(model, lam=2.0, label_dp=BUDGET, family="full", rng=0)
+    assert (best.certificate is None) == (best.weight is None)
+    if best.certificate is not None:
+        assert abs(best.certificate) < 1e-9
 
 
 def test_targets_on_leakage_and_error(model):
@@ -85,3 +117,13 @@ def test_objective_perturbation_of_records(model):
     error = np.hypot(np.std(found, ddof=1) / np.sqrt(30), best.point.standard_errors.E)
     assert abs(np.mean(found) - best.E) < 4 * error
     assert best.null_error > best.E
+    table = best.comparison()
+    rows = {row["noise"]: row for row in table.iter_rows(named=True)}
+    assert set(rows) == {"C^0", "C^0.5", "C^1", "C^2", "diagonal v^0.5", "diagonal v^1"}
+    assert rows["C^0.5"]["E"] == best.E
+    for name, gamma in (("C^0", 0.0), ("C^2", 2.0)):
+        row = rows[name]
+        F = model.sample(rng=1).F
+        radius = np.sqrt(np.mean(MatrixPower(1.0, gamma).covariance(C).row_norms(F) ** 2))
+        sigma = row["kappa"] * radius * budget.objective_noise(row["t"])
+        assert row["sigma"] == pytest.approx(sigma, rel=0.1)

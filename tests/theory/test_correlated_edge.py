@@ -74,7 +74,7 @@ def test_phase_diagram():
     assert table["onavekl"][0] is None
     assert table["onavekl"][1] > table["onavekl"][2] > 0
     full = pv.tradeoff(model, 0.2, MatrixPower(1.0), [0.05, 0.1], n_features=150, rng=0)
-    assert full["onavekl"].to_list() == [None, None]
-    assert full["onavekl_bound"].null_count() == 0
+    assert (full["onavekl"] < full["onavekl_bound"]).all()
+    assert (full["onavekl_paper"] < full["onavekl"]).all()
     with pytest.raises(ValueError, match="level"):
         pv.tradeoff(model, 0.2, pv.noise.Diagonal(np.ones(150)), [0.1], n_features=150)

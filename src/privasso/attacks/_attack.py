@@ -16,7 +16,7 @@ from privasso.attacks._trial import Trial, most_promising
 #: Thresholds of log likelihood ratios at which claims are tested; fixed beforehand.
 THRESHOLDS = np.concatenate([np.linspace(0.0, 3.0, 13), [3.5, 4.0, 5.0, 6.0, 8.0]])
 #: Releases that confirm the most promising attack, relative to those of each attack.
-CONFIRMING = 4
+CONFIRMING = 10
 
 
 def attack(
@@ -31,7 +31,7 @@ def attack(
 
     Against a claim, half of the `level` is for limits at thresholds that are fixed beforehand, and
     for all pairs at once. The other half is for one set and one point of the claim: those that
-    promise most over all pairs, tested on four times as many new releases.
+    promise most over all pairs, tested on ten times as many new releases.
     """
     steps = len(pairs) + (claim is not None)
     findings, trials, scores = [], [], []

@@ -72,7 +72,7 @@ def audit(
         `RecordDP` with public bounds, some that are made up, at the bounds of the columns.
     releases : int
         Releases from each data set. The attack that comes closest to refuting a claim is repeated
-        with four times as many.
+        with ten times as many.
     level : float
         Probability with which a correct mechanism is said to break its claim, at most.
     rng : optional

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privasso.cli._covariance import COVARIANCE_HELP
 from privasso.cli._design_objective import record_budget, show
 from privasso.cli._options import (
     NO_BOUND,
@@ -65,13 +66,22 @@ def design(
         float | None, typer.Option("--lam", help="Use this λ instead of choosing one.")
     ] = None,
     family: Annotated[
-        str, typer.Option("--family", help="Shape of the noise: power (∝ v^γ) or free.")
+        str,
+        typer.Option(
+            "--family",
+            help="Shape of the noise: power (∝ v^γ) or free; with --covariance power (∝ C^γ) or "
+            "full.",
+        ),
     ] = "power",
     alpha: Alpha = 0.5,
     rho: Rho = 0.1,
     sigma_xi: SigmaXi = 0.1,
     scales: Scales = "uniform",
     n_features: NFeatures = None,
+    covariance: Annotated[str | None, typer.Option("--covariance", help=COVARIANCE_HELP)] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the draws, with --covariance.")
+    ] = None,
     scale_error: Annotated[
         float,
         typer.Option("--scale-error", help="τ: the noise follows v·exp(τZ) instead of v."),
@@ -91,6 +101,8 @@ def design(
     Give one target: --max-onavekl, --max-advantage, --max-error, --label-dp or --record-dp.
 
     Example: `privasso design --scales lognormal:0,0.5 --max-onavekl 2 --out design.json`
+
+    Correlated columns: `privasso design --covariance ar:0.8 --n-features 200 --max-onavekl 2`
     """
     from privasso.cli._progress import working
     from privasso.design import ObjectiveDesign, optimal_design, save_design
@@ -126,8 +138,17 @@ def design(
         "n_features": n_features,
         "scale_error": scale_error,
     }
+    model = model_of(alpha, rho, sigma_xi, scales)
+    if covariance is not None:
+        from privasso.cli._design_correlated import choose
+
+        if out is not None or plot is not None:
+            raise ValueError("--out and --plot are not for --covariance; use --json to keep it")
+        scales_given = scales != "uniform"
+        choose(model, covariance, options, seed, scales_given=scales_given, as_json=as_json)
+        return
     with working("Searching", quiet=as_json):
-        best = optimal_design(model_of(alpha, rho, sigma_xi, scales), **options)
+        best = optimal_design(model, **options)
     if isinstance(best, ObjectiveDesign):
         show(best, as_json=as_json)
         return

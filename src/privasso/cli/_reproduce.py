@@ -25,7 +25,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[FIGURE]...",
-            help="Some of fig1 … fig5, map, kkt, leakage, tail; all when none is named.",
+            help="Some of fig1 … fig5, map, kkt, leakage, tail, correlated; all if none is named.",
         ),
     ] = None,
     quick: Annotated[

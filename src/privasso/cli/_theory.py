@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privasso.cli._covariance import COVARIANCE_HELP
 from privasso.cli._options import (
     NO_BOUND,
     Alpha,
@@ -21,7 +22,6 @@ from privasso.cli._options import (
     finite,
     model_of,
 )
-from privasso.cli._theory_correlated import COVARIANCE_HELP
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint

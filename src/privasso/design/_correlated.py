@@ -7,37 +7,43 @@ A shape Σ₀ with mean variance 1 leaves λ and the level σ. The level follows
 - error: the largest level at which E is low enough, by bisection.
 
 Then λ is searched for, and the exponent of a power. The full shape minimises tr(WΣ) at a given
-tr(CΣ⁻¹): Σ ∝ W^(−½)(W^½CW^½)^½W^(−½). For W it takes the mean response of the predicted error to
-the noise, E[(C_SS)⁻¹] over the supports S that the best power leads to, and identity and diag(C)⁻¹
-as well; that with the best prediction is kept.
+tr(CΣ⁻¹): Σ ∝ W^(−½)(W^½CW^½)^½W^(−½), because
+
+    tr(WΣ)·tr(CΣ⁻¹) ≥ T²,   T = tr(W^½CW^½)^½,
+
+by the inequality of Cauchy and Schwarz. What the two sides differ by certifies the computed Σ. For
+W it takes the mean response of the predicted error to the noise, E[(C_SS)⁻¹] over the supports S
+that the best power leads to, and identity and diag(C)⁻¹ as well; that with the best prediction is
+kept. That no other W leads to a better prediction is not proved.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from privasso._blas import one_thread
+from privasso.design._correlated_shape import Shape, best_shape, row_size, shape_gap
 from privasso.design._result import Constraint, InfeasibleError
 from privasso.model import GivenCovariance, Model
-from privasso.noise import Covariance, Factored, MatrixPower, NoiseDesign, PowerLaw
+from privasso.noise import Covariance, MatrixPower, PowerLaw
 from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
 
 FloatArray = NDArray[np.float64]
-Shape = NoiseDesign | MatrixPower | Covariance
 
 _DRAWS = 8
 _COMMON = (0.0, 0.5, 1.0, 2.0)
 _RANGE = (-0.5, 2.5)
+#: Powers of the diagonal of C among which a full shape is chosen, too.
+_DIAGONAL = (0.5, 1.0)
 _BISECTIONS = 12
 #: Steps by which the range of λ may grow.
 _WIDENINGS = 6
@@ -59,6 +65,12 @@ class CorrelatedDesign:
         What was asked for.
     family : str
         ``"power"``, ``"diagonal"`` or ``"full"``.
+    weight : str or None
+        W of a full shape: ``"identity"``, ``"1/diag(C)"`` or ``"response"``; None if the noise is a
+        power of C or of its diagonal, which may also be the best full shape that was found.
+    certificate : float or None
+        tr(WΣ)·tr(CΣ⁻¹)/T² − 1 for this W, computed from the noise itself: no shape has a smaller
+        tr(WΣ) at the same sensitivity by more than this part. None without a W.
     """
 
     lam: float
@@ -66,7 +78,9 @@ class CorrelatedDesign:
     point: CorrelatedPoint
     constraint: Constraint
     family: str
-    _search: Any = field(repr=False)
+    weight: str | None = None
+    certificate: float | None = None
+    _search: Any = field(repr=False, default=None)
 
     @property
     def E(self) -> float:
@@ -74,7 +88,7 @@ class CorrelatedDesign:
         return self.point.E
 
     def onavekl(self) -> float:
-        """OnAveKL of the design: exact for independent noise, else its upper bound."""
+        """OnAveKL of the design."""
         return _leak(self.point)
 
     def comparison(self) -> pl.DataFrame:
@@ -89,7 +103,10 @@ class CorrelatedDesign:
         ]
         named += [
             ("best power", search.best_power),
-            ("diagonal v^0.5", lambda: search.at(PowerLaw(1.0, 0.5))),
+            *(
+                (f"diagonal v^{gamma:g}", lambda gamma=gamma: search.at(PowerLaw(1.0, gamma)))
+                for gamma in _DIAGONAL
+            ),
             ("full shape", search.full),
         ]
         for name, make in named:
@@ -117,6 +134,8 @@ class _Answer:
     point: CorrelatedPoint
     value: float
     """What is minimised: E, or the OnAveKL for a limit on E."""
+    weight: str | None = None
+    certificate: float | None = None
 
 
 def correlated_design(
@@ -142,38 +161,19 @@ def correlated_design(
             f"no λ and noise level of this family meet {constraint.kind} = "
             f"{constraint.target:.6g} on these columns; ask for less"
         )
-    return CorrelatedDesign(found.lam, found.noise, found.point, constraint, family, search)
+    return CorrelatedDesign(
+        found.lam, found.noise, found.point, constraint, family, found.weight, found.certificate,
+        search,
+    )  # fmt: skip
 
 
 def _leak(fp: CorrelatedPoint) -> float:
-    """OnAveKL, or its upper bound for noise that is correlated over the columns."""
-    return fp.onavekl("bound") if math.isnan(fp.standard_errors.onavekl) else fp.onavekl()
+    """OnAveKL; infinite for noise that leaves a direction of the rows uncovered."""
+    return fp.onavekl() if fp.onavekl_is_known else math.inf
 
 
 def _levelled(shape: Shape, level: float) -> Shape:
     return shape.scaled(level**2) if isinstance(shape, Covariance) else shape.with_sigma(level)
-
-
-def row_size(shape: Shape, C: GivenCovariance) -> float:
-    """Root of tr(CΣ⁻¹)/N at level 1: the root mean square of ‖f‖_{Σ⁻¹} over rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> C = GivenCovariance(np.diag([1.0, 4.0]))
-    >>> round(row_size(MatrixPower(1.0, 1.0), C) ** 2, 12)  # Σ = C/2.5
-    2.5
-    """
-    if isinstance(shape, MatrixPower):
-        with one_thread():
-            d = np.linalg.eigvalsh(C.covariance)
-        d = d[d > 1e-10 * d[-1]]
-        mean = float(np.sum(d**shape.gamma)) / C.n_columns
-        return math.sqrt(mean * float(np.sum(d ** (1.0 - shape.gamma))) / C.n_columns)
-    if isinstance(shape, NoiseDesign):
-        return math.sqrt(float(np.mean(C.diagonal / shape.variances(C.diagonal))))
-    white = shape.whiten(C.root)
-    return math.sqrt(float(np.sum(white * white)) / C.n_columns)
 
 
 class _Search:
@@ -187,6 +187,8 @@ class _Search:
         # λ at which hardly anything is left in the model, to start the search for it.
         self._size = math.sqrt(model.alpha * mean * (model.sigma_xi**2 + model.rho * mean))
         self._powers: _Answer | None = None
+        self._full: _Answer | None = None
+        self._known: dict[Shape, _Answer | None] = {}
 
     def predict(self, lam: float, noise: Shape) -> CorrelatedPoint:
         fp = state_evolution(self.model, lam, noise, draws=_DRAWS, rng=self._seed)
@@ -195,6 +197,11 @@ class _Search:
 
     def at(self, shape: Shape) -> _Answer | None:
         """The best λ and level of a shape of level 1; None if it cannot meet the target."""
+        if shape not in self._known:
+            self._known[shape] = self._best(shape)
+        return self._known[shape]
+
+    def _best(self, shape: Shape) -> _Answer | None:
         seen: dict[float, _Answer | None] = {}
 
         def value(log_lam: float) -> float:
@@ -290,14 +297,23 @@ class _Search:
         return self._powers
 
     def full(self) -> _Answer | None:
-        """The best of the full shapes (see the module), or the best power if none beats it."""
+        """The best of the full shapes (see the module), of powers and of diagonal ones."""
+        if self._full is not None:
+            return self._full
         first = self.best_power()
-        weights = [np.eye(self.C.n_columns), np.diag(1.0 / self.C.diagonal)]
+        weights = {"identity": np.eye(self.C.n_columns), "1/diag(C)": np.diag(1 / self.C.diagonal)}
         if first is not None:
-            weights.append(self._response(first.point))
-        answers = [self.at(_shape(W, self.C.covariance)) for W in weights]
-        found = [answer for answer in (first, *answers) if answer is not None]
-        return min(found, key=lambda answer: answer.value) if found else None
+            weights["response"] = self._response(first.point)
+        common = [self.at(PowerLaw(1.0, gamma)) for gamma in _DIAGONAL]
+        found = [answer for answer in (first, *common) if answer is not None]
+        for name, W in weights.items():
+            shape = best_shape(W, self.C.covariance)
+            answer = self.at(shape)
+            if answer is not None:
+                gap = shape_gap(shape, W, self.C)
+                found.append(replace(answer, weight=name, certificate=gap))
+        self._full = min(found, key=lambda answer: answer.value) if found else None
+        return self._full
 
     def _response(self, fp: CorrelatedPoint) -> FloatArray:
         """E[(C_SS)⁻¹], with a small multiple of the identity for columns that are never active."""
@@ -310,13 +326,3 @@ class _Search:
             )  # fmt: skip
         W /= supports.shape[1]
         return W + 0.3 * float(np.mean(np.diag(W))) * np.eye(W.shape[0])
-
-
-def _shape(W: FloatArray, C: FloatArray) -> Factored:
-    """Σ ∝ W^(−½)(W^½CW^½)^½W^(−½), of mean variance 1."""
-    with one_thread():
-        d, Q = np.linalg.eigh(W)
-        root, inverse = (Q * np.sqrt(d)) @ Q.T, (Q / np.sqrt(d)) @ Q.T
-        d, Q = np.linalg.eigh(root @ C @ root)
-        half = inverse @ (Q * np.maximum(d, 1e-12 * d[-1]) ** 0.25)
-    return Factored(half * math.sqrt(W.shape[0] / float(np.sum(half * half))))

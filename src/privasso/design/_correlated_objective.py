@@ -8,17 +8,23 @@ The shape is S ∝ C^γ with a mean diagonal of 1. In the limit of many columns 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
 
-from privasso.design._correlated import row_size
+from privasso.design._correlated_shape import row_size
 from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
 from privasso.design._objective_result import ObjectiveDesign
 from privasso.model import Model
-from privasso.noise import MatrixPower
+from privasso.noise import MatrixPower, PowerLaw
 from privasso.theory import FixedPoint, state_evolution
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Shape: TypeAlias = MatrixPower | PowerLaw
 
 _DRAWS = 8
 _POWERS = (0.0, 0.5, 1.0)
@@ -26,9 +32,19 @@ _POWERS = (0.0, 0.5, 1.0)
 _EVALUATIONS = 40
 
 
-@dataclass(frozen=True, eq=False)
+#: What a comparison adds: the full Gram matrix, and shapes on the diagonal of C.
+_OTHERS: dict[str, Shape] = {
+    "C^2": MatrixPower(1.0, 2.0),
+    "diagonal v^0.5": PowerLaw(1.0, 0.5),
+    "diagonal v^1": PowerLaw(1.0, 1.0),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class CorrelatedObjectiveDesign(ObjectiveDesign):
     """An `ObjectiveDesign` whose shape is a power of the covariance of the columns."""
+
+    _search: _Search | None = field(default=None, repr=False)
 
     @property
     def noise(self) -> MatrixPower:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -47,6 +63,28 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
         """Power of C in the shape S."""
         return self.noise.gamma
 
+    def comparison(self) -> pl.DataFrame:
+        """Side by side, each at its best κ, t and λ for the budget: powers of C, and diagonals."""
+        import polars as pl
+
+        search = self._search
+        assert search is not None
+        shapes: dict[str, Shape] = {
+            f"C^{gamma:g}": MatrixPower(1.0, gamma) for gamma in sorted({*_POWERS, self.gamma})
+        }
+        rows = []
+        for name, shape in (shapes | _OTHERS).items():
+            found = search.at(shape)
+            fp = found.point
+            rows.append(
+                {
+                    "noise": name, "kappa": fp.kappa, "t": found.t, "lam": fp.lam,
+                    "sigma": found.sigma, "E": fp.E, "E_se": fp.standard_errors.E,
+                    "rho_hat": fp.rho_hat,
+                }
+            )  # fmt: skip
+        return pl.DataFrame(rows)
+
 
 def correlated_objective(
     model: Model,
@@ -61,49 +99,71 @@ def correlated_objective(
     seed = int(rng.integers(2**63))
     alone = replace(model, covariance=None)
     start, _ = ObjectiveSearch(budget, lam, 0.5 if gamma is None else gamma).best(alone)
-    best: CorrelatedObjectiveDesign | None = None
-    for power in _POWERS if gamma is None else (gamma,):
-        found = _at_power(model, budget, power, lam, start, seed)
-        if best is None or best.E > found.E:
-            best = found
-    assert best is not None
-    return best
-
-
-def _at_power(
-    model: Model,
-    budget: ObjectiveBudget,
-    gamma: float,
-    lam: float | None,
-    start: ObjectiveDesign,
-    seed: int,
-) -> CorrelatedObjectiveDesign:
-    shape = MatrixPower(1.0, gamma)
-    radius = row_size(shape, model.covariance)
-    # A wider row needs more noise, and more noise a larger λ.
-    wider = radius / start.radius
-    first = [math.log(start.kappa), math.log(start.t), math.log(start.lam * max(wider, 1e-3))]
-    seen: list[tuple[float, FixedPoint, float]] = []
-
-    def value(x: np.ndarray) -> float:
-        kappa, t = math.exp(x[0]), math.exp(x[1])
-        level = math.exp(x[2]) if lam is None else lam
-        noise = shape.with_sigma(kappa * radius * budget.objective_noise(t))
-        ridge = shape.with_sigma(radius / math.sqrt(t))
-        fp = state_evolution(
-            model, level, noise, kappa=kappa, ridge=ridge, draws=_DRAWS, rng=seed
-        )  # fmt: skip
-        seen.append((fp.E, fp, t))
-        return math.log(fp.E)
-
-    simplex = np.array([first, *(np.array(first) + d for d in 0.5 * np.eye(3))])
-    minimize(
-        value, first, method="Nelder-Mead",
-        options={"initial_simplex": simplex, "maxfev": _EVALUATIONS, "fatol": 1e-3, "xatol": 0.03},
-    )  # fmt: skip
-    _, point, t = min(seen, key=lambda found: found[0])
+    search = _Search(model, budget, lam, start, seed)
+    powers = _POWERS if gamma is None else (gamma,)
+    best = min((search.at(MatrixPower(1.0, power)) for power in powers), key=lambda f: f.point.E)
     return CorrelatedObjectiveDesign(
         covers="labels" if budget.public_covariates else "records",
-        epsilon=budget.epsilon, delta=budget.delta, t=t, radius=radius, point=point,
-        n_features=model.covariance.n_columns,
+        epsilon=budget.epsilon, delta=budget.delta, t=best.t, radius=best.radius,
+        point=best.point, n_features=model.covariance.n_columns, _search=search,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The best κ, t and λ of a shape."""
+
+    point: FixedPoint
+    t: float
+    radius: float
+    sigma: float
+
+
+class _Search:
+    """The best settings of each shape, with the same draws everywhere."""
+
+    def __init__(
+        self,
+        model: Model,
+        budget: ObjectiveBudget,
+        lam: float | None,
+        start: ObjectiveDesign,
+        seed: int,
+    ) -> None:
+        self._model, self._budget, self._lam, self._seed = model, budget, lam, seed
+        self._start = start
+        self._known: dict[Shape, _Found] = {}
+
+    def at(self, shape: Shape) -> _Found:
+        """The settings of least predicted error for a shape of level 1."""
+        if shape not in self._known:
+            self._known[shape] = self._best(shape)
+        return self._known[shape]
+
+    def _best(self, shape: Shape) -> _Found:
+        start, budget = self._start, self._budget
+        radius = row_size(shape, self._model.covariance)
+        # A wider row needs more noise, and more noise a larger λ.
+        wider = radius / start.radius
+        first = [math.log(start.kappa), math.log(start.t), math.log(start.lam * max(wider, 1e-3))]
+        seen: list[_Found] = []
+
+        def value(x: np.ndarray) -> float:
+            kappa, t = math.exp(x[0]), math.exp(x[1])
+            lam = math.exp(x[2]) if self._lam is None else self._lam
+            sigma = kappa * radius * budget.objective_noise(t)
+            fp = state_evolution(
+                self._model, lam, shape.with_sigma(sigma), kappa=kappa,
+                ridge=shape.with_sigma(radius / math.sqrt(t)), draws=_DRAWS, rng=self._seed,
+            )  # fmt: skip
+            seen.append(_Found(fp, t, radius, sigma))
+            return math.log(fp.E)
+
+        simplex = np.array([first, *(np.array(first) + d for d in 0.5 * np.eye(3))])
+        minimize(
+            value, first, method="Nelder-Mead",
+            options={
+                "initial_simplex": simplex, "maxfev": _EVALUATIONS, "fatol": 1e-3, "xatol": 0.03,
+            },
+        )  # fmt: skip
+        return min(seen, key=lambda found: found.point.E)

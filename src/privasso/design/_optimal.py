@@ -178,9 +178,8 @@ def optimal_design(
         Source of the draws for a model with a covariance.
 
     For a model with a covariance C, ``family="power"`` is noise of covariance ∝ C^γ and
-    ``family="full"`` a full shape; the targets are max_onavekl (an upper bound of it, as the exact
-    value is not known for correlated noise), max_error, label_dp, and record_dp or
-    ``mechanism="objective"`` with the powers 0, ½ and 1 of C.
+    ``family="full"`` a full shape; the targets are max_onavekl, max_error, label_dp, and record_dp
+    or ``mechanism="objective"`` with the powers 0, ½ and 1 of C.
 
     Returns
     -------

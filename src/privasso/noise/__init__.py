@@ -13,7 +13,7 @@ from privasso.noise._documents import (
 )
 from privasso.noise._factored import Factored
 from privasso.noise._matrix_power import MatrixPower
-from privasso.noise._names import noise_from_name
+from privasso.noise._names import column_noise_from_name, noise_from_name
 from privasso.noise._power import Gram, Isotropic, PowerLaw
 from privasso.noise._shaped import Shaped
 from privasso.noise._tabulated import Tabulated
@@ -33,6 +33,7 @@ __all__ = [
     "PowerLaw",
     "Shaped",
     "Tabulated",
+    "column_noise_from_name",
     "covariance_from_dict",
     "covariance_to_dict",
     "noise_from_dict",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privasso.noise._design import NoiseDesign
+from privasso.noise._matrix_power import MatrixPower
 from privasso.noise._power import Gram, Isotropic, PowerLaw
 
 
@@ -37,3 +38,21 @@ def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
             f"{name} {text!r} needs 1 number after the colon, e.g. power:0.5"
         ) from None
     return PowerLaw(sigma, gamma)
+
+
+def column_noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign | MatrixPower:
+    """As `noise_from_name`, or ``matrix:GAMMA`` for a power of the covariance of the columns.
+
+    Examples
+    --------
+    >>> column_noise_from_name("noise", "matrix:2", sigma=0.1)
+    MatrixPower(sigma=0.1, gamma=2.0)
+    """
+    word, _, rest = text.partition(":")
+    if word.lower() != "matrix":
+        return noise_from_name(name, text, sigma)
+    try:
+        gamma = float(rest)
+    except ValueError:
+        raise ValueError(f"{name} {text!r} needs a number after the colon, e.g. matrix:1") from None
+    return MatrixPower(sigma, gamma)

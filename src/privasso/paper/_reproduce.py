@@ -78,7 +78,7 @@ def reproduce(
     folder : Path or str
         Created if it does not exist.
     figures : sequence of str
-        Some of fig1 … fig5, map, kkt, leakage, tail; all when empty.
+        Some of fig1 … fig5, map, kkt, leakage, tail, correlated; all when empty.
     settings : Settings, optional
         How much to compute; ``Settings.full()`` when not given.
     jobs : int
@@ -92,7 +92,7 @@ def reproduce(
     >>> from privasso.paper import Settings, reproduce
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = reproduce(folder, ["fig1"], settings=Settings.tiny())
-    ...     claim, finding = found.claims[-2]
+    ...     claim, finding = found.claims[11]
     ...     claim.key, finding.verdict.value, found.page.exists()
     ('l', 'partly', True)
     """

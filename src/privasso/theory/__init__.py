@@ -4,8 +4,8 @@ from privasso.theory._attack import Attack
 from privasso.theory._clipped import ClippedPoint, clipped_point
 from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._clipped_moments import clipped_moments
-from privasso.theory._correlated import ColumnPredictions, CorrelatedPoint
 from privasso.theory._correlated_edge import Edge, correlated_edge
+from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
 from privasso.theory._gradient import Leakage, PointGradients, point_gradients

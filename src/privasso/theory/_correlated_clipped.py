@@ -23,7 +23,7 @@ from privasso.model import Model
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
 from privasso.solvers import GramLasso
 from privasso.theory._clipped_moments import clipped_moments
-from privasso.theory._correlated import CorrelatedPoint
+from privasso.theory._correlated_point import CorrelatedPoint
 from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, given
 from privasso.theory._fixed_point import FixedPointStatus, StandardErrors
 from privasso.theory._nodes import Nodes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ def correlated_rows(
                 start = fp.E / (1.0 + fp.V) ** 2, 1.0 / (1.0 + fp.V)
             elif model.alpha < 1.0:
                 lost = fp
-            known = stable and not math.isnan(fp.standard_errors.onavekl)
+            known = stable and fp.onavekl_is_known
             found[i, j] = {
                 "lam": lam, "sigma": float(sigmas[j]), "status": fp.status.value,
                 "E": fp.E, "E_se": fp.standard_errors.E, "V": fp.V, "rho_hat": fp.rho_hat,

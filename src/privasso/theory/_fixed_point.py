@@ -71,7 +71,9 @@ class FixedPoint:
         What was asked for.
     standard_errors : StandardErrors
         Monte Carlo errors of E, V, rho_hat, stability and the OnAveKL. They are zero except for
-        models with a covariance.
+        models with a covariance. For noise that is correlated over the columns the last is NaN
+        here, because the OnAveKL is computed when it is asked for: see
+        `CorrelatedPoint.onavekl_error`.
 
     Examples
     --------

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from privasso.paper.claims import CLAIMS, ClaimVerdict, Finding
+from privasso.paper.figures import CORRELATIONS, GRAMS, NAMES
 
 LAWS, DESIGNS = ("uniform", "lognormal"), ("isotropic", "gram")
 SAMPLES = 100
@@ -315,7 +316,98 @@ def test_finite_limit(status, E, expected):
     assert decide("m", tail_points=table, tail_theory=theory).verdict is expected
 
 
+def correlated(change):
+    """Rows like those of `CorrelatedExperiment`, where all agrees and all designs are equal."""
+    rows = []
+    for law in LAWS:
+        for columns in CORRELATIONS:
+            for design in ("isotropic", *GRAMS):
+                for sigma in (0.05, 0.1):
+                    row = {
+                        "law": law, "columns": columns, "design": design, "sigma": sigma,
+                        "samples": SAMPLES, "exists": SAMPLES, "E": 1.0, "E_se": 0.01,
+                        "rho_hat": 0.1, "rho_hat_se": 0.001, "amp_converged": 10,
+                        "vamp_converged": SAMPLES, "ratio": 1.0, "ratio_se": 0.01,
+                        "ratio_theory": 1.0, "ratio_theory_se": 0.01, "status_theory": "stable",
+                        "E_theory": 1.0, "E_theory_se": 0.01, "rho_hat_theory": 0.1,
+                        "rho_hat_theory_se": 0.001,
+                    }  # fmt: skip
+                    row.update(change(row) or {})
+                    rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def only(designs, **change):
+    return lambda row: change if row["design"] in designs else None
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (only(GRAMS, ratio=0.5), ClaimVerdict.CONFIRMED),
+        (only(("matrix:2",), ratio=0.5), ClaimVerdict.PARTLY),
+        (only(("isotropic",), ratio=0.5), ClaimVerdict.CONTRADICTED),
+        (only((), ratio=0.5), ClaimVerdict.CONTRADICTED),
+    ],
+)
+def test_stability_of_correlated_columns(change, expected):
+    found = decide("n", correlated_points=correlated(change))
+    assert found.verdict is expected
+    assert found.values["cases"] == 24
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (only(GRAMS, E=0.9), ClaimVerdict.CONFIRMED),
+        (only(GRAMS, E=1.1), ClaimVerdict.CONTRADICTED),
+        (only((), E=1.0), ClaimVerdict.PARTLY),  # no difference at all
+        (only(GRAMS, E=0.9, exists=3), ClaimVerdict.PARTLY),  # nothing to compare
+    ],
+)
+def test_error_of_correlated_columns(change, expected):
+    assert decide("o", correlated_points=correlated(change)).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [
+        ({"isotropic": 2.0}, ClaimVerdict.CONFIRMED),
+        ({"gram": 2.0, "matrix:2": 2.0}, ClaimVerdict.CONTRADICTED),
+        ({"matrix:2": 2.0}, ClaimVerdict.PARTLY),
+    ],
+)
+def test_trade_off_of_correlated_columns(factor, expected):
+    sigmas = np.geomspace(0.01, 1.0, 12)
+    table = pl.concat(
+        pl.DataFrame(
+            {
+                "law": "lognormal", "columns": columns, "design": design, "lam": 0.2,
+                "sigma": sigmas, "status": "stable", "onavekl": 1.0 / sigmas,
+                "E": 1.0 + sigmas * factor.get(design, 1.0),
+            }
+        )
+        for columns in CORRELATIONS
+        for design in NAMES
+    )  # fmt: skip
+    assert decide("p", correlated_tradeoff=table).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (only((), E=1.0), ClaimVerdict.CONFIRMED),
+        (only(GRAMS, rho_hat=0.2), ClaimVerdict.CONTRADICTED),
+        (only(("gram",), E=1.2), ClaimVerdict.PARTLY),
+    ],
+)
+def test_extension_to_correlated_columns(change, expected):
+    found = decide("q", correlated_points=correlated(change))
+    assert found.verdict is expected
+    assert found.values["amp"] * 10 == found.values["vamp"]
+
+
 def test_every_claim_has_a_letter_of_its_own_and_waits_for_its_tables():
-    assert len(JUDGES) == len(CLAIMS) == 13
+    assert len(JUDGES) == len(CLAIMS) == 17
     for claim in CLAIMS:
         assert claim.decide({}).verdict is ClaimVerdict.UNTESTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding
+from privasso.paper.claims._correlated import CORRELATED_CLAIMS
 from privasso.paper.claims._error import ERROR_CLAIMS
 from privasso.paper.claims._privacy import PRIVACY_CLAIMS
 from privasso.paper.claims._theory import THEORY_CLAIMS
@@ -10,14 +11,18 @@ from privasso.paper.figures import Tables
 
 #: The claims, in the order of their letters.
 CLAIMS: tuple[Claim, ...] = tuple(
-    sorted((*ERROR_CLAIMS, *THEORY_CLAIMS, *PRIVACY_CLAIMS), key=lambda claim: claim.key)
+    sorted(
+        (*ERROR_CLAIMS, *THEORY_CLAIMS, *PRIVACY_CLAIMS, *CORRELATED_CLAIMS),
+        key=lambda claim: claim.key,
+    )
 )
 
 #: The symbols that the claims and their tests use.
 NOTATION = (
     "v1: uniform scales of the columns; v2: log-normal scales. E: error of prediction on a new "
     "record; ρ̂: share of nonzero coefficients; α: rows per column; λ: regularisation; σ_η: level "
-    "of the privacy noise; N: columns. Algorithm 1: the AMP of the paper, exactly as printed there."
+    "of the privacy noise; N: columns; C: covariance of the columns, diagonal in the paper. "
+    "Algorithm 1: the AMP of the paper, exactly as printed there."
 )
 
 Decided = list[tuple[Claim, Finding]]
@@ -34,7 +39,7 @@ def count_verdicts(claims: Decided) -> str:
     Examples
     --------
     >>> count_verdicts(decide({}))
-    '13 claims: 13 not tested in this run.'
+    '17 claims: 17 not tested in this run.'
     """
     verdicts = [finding.verdict for _, finding in claims]
     counts = {kind.value: verdicts.count(kind) for kind in ClaimVerdict}

@@ -1,9 +1,10 @@
 """Simulations on grids of data sets, in runs that can be stopped, resumed and repeated.
 
-Each of the four experiments is an `Experiment`: it says which cases there are, what is computed on
+Each of the five experiments is an `Experiment`: it says which cases there are, what is computed on
 one data set, and how the results of a case become rows of a table. `run` does the rest.
 """
 
+from privasso.paper.experiments._correlated import CorrelatedExperiment, covariance_model
 from privasso.paper.experiments._critical import CriticalExperiment
 from privasso.paper.experiments._experiment import Experiment
 from privasso.paper.experiments._grid import GridExperiment
@@ -13,6 +14,7 @@ from privasso.paper.experiments._run import UnitError, run
 from privasso.paper.experiments._speed import Speed, speed
 
 __all__ = [
+    "CorrelatedExperiment",
     "CriticalExperiment",
     "Experiment",
     "GridExperiment",
@@ -20,6 +22,7 @@ __all__ = [
     "LeakageExperiment",
     "Speed",
     "UnitError",
+    "covariance_model",
     "run",
     "speed",
 ]

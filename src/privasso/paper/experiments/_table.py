@@ -14,11 +14,22 @@ if TYPE_CHECKING:
 Row = dict[str, str | int | float | None]
 
 #: The columns that say what a row is about come first, in this order.
-_IDENTITY = ("law", "design", "alpha", "lam", "sigma", "n_features", "samples", "seed", "version")
+_IDENTITY = (
+    "law",
+    "columns",
+    "design",
+    "alpha",
+    "lam",
+    "sigma",
+    "n_features",
+    "samples",
+    "seed",
+    "version",
+)
 #: Columns that hold words and whole numbers; all others hold numbers, or null.
-_WORDS = {"law", "design", "version", "status_theory", "status_limit"}
+_WORDS = {"law", "columns", "design", "version", "status_theory", "status_limit"}
 _COUNTS = {"n_features", "samples", "seed", "exists", "unbounded", "unsolved", "converged"}
-_COUNTS |= {"amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"}
+_COUNTS |= {"vamp_converged", "amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"}
 
 
 def known(values: Sequence[float | None]) -> np.ndarray:

@@ -1,5 +1,6 @@
-"""The figures of the paper and four more: their simulations, tables, drawings and captions."""
+"""The figures of the paper and five more: their simulations, tables, drawings and captions."""
 
+from privasso.paper.figures._correlated import CORRELATED, CORRELATIONS, GRAMS, NAMES, gain
 from privasso.paper.figures._fig1 import FIG1
 from privasso.paper.figures._fig2 import FIG2
 from privasso.paper.figures._fig3 import FIG3, failure_level
@@ -17,16 +18,20 @@ from privasso.paper.figures._tail import TAIL
 
 #: All figures by name, those of the paper first.
 FIGURES = {
-    figure.name: figure for figure in (FIG1, FIG2, FIG3, FIG4, FIG5, MAP, KKT, LEAKAGE, TAIL)
+    figure.name: figure
+    for figure in (FIG1, FIG2, FIG3, FIG4, FIG5, MAP, KKT, LEAKAGE, TAIL, CORRELATED)
 }
 
 __all__ = [
     "ALPHA",
+    "CORRELATIONS",
     "FIGURES",
+    "GRAMS",
     "LAMS",
     "LAW_NAMES",
     "LOOKS",
     "MEASURES",
+    "NAMES",
     "PROBE",
     "RANGE",
     "RHO",
@@ -37,6 +42,7 @@ __all__ = [
     "Tables",
     "compare",
     "failure_level",
+    "gain",
     "kkt_curve",
     "largest_data",
     "measured_over",

@@ -64,18 +64,22 @@ class Comparison:
     """Smallest ratio of the error of `a` to that of `b`."""
     reach: float
     """Least leakage of `a` over that of `b`; below 1, `a` reaches a smaller leakage."""
+    tie: float = TIE
+    """Relative difference up to which the two count as equal."""
 
     @property
     def word(self) -> str:
-        """One of "better", "equal", "worse", "mixed" for `a`; differences up to `TIE` are ties."""
-        ahead = self.wins > 0.0 or self.reach < 1.0 - TIE
-        behind = self.losses > 0.0 or self.reach > 1.0 + TIE
+        """One of "better", "equal", "worse", "mixed" for `a`; differences up to `tie` are ties."""
+        ahead = self.wins > 0.0 or self.reach < 1.0 - self.tie
+        behind = self.losses > 0.0 or self.reach > 1.0 + self.tie
         if ahead:
             return "mixed" if behind else "better"
         return "worse" if behind else "equal"
 
 
-def compare(table: pl.DataFrame, law: str, lam: float, measure: str, a: str, b: str) -> Comparison:
+def compare(
+    table: pl.DataFrame, law: str, lam: float, measure: str, a: str, b: str, tie: float = TIE
+) -> Comparison:
     """Compare designs `a` and `b` of a trade-off table at equal leakage."""
     first, second = (
         frontier(table.filter(law=law, lam=lam, design=design), measure) for design in (a, b)
@@ -84,9 +88,10 @@ def compare(table: pl.DataFrame, law: str, lam: float, measure: str, a: str, b: 
     levels = np.geomspace(low, RANGE * low, LEVELS)
     ratio = first.error(levels) / second.error(levels)
     return Comparison(
-        wins=float(np.mean(ratio < 1.0 - TIE)),
-        losses=float(np.mean(ratio > 1.0 + TIE)),
+        wins=float(np.mean(ratio < 1.0 - tie)),
+        losses=float(np.mean(ratio > 1.0 + tie)),
         worst=float(ratio.max()),
         best=float(ratio.min()),
         reach=first.least / second.least,
+        tie=tie,
     )

@@ -33,9 +33,11 @@ class Settings:
     curve : int
         Points of a predicted curve.
     critical_features, kkt_features, leakage_features, tail_features : int or tuple of int
-        Columns of the data of the other figures.
-    critical_samples, kkt_samples, leakage_samples, tail_samples : int
+        Columns of the data of the other figures, and `correlated_features`.
+    critical_samples, kkt_samples, leakage_samples, tail_samples, correlated_samples : int
         Data sets per point of the other figures.
+    correlated_draws : int
+        Draws of a prediction for correlated columns.
 
     Examples
     --------
@@ -58,6 +60,9 @@ class Settings:
     leakage_samples: int
     tail_features: tuple[int, ...]
     tail_samples: int
+    correlated_features: int
+    correlated_samples: int
+    correlated_draws: int
 
     @classmethod
     def full(cls, *, seed: int = 0, samples: int = 100) -> Settings:
@@ -79,6 +84,9 @@ class Settings:
             leakage_samples=5 * samples,
             tail_features=(125, 250, 500, 1000, 2000),
             tail_samples=samples,
+            correlated_features=300,
+            correlated_samples=max(2, samples // 4),
+            correlated_draws=32,
         )
 
     @classmethod
@@ -101,6 +109,9 @@ class Settings:
             leakage_samples=8 * samples,
             tail_features=(125, 250, 500, 1000),
             tail_samples=samples,
+            correlated_features=150,
+            correlated_samples=max(2, samples // 2),
+            correlated_draws=16,
         )
 
     @classmethod
@@ -122,6 +133,9 @@ class Settings:
             leakage_samples=2,
             tail_features=(40, 80),
             tail_samples=2,
+            correlated_features=30,
+            correlated_samples=2,
+            correlated_draws=4,
         )
 
     def record(self) -> dict[str, Any]:

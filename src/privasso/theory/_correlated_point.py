@@ -1,0 +1,242 @@
+"""The prediction for given columns of any covariance, at one point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.theory._attack import Attack, advantages
+from privasso.theory._columns import GivenColumns
+from privasso.theory._correlated_leakage import (
+    information_bound,
+    replica_overlap,
+    shared_information,
+)
+from privasso.theory._draws import ColumnNoise, Draws, System, given
+from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
+from privasso.theory._onavekl import joint
+from privasso.theory._overlap import overlap
+from privasso.theory._search import Root
+
+FloatArray = NDArray[np.float64]
+
+
+class ColumnPredictions(NamedTuple):
+    """Predictions for each column, arrays of shape (N,)."""
+
+    sparsity: FloatArray
+    """Probability that the coefficient is not zero."""
+    error: FloatArray
+    """C_ii E(x̂_i − x⁰_i)²; for independent columns its mean and σ_ξ² make up E."""
+    sparsity_error: FloatArray
+    """Standard errors of the sparsity over the draws; zero where it is exact."""
+    error_error: FloatArray
+    """Standard errors of the error."""
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelatedPoint(FixedPoint):
+    """Prediction for a model with a covariance; made by `state_evolution`.
+
+    The averages are over a few draws of signal, noise and data, and have standard errors. They are
+    exact for a diagonal covariance with independent noise, where the closed form is used.
+
+    Attributes
+    ----------
+    n_draws : int
+        Number of draws; 0 where the averages are exact.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> i = np.arange(200)
+    >>> C = 0.8 ** abs(i[:, None] - i)
+    >>> fp = pv.state_evolution(pv.Model(covariance=C), 0.2, pv.Isotropic(0.05), rng=0)
+    >>> fp.status.name, round(fp.E, 2), fp.standard_errors.E < 0.005
+    ('STABLE', 0.03, True)
+    >>> fp.columns.sparsity.shape
+    (200,)
+    """
+
+    noise: ColumnNoise  # pyright: ignore[reportIncompatibleVariableOverride]
+    n_draws: int = field(default=0, kw_only=True)
+    _root: Root | None = field(repr=False, default=None, kw_only=True)
+    _system: System | None = field(repr=False, default=None, kw_only=True)
+    _information: FloatArray | None = field(repr=False, default=None, kw_only=True)
+    _seed: int = field(repr=False, default=0, kw_only=True)
+    _path: FloatArray | None = field(repr=False, default=None, kw_only=True)
+
+    @cached_property
+    def trajectory(self) -> FloatArray:
+        """Rows (E, V, ρ̂) of the search for the fixed point, shape (T, 3).
+
+        They are not iterates of AMP, which is made for independent columns.
+        """
+        if self._path is not None:
+            return self._path
+        return np.empty((0, 3)) if self._root is None else self._root.path
+
+    @cached_property
+    def columns(self) -> ColumnPredictions:
+        """Sparsity and error of each column.
+
+        Each is a mean over the draws, so that with few draws those of a single column are rough;
+        pass more `draws` to `state_evolution`.
+
+        Raises
+        ------
+        ValueError
+            Where no estimator exists.
+        """
+        if self._root is None or self._system is None:
+            raise ValueError(
+                "there are no predictions for single columns with clipping or a ridge, or where no "
+                "estimator exists"
+            )
+        e, u = self._root.e, self._root.u
+        if isinstance(self._system, GivenColumns):
+            active, part = self._system.columns(e, u)
+            zero = np.zeros_like(active)
+            return ColumnPredictions(active, part / (u * u), zero, zero)
+        assert isinstance(self._system, Draws)
+        z = self._system.minimise(e, u)
+        active = (z != 0.0).astype(np.float64)
+        error = self._system.v[:, None] * (z / (self.model.alpha * u) - self._system.x0) ** 2
+        size = math.sqrt(z.shape[1])
+        return ColumnPredictions(
+            active.mean(axis=1), error.mean(axis=1),
+            active.std(axis=1, ddof=1) / size, error.std(axis=1, ddof=1) / size,
+        )  # fmt: skip
+
+    def supports(self) -> NDArray[np.bool_]:
+        """Which coefficients are not zero in each draw, shape (N, n_draws); made by simulation."""
+        if self._root is None or not isinstance(self._system, Draws):
+            raise ValueError("the prediction was not made by simulation")
+        return self._system.minimise(self._root.e, self._root.u) != 0.0
+
+    def onavekl(self, kind: str = "joint") -> float:
+        """On-average KL divergence of the released estimate when one record is replaced.
+
+        As for independent columns, with P = E·Ī/(1+V)² (see `docs/correlated.md`). For noise that
+        is correlated over the columns, Ī is computed by a Markov chain at the first call, which
+        takes about as long as the prediction; `onavekl_error` is the standard error.
+
+        Parameters
+        ----------
+        kind : {"joint", "paper", "bound"}
+            ``"joint"``: of the whole released vector. ``"paper"``: the component-wise P.
+            ``"bound"``: an upper bound of ``"joint"`` for noise of any covariance, with
+            Ī ≤ tr(CΣ⁻¹)/N.
+
+        Raises
+        ------
+        ValueError
+            Where the prediction is for noise at hand, and unless kind is ``"bound"`` for noise
+            that does not cover all directions in which the rows vary.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> from privasso.model import AutoRegressive
+        >>> from privasso.noise import MatrixPower
+        >>> model = pv.Model(covariance=AutoRegressive(0.7), scales=pv.Constant(1.0))
+        >>> fp = pv.state_evolution(model, 0.2, MatrixPower(0.1, 2.0), n_features=200, rng=0)
+        >>> 1.5 < fp.onavekl() < 4.0 < 15.0 < fp.onavekl("bound")
+        True
+        """
+        if self._ridge is not None:
+            return super().onavekl(kind)  # which refuses
+        if kind not in ("joint", "paper", "bound"):
+            raise ValueError(f"kind must be one of joint, paper, bound, not {kind!r}")
+        if self._information is None:
+            raise ValueError(
+                "a prediction for given noise says nothing about privacy: whoever knows the noise "
+                "sees through it; leave eta out"
+            )
+        if self.status is not FixedPointStatus.STABLE:
+            return math.nan
+        if kind == "bound":
+            assert self._root is not None
+            return float(
+                joint(self._root.e * information_bound(given(self.model), self.noise), self.V)
+            )
+        P = self._leak[1]
+        return P if kind == "paper" else float(joint(P, self.V))
+
+    @cached_property
+    def onavekl_is_known(self) -> bool:
+        """Whether `onavekl` has a value other than its bound: the noise covers all rows."""
+        if self.status is not FixedPointStatus.STABLE or self._information is None:
+            return False
+        bound = information_bound(given(self.model), self.noise)
+        return self._information.size > 0 or math.isfinite(bound)
+
+    @cached_property
+    def onavekl_error(self) -> float:
+        """Monte Carlo standard error of `onavekl`; NaN where no estimator exists."""
+        if self.status is not FixedPointStatus.STABLE:
+            return math.nan
+        self.onavekl()
+        assert self._root is not None
+        return leak_error(self._root, *self._leak)
+
+    @cached_property
+    def _leak(self) -> tuple[FloatArray, float]:
+        """Ī in each draw, and P."""
+        if self._information is not None and self._information.size:
+            return self._information, self._component_wise
+        assert isinstance(self._system, Draws)
+        assert self._root is not None
+        e, u = self._root.e, self._root.u
+        info = shared_information(self._system, e, u, self.noise, self._seed)
+        return info, e * float(np.mean(info))
+
+    def attack(self) -> Attack:
+        """The best membership attack, as for independent columns.
+
+        Raises
+        ------
+        ValueError
+            Where no estimator exists, and where `onavekl` raises one.
+        """
+        self.onavekl()
+        if self.status is not FixedPointStatus.STABLE or self._root is None:
+            raise ValueError("no attack is predicted where no estimator exists")
+        model, e, u = self.model, self._root.e, self._root.u
+        if isinstance(self._system, GivenColumns):
+            N = self._system.v.size
+            C = overlap(
+                self.E, self.V, model.alpha, model.rho, model.sigma_xi**2, self.lam,
+                self._system.v, np.full(N, 1.0 / N), self._system.variances,
+            )  # fmt: skip
+            shared = C / self.E
+        else:
+            rng = np.random.default_rng(self._seed)
+            shared = replica_overlap(model, self.lam, self.noise, e, u, self.n_draws, rng)
+        return Attack(self.V, self._leak[1] * (1.0 + self.V) ** 2, shared)
+
+    def advantage(self) -> float:
+        """Advantage of `attack`; NaN where it is not predicted."""
+        if self.status is not FixedPointStatus.STABLE or self._information is None:
+            return math.nan
+        J = self._leak[1] * (1.0 + self.V) ** 2
+        return float(advantages(np.array([self.V]), np.array([J]))[0])
+
+
+def leak_error(root: Root, info: FloatArray, P: float) -> float:
+    """Of OnAveKL = P(1 + u⁻²)/2 + 1/u + u − 2 with P = e·Ī; Ī varies by itself."""
+    u = root.u
+    half = 0.5 * P * (1.0 + 1.0 / u**2)
+    by_u = -P / u**3 - 1.0 / u**2 + 1.0
+    own = np.std(info, ddof=1) / math.sqrt(info.size) / np.mean(info) if info.size > 1 else 0.0
+    return math.hypot(propagated(root, half, by_u), half * float(own))
+
+
+def propagated(root: Root, by_log_e: float, by_u: float) -> float:
+    g = np.array([by_log_e, by_u])
+    return math.sqrt(max(float(g @ root.covariance @ g), 0.0))
