@@ -6,12 +6,14 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import privasso as pv
-from privasso.attacks import _attack
+from privasso.accounting import GaussianLoss, compose_losses
+from privasso.attacks._attack import attack
 from privasso.attacks._screened import screened_pairs
 from privasso.fit import FitOptions, PerturbedPlan, plan_for
-from privasso.privacy import ScreenedObjective, _screening
+from privasso.privacy import ScreenedObjective, _screening, bit_source
 from privasso.theory import log_set_probability
 
 
@@ -83,18 +85,41 @@ def test_the_score_is_a_log_likelihood_ratio(screen, n, intercept):
         assert scores.std() > 0.2  # it tells something
 
 
-def test_a_choice_with_half_of_its_noise_is_caught(monkeypatch):
-    """Noise for half of the sensitivity, which a true mechanism passes."""
-    X = np.zeros((30, 2))
-    X[:, 0], X[:, 1] = np.tile([0.9, -0.9], 15), np.tile([0.9, -0.9], 15)
+def tied():
+    """Two columns that are tied without the first record, which decides between them."""
+    X = np.tile([[0.9, 0.9], [-0.9, -0.9]], (15, 1))
     X[0] = 1.0, -1.0
-    y = np.where(np.arange(30) % 2 == 0, 3.0, -3.0)
+    return X, np.where(np.arange(30) % 2 == 0, 3.0, -3.0)
+
+
+@pytest.mark.parametrize(("part", "caught"), [(1.0, False), (0.5, True)])
+def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
+    """Lower limits of what the choice alone tells, at 99.9 %, against the claim for the choice."""
+    X, y = tied()
+    _, objective = planned(X, 8.0, 0.001, 1)
+    screening, true = objective.screening, _screening.noise_scale
+    monkeypatch.setattr(_screening, "noise_scale", lambda choices: part * true(choices))
+    fewer, draws, bits = y.copy(), 1500, bit_source(np.random.default_rng(0))
+    fewer[0] = np.nan
+    into, out = (
+        sum(int(screening.choose(X, labels, bits)[0] == 1) for _ in range(draws))
+        for labels in (y, fewer)
+    )
+    most = beta.ppf(0.9995, into + 1, draws - into)
+    least = beta.ppf(0.0005, out, draws - out + 1)
+    loss = compose_losses([screening.choices, GaussianLoss(screening.mu)])
+    epsilons = np.linspace(0.0, 6.0, 25)
+    beyond = [least - math.exp(e) * most > loss.delta(e) for e in epsilons]
+    assert any(beyond) is caught
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("part", "caught"), [(1.0, False), (0.25, True)])
+def test_the_whole_transcript_is_audited(part, caught, monkeypatch):
+    X, y = tied()
     plan, objective = planned(X, 8.0, 0.001, 1)
     true = _screening.noise_scale
-    loss = plan.guarantee.loss
-    for part, caught in ((1.0, False), (0.25, True)):
-        monkeypatch.setattr(_screening, "noise_scale", lambda choices, f=part: f * true(choices))
-        pairs = screened_pairs(objective, plan.lam, X, y, {0: "row"})
-        rng = np.random.default_rng(0)
-        found = _attack.attack(pairs, loss, 400, 0.01, rng, None)
-        assert found[0].refuted is caught
+    monkeypatch.setattr(_screening, "noise_scale", lambda choices: part * true(choices))
+    pairs = screened_pairs(objective, plan.lam, X, y, {0: "row"})
+    found = attack(pairs, plan.guarantee.loss, 200, 0.01, np.random.default_rng(0), None)
+    assert found[0].refuted is caught

@@ -10,6 +10,7 @@ import numpy as np
 
 from privasso._validation import check_coded, label_bounds, positive_float, probability
 from privasso.accounting import objective_sensitivity, sensitivity_for
+from privasso.design import ScreenedDesign, Sparse
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import Covariates
@@ -32,6 +33,7 @@ from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screen import Screen, price_of_choice, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
+from privasso.privacy._screening_design import best_screening
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
@@ -342,6 +344,10 @@ class LabelDP(ReleasesProducts):
         level = Level(settings.mu_level, self.y_bounds[1] - self.y_bounds[0])
         screening = label_screening(settings, self.y_bounds)
         return ScreenedLabels(screening, fit, n_columns, level, settings)
+
+    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
+        """The choice of columns with the largest predicted R² for a table of a model."""
+        return best_screening(self.epsilon, self.delta, "labels", table, screen, self.width)
 
     def guarantee_for_screened(self, screened: ScreenedLabels, terms: Terms) -> Guarantee:
         """State label differential privacy of the choice and of all coefficients after it."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
 from privasso.accounting import sensitivity_beside, sensitivity_for
+from privasso.design import ScreenedDesign, Sparse
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._guarantee import Guarantee
@@ -44,6 +45,7 @@ from privasso.privacy._record_statement import (
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.privacy._screening_design import best_screening
 from privasso.privacy._shaped_objective import ShapedObjective
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
@@ -343,6 +345,10 @@ class RecordDP(PerturbsObjective):
             kappa=self.kappa,
             t=self._t,
         )
+
+    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
+        """The choice of columns with the largest predicted R² for a table of a model."""
+        return best_screening(self.epsilon, self.delta, "records", table, screen, self.label_width)
 
     def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the choice and of the coefficients."""

@@ -290,6 +290,7 @@ def usual_screening(
     centred: bool = True,
     prior: ScreeningPrior | None = None,
     neighbours: Literal["records", "labels"] = "records",
+    always: bool = False,
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
 
@@ -313,6 +314,8 @@ def usual_screening(
         What is expected of the table.
     neighbours : {"records", "labels"}
         Whether a record is emptied, or a label replaced.
+    always : bool
+        Return settings where a fit of all columns is expected to be better, too.
 
     Examples
     --------
@@ -332,7 +335,7 @@ def usual_screening(
 
     counts = [k for k in _COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
-    if count is None:
+    if count is None and not always:
         most = (
             mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
             + _GAIN
