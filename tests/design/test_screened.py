@@ -25,7 +25,9 @@ def test_no_other_share_or_number_is_predicted_to_be_better():
 
 def _again(best):
     prior = ScreeningPrior(n_true=10, explained=2.0 / 3.0)
-    return usual_screening(1.0, 1e-6, 1000, 2000, prior=prior, count=best.columns)
+    found = usual_screening(1.0, 1e-6, 1000, 2000, prior=prior, count=best.columns)
+    assert found is not None
+    return found
 
 
 def test_says_when_a_fit_of_all_columns_is_better():
@@ -47,4 +49,4 @@ def test_wrong_requests_are_refused():
         ({"record_dp": RECORDS, "n_features": 2000, "label_dp": RECORDS}, "one budget"),
     ):
         with pytest.raises(ValueError, match=message):
-            pv.optimal_design(WIDE, screen="auto", **given)
+            pv.optimal_design(WIDE, screen="auto", **given)  # pyright: ignore

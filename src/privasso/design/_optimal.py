@@ -387,7 +387,7 @@ def _constraint(
     max_onavekl: float | None,
     max_advantage: float | None,
     max_error: float | None,
-    label_dp: LabelBudget | ObjectiveBudget | None,
+    label_dp: LabelBudget | ObjectiveBudget | ScreeningBudget | None,
 ) -> Constraint:
     given = [x for x in (max_onavekl, max_advantage, max_error, label_dp) if x is not None]
     if len(given) != 1:
