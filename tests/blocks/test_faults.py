@@ -161,6 +161,7 @@ class Deadly:
 
     def __call__(self, chunks, state):
         os.kill(os.getpid(), signal.SIGKILL)
+        return self.task(chunks, state)
 
 
 @pytest.mark.slow

@@ -117,6 +117,28 @@ def test_sizes_of_memory():
         assert 6 * 10**8 + jobs * (32 * entries + 32 * 500**2) <= memory
 
 
+def test_labels(folder, capsys):
+    """Public covariates and private labels: the same model from one file and from three."""
+    table = pq.read_table("whole.parquet")
+    known = [np.isfinite(table[name].to_numpy()) for name in ("dose", "y")]
+    complete = table.filter(pa.array(known[0] & known[1]))
+    pq.write_table(complete, "all.parquet")
+    half = complete.num_rows // 2
+    pq.write_table(complete.slice(0, half), "cut-0.parquet", row_group_size=77)
+    pq.write_table(complete.slice(half), "cut-1.parquet")
+    dp = "--target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --seed 0"
+    for name, data in (("one", "all.parquet --engine local"), ("two", "'cut-*.parquet'")):
+        options = f"{data} {dp} --out {name}.json --keep-release {name}-release.json"
+        assert main(["fit", *shlex.split(options)]) == 0
+    one, two = (json.loads((folder / f"{name}.json").read_text()) for name in ("one", "two"))
+    assert one == two
+    assert main(["fit", *shlex.split(f"'cut-*.parquet' {dp} --out m.json --report r.html")]) == 2
+    assert "--report needs the whole table in memory" in capsys.readouterr().err
+    # Missing numbers are not filled: nobody said what stands for them.
+    assert main(["fit", *shlex.split(f"'part-*.parquet' {dp} --out m.json")]) == 2
+    assert "must be finite" in capsys.readouterr().err
+
+
 PEAK = """
 import resource, sys
 from privasso.cli import main

@@ -100,8 +100,8 @@ class Plan:
             )
         except (DataChangedError, WorkersLostError) as error:
             raise AfterReleaseError(
-                f"{error}. The privacy budget of this fit counts as spent, because the noise may "
-                "have been drawn before"
+                f"{error}. The privacy budget of this fit counts as spent, because noise may have "
+                "been drawn before"
             ) from None
         return self._released(made, feature_names, target)
 

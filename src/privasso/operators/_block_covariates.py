@@ -195,7 +195,7 @@ def largest_square(rows: np.ndarray) -> float:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def checksum(k: np.ndarray, bits: np.ndarray) -> int:  # pragma: no cover
+def checksum(k: np.ndarray, bits: np.ndarray) -> Any:  # pragma: no cover
     """The sum over rows of a number that all entries of a row and the bits of its label decide."""
     total = np.int64(0)
     for i in range(k.shape[0]):
