@@ -9,8 +9,11 @@ WORKERS ?= 2
 # Each test worker keeps to one thread: BLAS threads of several workers would wait for one another.
 test test-slow: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow lint format hooks bench bench-real docs clean
+.PHONY: install demo test test-slow lint format hooks bench bench-real docs clean
 .DEFAULT_GOAL := test
+
+install: .venv/.installed
+	@echo "privasso is installed in .venv; run: source .venv/bin/activate"
 
 demo: .venv/.installed
 	$(BIN)/privasso demo --out demo

@@ -5,6 +5,7 @@ except in continuous integration, where this is an error.
 """
 
 import os
+import re
 import shutil
 import sys
 from html.parser import HTMLParser
@@ -12,7 +13,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 #: Pages that readers see first; the others share their layout.
-PAGES = ("index.html", "explore.html", "_static/explorer.html", "auto_gallery/index.html")
+PAGES = (
+    "index.html",
+    "explore.html",
+    "_static/explorer.html",
+    "auto_gallery/index.html",
+    "claims.html",
+    "tutorials/publish.html",
+)
 
 
 class Anchors(HTMLParser):
@@ -30,8 +38,38 @@ class Anchors(HTMLParser):
             self.addresses.append(address)
 
 
+def malformed(address):
+    """Say what is wrong with the form of an address outside of the documentation, or None.
+
+    Whether it answers cannot be checked without a network.
+
+    >>> malformed("https://arxiv.org/abs/2605.01492"), malformed("https://arxiv.org/abs/26.1")
+    (None, 'is no paper of arXiv')
+    >>> malformed("http://example.org"), malformed("https://example.org/a).")
+    ('is not https', 'ends in punctuation')
+    """
+    parts = urlsplit(address)
+    if parts.scheme == "mailto":
+        return None if re.fullmatch(r"[^@\s]+@[^@\s]+\.[a-z]+", parts.path) else "is no address"
+    if parts.scheme != "https":
+        return "is not https"
+    if not re.fullmatch(r"([a-z0-9-]+\.)+[a-z]{2,}", parts.hostname or ""):
+        return "names no host"
+    if re.search(r"[\s<>\"{}|\\^`]", address):
+        return "has a character that must be written as a code"
+    if re.search(r"[.,;:!)\]]$", address):
+        return "ends in punctuation"
+    if parts.hostname == "arxiv.org" and not re.fullmatch(
+        r"/(abs|pdf)/(\d{4}\.\d{4,5}(v\d+)?|[a-z-]+(\.[A-Z]{2})?/\d{7})", parts.path
+    ):
+        return "is no paper of arXiv"
+    if parts.hostname == "doi.org" and not re.fullmatch(r"/10\.\d{4,9}/\S+", parts.path):
+        return "is no DOI"
+    return None
+
+
 def broken_links(root):
-    """Yield every address inside of the documentation that leads nowhere."""
+    """Yield every address inside of the documentation that leads nowhere, and malformed others."""
     pages = {}
     for file in root.rglob("*.html"):
         if file.name != "explorer.html":
@@ -41,7 +79,11 @@ def broken_links(root):
     for file, parser in pages.items():
         for address in parser.addresses:
             parts = urlsplit(address)
-            if parts.scheme or parts.netloc or address.startswith("#"):
+            if (parts.scheme or parts.netloc) and parts.scheme != "data":
+                if problem := malformed(address):
+                    yield f"{file.name}: {address} {problem}"
+                continue
+            if parts.scheme or address.startswith("#"):
                 continue
             target = (file.parent / unquote(parts.path)).resolve()
             if not target.exists():

@@ -30,6 +30,17 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"privasso {pv.__version__}\n"
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_help_has_an_example_and_no_flag_seems_to_take_a_value(command, capsys):
+    assert main([command.__name__, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert (
+        f"privasso {command.__name__} " in text.partition("Options")[0].partition("Usage")[2][60:]
+    )
+    for line in text.splitlines():
+        assert "<bool>" not in line or "--help" in line  # the last one is Typer's own
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -41,6 +52,15 @@ def test_version(capsys):
             "exactly one of --max-onavekl, --max-advantage, --max-error",
         ),
         ("design --max-error 1 --max-onavekl 2", "--max-onavekl and --max-error were given"),
+        ("fit data.csv", "try privasso fit data.csv --target COLUMN --label-dp"),
+        (
+            "fit data.csv --target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 9 1 --out m",
+            "--y-bounds must increase",
+        ),
+        (
+            "fit data.csv --target y --label-dp --epsilon -1 --delta 1e-6 --y-bounds 1 9 --out m",
+            "--epsilon must be positive",
+        ),
     ],
 )
 def test_wrong_options_name_the_next_command(capsys, words, message):

@@ -86,11 +86,11 @@ def test_plot(tmp_path, capsys, options):
     [
         ("", "exactly one of"),
         ("--max-onavekl 1 --max-error 0.1", "exactly one of"),
-        ("--max-onavekl -1", "max_onavekl must be positive"),
+        ("--max-onavekl -1", "--max-onavekl must be positive"),
         ("--max-onavekl 1 --epsilon 1", "need --label-dp"),
         ("--label-dp --epsilon 1", "needs --epsilon, --delta and --y-bounds"),
         ("--label-dp --epsilon 1 --delta 2 --y-bounds 0 1", "delta is a probability"),
-        ("--label-dp --epsilon 1 --delta 1e-5 --y-bounds 1 0", "y_bounds must increase"),
+        ("--label-dp --epsilon 1 --delta 1e-5 --y-bounds 1 0", "--y-bounds must increase"),
         ("--max-error 0.0001", "cannot be reached: the least is"),
         ("--max-error 3", "releasing nothing at all"),
         ("--max-onavekl 0.01 --lam 0.1", "the least is"),

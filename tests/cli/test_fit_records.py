@@ -148,7 +148,7 @@ BAD_OPTIONS = [
     (f"{DP} --bounds bounds.csv --path-out path.csv", "needs --mechanism statistics"),
     (f"{DP} --bounds bounds.csv --mechanism auto --keep-release r.json", "needs --mechanism stat"),
     (f"{DP} --bounds bounds.csv --shape nowhere.csv", "nowhere.csv"),
-    (f"{DP} --bounds bounds.csv --shape bounds.csv", "--shape: bounds.csv has no column 'age'"),
+    (f"{DP} --bounds bounds.csv --shape bounds.csv", "--shape: bounds.csv has no columns 'age'"),
     (f"{DP} --bounds bounds.csv --out bounds.csv", "the same file"),
     (f"{DP} --bounds bounds.csv --features age,y", "cannot be one of the features"),
     (f"{DP.replace('--epsilon 1', '--epsilon 0')} --bounds bounds.csv", "must be positive"),

@@ -44,7 +44,7 @@ def test_predictions(folder, capsys, ending):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("model.json less.csv --out p.csv", "less.csv has no column 'b'"),
+        ("model.json less.csv --out p.csv", "less.csv has no columns 'b', 'c'"),
         ("model.json data.csv --out p.txt", ".csv or .parquet"),
         ("model.json data.csv --out nowhere/p.csv", "cannot be written"),
         ("model.json data.csv --out data.csv", "the same file"),

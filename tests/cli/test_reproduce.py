@@ -17,6 +17,12 @@ def test_one_figure(tmp_path, capsys):
     assert (out / "figures" / "fig1.pdf").exists()
 
 
+def test_quiet(tmp_path, capsys):
+    assert main(["reproduce", "fig1", "--out", str(tmp_path), "--quiet"]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
 def test_json(tmp_path, capsys):
     assert main(["reproduce", "fig1", "fig2", "--out", str(tmp_path), "--json"]) == 0
     captured = capsys.readouterr()

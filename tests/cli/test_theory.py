@@ -84,7 +84,7 @@ def test_plot_of_unusual_points(tmp_path, options):
         ("--scales nowhere", "neither a file"),
         ("--noise star", "none of isotropic"),
         ("--noise power", "needs 1 number"),
-        ("--n-features 0", "n_features must be at least 1"),
+        ("--n-features 0", "--n-features must be at least 1"),
         ("--plot figure.txt", ".png, .pdf or .svg"),
         ("--plot nowhere/figure.png", "nowhere/figure.png"),
         ("--noise isotropic --plot figure.png", "nothing to plot"),

@@ -8,6 +8,7 @@ import ast
 import io
 import re
 import shlex
+import subprocess
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -26,10 +27,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
 PAGES += sorted((ROOT / "docs").glob("*.md"))
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES += TUTORIALS
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 # These take minutes and have tests of their own: here only their options are parsed.
 LONG = {"demo", "explore", "reproduce"}
+QUICK = "--data-only"  # of the first
+#: Files that a page writes in the shell.
+WRITTEN = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", flags=re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
@@ -107,6 +113,9 @@ def agree(said: str, number: str) -> bool:
 
 def commands(text: str, *, prompt: bool):
     """Yield (words, output shown or None) of each command of a shell block."""
+    text = WRITTEN.sub(
+        lambda found: shlex.join(("write", *found.groups())).replace("\n", "\\n"), text
+    )
     lines = text.replace("\\\n", " ").splitlines()
     if not prompt:
         for line in lines:
@@ -123,8 +132,14 @@ def run_command(words: list[str], shown: str | None, capsys) -> None:
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
         assert set(words[1:]) <= set(targets)
         return
+    if words[0] == "source":
+        assert words[1] == ".venv/bin/activate"
+        return
+    if words[0] == "write":
+        Path(words[1]).write_text(words[2].replace("\\n", "\n"), encoding="utf-8")
+        return
     assert words[0] == "privasso"
-    parsed_only = words[1] in LONG
+    parsed_only = words[1] in LONG and QUICK not in words
     capsys.readouterr()
     code = main(words[1:] + ["--help"] * parsed_only)
     printed = capsys.readouterr()
@@ -163,3 +178,26 @@ def test_options_and_names_in_the_text_exist(page, known_options):
         assert hasattr(pv, name), f"{page.name} speaks of pv.{name}"
     ours = " ".join(words for words in code if words.startswith(("--", "privasso ")))
     assert set(OPTION.findall(ours)) <= known_options
+
+
+@pytest.mark.slow
+def test_tutorials_succeed_in_a_fresh_clone(tmp_path):
+    """Word for word: a clone, its own environment, and each page from top to bottom in a shell."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    # Without a second terminal the shell must stop at the first command that fails.
+    for page in TUTORIALS:
+        lines = ["set -e"]
+        for language, text, _ in blocks(page):
+            if language == "sh":
+                lines.append(text)
+            elif language == "console":
+                lines += re.findall(r"^\$ ((?:.*\\\n)*.*)$", text, flags=re.MULTILINE)
+            else:
+                raise AssertionError(f"{page.name} has a block of {language!r}")
+        ended = subprocess.run(
+            ["bash", "-c", "\n".join(lines)], cwd=clone, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, f"{page.name}: {ended.stderr[-2000:]}"
+    written = {"model.json", "report.html", "predictions.csv", "model.sql", "audit.html"}
+    assert written <= {path.name for path in clone.iterdir()}

@@ -9,12 +9,16 @@ import time
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import privasso as pv
 from browser import chromium, serious
+from privasso.accounting import gaussian_epsilon
 from privasso.cli import main
+from privasso.cli._explore import _settings as table_settings
 from privasso.explore import Explorer, Settings, answer, static_page
+from privasso.theory import label_sensitivity
 
 NUMBERS = ("E", "rho_hat", "stability", "onavekl", "advantage", "sigma")
 SCALES = [0.1, 0.5, 1.0, 3.0]
@@ -198,6 +202,85 @@ def test_the_map_by_pointer_and_keyboard(opened, capsys):
     assert "Error" in page.inner_text("#spoken")
 
 
+@pytest.mark.parametrize(
+    ("kind", "moved", "correlation"),
+    [
+        ("ar", {"neighbour_r": 0.6}, lambda r: pv.model.AutoRegressive(r["neighbour_r"])),
+        ("blocks", {"block_size": 4, "block_r": 0.7}, lambda r: pv.model.Blocks(4, r["block_r"])),
+        (
+            "factors",
+            {"n_factors": 3, "factor_share": 0.6},
+            lambda r: pv.model.Factors(3, r["factor_share"]),
+        ),
+    ],
+)
+def test_correlated_columns(opened, capsys, kind, moved, correlation):
+    page = opened.page
+    page.reload()
+    opened.wait("rested")
+    assert "Choose a kind of correlation" in page.inner_text("#correlated-state")
+    page.locator("input[value=some]").check()
+    page.fill("#n_features", "60")
+    page.select_option("#correlation", kind)
+    for name, value in moved.items():
+        before = page.get_attribute(f"#{name}", "aria-valuetext")
+        page.focus(f"#{name}")
+        page.keyboard.press("End")
+        assert page.get_attribute(f"#{name}", "aria-valuetext") != before
+        page.locator(f".control[data-name={name}] input[type=number]").fill(str(value))
+    opened.wait("rested")
+    assert page.locator("#correlated-progress").is_hidden()
+    rows = page.locator("#correlated tbody tr")
+    found = [float(rows.nth(k).get_attribute("data-value")) for k in range(5)]
+    model = pv.Model(covariance=correlation(moved))
+    fp = pv.state_evolution(model, 0.2, pv.Gram(0.05), n_features=60, rng=0)
+    expected = [fp.E, fp.rho_hat, fp.stability, fp.onavekl(), fp.advantage()]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert f"± {fp.standard_errors.E:.2g}" in rows.nth(0).inner_text()
+    np.testing.assert_allclose(run_shown(opened)[5:], expected, rtol=1e-12)
+    capsys.readouterr()
+    assert main([*page.inner_text("#command").split()[1:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["E"] == pytest.approx(fp.E)
+    page.select_option("#correlation", "none")
+    opened.wait("rested")
+    assert rows.count() == 0
+
+
+def test_what_cannot_be_of_correlated_columns(opened):
+    page = opened.page
+    page.reload()
+    opened.wait("shown")
+    page.select_option("#correlation", "blocks")
+    page.locator(".control[data-name=block_size] input[type=number]").fill("2.5")
+    opened.wait("rested")
+    assert "must be a whole number" in page.inner_text("#correlated-state")
+    assert opened.numbers()["E"] > 0.0  # the other numbers are as before
+
+
+def test_the_covariance_of_a_table(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6)) * np.geomspace(0.1, 10.0, 6)
+    X[:, 3] += X[:, 4]
+    file = tmp_path / "table.csv"
+    pl.DataFrame(X, schema=list("abcdef")).write_csv(file)
+    settings = table_settings(file, None)
+    unit = np.mean(X.var(axis=0))
+    C = pv.model.GivenCovariance.of(X).covariance / 6.0 / unit
+    with Explorer(settings) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        opened = Opened(browser, server.url)
+        opened.wait("rested")
+        row = opened.page.locator("#correlated tbody tr").first
+        fp = pv.state_evolution(
+            pv.Model(settings.alpha, scales=None, covariance=C), 0.2, pv.PowerLaw(0.05, 1.0), rng=0
+        )
+        assert float(row.get_attribute("data-value") or "nan") == pytest.approx(fp.E, rel=1e-6)
+        text = opened.page.content()
+        assert f"{C[3, 4]:.4f}" not in text  # the page itself gets scales only
+        opened.page.close()
+        server.shutdown()
+
+
 def updates(opened):
     """Milliseconds from the move of a slider to the numbers, curves and map, in the browser."""
     page = opened.page
@@ -268,3 +351,18 @@ def test_the_page_from_a_table(browser, tmp_path):
         assert serious(page) == []
         assert opened.errors == []
         assert all(url.startswith(("file:", "data:")) for url in opened.requests)
+        attack, (curve,) = fp.attack(), page.evaluate("last.attack").values()
+        (curve,) = curve
+        assert curve["auc"] == pytest.approx(attack.auc, abs=2e-4)
+        np.testing.assert_allclose(curve["true"], attack.tpr(curve["false"]), rtol=1e-4)
+        for delta, width in ((1e-6, 2.0), (1e-5, 5.0)):  # before and after two moves
+            mu = width * label_sensitivity(model, pv.Gram(1.0)) / 0.1
+            found = page.evaluate("last.point.label_epsilon")
+            assert found == pytest.approx(gaussian_epsilon(delta, mu), rel=1e-6)
+            for name in ("delta", "width"):
+                page.focus(f"#{name}")
+                page.keyboard.press("ArrowRight")
+            opened.wait("shown")
+        page.select_option("#privacy", "epsilon")
+        epsilons = page.evaluate("last.curves.curves.map((c) => c.epsilon)")
+        assert [len(each) for each in epsilons] == [3] * 4

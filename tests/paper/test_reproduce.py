@@ -5,7 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 
 import polars as pl
@@ -91,6 +91,19 @@ def test_claims_are_all_there_and_all_decided(run):
     for claim in claims:
         assert claim["verdict"] in {"confirmed", "partly", "contradicted"}
         assert claim["measured"] in text
+        assert len(claim["measured"].split()) < 80, "numbers belong into tables"
+
+
+def test_the_numbers_of_every_claim_are_tables_on_both_pages(run):
+    text = (run.folder / "claims.md").read_text(encoding="utf-8")
+    html = unescape(run.page.read_text(encoding="utf-8"))
+    for claim in json.loads((run.folder / "claims.json").read_text(encoding="utf-8")):
+        assert claim["tables"], claim["key"]
+        for table in claim["tables"]:
+            assert f"{table['title']}:" in text
+            for row in table["rows"]:
+                assert f"| {' | '.join(row.values())} |" in text
+                assert all(f">{cell}</td>" in html for cell in row.values())
 
 
 class Outline(HTMLParser):

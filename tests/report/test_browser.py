@@ -1,5 +1,7 @@
 """The report and the page of an audit in a real browser: accessibility, and one page of paper."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -30,25 +32,38 @@ def pages(data, tmp_path_factory):
     return folder
 
 
+def lightness(page) -> float:
+    """How light the ground of a page is, from 0 to 1."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(int(part) for part in re.findall(r"\d+", colour)[:3]) / (3.0 * 255.0)
+
+
 def test_no_serious_barrier(pages):
     with chromium() as browser:
         for name in ("report.html", "audit.html"):
-            for width in (1280, 400):
+            for width, scheme in ((1280, "light"), (400, "light"), (1280, "dark"), (400, "dark")):
                 context = browser.new_context(
-                    bypass_csp=True, viewport={"width": width, "height": 900}
+                    bypass_csp=True,
+                    viewport={"width": width, "height": 900},
+                    color_scheme=scheme,
                 )
                 page = context.new_page()
                 page.goto((pages / name).as_uri())
-                assert serious(page) == [], name
+                assert serious(page) == [], (name, scheme)
+                assert (lightness(page) < 0.5) == (scheme == "dark")
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
                 context.close()
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5, 3.0, 5.0, 10.0])
 def test_the_meaning_is_the_bound_of_a_mechanism_that_attains_it(epsilon):
-    """Randomised response with odds e^ε: saying "yes" in 5 % of the other cases, at most."""
-    # The best rule at that rate answers "yes" to a part of the outcomes that speak for it.
+    """Randomised response with odds e^ε: the rate of true alarms at 5 % of false ones."""
+    # Its curve is straight from (0, 0) to (1 − truth, truth), and from there to (1, 1).
     truth = np.exp(epsilon) / (1.0 + np.exp(epsilon))
-    rate = 0.05 / (1.0 - truth) * truth  # both errors grow in proportion up to 1 − truth
-    stated = int(meaning(epsilon, 0.0, records=False).split("at most ")[1].split(" ")[0])
-    assert stated - 1 <= 100.0 * rate <= stated
+    rate = 100.0 * np.interp(0.05, [0.0, 1.0 - truth, 1.0], [0.0, truth, 1.0])
+    text = meaning(epsilon, 0.0, records=False)
+    found = re.search(r"(?:at most|possibly) ([\d.]+) %", text)
+    assert found is not None
+    digits = len(found[1].partition(".")[2])
+    assert float(found[1]) - 10.0**-digits <= rate <= float(found[1])
+    assert ("rules out little" in text) == (rate > 90.0)

@@ -78,6 +78,15 @@ def audit_command(
         all its randomness from the operating system, and ``python -m MODULE`` or ``privasso``.
     progress : callable, optional
         Called with the number of runs done and in all.
+
+    Examples
+    --------
+    >>> audit_command("privasso fit table.csv", "table.csv", "neighbour.csv")
+    Traceback (most recent call last):
+    ...
+    ValueError: command must hold {data}, where the file goes
+
+    The page "Attack your own fit" has an example that runs a program.
     """
     words = shlex.split(command) if isinstance(command, str) else list(command)
     count = integer("releases", releases, minimum=20)

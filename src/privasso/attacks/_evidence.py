@@ -36,6 +36,11 @@ class Refuted:
         A point of the claim.
     bound : float
         Lower confidence limit of the true ε at this δ. The claim is refuted if it is larger.
+
+    Examples
+    --------
+    >>> Refuted(epsilon=0.5, delta=0.01, bound=0.75).share
+    1.5
     """
 
     epsilon: float

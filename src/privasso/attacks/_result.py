@@ -30,6 +30,13 @@ class Finding:
         Scores of all releases.
     closest : Refuted or None
         The point of the claim that the evidence comes closest to refuting; None without a claim.
+
+    Examples
+    --------
+    >>> evidence = Evidence(np.array([1.0, 2.0]), np.array([-1.0, 1.5]), np.zeros(1), 0.01)
+    >>> found = Finding("row 7", evidence, Refuted(epsilon=0.5, delta=0.01, bound=0.2))
+    >>> found.auc, found.refuted
+    (0.75, False)
     """
 
     name: str
@@ -108,6 +115,14 @@ class Audit:
         Private numbers that were found in plain text, in words.
     confirming : int
         New releases from each data set that have tested the closest attack; zero if none have.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> X, y = np.random.default_rng(0).random((40, 2)), np.linspace(0.0, 1.0, 40)
+    >>> found = pv.audit(pv.OnAverage(0.01), X, y, lam=0.1, records=[0], releases=20, rng=1)
+    >>> found.passed is None, found.verdict.startswith("Nothing is claimed"), found.releases
+    (True, True, 20)
     """
 
     guarantee: Guarantee

@@ -8,13 +8,14 @@ are an application of their own in `GROUPS`.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
 import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ParamSpec, TextIO, cast, get_type_hints
+from typing import Annotated, Any, ParamSpec, TextIO, cast, get_args, get_type_hints
 
 import typer
 
@@ -58,7 +59,8 @@ def build() -> typer.Typer:
     def root(
         context: typer.Context,
         version: Annotated[
-            bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)
+            bool,
+            typer.Option("--version", help="Show the version and exit.", is_eager=True, metavar=""),
         ] = False,
     ) -> None:
         if version:
@@ -112,7 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             said = f"{escaped(error.filename)}: {error.strerror}" if named else error
             return _complain(said, command)
         except ValueError as error:
-            return _complain(error, command)
+            given = sys.argv[1:] if arguments is None else arguments
+            return _complain(_with_options(str(error), given), command)
         except MemoryError:
             return _complain("this needs more memory than there is", command)
         except (KeyboardInterrupt, _Interrupted) as error:
@@ -165,6 +168,18 @@ def _command(arguments: Sequence[str]) -> str:
     return "privasso" + (f" {arguments[0]}" if arguments and arguments[0] in known else "")
 
 
+def _with_options(sentence: str, arguments: Sequence[str]) -> str:
+    """The sentence with the option that was typed in place of the argument of a function.
+
+    >>> _with_options("y_bounds must increase, not (9.0, 1.0)", ["fit", "--y-bounds", "9", "1"])
+    '--y-bounds must increase, not (9.0, 1.0)'
+    """
+    typed = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+    first, _, rest = sentence.partition(" ")
+    option = f"--{first.replace('_', '-')}"
+    return f"{option} {rest}" if option in typed else sentence
+
+
 def _complain(what: object, command: str) -> int:
     """Print one sentence, which ends with a command to try next."""
     sentence = escaped(" ".join(str(what).split()))
@@ -194,7 +209,8 @@ def _with_notes(command: Callable[P, None]) -> Callable[..., None]:
             raise stopped from error
 
     # Annotations are texts until they are looked up; the one that is added is not.
-    hints = {**get_type_hints(command, include_extras=True), "quiet": Quiet}
+    found = {**get_type_hints(command, include_extras=True), "quiet": Quiet}
+    hints = {name: _as_flag(hint) for name, hint in found.items()}
     form = inspect.signature(command)
     parameters = [each.replace(annotation=hints[name]) for name, each in form.parameters.items()]
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -202,6 +218,16 @@ def _with_notes(command: Callable[P, None]) -> Callable[..., None]:
     run.__annotations__ = hints
     vars(run)["__signature__"] = form.replace(parameters=parameters)
     return run
+
+
+def _as_flag(hint: Any) -> Any:
+    """The annotation of a flag without the words in the help that it takes a value."""
+    kind, *more = get_args(hint) or (hint,)
+    if kind is not bool or not more:
+        return hint
+    flag = copy.copy(more[0])
+    flag.metavar = ""
+    return Annotated[bool, flag]
 
 
 def _interrupted(error: BaseException) -> int:

@@ -96,6 +96,7 @@ def audit(
     from privasso.attacks import audit as attack
     from privasso.attacks import audit_command
     from privasso.cli._outputs import Outputs
+    from privasso.cli._progress import counting
 
     if out is not None and out.suffix.lower() not in (".html", ".json"):
         raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
@@ -118,7 +119,11 @@ def audit(
         outputs.claim("--out", out, inputs=inputs)
         if out is not None and out.suffix.lower() == ".html":
             outputs.claim("the numbers beside --out", out.with_suffix(".json"), inputs=inputs)
-        with _bar(as_json) as progress:
+        with counting("Attacking", quiet=as_json) as show:
+
+            def progress(done: int, total: int) -> None:
+                show(done, total, "Attacking")
+
             if command is not None and neighbour is not None:
                 secrets = _labels(data, target)
                 found = audit_command(
@@ -195,24 +200,3 @@ def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
             known = privacy.column_bounds(X.shape[1], dictionary.encoding.names)
             privacy = replace(privacy, bounds=known)
         return privacy, X, labels
-
-
-def _bar(quiet: bool) -> Any:
-    """A bar over the records that are attacked, on a terminal only."""
-    import contextlib
-
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        return contextlib.nullcontext(None)
-
-    @contextlib.contextmanager
-    def shown() -> Any:
-        columns = TextColumn("Attacking"), BarColumn(), MofNCompleteColumn()
-        with Progress(*columns, console=console, transient=True) as progress:
-            task = progress.add_task("", total=None)
-            yield lambda done, total: progress.update(task, completed=done, total=total)
-
-    return shown()

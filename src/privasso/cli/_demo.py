@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from privasso.cli._options import AsJson
-from privasso.cli._progress import silence
+from privasso.cli._progress import counting, silence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,17 +50,26 @@ def demo(
         int, typer.Option("--draws", help="Draws of the noise for each method and ε.")
     ] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the comparison.")] = 0,
+    data_only: Annotated[
+        bool, typer.Option("--data-only", help="Only write the table, to follow the tutorials.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit the diabetes data under label privacy, then compare methods with the same guarantee.
 
     Example: `privasso demo --out demo --draws 50`
+
+    The public table alone, as the tutorials use it: `privasso demo --data-only --out .`
     """
     from privasso._validation import generator, integer
 
     integer("--draws", draws, minimum=2)
     generator(seed)
     out.mkdir(parents=True, exist_ok=True)
+    if data_only:
+        table = str(_table(out))
+        print(json.dumps({"files": [table]}) if as_json else f"wrote {table}")
+        return
     if not as_json:
         _run(out, draws, seed)
         return
@@ -80,7 +89,7 @@ def _run(out: Path, draws: int, seed: int) -> None:
         style="bold",
     )
     for name, comparison in COMPARISONS.items():
-        table = _compare(name, draws, seed, console)
+        table = _compare(name, draws, seed)
         _print(table, comparison.title, console)
         _write(table, f"{comparison.title}; {draws} draws", out / f"{name}.png")
     console.print(
@@ -91,18 +100,26 @@ def _run(out: Path, draws: int, seed: int) -> None:
     console.print(f"Pictures and tables: {', '.join(COMPARISONS)} (.png, .csv) in {out}")
 
 
-def _fit(out: Path, console: Any) -> None:
-    """Do what `privasso fit` does, on a file of public data."""
+def _table(out: Path) -> Path:
+    """Write the diabetes data, which are public, and return the file."""
     import polars as pl
 
-    from privasso.cli._fit_run import run
-    from privasso.cli._fit_settings import FitSettings
-    from privasso.cli._fit_show import show
+    from privasso._files import write_whole
     from privasso.examples import diabetes_columns
 
     columns, progression = diabetes_columns(degree=1)
     data = out / "diabetes-data.csv"
-    pl.DataFrame({**columns, "progression": progression}).write_csv(data)
+    write_whole(data, pl.DataFrame({**columns, "progression": progression}).write_csv())
+    return data
+
+
+def _fit(out: Path, console: Any) -> None:
+    """Do what `privasso fit` does, on a file of public data."""
+    from privasso.cli._fit_run import run
+    from privasso.cli._fit_settings import FitSettings
+    from privasso.cli._fit_show import show
+
+    data = _table(out)
     release = out / "diabetes-release.json"
     release.unlink(missing_ok=True)  # of an earlier demo, whose data were public too
     settings = FitSettings(
@@ -120,10 +137,9 @@ def _fit(out: Path, console: Any) -> None:
     show(run(settings), as_json=False)
 
 
-def _compare(name: str, draws: int, seed: int, console: Any) -> pl.DataFrame:
+def _compare(name: str, draws: int, seed: int) -> pl.DataFrame:
     """Compare the methods on one data set."""
     import numpy as np
-    from rich.progress import Progress
 
     from privasso.examples import (
         METHODS,
@@ -139,15 +155,21 @@ def _compare(name: str, draws: int, seed: int, console: Any) -> pl.DataFrame:
         splits, draws_per_split = simulated_splits(rng=rng), draws
     else:  # the data are small: a new split for every draw
         splits, draws_per_split = diabetes_splits(draws, degree, rng=rng), 1
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(name, total=draws * len(epsilons) * len(METHODS))
+    total, finished = draws * len(epsilons) * len(METHODS), 0
+    with counting(f"Comparing: {name}") as show:
+
+        def progress(done: int) -> None:
+            nonlocal finished
+            finished += done
+            show(finished, total, f"Comparing: {name}")
+
         table = compare_methods(
             splits,
             epsilons,
             delta=delta,
             draws=draws_per_split,
             rng=rng,
-            progress=lambda done: bar.advance(task, done),
+            progress=progress,
         )
     return summarise(table)
 

@@ -104,6 +104,7 @@ def design(
 
     Correlated columns: `privasso design --covariance ar:0.8 --n-features 200 --max-onavekl 2`
     """
+    from privasso.cli._progress import working
     from privasso.design import ObjectiveDesign, optimal_design, save_design
 
     check_figure_path(plot)
@@ -146,7 +147,8 @@ def design(
         scales_given = scales != "uniform"
         choose(model, covariance, options, seed, scales_given=scales_given, as_json=as_json)
         return
-    best = optimal_design(model, **options)
+    with working("Searching", quiet=as_json):
+        best = optimal_design(model, **options)
     if isinstance(best, ObjectiveDesign):
         show(best, as_json=as_json)
         return

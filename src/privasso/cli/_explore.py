@@ -40,8 +40,8 @@ def explore(
     """Open a page with sliders: error, sparsity, stability, leakage and attack at once.
 
     The page is served to this machine alone, loads nothing from elsewhere and works offline. Ctrl-C
-    ends it. With a table the scales and the number of rows per column are those of its columns of
-    numbers, in units of their root mean square.
+    ends it. With a table the scales, the correlations and the number of rows per column are those
+    of its columns of numbers, in units of their root mean square.
 
     Example: `privasso explore patients.csv --target pressure`
 
@@ -61,7 +61,7 @@ def explore(
     with working("reading the table", quiet=as_json):
         settings = Settings() if data is None else _settings(data, target)
     with working("preparing the first view", quiet=as_json):
-        for what in ("point", "curves", "map", "attack"):
+        for what in ("point", "curves", "map", "attack", "correlated"):
             answer(what, settings)  # kernels are compiled now, not at the first move of a slider
     with Explorer(settings, port) as server:
         if as_json:
@@ -93,7 +93,8 @@ def _settings(data: Path, target: str | None) -> Settings:
     import numpy as np
 
     from privasso.encoding import Numbers
-    from privasso.explore import MOST_COLUMNS, Settings
+    from privasso.explore import MOST_COLUMNS, MOST_CORRELATED, Settings
+    from privasso.model import GivenCovariance
     from privasso.tables import open_table
 
     table = open_table(data)
@@ -104,14 +105,24 @@ def _settings(data: Path, target: str | None) -> Settings:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of a column without any value
         spread = np.array([np.nanstd(values) for values in numbers])
-    spread = spread[np.isfinite(spread) & (spread > 0.0)]
+    varies = np.isfinite(spread) & (spread > 0.0)
+    spread = spread[varies]
     if not 1 <= spread.size <= MOST_COLUMNS:
         raise ValueError(
             f"{escaped(data)} has {spread.size} columns of numbers that vary; 1 to {MOST_COLUMNS} "
             "can be explored"
         )
-    relative = spread / np.sqrt(np.mean(spread**2))
+    unit = np.sqrt(np.mean(spread**2))
+    relative = spread / unit
+    covariance = None
+    if 2 <= spread.size <= MOST_CORRELATED and table.n_rows > 1:
+        X = np.column_stack([numbers[k] for k in np.flatnonzero(varies)])
+        X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+        # `of` gives N times the covariance, for rows as they are.
+        covariance = GivenCovariance.of(X / (unit * np.sqrt(spread.size)))
     return Settings(
+        correlation="none" if covariance is None else "table",
+        covariance=covariance,
         alpha=table.n_rows / spread.size,
         law="own",
         scales=tuple(float(f"{scale:.6g}") for scale in relative),

@@ -93,6 +93,13 @@ class FitSettings:
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
         self._check_blocks()
+        kinds = (self.label_dp, self.record_dp, self.on_average, self.from_release is not None)
+        if not any(kinds) and self.target is None:
+            raise ValueError(
+                "a fit needs a column to predict and what is to be protected; try privasso fit "
+                f"{escaped(self.source)} --target COLUMN --label-dp --epsilon 1 --delta 1e-6 "
+                "--y-bounds LOW HIGH --dry-run"
+            )
         if self.out is None and not self.dry_run:
             raise ValueError("--out MODEL.json says where the model goes; it is missing")
         self.lams()

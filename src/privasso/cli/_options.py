@@ -46,7 +46,8 @@ AsJson = Annotated[
 ]
 
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.")
+    bool,
+    typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar=""),
 ]
 
 #: Printed with every on-average KL divergence.

@@ -1,4 +1,4 @@
-"""What a command is doing and for how long, while it takes long."""
+"""What a command is doing, for how long, and how long it will take, while it takes long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
@@ -40,6 +40,48 @@ def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     with Progress(*columns, console=console, transient=True) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+@contextlib.contextmanager
+def counting(
+    what: str, *, quiet: bool = False, lines: bool = False
+) -> Iterator[Callable[[int, int, str], None]]:
+    """Yield a function of (done, total, what is done), which shows a bar with the time left.
+
+    Without a terminal nothing is shown, or with `lines` one line per stage; a stage is the part
+    of the description before a colon.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    quiet = quiet or _silent.get()
+    if not quiet:
+        _announce_compiling()
+    console = Console(stderr=True, highlight=False)
+    seen: set[str] = set()
+
+    def line(done: int, total: int, description: str = what) -> None:
+        stage = description.partition(":")[0]
+        if lines and not quiet and stage not in seen:
+            console.print(f"{stage} ({done} of {total})", soft_wrap=True)
+        seen.add(stage)
+
+    if quiet or not console.is_terminal:
+        yield line
+        return
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Elapsed(),
+        TextColumn("left:"), Remaining(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def show(done: int, total: int, description: str = what) -> None:
+            bar.update(task, completed=done, total=total, description=description)
+
+        yield show
 
 
 @functools.cache

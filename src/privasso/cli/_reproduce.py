@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -52,6 +52,7 @@ def reproduce(
     Example: `privasso reproduce --quick --out reproduction`
     """
     from privasso._validation import integer
+    from privasso.cli._progress import counting
     from privasso.paper import Settings
     from privasso.paper import reproduce as run
 
@@ -60,7 +61,7 @@ def reproduce(
     settings = make(seed=integer("--seed", seed, minimum=0), **given)
     workers = os.cpu_count() or 1 if jobs is None else integer("--jobs", jobs, minimum=1)
     try:
-        with _Progress(quiet=as_json) as progress:
+        with counting("Simulating", quiet=as_json, lines=True) as progress:
             found = run(out, figures or [], settings=settings, jobs=workers, progress=progress)
     except KeyboardInterrupt:
         print("stopped; run the same command again to continue", file=sys.stderr)
@@ -70,44 +71,6 @@ def reproduce(
         print(json.dumps({"claims": claims, "manifest": found.manifest}, indent=2))
     else:
         _print(found)
-
-
-class _Progress:
-    """A bar with the remaining time; without a terminal, one line per stage."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn as Remaining
-
-        self._console = Console(stderr=True, highlight=False)
-        self._quiet = quiet
-        self._seen: set[str] = set()
-        self._bar: Any = None
-        if self._console.is_terminal and not quiet:
-            self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining(),
-                console=self._console, transient=True,
-            )  # fmt: skip
-            self._task = self._bar.add_task("Simulating", total=None)
-
-    def __enter__(self) -> _Progress:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, done: int, total: int, description: str) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, description=description)
-            return
-        stage = description.partition(":")[0]  # one line per stage, not per data set
-        if not self._quiet and stage not in self._seen:
-            self._console.print(f"{stage} ({done} of {total})", soft_wrap=True)
-        self._seen.add(stage)
 
 
 def _print(found: Reproduction) -> None:

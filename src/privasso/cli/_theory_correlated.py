@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privasso.cli._covariance import with_covariance
 from privasso.cli._options import NO_BOUND, finite
+from privasso.cli._progress import working
 
 if TYPE_CHECKING:
     from privasso.model import Model
@@ -39,9 +40,10 @@ def predict(
     model = with_covariance(model, covariance, scales_given)
     shape = column_noise_from_name("--noise", noise, sigma)
     model = model.realised(n_features or (None if model.covariance.n_columns else 1000), rng)
-    fp = state_evolution(model, lam, shape, draws=draws, rng=rng)
-    assert isinstance(fp, CorrelatedPoint)
-    edge = correlated_edge(model, shape, draws=draws, rng=rng)
+    with working("Simulating effective problems", quiet=as_json):
+        fp = state_evolution(model, lam, shape, draws=draws, rng=rng)
+        assert isinstance(fp, CorrelatedPoint)
+        edge = correlated_edge(model, shape, draws=draws, rng=rng)
     if as_json:
         print(json.dumps(_record(fp, edge, covariance), indent=2))
     else:

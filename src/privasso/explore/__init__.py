@@ -2,7 +2,7 @@
 
 from privasso.explore._answers import answer
 from privasso.explore._server import Explorer
-from privasso.explore._settings import MOST_COLUMNS, Settings
+from privasso.explore._settings import MOST_COLUMNS, MOST_CORRELATED, Settings
 from privasso.explore._static import static_page
 
-__all__ = ["MOST_COLUMNS", "Explorer", "Settings", "answer", "static_page"]
+__all__ = ["MOST_COLUMNS", "MOST_CORRELATED", "Explorer", "Settings", "answer", "static_page"]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from privasso.explore._controls import COMPARED
 from privasso.explore._settings import Settings
+from privasso.model import GivenCovariance
 from privasso.noise import PowerLaw
 from privasso.theory import (
     Attack,
     FixedPointStatus,
+    correlated_edge,
     critical_noise,
     phase_diagram,
     state_evolution,
@@ -160,12 +163,54 @@ def attack(settings: Settings) -> dict[str, Any]:
     }
 
 
+def correlated(settings: Settings) -> dict[str, Any]:
+    """The numbers at the settings for correlated columns, and for as many independent ones.
+
+    Examples
+    --------
+    >>> found = correlated(Settings(correlation="ar", neighbour_r=0.9, n_features=50))
+    >>> found["columns"], found["correlated"]["status"]
+    (50, 'stable')
+    """
+    if settings.correlation == "none":
+        return {"columns": None}
+    model, count = settings.correlated, settings.n_correlated
+    fp = state_evolution(model, settings.lam, settings.noise, n_features=count, rng=0)
+    edge = correlated_edge(model, settings.noise, n_features=count, rng=0)
+    errors = fp.standard_errors
+    stable = fp.status is FixedPointStatus.STABLE
+    numbers = {
+        "E": (fp.E, errors.E),
+        "rho_hat": (fp.rho_hat, errors.rho_hat),
+        "stability": (fp.stability, errors.stability),
+        "onavekl": (fp.onavekl(), errors.onavekl) if stable else (math.inf, 0.0),
+        "advantage": (fp.advantage(), 0.0),
+        "critical_noise": (settings.lam / edge.ratio if edge.ratio > 0.0 else math.inf, 0.0),
+    }
+    if isinstance(model.covariance, GivenCovariance):
+        scales = np.sqrt(model.covariance.diagonal).tolist()
+        same = replace(settings, law="own", scales=tuple(scales), n_features=None)
+    else:
+        same = replace(settings, n_features=count)
+    alone = point(same)
+    return {
+        "columns": count,
+        "correlated": {
+            "status": fp.status.value,
+            "errors": {name: _number(error) for name, (_, error) in numbers.items()},
+            **{name: _number(value) for name, (value, _) in numbers.items()},
+        },
+        "independent": {name: alone[name] for name in ("status", *numbers)},
+    }
+
+
 ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
     "point": point,
     "curves": curves,
     "map": lambda settings: phase_map(settings, _count(settings, _COARSE)),
     "fine map": lambda settings: phase_map(settings, _count(settings, _FINE)),
     "attack": attack,
+    "correlated": correlated,
 }
 
 
@@ -175,7 +220,7 @@ def answer(what: str, settings: Settings) -> dict[str, Any]:
     Examples
     --------
     >>> sorted(ANSWERS)
-    ['attack', 'curves', 'fine map', 'map', 'point']
+    ['attack', 'correlated', 'curves', 'fine map', 'map', 'point']
     >>> answer("point", Settings())["notes"]
     []
     """

@@ -22,6 +22,8 @@ class Control:
         Value that is shown first.
     scale : "log" or "linear"
         How positions of the slider become values.
+    whole : bool
+        Whether only whole numbers make sense.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Control:
     high: float
     start: float
     scale: Literal["log", "linear"] = "log"
+    whole: bool = False
 
 
 DATA = (
@@ -54,6 +57,32 @@ LAW = {
     ),
     "constant": (Control("value", "The scale", "The same for all columns.", 0.1, 10.0, 1.0),),
 }
+CORRELATION = {
+    "ar": (
+        Control(
+            "neighbour_r", "Correlation of neighbours", "It falls with the distance of columns.",
+            0.0, 0.99, 0.8, "linear",
+        ),
+    ),
+    "blocks": (
+        Control(
+            "block_size", "Columns in a block", "A whole number.", 2.0, 50.0, 10.0, "linear", True
+        ),
+        Control(
+            "block_r", "Correlation within a block", "Blocks do not correlate with one another.",
+            0.0, 0.95, 0.5, "linear",
+        ),
+    ),
+    "factors": (
+        Control(
+            "n_factors", "Number of factors", "A whole number.", 1.0, 50.0, 5.0, "linear", True
+        ),
+        Control(
+            "factor_share", "Share of the factors", "Part of the variance of the columns that is "
+            "due to the factors.", 0.0, 0.95, 0.5, "linear",
+        ),
+    ),
+}  # fmt: skip
 ESTIMATE = (
     Control("lam", "Penalty, λ", "Larger values give fewer coefficients.", 1e-3, 100.0, 0.2),
     Control(
@@ -87,4 +116,5 @@ def every_control() -> list[Control]:
     """
     laws = [control for part in LAW.values() for control in part]
     noise = [control for part in NOISE.values() for control in part]
-    return [*DATA, *laws, *ESTIMATE, *noise]
+    correlation = [control for part in CORRELATION.values() for control in part]
+    return [*DATA, *laws, *correlation, *ESTIMATE, *noise]

@@ -13,6 +13,7 @@ from typing import Any
 
 from privasso.explore._controls import (
     COMPARED,
+    CORRELATION,
     DATA,
     ESTIMATE,
     LAW,
@@ -20,7 +21,7 @@ from privasso.explore._controls import (
     Control,
     every_control,
 )
-from privasso.explore._settings import MOST_COLUMNS, Settings
+from privasso.explore._settings import MOST_COLUMNS, USUAL_CORRELATED, Settings
 
 LAW_NAMES = {
     "uniform": "uniform on an interval",
@@ -28,9 +29,15 @@ LAW_NAMES = {
     "constant": "all the same",
     "own": "my own",
 }
-_ATTACK = """<section class="plot" aria-labelledby="attack-title">
-<h2 id="attack-title">The best membership attack</h2>
-<ul class="legend" id="attack-legend"></ul><div id="attack"></div></section>"""
+#: A further measure of privacy for the trade-off curves.
+EPSILON_CHOICE = '<option value="epsilon">ε of the labels, Fᵀy released</option>'
+CORRELATION_NAMES = {
+    "none": "none: independent columns",
+    "ar": "of neighbours, AR(1)",
+    "blocks": "within blocks",
+    "factors": "by common factors",
+    "table": "that of my table",
+}
 
 
 def page(settings: Settings) -> tuple[str, str]:
@@ -48,15 +55,18 @@ def page(settings: Settings) -> tuple[str, str]:
         "controls": {each["name"]: {**each, "start": start[each["name"]]} for each in controls},
         "compared": list(COMPARED),
         "fine": True,
+        "correlated": USUAL_CORRELATED,
     }
     places = {
         "INTRO": "",
         "CONTROLS": _live_controls(settings),
-        "EPSILON": '<option value="epsilon">ε of the labels, Fᵀy released</option>',
-        "ATTACK": _ATTACK,
+        "EPSILON": EPSILON_CHOICE,
+        "ATTACK": asset("attack.html"),
+        "CORRELATED": asset("correlated.html"),
         "COPY": asset("copy.html"),
     }
-    return document(spec, ["plots.js", "live.js", "app.js"], places, connect="'self'")
+    scripts = ["plots.js", "live.js", "correlated.js", "app.js"]
+    return document(spec, scripts, places, connect="'self'")
 
 
 def document(
@@ -164,8 +174,29 @@ def _live_controls(settings: Settings) -> str:
         [
             fieldset("Estimate", *map(slider, ESTIMATE), noise),
             fieldset("Data", *map(slider, DATA), law_choice(LAW_NAMES, settings.law), *laws, own),
+            fieldset("Correlation of the columns", _correlation(settings)),
             fieldset("Number of columns", columns),
         ]
+    )
+
+
+def _correlation(settings: Settings) -> str:
+    names = [name for name in CORRELATION_NAMES if name != "table" or settings.covariance]
+    options = "".join(
+        f'<option value="{name}"{" selected" if name == settings.correlation else ""}>'
+        f"{CORRELATION_NAMES[name]}</option>"
+        for name in names
+    )
+    parts = "".join(
+        f'<div data-correlation="{kind}">{"".join(map(slider, controls))}</div>'
+        for kind, controls in CORRELATION.items()
+    )
+    return (
+        '<div class="control"><label for="correlation">Kind</label><br>'
+        f'<select id="correlation" data-change aria-describedby="correlation-help">{options}'
+        '</select><p class="help" id="correlation-help">Predictions for correlated columns are '
+        "simulated and have a table of their own; everything else is for independent columns.</p>"
+        f"</div>{parts}"
     )
 
 

@@ -19,6 +19,7 @@ from privasso._documents import Fields
 from privasso.explore._answers import answer
 from privasso.explore._page import page
 from privasso.explore._settings import Settings
+from privasso.model import GivenCovariance
 
 _ADDRESS = "127.0.0.1"
 #: A question with 10,000 scales has about 200 kB.
@@ -48,6 +49,7 @@ class Explorer(ThreadingHTTPServer):
         self.token = secrets.token_urlsafe(24)
         super().__init__((_ADDRESS, port), _Handler)
         self.document, self.policy = page(settings)
+        self.covariance = settings.covariance
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that went away; anything else is an error as usual."""
@@ -97,7 +99,9 @@ class _Handler(BaseHTTPRequestHandler):
             question.end()
         except (ValueError, RecursionError):
             return self._refuse(400, "this is no question")
-        return self._send(200, _reply(what, asked).encode(), "application/json")
+        return self._send(
+            200, _reply(what, asked, self.server.covariance).encode(), "application/json"
+        )
 
     def log_message(self, format: str, *args: Any) -> None:
         pass  # the address holds the secret
@@ -140,10 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _reply(what: str, asked: object) -> str:
+def _reply(what: str, asked: object, covariance: GivenCovariance | None) -> str:
     """The answer as JSON; settings that make no sense are refused with a sentence for the page."""
     try:
-        found = answer(what, Settings.from_dict(asked))
+        found = answer(what, Settings.from_dict(asked, covariance))
     except ValueError as error:
         found = {"refused": str(error)}
     except ArithmeticError:

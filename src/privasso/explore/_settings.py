@@ -10,7 +10,14 @@ from typing import Any
 from privasso._documents import Fields
 from privasso.accounting import gaussian_epsilon
 from privasso.explore._controls import every_control
-from privasso.model import Model
+from privasso.model import (
+    AutoRegressive,
+    Blocks,
+    ColumnCovariance,
+    Factors,
+    GivenCovariance,
+    Model,
+)
 from privasso.noise import PowerLaw
 from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
@@ -18,6 +25,8 @@ from privasso.theory import label_sensitivity
 
 #: Columns and scales beyond this make a point too slow for a slider.
 MOST_COLUMNS = 10_000
+#: The same for correlated columns, which are simulated, and how many there are unless it is said.
+MOST_CORRELATED, USUAL_CORRELATED = 1000, 300
 _START = {control.name: control.start for control in every_control()}
 
 
@@ -34,6 +43,10 @@ class Settings:
         labels with (ε, δ), when Fᵀy is released.
     n_features : int or None
         Number of columns; None for the limit of many.
+    correlation : str
+        ``"none"``, ``"ar"``, ``"blocks"``, ``"factors"`` or ``"table"``, which takes `covariance`.
+    covariance : GivenCovariance or None
+        Covariance of the columns of a table. No page sees it.
 
     Examples
     --------
@@ -60,32 +73,74 @@ class Settings:
     delta: float = _START["delta"]
     width: float = _START["width"]
     n_features: int | None = None
+    correlation: str = "none"
+    neighbour_r: float = _START["neighbour_r"]
+    block_size: float = _START["block_size"]
+    block_r: float = _START["block_r"]
+    n_factors: float = _START["n_factors"]
+    factor_share: float = _START["factor_share"]
+    covariance: GivenCovariance | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def from_dict(cls, document: object) -> Settings:
+    def from_dict(cls, document: object, covariance: GivenCovariance | None = None) -> Settings:
         """Read settings that a page sent; anything unexpected is a `DocumentError`."""
         found = Fields(document, "settings")
-        known: dict[str, Any] = {
-            name: found.number(name)
-            for name in (x.name for x in fields(cls))
-            if name not in ("law", "scales", "noise_by", "n_features")
-        }
-        known["law"], known["noise_by"] = found.text("law"), found.text("noise_by")
+        known: dict[str, Any] = {name: found.number(name) for name in _START}
+        for name in ("law", "noise_by", "correlation"):
+            known[name] = found.text(name)
         known["scales"] = () if found.is_null("scales") else tuple(found.numbers("scales").tolist())
         known["n_features"] = (
             None if found.is_null("n_features") else found.whole("n_features", 1, MOST_COLUMNS)
         )
         found.end()
-        return cls(**known)
+        return cls(**known, covariance=covariance)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {x.name: getattr(self, x.name) for x in fields(self)} | {"scales": [*self.scales]}
+        """Plain values for JSON, all but the covariance of a table."""
+        names = (x.name for x in fields(self) if x.name != "covariance")
+        return {name: getattr(self, name) for name in names} | {"scales": [*self.scales]}
 
     @cached_property
     def model(self) -> Model:
         """The model of the data: the one place that knows how controls become one."""
         return Model(self.alpha, self.rho, self.sigma_xi, self._law())
+
+    @property
+    def correlated(self) -> Model:
+        """The model of the data with correlated columns.
+
+        Examples
+        --------
+        >>> Settings(correlation="ar", law="constant").correlated.covariance
+        AutoRegressive(correlation=0.8)
+        """
+        if self.correlation == "table":
+            if self.covariance is None:
+                raise ValueError("no table was given: start with privasso explore TABLE")
+            return replace(self.model, scales=None, covariance=self.covariance)
+        return replace(self.model, covariance=self._correlation())
+
+    @property
+    def n_correlated(self) -> int:
+        """Number of columns that are simulated: those of a table, as given, or usually 300."""
+        if self.correlation == "table" and self.covariance is not None:
+            return self.covariance.n_columns
+        own = len(self.scales) if self.law == "own" else USUAL_CORRELATED
+        number = self.n_features or own
+        if number > MOST_CORRELATED:
+            raise ValueError(f"at most {MOST_CORRELATED} correlated columns can be explored")
+        return number
+
+    def _correlation(self) -> ColumnCovariance:
+        if self.correlation == "ar":
+            return AutoRegressive(self.neighbour_r)
+        if self.correlation == "blocks":
+            return Blocks(_whole("the columns in a block", self.block_size), self.block_r)
+        if self.correlation == "factors":
+            return Factors(_whole("the number of factors", self.n_factors), self.factor_share)
+        raise ValueError(
+            f"correlation must be none, ar, blocks, factors or table, not {self.correlation!r}"
+        )
 
     @cached_property
     def noise(self) -> PowerLaw:
@@ -137,3 +192,9 @@ class Settings:
         if len(self.scales) > MOST_COLUMNS:
             raise ValueError(f"at most {MOST_COLUMNS} scales can be explored")
         return Empirical(self.scales)
+
+
+def _whole(what: str, number: float) -> int:
+    if not number.is_integer():
+        raise ValueError(f"{what} must be a whole number, not {number:g}")
+    return int(number)

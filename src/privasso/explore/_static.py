@@ -12,7 +12,7 @@ import numpy as np
 
 from privasso.explore._answers import MEANING, column_noise
 from privasso.explore._controls import COMPARED, DATA, ESTIMATE, NOISE, Control
-from privasso.explore._page import document, fieldset, law_choice, slider
+from privasso.explore._page import EPSILON_CHOICE, asset, document, fieldset, law_choice, slider
 from privasso.explore._settings import Settings
 from privasso.noise import PowerLaw
 from privasso.theory import QuadratureWarning, critical_lambda_ratio, phase_diagram
@@ -29,6 +29,11 @@ _LAWS = {
 _ALPHA, _RHO = (0.3, 0.5, 2.0, 10.0), (0.1, 0.3)
 _LAM = tuple(float(f"{x:.3g}") for x in np.geomspace(0.02, 2.0, 17))
 _SIGMA = tuple(float(f"{x:.3g}") for x in np.geomspace(0.01, 1.0, 17))
+#: Values of the sliders that need no table.
+_FREE = {
+    "delta": [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3],
+    "width": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0],
+}
 
 
 def static_page(
@@ -79,6 +84,13 @@ def static_page(
         "sigma_xi": Settings().sigma_xi,
         "notes": sorted(notes),
         "laws": {law: _about(settings, alpha) for law, settings in _LAWS.items()},
+        "gauss": dict(
+            zip(
+                ("nodes", "weights"),
+                (part.tolist() for part in np.polynomial.legendre.leggauss(8)),
+                strict=True,
+            )
+        ),
         "values": {
             name: base64.b64encode(np.concatenate(parts).tobytes()).decode("ascii")
             for name, parts in values.items()
@@ -94,16 +106,19 @@ def static_page(
     places = {
         "INTRO": "This page holds predictions at the values that its sliders have, for label noise "
         f"of {Settings().sigma_xi:g}; after installing privasso, <code>privasso explore</code> "
-        "computes any other, for scales of your own and for (ε, δ).",
+        "computes any other, for scales of your own, for the level of noise that (ε, δ) asks for, "
+        "and for correlated columns.",
         "CONTROLS": fieldset("Estimate", sliders["lam"], sliders["gamma"], sliders["sigma"])
-        + fieldset("Data", sliders["alpha"], sliders["rho"], law_choice(_LAWS, "uniform")),
-        "EPSILON": "",
-        "ATTACK": "",
+        + fieldset("Data", sliders["alpha"], sliders["rho"], law_choice(_LAWS, "uniform"))
+        + fieldset("ε of the labels, if Fᵀy is released", sliders["delta"], sliders["width"]),
+        "EPSILON": EPSILON_CHOICE,
+        "ATTACK": asset("attack.html"),
+        "CORRELATED": "",
         "COPY": "",
     }
     text, _ = document(
         spec,
-        ["plots.js", "table.js", "app.js"],
+        ["plots.js", "normal.js", "table.js", "correlated.js", "app.js"],
         places,
         constants=f"const TABLE = {json.dumps(told, ensure_ascii=False, allow_nan=False)};",
     )
@@ -112,17 +127,23 @@ def static_page(
 
 def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, Any]]]:
     """The controls of the page, each with its values and where it starts."""
-    known = {control.name: control for control in (*DATA, *ESTIMATE, *NOISE["level"])}
+    known = {c.name: c for c in (*DATA, *ESTIMATE, *NOISE["level"], *NOISE["labels"])}
+    axes = axes | {"gamma": axes["gammas"]} | _FREE
     found = {}
-    for name in ("lam", "gamma", "sigma", "alpha", "rho"):
-        values = axes["gammas" if name == "gamma" else name]
+    for name in ("lam", "gamma", "sigma", "alpha", "rho", *_FREE):
+        values = axes[name]
         start = min(values, key=lambda value: abs(value - known[name].start))
         found[name] = known[name], {"name": name, "values": values, "start": start}
     return found
 
 
 def _about(settings: Settings, alpha: tuple[float, ...]) -> dict[str, Any]:
-    """Facts about a law: mean of v, noise by scale, λ/σ at the edge of stability."""
+    """Facts about a law: mean of v, noise by scale, λ/σ at the edge, sensitivity of labels."""
+    sensitivity = {
+        f"{a:g} {gamma:g}": Settings(alpha=a, law=settings.law, gamma=gamma).label_sensitivity
+        for a in alpha
+        for gamma in COMPARED
+    }
     ratio = {
         f"{a:g} {gamma:g}": critical_lambda_ratio(
             Settings(alpha=a, law=settings.law).model, PowerLaw(1.0, gamma)
@@ -132,6 +153,11 @@ def _about(settings: Settings, alpha: tuple[float, ...]) -> dict[str, Any]:
     }
     return {
         "mean": settings.model.scales.moment(1),
-        "ratio": {key: value if np.isfinite(value) else None for key, value in ratio.items()},
+        "ratio": _finite(ratio),
+        "sensitivity": _finite(sensitivity),
         **column_noise(settings),
     }
+
+
+def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
+    return {key: value if np.isfinite(value) else None for key, value in numbers.items()}

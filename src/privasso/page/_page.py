@@ -14,6 +14,9 @@ from privasso.figures import png
 #: The page may show its own images and style; it loads nothing and runs nothing.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
+#: Cells with more characters than this are not squeezed on narrow screens.
+_LONG = 12
+
 
 class Page:
     """An HTML document built from top to bottom.
@@ -98,6 +101,8 @@ class Page:
             out.append("<tr>")
             for cell, mark in zip(row, marks, strict=True):
                 named = (classes or {}).get(cell)
+                if named is None and not mark and len(cell) > _LONG:
+                    named = "long"
                 style = mark if named is None else f' class="{_safe(named)}"'
                 out.append(f"<td{style}>{_safe(cell)}</td>")
             out.append("</tr>")

@@ -26,7 +26,7 @@ class Drawn(NamedTuple):
 
 
 def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
-    """Return the page: claims first, then each figure with its caption."""
+    """Return the page: verdicts first, then each figure with its caption, then all numbers."""
     out = Page(TITLE)
     out.paragraph(
         "Every figure and claim of Tanzawa and Sakata, “Stabilizing Private LASSO under "
@@ -39,9 +39,9 @@ def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
     out.heading("Claims")
     out.paragraph(NOTATION)
     out.table(
-        ["", "claim", "section", "verdict", "measured"],
+        ["", "verdict", "claim", "section"],
         [
-            [claim.key, claim.statement, claim.section, finding.verdict.value, finding.measured]
+            [claim.key, finding.verdict.value, claim.statement, claim.section]
             for claim, finding in claims
         ],
         classes=CLASSES,
@@ -49,9 +49,16 @@ def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
     for figure, picture, caption in drawn:
         out.heading(figure.title)
         out.image(picture, caption, description=figure.title)
-    out.heading("The tests")
-    out.paragraph("The verdicts are computed from the tables by these rules.")
-    out.table(["", "test"], [[claim.key, claim.test] for claim, _ in claims])
+    out.heading("The numbers, claim by claim")
+    out.paragraph("Each verdict is computed from the tables of this run by the rule that is given.")
+    for claim, finding in claims:
+        out.subheading(f"{claim.key}: {finding.verdict.value}")
+        out.paragraph(claim.statement)
+        out.paragraph(f"Test: {claim.test}", kind="note")
+        out.paragraph(f"Measured: {finding.measured}")
+        for numbers in finding.tables:
+            out.paragraph(f"{numbers.title}:", kind="note")
+            out.table(numbers.columns, numbers.rows, numeric=numbers.numeric())
     out.heading("How to repeat this")
     out.code(command(settings, [figure.name for figure, _, _ in drawn]))
     out.paragraph(

@@ -49,19 +49,23 @@ class WorkingSet:
         old, new = self.index.size, self.index.size + index.size
         gram = np.empty((new, new))
         gram[:old, :old] = self.gram
+        self.gram = gram  # the smaller one is not needed beside it any longer
         start = 0
         for other in self._blocks:
             stop = start + other.shape[1]
-            cross = dense(other.T @ block) / norms
+            cross = gram[start:stop, old:]
+            if sp.issparse(other):
+                cross[...] = dense(other.T @ block)
+            else:
+                np.matmul(other.T, block, out=cross)
+            cross /= norms
             cross /= self.norms[start:stop, None]
-            gram[start:stop, old:] = cross
             gram[old:, start:stop] = cross.T
             start = stop
         own = dense(block.T @ block) if sp.issparse(block) else gram_matrix(block)
         own /= norms
         own /= norms[:, None]
         gram[old:, old:] = own
-        self.gram = gram
 
     def keep(self, urgency: np.ndarray, n_kept: int) -> None:
         """Keep the support and, of the other columns, those with the largest urgency."""
@@ -71,12 +75,9 @@ class WorkingSet:
             return
         keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
         edges = np.cumsum([0] + [block.shape[1] for block in self._blocks])
-        parts = [
-            block[:, keep[(keep >= lo) & (keep < hi)] - lo]
-            for block, (lo, hi) in zip(self._blocks, pairwise(edges), strict=True)
-        ]
-        join = sp.hstack if sp.issparse(self._blocks[0]) else np.hstack
-        self._blocks = [join(parts)]
+        # One after another, so that not all columns are there twice.
+        for k, (lo, hi) in enumerate(pairwise(edges)):
+            self._blocks[k] = self._blocks[k][:, keep[(keep >= lo) & (keep < hi)] - lo]
         self.gram = submatrix(self.gram, keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 

@@ -17,6 +17,8 @@ from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
 
 #: Most columns a table may have; a larger number is a damaged or hostile file.
 _MAX_COLUMNS = 10_000_000
+#: Columns that are missing and named; of others only the number is said.
+_NAMED = 8
 
 
 class Table(ABC):
@@ -135,11 +137,16 @@ class Table(ABC):
     def require(self, names: Sequence[str]) -> None:
         """Refuse names of columns that are not there."""
         present = set(self.names)
-        for name in names:
-            if name not in present:
-                close = get_close_matches(name, self.names, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise ValueError(f"{escaped(self.path)} has no column {name!r}{hint}")
+        absent = [name for name in names if name not in present]
+        if not absent:
+            return
+        close = get_close_matches(absent[0], self.names, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        if len(absent) > 1:
+            more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
+            hint = f", {', '.join(map(repr, absent[1:_NAMED]))}{more}"
+        plural = "s" if len(absent) > 1 else ""
+        raise ValueError(f"{escaped(self.path)} has no column{plural} {absent[0]!r}{hint}")
 
     def feature_names(
         self,

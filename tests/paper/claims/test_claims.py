@@ -72,7 +72,13 @@ def fails_from(levels, column):
 )
 def test_stability_under_noise(isotropic, gram, expected):
     change = fails_from({"isotropic": isotropic, "gram": gram}, "sigma")
-    assert decide("a", fig3_points=points(NOISE, change)).verdict is expected
+    found = decide("a", fig3_points=points(NOISE, change))
+    assert found.verdict is expected
+    levels = [f"{level:g}" if level < 1.0 else "none" for level in (isotropic, gram)]
+    ratio = f"{gram / isotropic:.2f}" if "none" not in levels else "—"
+    assert found.tables[0].rows == tuple(
+        (law, lam, *levels, ratio) for law in ("v1", "v2") for lam in ("0.1", "0.5")
+    )
 
 
 @pytest.mark.parametrize(

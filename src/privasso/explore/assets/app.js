@@ -11,7 +11,8 @@ class Slider {
     this.slider = host.querySelector("input[type=range]");
     this.field = host.querySelector("input[type=number]");
     this.output = host.querySelector("output");
-    this.steps = this.spec.values ? this.spec.values.length - 1 : 400;
+    const { values, whole, low, high } = this.spec;
+    this.steps = values ? values.length - 1 : whole ? high - low : 400;
     this.slider.min = 0; this.slider.max = this.steps; this.slider.step = 1;
     this.set(this.spec.start);
     this.slider.addEventListener("input", () => { this.set(this.#at(Number(this.slider.value)), true); changed(); });
@@ -28,6 +29,7 @@ class Slider {
     if (values) return values[position];
     const part = position / this.steps;
     const exact = scale === "log" ? low * (high / low) ** part : low + part * (high - low);
+    if (this.spec.whole) return Math.round(exact);
     return Number(scale === "log" ? exact.toPrecision(3) : exact.toFixed(4));
   }
   #position(value) {
@@ -62,6 +64,7 @@ function settings() {
   const found = Object.fromEntries([...controls].map(([name, control]) => [name, control.value]));
   found.law = byId("law").value;
   found.noise_by = chosen("noise_by") || "level";
+  found.correlation = byId("correlation")?.value ?? "none";
   const many = byId("n_features");
   found.n_features = many && chosen("columns") === "some" ? Number(many.value) : null;
   found.scales = null;
@@ -74,6 +77,7 @@ function settings() {
 function visible(now) {
   document.querySelectorAll("[data-law]").forEach((part) => { part.hidden = part.dataset.law !== now.law; });
   document.querySelectorAll("[data-noise]").forEach((part) => { part.hidden = part.dataset.noise !== now.noise_by; });
+  document.querySelectorAll("[data-correlation]").forEach((part) => { part.hidden = part.dataset.correlation !== now.correlation; });
   const many = byId("n_features");
   if (many) many.disabled = chosen("columns") !== "some";
 }
@@ -86,6 +90,7 @@ const last = {};
 function changed() {
   version += 1;
   root.dataset.version = version;
+  visible(settings());
   clearTimeout(idle);
   if (!asking) ask();
 }
@@ -96,7 +101,6 @@ async function ask() {
   while (at !== version) {
     at = version;
     const now = settings();
-    visible(now);
     try {
       await round(now);
     } catch (problem) {
@@ -113,6 +117,7 @@ class Refused extends Error {}
 
 async function round(now) {
   last.now = now;
+  if (byId("correlated")) moveCorrelated(now);
   last.point = await source("point", now);
   if (now.noise_by === "labels" && controls.has("sigma")) controls.get("sigma").set(last.point.sigma);
   showPoint(now, last.point);
@@ -132,6 +137,7 @@ async function rest() {
       const found = await source("attack", last.now);
       if (at === version) { last.attack = found; drawAttack(); }
     }
+    if (byId("correlated")) await askCorrelated(last.now, () => at === version);
     if (SPEC.fine && !last.fine && at === version) {
       const found = await source("fine map", last.now);
       if (at === version) { last.map = found; last.fine = true; drawMap(); }
@@ -207,6 +213,7 @@ function asPython(now, sigma) {
     `noise = pv.PowerLaw(sigma=${float(sigma)}, gamma=${float(now.gamma)})`,
     `fp = pv.state_evolution(model, lam=${float(now.lam)}, noise=noise${count})`,
     "print(fp.E, fp.rho_hat, fp.stability, fp.onavekl(), fp.advantage())",
+    ...correlatedPython(now, correlatedCount(now)),
   ].join("\n");
 }
 
@@ -215,7 +222,7 @@ function asCommand(now, sigma) {
     uniform: `uniform:${now.low},${now.high}`, lognormal: `lognormal:${now.mu},${now.spread}`,
     constant: `constant:${now.value}`, own: "scales.txt",
   };
-  const count = now.n_features === null ? "" : ` --n-features ${now.n_features}`;
+  const count = correlatedOptions(now, correlatedCount(now)) || (now.n_features === null ? "" : ` --n-features ${now.n_features}`);
   return `privasso theory --alpha ${now.alpha} --rho ${now.rho} --sigma-xi ${now.sigma_xi} --scales ${laws[now.law]} ` +
     `--lam ${now.lam} --noise power:${now.gamma} --sigma ${sigma}${count}`;
 }

@@ -47,7 +47,7 @@ class Plot {
     const width = Math.max(280, host.clientWidth || 480);
     const height = Math.min(430, Math.max(240, ratio * width));
     this.host = host; this.width = width; this.height = height;
-    this.left = 58; this.right = width - 14; this.top = 12; this.bottom = height - 46;
+    this.left = 66; this.right = width - 14; this.top = 12; this.bottom = height - 46;
     this.xs = x; this.ys = y; this.linear = linear;
     this.svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
     this.svg.style.height = `${height}px`;

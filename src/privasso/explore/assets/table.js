@@ -14,6 +14,14 @@ function at(now, gamma) {
 
 const value = (name, k) => (Number.isFinite(decoded[name][k]) ? decoded[name][k] : null);
 
+// ε of the labels if Fᵀy is released with noise of this level; null where none protects them.
+function labelEpsilon(now, gamma, sigma) {
+  const sensitivity = TABLE.laws[now.law].sensitivity[`${now.alpha} ${gamma}`];
+  return sensitivity === null ? null : gaussianEpsilon(now.delta, (now.width * sensitivity) / sigma);
+}
+
+const nodes = normalNodes(TABLE.gauss.nodes, TABLE.gauss.weights);
+
 async function source(what, now) {
   const { lam, sigma, gammas } = TABLE.axes, first = at(now, now.gamma);
   const row = nearest(lam, now.lam), fields = ["E", "onavekl", "onavekl_paper", "advantage", "rho_hat"];
@@ -24,7 +32,7 @@ async function source(what, now) {
     return {
       ...numbers, status: ["stable", "unstable", "infinite error"][status], meaning: TABLE.meaning[status],
       stability: numbers.rho_hat === null ? null : numbers.rho_hat / now.alpha, sigma: now.sigma, notes: TABLE.notes,
-      null_error: now.rho * law.mean + TABLE.sigma_xi ** 2, label_epsilon: null,
+      null_error: now.rho * law.mean + TABLE.sigma_xi ** 2, label_epsilon: labelEpsilon(now, now.gamma, now.sigma),
       critical_noise: now.lam / law.ratio[`${now.alpha} ${now.gamma}`],
     };
   }
@@ -35,9 +43,16 @@ async function source(what, now) {
       for (let k = 0; k < sigma.length; k += 1) if (decoded.status[start + k] === 0) keep.push(k);
       const take = (name) => keep.map((k) => value(name, start + k));
       return { gamma, name: TABLE.names[g], yours: gamma === now.gamma, sigma: keep.map((k) => sigma[k]),
-        E: take("E"), onavekl: take("onavekl"), advantage: take("advantage") };
+        E: take("E"), onavekl: take("onavekl"), advantage: take("advantage"),
+        epsilon: keep.map((k) => labelEpsilon(now, gamma, sigma[k])) };
     });
     return { curves, scales: law.scales, deviation: law.deviation };
+  }
+  if (what === "attack") {
+    const k = first + row * sigma.length + nearest(sigma, now.sigma), part = value("rho_hat", k);
+    if (decoded.status[k] !== 0 || part === null) return { curves: [] };
+    const V = part / (now.alpha - part), J = value("onavekl_paper", k) * (1 + V) ** 2;
+    return { curves: [{ name: "all records", ...attackRates(V, J, nodes) }] };
   }
   const size = lam.length * sigma.length, take = (name) => Array.from({ length: size }, (_, k) => value(name, first + k));
   return { lam, sigma, status: Array.from(decoded.status.subarray(first, first + size)),

@@ -1,6 +1,6 @@
 """The claims of the paper, each with the test that decides on it from the tables of a run."""
 
-from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding
+from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding, Numbers
 from privasso.paper.claims._claims import (
     CLAIMS,
     NOTATION,
@@ -17,6 +17,7 @@ __all__ = [
     "ClaimVerdict",
     "Decided",
     "Finding",
+    "Numbers",
     "count_verdicts",
     "decide",
     "markdown",

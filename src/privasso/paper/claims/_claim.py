@@ -23,6 +23,54 @@ class ClaimVerdict(Enum):
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """A small table of measured numbers, written as they are to be shown.
+
+    Attributes
+    ----------
+    title : str
+        What the table shows.
+    columns : tuple of str
+        Headings; the first one is that of the names of the rows.
+    rows : tuple of tuples of str
+        Cells.
+
+    Examples
+    --------
+    >>> print(Numbers("Error", ("law", "E"), (("v1", "0.12"),)).markdown())
+    Error:
+    <BLANKLINE>
+    | law | E |
+    |---|---:|
+    | v1 | 0.12 |
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """Return the table as Markdown; columns of numbers are set flush right."""
+        right = self.numeric()
+        rule = "|".join("---:" if column in right else "---" for column in self.columns)
+        lines = [f"{self.title}:", "", f"| {' | '.join(self.columns)} |", f"|{rule}|"]
+        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows)])
+
+    def numeric(self) -> list[str]:
+        """Return the headings of the columns whose cells all begin with a number."""
+        return [
+            column
+            for column, cells in zip(self.columns, zip(*self.rows, strict=True), strict=False)
+            if all(cell.lstrip("+−-")[:1].isdigit() or cell in ("none", "—") for cell in cells)
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the table for a JSON file."""
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "rows": rows}
+
+
+@dataclass(frozen=True)
 class Finding:
     """A verdict and the numbers on which it is based.
 
@@ -30,14 +78,17 @@ class Finding:
     ----------
     verdict : ClaimVerdict
     measured : str
-        The numbers, as a sentence.
+        What was found, in one or two sentences.
     values : dict
-        The same numbers as JSON values.
+        The numbers that decide, as JSON values.
+    tables : tuple of Numbers
+        The numbers by case, for readers.
     """
 
     verdict: ClaimVerdict
     measured: str
     values: dict[str, Any]
+    tables: tuple[Numbers, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +136,7 @@ class Claim:
             "verdict": finding.verdict.value,
             "measured": finding.measured,
             "values": finding.values,
+            "tables": [table.record() for table in finding.tables],
         }
 
 

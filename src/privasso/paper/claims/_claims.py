@@ -66,4 +66,6 @@ def markdown(claims: Decided, header: str) -> str:
             "",
             f"*Measured*: {finding.measured}",
         ]
+        for table in finding.tables:
+            lines += ["", table.markdown()]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.paper.claims._claim import AGREE, Claim, Finding, verdict_of
+from privasso.paper.claims._claim import AGREE, Claim, Finding, Numbers, verdict_of
 from privasso.paper.figures import CORRELATIONS, GRAMS, LAW_NAMES, NAMES, Tables, compare, gain
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def stability(tables: Tables) -> Finding:
     """Critical λ/σ_η by linear programming, of the two readings against isotropic noise."""
     points = tables["correlated_points"]
     first = points.filter(sigma=points["sigma"][0])
-    parts, values, holds = [], {}, []
+    cells, values, holds = [], {}, []
     for design in GRAMS:
         smaller = []
         for row in first.filter(design=design).iter_rows(named=True):
@@ -29,9 +29,12 @@ def stability(tables: Tables) -> Finding:
             smaller.append(other["ratio"] - row["ratio"] > BEYOND * error)
         factors = gain(points, design)
         holds += smaller
-        parts.append(
-            f"{NAMES[design]}: smaller in {sum(smaller)} of {len(smaller)} cases, by factors of "
-            f"{factors.min():.2f} to {factors.max():.2f}"
+        cells.append(
+            (
+                NAMES[design],
+                f"{sum(smaller)} of {len(smaller)}",
+                f"{factors.min():.2f} to {factors.max():.2f}",
+            )
         )
         values[design] = factors.tolist()
     off = (first["ratio"] - first["ratio_theory"]).to_numpy() / np.hypot(
@@ -39,22 +42,32 @@ def stability(tables: Tables) -> Finding:
     )
     return Finding(
         verdict_of(float(np.mean(holds))),
-        f"Critical λ/σ_η compared with isotropic noise, {'; '.join(parts)}. By columns, isotropic "
-        f"/ diagonal v² / C²: {_by_columns(first)}. State evolution is within {AGREE:g} standard "
-        f"errors of linear programming in {int(np.sum(np.abs(off) <= AGREE))} of {off.size} cases.",
+        f"State evolution is within {AGREE:g} standard errors of linear programming in "
+        f"{int(np.sum(np.abs(off) <= AGREE))} of {off.size} cases.",
         {**values, "predicted": int(np.sum(np.abs(off) <= AGREE)), "cases": int(off.size)},
+        (
+            Numbers(
+                "Critical λ/σ_η compared with isotropic noise",
+                ("noise", "smaller in", "by factors of"),
+                tuple(cells),
+            ),
+            Numbers(
+                "Critical λ/σ_η",
+                ("law", "columns", "isotropic", *(NAMES[design] for design in GRAMS)),
+                tuple(_by_columns(first)),
+            ),
+        ),
     )
 
 
-def _by_columns(first: pl.DataFrame) -> str:
-    parts = []
+def _by_columns(first: pl.DataFrame) -> list[tuple[str, ...]]:
+    rows = []
     for row in first.filter(design="isotropic").iter_rows(named=True):
         same = first.filter(law=row["law"], columns=row["columns"])
         ratios = [same.filter(design=name)["ratio"][0] for name in ("isotropic", *GRAMS)]
-        parts.append(
-            f"{_case(row)}: {' / '.join(f'{ratio:.2f}' for ratio in ratios)}"
-        )  # fmt: skip
-    return "; ".join(parts)
+        case = LAW_NAMES[str(row["law"])], CORRELATIONS[str(row["columns"])]
+        rows.append((*case, *(f"{ratio:.2f}" for ratio in ratios)))
+    return rows
 
 
 def error(tables: Tables) -> Finding:
@@ -73,44 +86,56 @@ def error(tables: Tables) -> Finding:
             counts[design][0 if off > BEYOND else 1 if off < -BEYOND else 2] += 1
     smaller, larger = (sum(count[k] for count in counts.values()) for k in (0, 1))
     share = smaller / (smaller + larger) if smaller + larger else 0.5
-    parts = [
-        f"{NAMES[design]}: smaller at {a}, larger at {b}, equal at {c} of {a + b + c} points"
-        for design, (a, b, c) in counts.items()
-    ]
+    outcomes = ("smaller", "larger", "equal")
     return Finding(
         verdict_of(share),
-        f"E compared with isotropic noise of the same level, where all data sets have a minimiser "
-        f"under both, {'; '.join(parts)}.",
-        {design: dict(zip(("smaller", "larger", "equal"), count, strict=True))
-         for design, count in counts.items()},
-    )  # fmt: skip
+        f"E is smaller than under isotropic noise of the same level in {smaller} of the "
+        f"{smaller + larger} differences.",
+        {design: dict(zip(outcomes, count, strict=True)) for design, count in counts.items()},
+        (
+            Numbers(
+                "Points at which E is smaller or larger than under isotropic noise, of those at "
+                "which all data sets have a minimiser under both",
+                ("noise", *outcomes),
+                tuple((NAMES[name], *map(str, count)) for name, count in counts.items()),
+            ),
+        ),
+    )
 
 
 def tradeoff(tables: Tables) -> Finding:
     """E at equal OnAveKL, both predicted, of the two readings and of C against isotropic noise."""
     table = tables["correlated_tradeoff"]
     law, lam = str(table["law"][0]), float(table["lam"][0])
-    holds, parts, values = [], [], {}
+    holds, cells, values = [], [], {}
     for design in (*GRAMS, "matrix:1"):
-        words = []
         for columns in CORRELATIONS:
             part = table.filter(columns=columns)
             found = compare(part, law, lam, "onavekl", design, "isotropic", tie=TIE)
-            words.append(
-                f"{CORRELATIONS[columns]} {found.word} (E {found.best:.2f} to {found.worst:.2f} "
-                f"times, least OnAveKL {found.reach:.2f} times)"
-            )
+            cells.append(
+                (
+                    NAMES[design], CORRELATIONS[columns], found.word,
+                    f"{found.best:.2f} to {found.worst:.2f}", f"{found.reach:.2f}",
+                )
+            )  # fmt: skip
             values[f"{design}, {columns}"] = {
                 "word": found.word, "best": found.best, "worst": found.worst, "reach": found.reach,
             }  # fmt: skip
             if design in GRAMS:
                 holds.append(found.word in ("better", "equal"))
-        parts.append(f"{NAMES[design]}: {', '.join(words)}")
     return Finding(
         verdict_of(float(np.mean(holds))),
-        f"{LAW_NAMES[law]}, λ = {lam:g}, compared with isotropic noise at equal OnAveKL. "
-        f"{'. '.join(parts)}.",
+        f"The two readings are better than isotropic noise, or equal, in {sum(holds)} of "
+        f"{len(holds)} cases.",
         values,
+        (
+            Numbers(
+                f"{LAW_NAMES[law]}, λ = {lam:g}, ratios to isotropic noise; E is compared at equal "
+                "OnAveKL",
+                ("noise", "columns", "it is", "ratio of E", "ratio of least OnAveKL"),
+                tuple(cells),
+            ),
+        ),
     )
 
 
@@ -133,28 +158,31 @@ def extension(tables: Tables) -> Finding:
         "State evolution for any covariance agrees with certified solves within "
         f"{AGREE:g} standard errors, {', '.join(parts)} points with a minimiser on every data set. "
         f"On these {runs} problems AMP converges in {amp} and vector AMP in {vamp}, without "
-        f"another solver. By columns, AMP / vector AMP: {_converged(found)}.",
+        "another solver.",
         {"E": shares[0], "rho_hat": shares[1], "runs": runs, "amp": amp, "vamp": vamp},
+        (
+            Numbers(
+                "Problems on which an algorithm converges",
+                ("columns", "AMP", "vector AMP"),
+                tuple(_converged(found)),
+            ),
+        ),
     )
 
 
-def _converged(found: pl.DataFrame) -> str:
-    parts = []
+def _converged(found: pl.DataFrame) -> list[tuple[str, ...]]:
+    cells = []
     for columns, name in CORRELATIONS.items():
         rows = found.filter(columns=columns)
         runs = max(int(rows["samples"].sum()), 1)
         both = (rows[f"{kind}_converged"].sum() / runs for kind in ("amp", "vamp"))
-        parts.append(f"{name} {' / '.join(f'{share:.0%}' for share in both)}")
-    return ", ".join(parts)
+        cells.append((name, *(f"{share:.0%}" for share in both)))
+    return cells
 
 
 def _isotropic(points: pl.DataFrame, row: dict[str, object]) -> dict[str, float]:
     same = {name: row[name] for name in ("law", "columns", "sigma")}
     return points.filter(design="isotropic", **same).row(0, named=True)
-
-
-def _case(row: dict[str, object]) -> str:
-    return f"{LAW_NAMES[str(row['law'])]} {CORRELATIONS[str(row['columns'])]}"
 
 
 _READINGS = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding, verdict_of
+from privasso.paper.claims._claim import Claim, ClaimVerdict, Finding, Numbers, verdict_of
 from privasso.paper.figures import LAW_NAMES, Tables, failure_level, smallest_lambda
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 REAL = 2.0
 #: Share of the pairs that must differ for a verdict other than "partly".
 ENOUGH = 0.1
+#: Headings of tables with a row per law and λ, and of their columns for the two designs.
+CASE, PAIR = ("law", "λ"), ("isotropic", "Gram-based")
 #: Relative difference of E at the largest λ up to which the designs count as equal.
 SAME = 0.02
 
@@ -28,21 +30,21 @@ def _groups(points: pl.DataFrame, *by: str) -> Any:
 
 def stability_under_noise(tables: Tables) -> Finding:
     """Compare the noise levels from which Algorithm 1 fails on most data sets."""
-    larger, values = [], {}
+    larger, values, cells = [], {}, []
     for (law, lam), rows in _groups(tables["fig3_points"], "lam"):
         iso, gram = (failure_level(rows.filter(design=d)) for d in ("isotropic", "gram"))
         if np.isfinite(iso):
             larger.append(gram > iso)
         values[f"{LAW_NAMES[law]}, λ = {lam:g}"] = (iso, gram)
-    levels = "; ".join(f"{name}: {_level(a)} → {_level(b)}" for name, (a, b) in values.items())
+        cells.append((LAW_NAMES[law], f"{lam:g}", _level(iso), _level(gram), _ratio(gram, iso)))
     failed = sum(np.isfinite(gram) for _, gram in values.values())
     return Finding(
         verdict_of(float(np.mean(larger))) if larger else ClaimVerdict.CONTRADICTED,
         f"In {sum(larger)} of {len(larger)} cases in which Algorithm 1 fails under isotropic noise "
-        "it converges up to a higher level of Gram-based noise. Noise level of failure, isotropic "
-        f"→ Gram-based: {levels}. Under Gram-based noise it fails within the grid in {failed} of "
-        f"{len(values)} cases.",
+        f"it converges up to a higher level of Gram-based noise. Under Gram-based noise it fails "
+        f"within the grid in {failed} of {len(values)} cases.",
         {name: [_finite(a), _finite(b)] for name, (a, b) in values.items()},
+        (Numbers("Noise level σ_η of failure", (*CASE, *PAIR, "ratio"), tuple(cells)),),
     )
 
 
@@ -70,16 +72,29 @@ def gradual_error(tables: Tables) -> Finding:
     return Finding(
         result,
         f"At {total} triples (law, λ, σ_η) all data sets have a minimiser under both designs. "
-        f"There Gram-based noise has the smaller E {wins} times, isotropic noise {losses} times, "
-        f"and {ties} times the difference is within {REAL:g} standard errors. State evolution "
-        f"predicts that E under Gram-based noise is up to {above:.1%} larger at low noise levels "
-        "and smaller at high ones. Predicted noise level at which E has doubled, isotropic → "
-        f"Gram-based: {'; '.join(doubled)}.",
+        f"State evolution predicts that E under Gram-based noise is up to {above:.1%} larger at "
+        "low noise levels and smaller at high ones.",
         {"wins": wins, "ties": ties, "losses": losses, "largest_predicted_excess": above},
+        (
+            Numbers(
+                f"Which design has the smaller E at these {total} triples",
+                ("smaller E", "triples"),
+                (
+                    ("Gram-based noise", f"{wins}"),
+                    ("isotropic noise", f"{losses}"),
+                    (f"no difference beyond {REAL:g} standard errors", f"{ties}"),
+                ),
+            ),
+            Numbers(
+                "Predicted noise level σ_η at which E has doubled",
+                (*CASE, *PAIR, "ratio"),
+                tuple(doubled),
+            ),
+        ),
     )
 
 
-def _doubling_levels(theory: pl.DataFrame) -> list[str]:
+def _doubling_levels(theory: pl.DataFrame) -> list[tuple[str, ...]]:
     """Predicted noise level at which E is twice that at the lowest level, for each law and λ."""
     levels = []
     for (law, lam), rows in _groups(theory, "lam"):
@@ -89,7 +104,8 @@ def _doubling_levels(theory: pl.DataFrame) -> list[str]:
             E = one["E"].fill_null(np.inf).to_numpy()
             beyond = np.flatnonzero(2.0 * E[0] <= E)
             pair.append(float(one["sigma"][int(beyond[0])]) if beyond.size else np.inf)
-        levels.append(f"{LAW_NAMES[law]}, λ = {lam:g}: " + " → ".join(f"{x:.2g}" for x in pair))
+        shown = (f"{x:.2g}" if np.isfinite(x) else "none" for x in pair)
+        levels.append((LAW_NAMES[law], f"{lam:g}", *shown, _ratio(pair[1], pair[0])))
     return levels
 
 
@@ -105,11 +121,11 @@ def _largest_excess(theory: pl.DataFrame) -> float:
 
 def smaller_lambda(tables: Tables) -> Finding:
     """Compare the smallest λ at which Algorithm 1 converges, at the noise level of Fig. 4."""
-    gains, parts = {}, []
+    gains, cells = {}, []
     for (law,), rows in _groups(tables["fig4_points"]):
         iso, gram = (smallest_lambda(rows.filter(design=d)) for d in ("isotropic", "gram"))
         gains[LAW_NAMES[law]] = iso / gram
-        parts.append(f"{LAW_NAMES[law]}: {iso:.3g} → {gram:.3g}, a factor {iso / gram:.2f}")
+        cells.append((LAW_NAMES[law], f"{iso:.3g}", f"{gram:.3g}", _ratio(iso, gram)))
     helps = [gain > 1.0 for gain in gains.values()]
     if all(helps) and gains["v1"] > gains["v2"]:
         result = ClaimVerdict.CONFIRMED
@@ -117,14 +133,15 @@ def smaller_lambda(tables: Tables) -> Finding:
         result = ClaimVerdict.PARTLY if any(helps) else ClaimVerdict.CONTRADICTED
     return Finding(
         result,
-        f"Smallest λ, isotropic → Gram-based: {'; '.join(parts)}.",
+        f"The smallest λ is smaller under Gram-based noise for {sum(helps)} of {len(helps)} laws.",
         {name: _finite(gain) for name, gain in gains.items()},
+        (Numbers("Smallest λ", ("law", *PAIR, "isotropic / Gram-based"), tuple(cells)),),
     )
 
 
 def large_lambda(tables: Tables) -> Finding:
     """Compare E of the two designs at the largest λ and at the smallest common one."""
-    values, parts = {}, []
+    values, cells = {}, []
     for (law,), rows in _groups(tables["fig4_points"]):
         pairs = rows.filter(design="isotropic").join(
             rows.filter(design="gram"), on="lam", suffix="_gram", maintain_order="left"
@@ -137,10 +154,10 @@ def large_lambda(tables: Tables) -> Finding:
         ratio = (pairs["E"] / pairs["E_gram"]).to_list()
         values[LAW_NAMES[law]] = (ratio[0], ratio[-1]) if ratio else (float("nan"),) * 2
         if ratio:
-            parts.append(
-                f"{LAW_NAMES[law]}: {ratio[0]:.3g} at λ = {pairs['lam'][0]:g}, {ratio[-1]:.3f} at "
-                f"λ = {pairs['lam'][-1]:g}"
-            )
+            cells += [
+                (LAW_NAMES[law], f"{pairs['lam'][k]:g}", f"{ratio[k]:.4g}")
+                for k in ((0, -1) if len(ratio) > 1 else (0,))
+            ]
     met = [
         abs(last - 1.0) <= SAME and abs(last - 1.0) <= abs(first - 1.0)
         for first, last in values.values()
@@ -154,8 +171,16 @@ def large_lambda(tables: Tables) -> Finding:
     )
     return Finding(
         result,
-        f"E under isotropic divided by E under Gram-based noise: {'; '.join(parts) or 'no λ'}.",
+        f"At the largest λ the two errors differ by at most {SAME:.0%} for {sum(met)} of "
+        f"{len(met)} laws.",
         {name: [_finite(a), _finite(b)] for name, (a, b) in values.items()},
+        (
+            Numbers(
+                "E under isotropic noise divided by E under Gram-based noise",
+                (*CASE, "ratio of E"),
+                tuple(cells),
+            ),
+        ),
     )
 
 
@@ -164,7 +189,11 @@ def _finite(value: float) -> float | None:
 
 
 def _level(sigma: float) -> str:
-    return f"{sigma:g}" if np.isfinite(sigma) else "none in the grid"
+    return f"{sigma:g}" if np.isfinite(sigma) else "none"
+
+
+def _ratio(above: float, below: float) -> str:
+    return f"{above / below:.2f}" if np.isfinite(above) and np.isfinite(below) else "—"
 
 
 ERROR_CLAIMS = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.paper.claims._claim import AGREE, Claim, ClaimVerdict, Finding, verdict_of
+from privasso.paper.claims._claim import AGREE, Claim, ClaimVerdict, Finding, Numbers, verdict_of
 from privasso.paper.figures import (
     LAW_NAMES,
     LOOKS,
@@ -31,7 +31,9 @@ def leakage_curve(tables: Tables) -> Finding:
     """Whether leakage diverges as the noise vanishes, and rises again at high noise levels."""
     table = tables["fig5_tradeoff"].filter(status="stable")
     met, exponents, rises = [], [], []
-    for measure in MEASURES:
+    cells = []
+    for measure, name in MEASURES.items():
+        first = len(met)
         for _, curve in table.group_by("law", "design", "lam", maintain_order=True):
             curve = curve.sort("sigma")
             leakage, sigma = curve[measure].to_numpy(), curve["sigma"].to_numpy()
@@ -39,32 +41,52 @@ def leakage_curve(tables: Tables) -> Finding:
             exponents.append(slope(sigma[low], leakage[low]))
             rises.append(leakage[-1] / leakage.min())
             met.append(exponents[-1] < -0.5 and rises[-1] > 1.1)
+        powers, risen = exponents[first:], rises[first:]
+        cells.append(
+            (
+                name,
+                f"{sum(met[first:])} of {len(met) - first}",
+                f"{min(powers):.2f} to {max(powers):.2f}",
+                " to ".join(
+                    f"{x:,.0f}" if x >= 100.0 else f"{x:.3g}" for x in (min(risen), max(risen))
+                ),
+            )
+        )
     return Finding(
         verdict_of(float(np.mean(met))),
-        f"Both conditions hold for {sum(met)} of {len(met)} curves. At low noise levels leakage is "
-        f"proportional to a power of σ_η, with exponents from {min(exponents):.2f} to "
-        f"{max(exponents):.2f}; near the critical level it is at least {min(rises):.3g} times its "
-        "minimum.",
+        f"Both conditions hold for {sum(met)} of {len(met)} curves.",
         {"curves": len(met), "met": int(sum(met)), "exponents": [min(exponents), max(exponents)]},
+        (
+            Numbers(
+                "Curves over all laws, designs and λ",
+                (
+                    "leakage",
+                    "both conditions",
+                    "exponent of σ_η at low noise",
+                    "leakage near the critical level / its minimum",
+                ),
+                tuple(cells),
+            ),
+        ),
     )
 
 
 def _versus(table: pl.DataFrame, other: str) -> Finding:
     """Gram-based noise against another design, for all laws, λ and both measures of leakage."""
-    words, parts, values = [], [], {}
+    words, cells, values = [], [], {}
     for measure, name in MEASURES.items():
         for law in table["law"].unique(maintain_order=True):
             lams = table.filter(law=law)["lam"].unique().sort()
             found = [compare(table, law, lam, measure, "gram", other) for lam in lams]
             low, high = min(c.best for c in found), max(c.worst for c in found)
             words += [c.word for c in found]
-            parts.append(
-                f"{LAW_NAMES[law]}, {name}: {', '.join(c.word for c in found)} "
-                f"(E at equal leakage is {low:.2f} to {high:.2f} times that of "
-                f"{LOOKS[other].name} noise, and larger on up to "
-                f"{max(c.losses for c in found):.0%} of the range; least leakage "
-                f"{', '.join(f'{c.reach:.2f}' for c in found)} times as large)"
-            )
+            cells += [
+                (
+                    name, LAW_NAMES[law], f"{lam:g}", c.word, f"{c.best:.2f} to {c.worst:.2f}",
+                    f"{c.losses:.0%}", f"{c.reach:.2f}",
+                )
+                for lam, c in zip(lams, found, strict=True)
+            ]  # fmt: skip
             values[f"{LAW_NAMES[law]}, {measure}"] = {
                 "words": [c.word for c in found],
                 "least_ratio_of_E": low,
@@ -73,12 +95,27 @@ def _versus(table: pl.DataFrame, other: str) -> Finding:
             }
     better, behind = words.count("better"), words.count("worse") + words.count("mixed")
     result = ClaimVerdict.PARTLY if behind else ClaimVerdict.CONFIRMED
-    shown = ", ".join(f"{lam:g}" for lam in table["lam"].unique().sort())
     return Finding(
         result if better else ClaimVerdict.CONTRADICTED,
         f"Gram-based noise is better in {better} of {len(words)} cases and equal in "
-        f"{words.count('equal')}. For λ = {shown}: {'; '.join(parts)}.",
+        f"{words.count('equal')}.",
         values,
+        (
+            Numbers(
+                f"Gram-based noise against {LOOKS[other].name} noise: ratios are Gram-based over "
+                f"{LOOKS[other].name}, E is compared at equal leakage",
+                (
+                    "leakage",
+                    "law",
+                    "λ",
+                    "Gram-based is",
+                    "ratio of E",
+                    "E larger on",
+                    "ratio of least leakage",
+                ),
+                tuple(cells),
+            ),
+        ),
     )
 
 
@@ -100,33 +137,45 @@ def component_wise(tables: Tables) -> Finding:
     joint = ((rows["onavekl_mc"] - rows["onavekl"]) / rows["onavekl_mc_se"]).to_numpy()
     ratio = (rows["onavekl_mc"] / rows["onavekl_paper"]).to_numpy()
     agree, understated = np.abs(z) <= AGREE, z > AGREE
-    paper_trend, joint_trend = (
-        ", ".join(
-            f"{mean:.2f} at N = {size}" for size, mean in measured_over(table, column).items()
-        )
-        for column in ("onavekl_paper", "onavekl")
+    paper_means, joint_means = (
+        measured_over(table, column) for column in ("onavekl_paper", "onavekl")
     )
+    joint_agrees = int(np.sum(np.abs(joint) <= AGREE))
     return Finding(
         verdict_of(float(agree.mean())),
-        f"cwOnAveKL agrees with Monte Carlo within {AGREE:g} standard errors at {agree.sum()} of "
-        f"{rows.height} points and understates the leakage at {understated.sum()}, by a factor of "
-        f"up to {ratio.max():.1f}. Monte Carlo divided by cwOnAveKL is on average {paper_trend}. "
-        f"The formula for the whole vector agrees at {int(np.sum(np.abs(joint) <= AGREE))} of "
-        f"{rows.height} points; Monte Carlo divided by it is on average {joint_trend}.",
+        f"cwOnAveKL understates the leakage at {understated.sum()} of {rows.height} points, by a "
+        f"factor of up to {ratio.max():.1f}.",
         {
             "points": rows.height,
             "agree": int(agree.sum()),
             "understated": int(understated.sum()),
             "largest_ratio": float(ratio.max()),
-            "joint_agrees": int(np.sum(np.abs(joint) <= AGREE)),
+            "joint_agrees": joint_agrees,
         },
+        (
+            Numbers(
+                f"Formulas against Monte Carlo; to agree is to be within {AGREE:g} standard errors",
+                (
+                    "formula",
+                    "agrees at",
+                    *(f"Monte Carlo / formula, N = {size}" for size in paper_means),
+                ),
+                tuple(
+                    (name, f"{count} of {rows.height}", *(f"{mean:.2f}" for mean in means.values()))
+                    for name, count, means in (
+                        ("paper's cwOnAveKL", int(agree.sum()), paper_means),
+                        ("exact OnAveKL, whole vector", joint_agrees, joint_means),
+                    )
+                ),
+            ),
+        ),
     )
 
 
 def effective_isotropy(tables: Tables) -> Finding:
     """Ratio of the axes of the effective noise, with and without correlation."""
     rows = tables["fig1_covariances"].filter(noise="effective")
-    better, parts, axes = [], [], []
+    better, cells, axes = [], [], []
     for correlation in rows["correlation"].unique().sort():
         iso, gram = (
             rows.filter(design=design, correlation=correlation)["axis_ratio"][0]
@@ -134,15 +183,23 @@ def effective_isotropy(tables: Tables) -> Finding:
         )
         axes.append(gram)
         better.append(gram < iso)
-        parts.append(f"correlation {correlation:g}: {iso:.3g} : 1 → {gram:.3g} : 1")
+        cells.append((f"{correlation:g}", f"{iso:.3g} : 1", f"{gram:.3g} : 1"))
     if max(axes) <= ROUND:
         result = ClaimVerdict.CONFIRMED
     else:
         result = ClaimVerdict.PARTLY if any(better) else ClaimVerdict.CONTRADICTED
     return Finding(
         result,
-        f"Ratio of the axes of the effective noise, isotropic → Gram-based: {'; '.join(parts)}.",
+        f"The ratio is smaller than under isotropic noise in {sum(better)} of {len(better)} cases, "
+        f"and at most {max(axes):.3g} : 1.",
         {"axis_ratios_gram": axes},
+        (
+            Numbers(
+                "Ratio of the axes of the effective noise",
+                ("correlation of the columns", "isotropic", "Gram-based"),
+                tuple(cells),
+            ),
+        ),
     )
 
 

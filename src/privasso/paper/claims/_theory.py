@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.paper.claims._claim import AGREE, Claim, ClaimVerdict, Finding, verdict_of
+from privasso.paper.claims._claim import AGREE, Claim, ClaimVerdict, Finding, Numbers, verdict_of
 from privasso.paper.figures import LAW_NAMES, LOOKS, PROBE, Tables, kkt_curve, shown, slope
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def convergence(tables: Tables) -> Finding:
     probe = tables["fig4_probe"].row(0, named=True)
     if_share = converged / stable_runs if stable_runs else float("nan")
     only_if_share = failed / unstable_runs if unstable_runs else float("nan")
+    probe_share = probe["amp_converged"] / probe["samples"]
     counterexample = 2 * probe["amp_converged"] < probe["exists"]
     if counterexample:
         result = (
@@ -49,17 +50,12 @@ def convergence(tables: Tables) -> Finding:
     settles = max(abs(low - fixed), abs(high - fixed)) <= 0.01 * fixed
     return Finding(
         result,
-        f"Where state evolution predicts ρ̂ < α, {if_share:.1%} of {stable_runs} runs converge; "
-        f"{failed_with_minimiser} runs fail there although a minimiser exists. Where no "
-        f"fixed point is predicted, {only_if_share:.1%} of {unstable_runs} runs fail. At the point "
-        f"outside the figures (α = {PROBE['alpha']:g}, ρ = {PROBE['rho']:g}, equal scales) a "
-        f"minimiser exists on {probe['exists']} of {probe['samples']} data sets, with ρ̂/α = "
-        f"{ratio}, and Algorithm 1 converges on {probe['amp_converged']}. The iterates of state "
-        "evolution "
+        f"Where ρ̂ < α is predicted, {failed_with_minimiser} runs fail although a minimiser "
+        "exists. At the point outside the figures, the iterates of state evolution "
         + (
-            f"converge there, to V = {fixed:.2f}."
+            f"converge, to V = {fixed:.2f}."
             if settles
-            else f"do not converge there to the fixed point V = {fixed:.2f} but move between "
+            else f"do not converge to the fixed point V = {fixed:.2f} but move between "
             f"{low:.2f} and {high:.2f}: the condition ρ̂ < α does not exclude such cycles."
         ),
         {
@@ -70,6 +66,22 @@ def convergence(tables: Tables) -> Finding:
             "probe_exists": probe["exists"],
             "probe_converged": probe["amp_converged"],
         },
+        (
+            Numbers(
+                f"Runs of Algorithm 1. The point outside the figures has α = {PROBE['alpha']:g}, "
+                f"ρ = {PROBE['rho']:g}, equal scales, ρ̂/α = {ratio}, and a minimiser on "
+                f"{probe['exists']} of {probe['samples']} data sets",
+                ("where", "runs", "converge", "fail"),
+                tuple(
+                    (where, f"{runs}", _percent(share), _percent(1.0 - share))
+                    for where, runs, share in (
+                        ("ρ̂ < α is predicted", stable_runs, if_share),
+                        ("no fixed point is predicted", unstable_runs, 1.0 - only_if_share),
+                        ("the point outside the figures", probe["samples"], probe_share),
+                    )
+                ),
+            ),
+        ),
     )
 
 
@@ -99,24 +111,19 @@ def state_evolution_holds(tables: Tables) -> Finding:
     groups = []
     for (law, design), rows in found.group_by("law", "design", maintain_order=True):
         count = good.filter(law=law, design=design).height
-        groups.append(f"{LAW_NAMES[str(law)]}, {LOOKS[str(design)].name}: {count} of {rows.height}")
+        groups.append((str(law), str(design), count, rows.height))
     share = good.height / found.height if found.height else 0.0
     beyond = points.filter(
         (pl.col("status_theory") != "stable") & (pl.col("amp_converged") * 2 >= pl.col("samples"))
-    )
-    where = ", ".join(
-        f"{LAW_NAMES[str(law)]} {LOOKS[str(design)].name}: {rows.height}"
-        for (law, design), rows in beyond.group_by("law", "design", maintain_order=True)
     )
     total = found.height + beyond.height
     overall = good.height / total if total else 0.0
     return Finding(
         verdict_of(overall),
         f"{good.height} of {found.height} points with a stable prediction agree within {AGREE:g} "
-        f"standard errors ({share:.0%}): {'; '.join(groups)}. At {beyond.height} further points at "
-        f"least half of the runs converge where no fixed point is predicted"
-        f"{f' ({where})' if where else ''}; of all these points {overall:.0%} agree. When state "
-        "evolution is given the realised scales of each data set, "
+        f"standard errors ({share:.0%}). At {beyond.height} further points at least half of the "
+        f"runs converge where no fixed point is predicted; of all these points {overall:.0%} "
+        "agree. When state evolution is given the realised scales of each data set, "
         f"{realised.height} of the stable points agree.",
         {
             "points": found.height,
@@ -126,6 +133,22 @@ def state_evolution_holds(tables: Tables) -> Finding:
             "converged_beyond_prediction": beyond.height,
             "share_of_all": overall,
         },
+        (
+            Numbers(
+                "Points at which at least half of the runs converge",
+                ("law", "noise", "agree", "stable prediction", "no fixed point predicted"),
+                tuple(
+                    (
+                        LAW_NAMES[law],
+                        LOOKS[design].name,
+                        f"{count}",
+                        f"{height}",
+                        f"{beyond.filter(law=law, design=design).height}",
+                    )
+                    for law, design, count, height in groups
+                ),
+            ),
+        ),
     )
 
 
@@ -134,7 +157,8 @@ def finite_limit(tables: Tables) -> Finding:
     theory = tables["tail_theory"].filter(design="isotropic", status="stable").sort("n_features")
     points = tables["tail_points"].filter(design="isotropic").sort("n_features")
     infinite = set(points["status_limit"]) == {"infinite error"}
-    growth, rises, parts = [], [], []
+    sizes = (0, 0)
+    growth, rises, cells = [], [], []
     for sigma in points["sigma"].unique().sort():
         line = theory.filter(sigma=sigma)
         rows = shown(points.filter(sigma=sigma), "exists")
@@ -144,11 +168,9 @@ def finite_limit(tables: Tables) -> Finding:
             continue
         error = float(np.hypot(rows["E_se"][0], rows["E_se"][-1]))
         rises.append((rows["E"][-1] - rows["E"][0]) / error)
-        parts.append(
-            f"σ_η = {sigma:g}: {rows['E'][0]:.3g} ± {rows['E_se'][0]:.1g} at N = "
-            f"{rows['n_features'][0]}, {rows['E'][-1]:.3g} ± {rows['E_se'][-1]:.1g} at N = "
-            f"{rows['n_features'][-1]} ({rises[-1]:+.1f} standard errors)"
-        )
+        ends = (f"{rows['E'][k]:.3g} ± {rows['E_se'][k]:.1g}" for k in (0, -1))
+        sizes = (int(rows["n_features"][0]), int(rows["n_features"][-1]))
+        cells.append((f"{sigma:g}", *ends, f"{rises[-1]:+.1f} standard errors"))
     largest = max(growth, default=1.0)
     if infinite and largest > 2.0:
         result = (
@@ -160,26 +182,39 @@ def finite_limit(tables: Tables) -> Finding:
         result,
         f"Isotropic noise on v1, λ = {points['lam'][0]:g}: the limit of E is "
         f"{'infinite' if infinite else 'finite'}, and over the range of N the prediction grows by "
-        f"a factor of {largest:.3g}. Measured E: {'; '.join(parts) or 'none'}.",
+        f"a factor of {largest:.3g}.",
         {"growth_predicted": largest, "rises_measured": rises, "limit_infinite": infinite},
+        (
+            Numbers(
+                "Measured E",
+                ("σ_η", f"N = {sizes[0]}", f"N = {sizes[1]}", "difference"),
+                tuple(cells),
+            ),
+        )
+        if cells
+        else (),
     )
 
 
 def returns_minimiser(tables: Tables) -> Finding:
     """KKT violation of the literal Algorithm 1, and how it decreases with N."""
     table = tables["kkt"]
-    worst, parts, exponents = 0.0, [], []
+    worst, cells, exponents = 0.0, [], []
     for (law, design), _ in table.group_by("law", "design", maintain_order=True):
         rows = kkt_curve(table, str(law), str(design))
         if rows.height < 2:
             continue
         worst = max(worst, float(rows["kkt"].to_numpy().max()))
         exponents.append(slope(rows["n_features"], rows["kkt"]))
-        parts.append(
-            f"{LAW_NAMES[str(law)]}, {LOOKS[str(design)].name}: {rows['kkt'][-1]:.2%} at N = "
-            f"{rows['n_features'][-1]} (∝ N^{exponents[-1]:.2f})"
+        cells.append(
+            (
+                LAW_NAMES[str(law)],
+                LOOKS[str(design)].name,
+                *(f"{rows['kkt'][k]:.2%} (N = {rows['n_features'][k]})" for k in (0, -1)),
+                f"{exponents[-1]:.2f}",
+            )
         )
-    if not parts:
+    if not cells:
         return Finding(ClaimVerdict.UNTESTED, "Algorithm 1 converged on too few data sets", {})
     if worst <= MINIMISER:
         result = ClaimVerdict.CONFIRMED
@@ -187,10 +222,21 @@ def returns_minimiser(tables: Tables) -> Finding:
         result = ClaimVerdict.PARTLY if max(exponents) <= VANISHING else ClaimVerdict.CONTRADICTED
     return Finding(
         result,
-        f"KKT violation relative to λ: {'; '.join(parts)}; the largest at any N is {worst:.2%}. "
-        f"That of the exact solver is at most {float(table['kkt_exact'].to_numpy().max()):.0e}.",
+        f"The KKT violation relative to λ is at most {worst:.2%} at any N. That of the exact "
+        f"solver is at most {float(table['kkt_exact'].to_numpy().max()):.0e}.",
         {"largest_kkt": worst, "exponents": exponents},
+        (
+            Numbers(
+                "KKT violation relative to λ",
+                ("law", "noise", "smallest N", "largest N", "exponent of N"),
+                tuple(cells),
+            ),
+        ),
     )
+
+
+def _percent(share: float) -> str:
+    return "—" if np.isnan(share) else f"{share:.1%}"
 
 
 THEORY_CLAIMS = (
