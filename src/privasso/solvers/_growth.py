@@ -203,6 +203,15 @@ class Growth:
         joins[self._working.index] = 0.0
         return float(np.partition(joins, -room)[-room])
 
+    def _affordable(self, shape: tuple[int, int]) -> int:
+        """Columns for which the set takes no more memory than F twice and its support four times.
+
+        While it grows, two Gram matrices and the columns are there at once: 2k² + kM numbers.
+        """
+        m, n = shape
+        room = 0.85 * (2.0 * m * n + 4.0 * self._n_active**2)  # something else is there too
+        return int((np.sqrt(m * m + 8.0 * room) - m) / 4.0)
+
     def _grow(
         self, problem: Problem, c: np.ndarray, violation: np.ndarray, outside: np.ndarray
     ) -> None:
@@ -215,6 +224,8 @@ class Growth:
         working, room = self._working, self._room()
         wanted = min(outside.size, room)
         most = min(2 * problem.shape[0] + 2 * _FIRST_COLUMNS, 4 * (room + _FIRST_COLUMNS))
+        if problem.op.dense:
+            most = min(most, self._affordable(problem.shape))
         if working.index.size + wanted > most:
             working.keep(np.abs(c[working.index]), most - wanted)
         if outside.size > room:

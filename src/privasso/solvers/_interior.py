@@ -11,6 +11,7 @@ factorisation, which does not square the condition as a Gram matrix would.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -93,7 +94,7 @@ class _Method:
     def __init__(self, problem: Problem) -> None:
         A = problem.op.toarray() / problem.norms
         if A.shape[0] > A.shape[1]:
-            A = interruptible(lambda: np.linalg.qr(A, mode="r"))
+            A = interruptible(partial(_triangular, A))
         self.A = np.ascontiguousarray(A)
         self.norms = problem.norms
         self.b, self.limit = problem.b / problem.norms, problem.lam / problem.norms
@@ -180,7 +181,7 @@ def _on_support(
         seen.add(sign.tobytes())
         norms = problem.norms[on]
         A = dense(problem.op.columns(on)) / norms
-        R = interruptible(lambda A=A: np.linalg.qr(A, mode="r"))
+        R = interruptible(partial(_triangular, A))
         if np.abs(np.diag(R)).min() <= np.finfo(float).eps * np.abs(np.diag(R)).max():
             return None
         wanted = (problem.b[on] - lam * sign[on]) / norms
@@ -209,7 +210,12 @@ def _on_support(
     return None
 
 
+def _triangular(A: np.ndarray) -> np.ndarray:
+    """R of A = QR."""
+    return np.asarray(np.linalg.qr(A, mode="r"))
+
+
 def _solved(R: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """RᵀR z = rhs."""
-    half = solve_triangular(R, rhs, trans="T", check_finite=False)
+    half = solve_triangular(R, rhs, trans=1, check_finite=False)
     return solve_triangular(R, half, check_finite=False)
