@@ -64,6 +64,13 @@ def level_of_captions(app, pagename, templatename, context, doctree):
         )
 
 
+def reachable_code(app, pagename, templatename, context, doctree):
+    """Let keyboards reach code blocks, which scroll where they are wide."""
+    if context.get("body"):
+        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app):
     app.connect("build-finished", lambda app, error: error or write_explorer(app))
     app.connect("html-page-context", level_of_captions, priority=900)  # after the theme
+    app.connect("html-page-context", reachable_code)

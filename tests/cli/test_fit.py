@@ -1,4 +1,4 @@
-"""`privasso fit`: the same model from every format, nothing left behind by a failure, no leaks."""
+"""`privasso fit`: the same model from every format, one sentence on errors, no leaks."""
 
 import json
 import re
@@ -6,42 +6,18 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from cli_labels import DP, data, files, fit, prepared
 
 import privasso as pv
-from privasso.cli import main
 from privasso.operators import Covariates
-from privasso.privacy import release_labels
-from privasso.tables import open_table
 
 # Outside of the tests each command is a process of its own, which fits once.
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
-DP = ["--target", "y", "--label-dp", "--epsilon", "3", "--delta", "1e-6", "--y-bounds", "-4", "4"]
-
-
-def data(m=400, seed=0):
-    rng = np.random.default_rng(seed)
-    scales = np.array([0.01, 0.3, 2.0, 40.0, 900.0])
-    X = rng.standard_normal((m, 5)) * scales + scales
-    y = np.clip((X - X.mean(0)) @ (np.array([1.0, 0, -0.8, 0, 0.9]) / scales), -4, 4)
-    names = ["tiny", "small", "middle", "large", "huge"]
-    return pl.DataFrame({**{n: X[:, k] for k, n in enumerate(names)}, "y": y})
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data().write_csv("data.csv")
-    return tmp_path
-
-
-def files(folder):
-    return {path.name for path in folder.iterdir()}
-
-
-def fit(*options, code=0):
-    words = [str(word) for option in options for word in str(option).split()]
-    assert main(["fit", *words]) == code
+    return prepared(tmp_path, monkeypatch)
 
 
 def test_the_model_is_the_estimator_s(folder, capsys):
@@ -158,114 +134,6 @@ def test_a_column_of_dates_can_be_left_out(folder):
     assert pv.load("model.json").feature_names == ("small", "middle", "large", "huge")
 
 
-def test_a_failed_report_leaves_no_model_but_the_release(folder, capsys, monkeypatch):
-    import privasso.cli._outputs as outputs
-
-    real = outputs.write_whole
-
-    def fails(path, content, **options):
-        if path.name == "model.json":
-            raise OSError(28, "No space left on device", str(path))
-        real(path, content, **options)
-
-    monkeypatch.setattr(outputs, "write_whole", fails)
-    fit("data.csv", *DP, "--lam 50 --out model.json --report report.html", code=2)
-    error = capsys.readouterr().err
-    assert "budget of this fit is spent" in error
-    assert "model.release.json" in error
-    assert files(folder) == {"data.csv", "model.release.json"}
-    monkeypatch.undo()
-    monkeypatch.chdir(folder)
-    fit("data.csv --from-release model.release.json --lam 50 --out model.json")
-    assert pv.load("model.json").lam == 50.0
-
-
-def test_a_full_disk_leaves_the_release_on_the_screen(folder, capsys, monkeypatch):
-    def full(path, content, **options):
-        raise OSError(28, "No space left on device", str(path))
-
-    for place in ("privasso.cli._outputs.write_whole", "privasso._files.write_whole"):
-        monkeypatch.setattr(place, full)
-    fit("data.csv", *DP, "--lam 50 --out model.json", code=2)
-    captured = capsys.readouterr()
-    assert "on standard output alone" in captured.err
-    monkeypatch.undo()
-    monkeypatch.chdir(folder)
-    (folder / "saved.json").write_text(captured.out)
-    fit("data.csv --from-release saved.json --lam 50 --out model.json")
-
-
-def test_a_failing_page_restores_what_was_there(folder, capsys, monkeypatch):
-    (folder / "model.json").write_text("old")
-    monkeypatch.setattr("privasso.report.fit_page", lambda facts: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        fit("data.csv", *DP, "--lam 50 --out model.json --report report.html")
-    assert (folder / "model.json").read_text() == "old"
-    assert files(folder) == {"data.csv", "model.json", "model.release.json"}
-
-
-def test_without_a_minimiser_the_release_is_kept(folder, capsys, monkeypatch):
-    # As with very many columns: the LASSO runs on the release itself, which may be unbounded.
-    monkeypatch.setattr("privasso.fit._released.MOST_COLUMNS", 0)
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 40)), rng.standard_normal(20)
-    np.savez("wide.npz", X=X, y=y)
-    privacy = "--label-dp --epsilon 1 --delta 1e-6 --y-bounds -4 4 --noise power:0.5 --lam 1e-6"
-    fit("wide.npz", privacy, "--out model.json --report report.html", code=2)
-    error = capsys.readouterr().err
-    assert "nothing is lost" in error
-    assert error.count("\n") == 1
-    assert files(folder) == {"data.csv", "wide.npz", "model.release.json"}
-    needed = float(re.findall(r"lam must be above ([0-9.e+]+)", error)[0].rstrip("."))
-    np.savez("public.npz", X=X)  # the labels are gone
-    again = "--from-release model.release.json --out model.json --report report.html"
-    fit("public.npz", again, f"--lam {0.9 * needed}", code=2)
-    fit("public.npz", again, f"--lam {1.5 * needed}")
-    assert "no minimiser exists" in (folder / "report.html").read_text()
-    # A second failed fit does not touch the release of the first.
-    kept = (folder / "model.release.json").read_text()
-    fit("wide.npz", privacy, "--out model.json", code=2)
-    assert (folder / "model.release.json").read_text() == kept
-    assert "model.release-2.json" in files(folder)
-
-
-def test_solving_again_needs_no_labels_and_draws_no_noise(folder, capsys, monkeypatch):
-    fit("data.csv", *DP, "--lam 50 --out a.json --keep-release r.json --path-out a.csv",
-        "--lam-path 50,80,200")  # fmt: skip
-    frame = data().drop("y")
-    frame.select(reversed(frame.columns)).write_parquet("public.parquet")
-    frame.sample(fraction=1.0, shuffle=True, seed=1).write_parquet("shuffled.parquet")
-    with monkeypatch.context() as patch:
-        for source in ("bit_source", "release_labels"):
-            drawn = f"privasso.privacy._mechanism.{source}"
-            patch.setattr(drawn, lambda *a, **k: pytest.fail("noise drawn"))
-        fit("public.parquet --from-release r.json --lam 80 --out b.json --report b.html")
-        fit("shuffled.parquet --from-release r.json --lam 80 --out s.json")
-    b, path = pv.load("b.json"), pl.read_csv("a.csv")
-    row = path.filter(pl.col("lam") == 80.0)
-    for name, value in zip(b.feature_names or (), b.coef, strict=True):
-        assert value == pytest.approx(row[f"coef:{name}"].item(), rel=1e-6, abs=1e-12)
-    # Sums over rows in another order differ in the last digit, and the guess by its own error.
-    np.testing.assert_allclose(pv.load("s.json").predict(frame), b.predict(frame), atol=0.02)
-    assert b.guarantee == pv.load("a.json").guarantee
-    assert path["status"].to_list() == ["converged"] * 3
-    # Other data are refused.
-    data(seed=5).write_csv("other.csv")
-    fit("other.csv --from-release r.json --lam 80 --out c.json", code=2)
-    assert "not the covariates that the release was made from" in capsys.readouterr().err
-    data(m=399).write_csv("fewer.csv")
-    fit("fewer.csv --from-release r.json --lam 80 --out c.json", code=2)
-    assert "X has shape (399, 5)" in capsys.readouterr().err
-
-
-def test_a_release_that_was_paid_for_is_not_overwritten(folder, capsys):
-    fit("data.csv", *DP, "--out a.json --keep-release r.json")
-    kept = (folder / "r.json").read_text()
-    fit("data.csv", *DP, "--out a.json --keep-release r.json", code=2)
-    assert "is never overwritten" in capsys.readouterr().err
-    assert (folder / "r.json").read_text() == kept
-
-
 def test_nothing_published_tells_labels_or_noise(folder):
     frame = data()
     y = frame["y"].to_numpy()
@@ -319,108 +187,6 @@ def test_prior_scales_by_name(folder, capsys):
     (folder / "scales.csv").write_text("huge,900\n")
     fit(options, "--scales scales.csv --out a.json", code=2)
     assert "no line for the column 'tiny'" in capsys.readouterr().err
-
-
-def test_dry_run_needs_no_labels(folder, capsys):
-    data().drop("y").write_csv("public.csv")
-    fit("public.csv", *DP, "--dry-run --no-target-column --json")
-    record = json.loads(capsys.readouterr().out)
-    assert files(folder) == {"data.csv", "public.csv"}
-    # The noise is what a fit adds, and its sensitivity is what (ε, δ) allows, row by row.
-    privacy = pv.LabelDP(3.0, 1e-6, (-4, 4))
-    frame = data()
-    X = frame.drop("y").to_numpy()
-    shrink = record["noise"]["shrink"]
-    release = release_labels(X, frame["y"].to_numpy(), privacy, pv.Shaped(shrink=shrink))
-    assert record["noise"]["largest"] == pytest.approx(release.sigma.max())
-    assert record["noise"]["median"] == pytest.approx(np.median(release.sigma))
-    assert release.sigma_sum is not None
-    F, noise = X - X.mean(axis=0), release.covariance.matrix()
-    squared = np.sum(F * np.linalg.solve(noise, F.T).T, axis=1) + release.sigma_sum**-2
-    # One label moves a clipped residual by 2κ, and rows enter with the root of their weight.
-    bound = record["perturbed_objective"]["c"] / (2.0 * 0.1 * 8.0)
-    weights = np.minimum(1.0, bound**2 / squared)
-    assert release.weight_sum == pytest.approx(weights.sum(), rel=1e-6)
-    fit("public.csv", *DP, "--dry-run --no-target-column --noise isotropic --lam 100")
-    printed = capsys.readouterr().out
-    assert "no label has been read" in printed
-    assert "simulated fits on these columns at λ = 100" in printed
-    assert "A fit would state" in printed
-
-
-def test_dry_run_forecasts_by_simulated_fits(folder, capsys):
-    fit("data.csv", *DP, "--dry-run --json --assume-r2 0.6")
-    record = json.loads(capsys.readouterr().out)
-    assert record["assumptions"] == {"rho": 0.3, "r2": 0.6, "label_sd": pytest.approx(8 / 6)}
-    assert record["predictions"] == []  # state evolution is for covariates that are not public
-    found = record["forecast"]
-    assert found["fits"] == 6  # of this folder; see its conftest
-    assert found["low"] <= found["median"] <= found["high"] < 0.9
-    assert 0.0 <= found["above_zero"] <= 1.0
-    rows = data().height
-    assert [(one["what"], one["value"]) for one in found["changes"]] == [
-        ("epsilon", 6.0), ("epsilon", 9.0), ("rows", 4.0 * rows)
-    ]  # fmt: skip
-    assert all(one["median"] > found["median"] for one in found["changes"])
-    fit("data.csv", *DP, "--dry-run --assume-r2 0.6")
-    printed = " ".join(capsys.readouterr().out.split())
-    assert f"as planned {found['median']:.2f}" in printed
-    assert "explain a share of 0.33 to 0.82 of their variance" in printed
-
-
-@pytest.mark.parametrize("end", ["--dry-run", "--out model.json --report report.html"])
-def test_impossible_assumptions_cost_nothing(folder, capsys, end):
-    fit("data.csv", *DP, end, "--assume-label-sd 4.5", code=2)
-    assert "it is at most half of that" in capsys.readouterr().err
-    assert files(folder) == {"data.csv"}
-
-
-def test_dry_run_reads_no_label(folder, monkeypatch):
-    asked = []
-    table = type(open_table("data.csv"))
-    real = table._read
-
-    def read(self, names, target, categorical):
-        asked.extend([*names, target])
-        return real(self, names, target, categorical)
-
-    monkeypatch.setattr(table, "_read", read)
-    fit("data.csv", *DP, "--dry-run")
-    assert asked == ["tiny", "small", "middle", "large", "huge", None]
-
-
-def test_a_misspelt_target_is_no_covariate(folder, capsys):
-    """Taken for a covariate, the label column would have its spread printed."""
-    words = [word if word != "y" else "Y" for word in DP]
-    fit("data.csv", *words, "--dry-run", code=2)
-    captured = capsys.readouterr()
-    assert "has no column 'Y'" in captured.err
-    assert not captured.out
-    np.savez("public.npz", X=np.eye(9))
-    privacy = "--label-dp --epsilon 3 --delta 1e-6 --y-bounds -4 4"
-    fit("public.npz", privacy, "--dry-run", code=2)
-    fit("public.npz", privacy, "--dry-run --no-target-column")
-    capsys.readouterr()
-    fit("data.csv", *DP, "--dry-run --no-target-column", code=2)
-    assert "has the target 'y' among its columns" in capsys.readouterr().err
-    fit("data.csv", *DP, "--no-target-column --out model.json", code=2)
-    assert "belongs to --dry-run" in capsys.readouterr().err
-
-
-def test_dry_run_on_average(folder, capsys):
-    fit("data.csv --target y --on-average --sigma 5 --dry-run", code=2)
-    assert "--assume-label-sd" in capsys.readouterr().err
-    fit("data.csv --target y --on-average --sigma 5 --dry-run --assume-label-sd 1.5")
-    printed = capsys.readouterr().out
-    assert "not an ε" in printed
-    assert "OnAveKL" in printed
-    assert "simulated" not in printed
-    fit("data.csv --target y --on-average --sigma 5 --dry-run --assume-label-sd 1.5 --json")
-    record = json.loads(capsys.readouterr().out)
-    assert record["forecast"] is None
-    ours, even = record["predictions"]
-    assert even["noise"]["gamma"] == 0.0
-    assert ours["r2"] > 0.0
 
 
 def test_labels_are_gone_before_anything_is_solved(folder, monkeypatch):

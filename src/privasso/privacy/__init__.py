@@ -1,6 +1,6 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
-from privasso.privacy._clipped_release import weighted_residuals, whitened_rows
+from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Claim, Guarantee
 from privasso.privacy._kind import (
@@ -15,7 +15,7 @@ from privasso.privacy._kind import (
 )
 from privasso.privacy._label_centre import CentreSteps
 from privasso.privacy._label_dp import LabelDP
-from privasso.privacy._label_level import Level, direct_level
+from privasso.privacy._label_level import Level, direct_level, weighted_residuals
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters

@@ -24,7 +24,7 @@ import numpy as np
 from privasso._blas import one_thread
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration
-from privasso.privacy._label_level import Level
+from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
@@ -99,15 +99,6 @@ def clipped_release(
         unit=unit,
         level=off * (width / unit),
     )
-
-
-def weighted_residuals(weights: np.ndarray, scaled: np.ndarray, mean: float) -> np.ndarray:
-    """What is summed for the mean of the labels: w_μ(y_μ − m), the brackets clipped at ±1.
-
-    >>> weighted_residuals(np.array([1.0, 0.5]), np.array([0.5, -0.5]), 0.25).tolist()
-    [0.25, -0.375]
-    """
-    return weights * np.clip(scaled - mean, -1.0, 1.0)
 
 
 def whitened_rows(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.blocks import DataChangedError, RowBlocks, Sums
+from privasso.blocks import DataChangedError, RowBlocks, Sums, Task
 from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
@@ -74,15 +74,12 @@ class RecordPasses:
         Where the rows are.
     task : ExactPass
         What is summed over them.
-    record_map : RecordMap or None
-        Turns records into rows; None where they are that already.
     first : Sums
         What the first pass found, at x = 0. It holds private numbers.
     """
 
     blocks: RowBlocks = field(repr=False)
     task: ExactPass
-    record_map: RecordMap | None
     first: Sums = field(repr=False)
 
     @staticmethod
@@ -93,9 +90,9 @@ class RecordPasses:
         grid = (record_map or objective.record_map()).grid
         width = len(objective.bounds) + objective.fit_intercept
         task = ExactPass(PassSetting.of(width, grid, objective.noise.kappa), record_map)
-        passes = RecordPasses(blocks, task, record_map, {})
+        passes = RecordPasses(blocks, task, {})
         found = passes._sums(PassState(FixedPoint((0,) * width, 1), fresh=True))
-        return RecordPasses(blocks, task, record_map, found)
+        return RecordPasses(blocks, task, found)
 
     @property
     def identity(self) -> bytes:
@@ -108,8 +105,11 @@ class RecordPasses:
 
     def residual_sum(self, level: Level, u: np.ndarray) -> int:
         """Read the rows once more, for the sum of the residuals of coefficients u."""
-        task = ResidualPass(level, self.task.setting.grid, self.record_map)
-        return summed(self._unchanged(self._counted(self.blocks.sum(task, u))))
+        return self.level_sum(ResidualPass(level, self.task.setting.grid, self.task.prepare), u)
+
+    def level_sum(self, task: Task, state: np.ndarray | float) -> int:
+        """Read the rows once more, for a sum that corrects an intercept."""
+        return summed(self._unchanged(self._counted(self.blocks.sum(task, state))))
 
     def _unchanged(self, found: Sums) -> Sums:
         if not np.array_equal(found["checksum"], self.first["checksum"]):

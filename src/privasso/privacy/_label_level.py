@@ -130,6 +130,15 @@ class Level:
         return 0.5 * (low + high)
 
 
+def weighted_residuals(weights: np.ndarray, scaled: np.ndarray, mean: float) -> np.ndarray:
+    """What is summed for the mean of the labels: w_μ(y_μ − m), the brackets clipped at ±1.
+
+    >>> weighted_residuals(np.array([1.0, 0.5]), np.array([0.5, -0.5]), 0.25).tolist()
+    [0.25, -0.375]
+    """
+    return weights * np.clip(scaled - mean, -1.0, 1.0)
+
+
 def check_level(level: object) -> None:
     """Refuse what is neither None, True nor False.
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
-from privasso.operators import Covariates
+from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy._block_objective import block_clipped_release
 from privasso.privacy._clipped_release import clipped_release
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import LABEL_MEAN, direct_level
@@ -92,6 +93,8 @@ class LabelObjective(LabelMechanism):
         from privasso.design import clipped_settings, release_shape, row_roots
 
         check_units(rows, self.budget.width * self.budget.unit)
+        if isinstance(rows, BlockCovariates):
+            return self.calibrate(rows, rows.best_for_equal_weights())
         shape, t = release_shape(rows, shrink, row_roots(rows)), _RIDGE * self.budget.epsilon
         if self.t is None and rows.live.any():
             t = clipped_settings(rows, self.kappa, self._sensitivities(), (shrink,)).t
@@ -143,7 +146,7 @@ class LabelObjective(LabelMechanism):
         )
 
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Clip the labels, and release the minimiser of the perturbed objective."""
         if calibration.objective != self.noise(rows.shape[0]):
@@ -153,6 +156,11 @@ class LabelObjective(LabelMechanism):
             )
         budget = self.budget
         level = direct_level(budget.epsilon, budget.delta, rows.shape[0], asked=self.level)
+        if isinstance(rows, BlockCovariates):
+            return block_clipped_release(
+                rows, budget.y_bounds, calibration, bits, unit=budget.unit, level=level
+            )
+        assert y is not None
         return clipped_release(
             rows, y, budget.y_bounds, calibration, bits, unit=budget.unit, level=level
         )

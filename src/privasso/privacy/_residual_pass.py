@@ -10,8 +10,7 @@ from numba import njit
 
 from privasso.blocks import Sums
 from privasso.privacy._label_level import Level
-from privasso.privacy._record_map import RecordMap
-from privasso.solvers import rows_checksum
+from privasso.solvers import Prepare, rows_checksum
 
 #: Entries of rows that are worked on at a time.
 _BLOCK = 1 << 18
@@ -29,30 +28,52 @@ class ResidualPass:
         How residuals become integers.
     grid : int
         Entries of rows are multiples of 2⁻ˢ.
-    record_map : RecordMap or None
+    prepare : callable or None
         Turns records into rows and labels; None where they are that already.
     """
 
     level: Level
     grid: int
-    record_map: RecordMap | None = field(default=None)
+    prepare: Prepare | None = field(default=None)
 
     def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], u: np.ndarray) -> Sums:
         """Return the sum over these chunks for coefficients u, the intercept last."""
-        total, seen = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
-        step = max(1, _BLOCK // u.size)
+        sums, step = LevelSums(), max(1, _BLOCK // u.size)
         for X, y in chunks:
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
-                if self.record_map is None:
+                if self.prepare is None:
                     G, labels = X[start:stop], y[start:stop]
                 else:
-                    G, labels = self.record_map(X, y, start, stop)
+                    G, labels = self.prepare(X, y, start, stop)
                 part = self.level.total(full_residuals(G, labels, u))
-                total += [part & ((1 << _HALF) - 1), part >> _HALF]
-                seen += [len(labels), 0]
-                seen[1:] += rows_checksum(G, labels, self.grid)
-        return {"residuals": total, "rows": seen[:1], "checksum": seen[1:]}
+                sums.add(part, G, labels, self.grid)
+        return sums.found()
+
+
+class LevelSums:
+    """A sum of integers over rows, with their number and checksum, as a pass returns it.
+
+    Examples
+    --------
+    >>> sums = LevelSums()
+    >>> sums.add(-(2**40), np.ones((1, 1)), np.zeros(1), 19)
+    >>> summed(sums.found()), int(sums.found()["rows"][0])
+    (-1099511627776, 1)
+    """
+
+    def __init__(self) -> None:
+        self._total, self._seen = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+
+    def add(self, part: int, G: np.ndarray, labels: np.ndarray, grid: int) -> None:
+        """Add the sum over some rows."""
+        self._total += [part & ((1 << _HALF) - 1), part >> _HALF]
+        self._seen[0] += len(labels)
+        self._seen[1:] += rows_checksum(G, labels, grid)
+
+    def found(self) -> Sums:
+        """What the pass returns."""
+        return {"residuals": self._total, "rows": self._seen[:1], "checksum": self._seen[1:]}
 
 
 def summed(sums: Sums) -> int:

@@ -17,6 +17,7 @@ from privasso.solvers._exact_pass import (
     FixedPoint,
     PassSetting,
     PassState,
+    Prepare,
     entry_grid,
     rows_checksum,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "PaperRuns",
     "PassSetting",
     "PassState",
+    "Prepare",
     "Solution",
     "Solutions",
     "SolveError",
