@@ -1,6 +1,7 @@
 """What goes wrong on the way: the same model, or one sentence and nothing released."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,13 @@ import pytest
 
 import privasso as pv
 from block_tables import BOUNDS, PRIVACY, Flaky, local_cluster, model, table, write
-from privasso.blocks import DataChangedError, RowBlocks, on_dask, open_files
+from privasso.blocks import (
+    DataChangedError,
+    RowBlocks,
+    WorkersLostError,
+    on_dask,
+    open_files,
+)
 from privasso.blocks._engine import Local
 from privasso.blocks._part import added
 from privasso.fit import AfterReleaseError
@@ -108,6 +115,79 @@ def test_a_file_that_changes_is_noticed_by_its_stamp(tmp_path):
 def test_sums_that_are_not_integers_are_refused():
     with pytest.raises(TypeError, match="must be integers"):
         added([{"a": np.array([0.5])}])
+
+
+class KilledWorker(Exception):  # noqa: N818
+    """What distributed raises when a task has taken several workers with it."""
+
+
+class LosingClient:
+    """A client whose workers are lost from some pass on."""
+
+    def __init__(self, at):
+        self.at, self.count = at, 0
+
+    def compute(self, root):
+        self.count += 1
+        self.root = root
+        return self
+
+    def result(self):
+        if self.count >= self.at:
+            raise KilledWorker
+        return self.root.compute(scheduler="synchronous")
+
+
+@pytest.mark.parametrize(("at", "charged"), [(1, 0), (3, 1)])
+def test_lost_workers_release_nothing(tmp_path, ledger, at, charged):
+    pytest.importorskip("dask")
+    client = LosingClient(at)
+    blocks = on_dask(open_files(write(tmp_path, *table()), "y"), client)
+    est = pv.PrivateLasso(privacy=PRIVACY, ledger=ledger)
+    # Before noise is drawn it is one error, and afterwards another that says what was spent.
+    error = AfterReleaseError if charged else WorkersLostError
+    with pytest.raises(error, match="nothing was released"):
+        est.fit(blocks)
+    assert client.count == at
+    assert not hasattr(est, "coef_")
+    assert charges(ledger) == charged
+
+
+class Deadly:
+    """A task that kills every worker that tries it."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def __call__(self, chunks, state):
+        os.kill(os.getpid(), signal.SIGKILL)
+        return self.task(chunks, state)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize(("at", "charged"), [(1, 0), (3, 1)])
+def test_workers_of_a_cluster_that_die_again_and_again(tmp_path, monkeypatch, ledger, at, charged):
+    import dask
+    import distributed
+
+    paths = write(tmp_path, *table())
+    summed, passes = RowBlocks.sum, []
+
+    def deadly(self, task, state):
+        passes.append(None)
+        return summed(self, Deadly(task) if len(passes) == at else task, state)
+
+    monkeypatch.setattr(RowBlocks, "sum", deadly)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):  # type: ignore[attr-defined]
+        cluster = local_cluster(2)
+        with cluster, distributed.Client(cluster) as client:
+            est = pv.PrivateLasso(privacy=PRIVACY, ledger=ledger)
+            error = AfterReleaseError if charged else WorkersLostError
+            with pytest.raises(error, match="nothing was released"):
+                est.fit(on_dask(open_files(paths, "y"), client))
+    assert not hasattr(est, "coef_")
+    assert charges(ledger) == charged
 
 
 @pytest.mark.slow

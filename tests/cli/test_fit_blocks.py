@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -113,3 +115,55 @@ def test_sizes_of_memory():
         assert 1 <= jobs <= 4
         assert entries <= 1 << 21
         assert 6 * 10**8 + jobs * (32 * entries + 32 * 500**2) <= memory
+
+
+def test_labels(folder, capsys):
+    """Public covariates and private labels: the same model from one file and from three."""
+    table = pq.read_table("whole.parquet")
+    known = [np.isfinite(table[name].to_numpy()) for name in ("dose", "y")]
+    complete = table.filter(pa.array(known[0] & known[1]))
+    pq.write_table(complete, "all.parquet")
+    half = complete.num_rows // 2
+    pq.write_table(complete.slice(0, half), "cut-0.parquet", row_group_size=77)
+    pq.write_table(complete.slice(half), "cut-1.parquet")
+    dp = "--target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --seed 0"
+    for name, data in (("one", "all.parquet --engine local"), ("two", "'cut-*.parquet'")):
+        options = f"{data} {dp} --out {name}.json --keep-release {name}-release.json"
+        assert main(["fit", *shlex.split(options)]) == 0
+    one, two = (json.loads((folder / f"{name}.json").read_text()) for name in ("one", "two"))
+    assert one == two
+    assert main(["fit", *shlex.split(f"'cut-*.parquet' {dp} --out m.json --report r.html")]) == 2
+    assert "--report needs the whole table in memory" in capsys.readouterr().err
+    # Missing numbers are not filled: nobody said what stands for them.
+    assert main(["fit", *shlex.split(f"'part-*.parquet' {dp} --out m.json")]) == 2
+    assert "must be finite" in capsys.readouterr().err
+
+
+PEAK = """
+import resource, sys
+from privasso.cli import main
+code = main(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", ["0.7GB", "1GB"])
+def test_the_limit_on_memory_is_kept(tmp_path, monkeypatch, memory):
+    """The peak of a process of its own; the table alone takes more than the limits."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(300)]
+    for k in range(8):
+        columns = dict(zip(names, rng.random((300, 65_536)), strict=True))
+        y = np.clip(0.5 * columns["x0"] + 0.1 * rng.standard_normal(65_536), 0.0, 1.0)
+        pq.write_table(pa.table({**columns, "y": y}), f"part-{k}.parquet", compression="none")
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.parquet")) > 1.2e9
+    bounds = "name,low,high\n" + "".join(f"{name},0,1\n" for name in names)
+    (tmp_path / "bounds.csv").write_text(bounds)
+    words = [sys.executable, "-c", PEAK, "fit", "part-*.parquet", *shlex.split(DP)]
+    done = subprocess.run(
+        [*words, "--out", "m.json", "--memory", memory], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout.splitlines()[-1]) < bytes_of(memory)

@@ -272,7 +272,7 @@ def test_the_covariance_of_a_table(browser, tmp_path):
         opened.wait("rested")
         row = opened.page.locator("#correlated tbody tr").first
         fp = pv.state_evolution(
-            pv.Model(settings.alpha, scales=None, covariance=C), 0.2, pv.PowerLaw(0.05, 1.0), rng=0
+            pv.Model(settings.alpha, covariance=C), 0.2, pv.PowerLaw(0.05, 1.0), rng=0
         )
         assert float(row.get_attribute("data-value") or "nan") == pytest.approx(fp.E, rel=1e-6)
         text = opened.page.content()

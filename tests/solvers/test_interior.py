@@ -1,5 +1,7 @@
 """Close to the critical λ, on ill-conditioned columns: a minimiser or a ray, with its proof."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +16,8 @@ from privasso.solvers._interior import interior_point
 
 def polynomials(n_rows, degree):
     """Products of the ten columns of the diabetes data, and labels."""
-    X, y = load_diabetes(return_X_y=True)
+    data: Any = load_diabetes()
+    X, y = data.data, data.target
     X = PolynomialFeatures(degree, include_bias=False).fit_transform(
         StandardScaler().fit_transform(X)
     )
@@ -41,6 +44,7 @@ def test_both_sides_of_the_critical_lambda(n_rows, degree):
         sol = pv.solve(F, y, lam, eta, throw=False)
         if part < 1:
             assert sol.status is pv.Status.UNBOUNDED
+            assert sol.ray is not None
             size = np.linalg.norm(F, axis=0) @ np.abs(sol.ray)
             assert np.linalg.norm(F @ sol.ray) <= 1e-9 * size
             assert b @ sol.ray > lam * np.abs(sol.ray).sum()

@@ -11,7 +11,7 @@ import numpy as np
 
 #: Covariates of shape (m, N) and labels of shape (m,).
 Chunk: TypeAlias = tuple[np.ndarray, np.ndarray]
-#: Integers by name; sums of two parts are sums by name.
+#: Integers by name; those of two parts are added by name, see `added`.
 Sums: TypeAlias = dict[str, np.ndarray]
 #: Returns sums over the rows of some chunks, given what is known so far.
 Task: TypeAlias = Callable[[Iterable[Chunk], Any], Sums]
@@ -60,14 +60,24 @@ def sums_of(task: Task, part: Part, state: Any) -> Sums:
 def added(parts: Iterable[Sums]) -> Sums:
     """Sums by name. A name that a part does not have is zero there.
 
+    Of numbers whose name begins with "largest" the largest are kept, which does not depend on
+    their order either.
+
     >>> found = added([{"a": np.array([1])}, {"a": np.array([2]), "b": np.array([5])}])
     >>> found["a"].tolist(), found["b"].tolist()
     ([3], [5])
+    >>> added([{"largest": np.array([1])}, {"largest": np.array([7])}])["largest"].tolist()
+    [7]
     """
     total: Sums = {}
     for part in parts:
         for name, value in part.items():
             if not np.issubdtype(value.dtype, np.integer):
                 raise TypeError("sums over blocks must be integers: others depend on their order")
-            total[name] = total[name] + value if name in total else value
+            if name not in total:
+                total[name] = value
+            elif name.startswith("largest"):
+                total[name] = np.maximum(total[name], value)
+            else:
+                total[name] = total[name] + value
     return total

@@ -15,7 +15,7 @@ from privasso.cli._fit_settings import FitSettings
 
 if TYPE_CHECKING:
     from privasso.blocks import Progress, RowBlocks
-    from privasso.encoding import Dictionary
+    from privasso.encoding import Dictionary, Encoding
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Bytes that the program itself takes, and those per entry that is read: the file's numbers, ours,
@@ -105,6 +105,32 @@ def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary
         return
     with _client(settings.scheduler, n_threads(), memory) as client:
         yield on_dask(blocks, client), dictionary, target
+
+
+@contextlib.contextmanager
+def opened_label_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Encoding, str]]:
+    """The table with public covariates, its columns as they are, and the column of labels."""
+    from privasso._threads import n_threads
+    from privasso.blocks import on_dask, open_files
+    from privasso.encoding import Encoding, NumberCode
+
+    target, paths = target_of(settings), files_of(settings)
+    columns = open_files(paths, target).names or ()
+    chosen = {
+        "features": names_in(settings.features, columns),
+        "exclude": names_in(settings.exclude, columns) or (),
+    }
+    blocks = open_files(paths, target, **chosen)
+    names = blocks.names or ()
+    memory = None if settings.memory is None else bytes_of(settings.memory)
+    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads())
+    blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries)
+    encoding = Encoding(tuple(NumberCode(name) for name in names))
+    if settings.engine != "dask":
+        yield blocks, encoding, target
+        return
+    with _client(settings.scheduler, n_threads(), memory) as client:
+        yield on_dask(blocks, client), encoding, target
 
 
 @contextlib.contextmanager

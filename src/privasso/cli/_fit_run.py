@@ -25,7 +25,7 @@ from privasso.cli._outputs import Outputs
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.fit import KeptStatistics, Released, ReleasedModel
+    from privasso.fit import KeptStatistics, Plan, Released, ReleasedModel
     from privasso.forecast import Assumptions
     from privasso.privacy import Privacy
 
@@ -85,10 +85,10 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso._validation import generator
-    from privasso.artefact import release_text
-    from privasso.ledger import summary
     from privasso.tables import check_labels, open_table
 
+    if settings.in_blocks:
+        return _fit_blocks(settings, outputs, quiet)
     with working("Reading", quiet=quiet):
         table, target = open_table(settings.source), target_of(settings)
         names = features_of(settings, table, target)
@@ -113,6 +113,36 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         )
         released = replace(released, encoding=None if encoding.plain else encoding)
     labels.fill(0.0)  # no longer needed
+    return _kept_and_finished(settings, outputs, plan, released, quiet)
+
+
+def _fit_blocks(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
+    """The same for a table that is read in blocks, which hold the labels."""
+    from privasso._validation import generator
+    from privasso.cli._fit_blocks import opened_label_blocks, reading
+
+    with (
+        opened_label_blocks(settings) as (blocks, encoding, target),
+        reading(blocks, quiet=quiet) as shown,
+    ):
+        plan = plan_of(settings, shown, encoding)
+        rehearse(plan, encoding, target)
+        released = plan.release(
+            None,
+            rng=None if settings.seed is None else generator(settings.seed),
+            feature_names=encoding.names,
+            target=target,
+        )
+    return _kept_and_finished(settings, outputs, plan, released, quiet)
+
+
+def _kept_and_finished(
+    settings: FitSettings, outputs: Outputs, plan: Plan, released: Released, quiet: bool
+) -> FitResult:
+    """Keep the release, so that nothing that was paid for is lost, and do the rest."""
+    from privasso.artefact import release_text
+    from privasso.ledger import summary
+
     where = None
     try:
         if settings.keep_release is not None and released.kept is not None:

@@ -137,7 +137,7 @@ class FitSettings:
         """Whether the table is read in blocks: an engine was asked for, or several files."""
         asked = any(x is not None for x in (self.engine, self.scheduler, self.memory))
         return asked or (
-            self.record_dp
+            (self.record_dp or self.label_dp)
             and self.data is not None
             and any(mark in str(self.data) for mark in "*?[")
             and not self.data.exists()
@@ -151,8 +151,14 @@ class FitSettings:
             raise ValueError("--scheduler needs --engine dask")
         if not self.in_blocks:
             return
-        if not self.record_dp:
-            raise ValueError("tables in blocks (--engine, --memory) need --record-dp")
+        if not (self.record_dp or self.label_dp):
+            raise ValueError("tables in blocks (--engine, --memory) need --record-dp or --label-dp")
+        for name in ("report", "dry_run", "scales", "categorical") if self.label_dp else ():
+            if getattr(self, name) not in (None, False):
+                raise ValueError(
+                    f"{option_of(name)} needs the whole table in memory for --label-dp, and this "
+                    "one is read in blocks; leave it out"
+                )
         for name in ("binary", "screen", "shape", "private_scales", "from_release"):
             if getattr(self, name) not in (None, False):
                 raise ValueError(

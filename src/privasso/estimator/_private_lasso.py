@@ -357,7 +357,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             return self.statistics_.open(X, sample_weight=sample_weight)
         if not hasattr(self, "release_"):
             raise NotFittedError(f"call fit before {verb}: there is no release yet")
-        X, _ = self._validated(X)
+        if not isinstance(X, RowBlocks):
+            X, _ = self._validated(X)
         return self.release_.open(
             X,
             sample_weight=sample_weight,

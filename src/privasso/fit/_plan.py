@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._version import __version__
+from privasso.blocks import DataChangedError, WorkersLostError
 from privasso.fit._options import FitOptions
 from privasso.fit._posterior import MOST_COLUMNS
-from privasso.fit._released import Released
+from privasso.fit._released import AfterReleaseError, Released
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._start import account, check_run, fit_in_words, with_classes
 from privasso.noise import Noise
@@ -66,7 +67,7 @@ class Plan:
 
     def release(
         self,
-        y: ArrayLike,
+        y: ArrayLike | None,
         *,
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
@@ -74,6 +75,8 @@ class Plan:
         charged: bool = False,
     ) -> Released:
         """Read the labels, draw the noise once, and return the release.
+
+        Blocks of rows hold their labels, so that `y` is None for them.
 
         The ledger, if there is one, is charged before the noise is drawn, unless it was charged
         already for a fit that this one is a part of. The budget is spent from here on, and no later
@@ -83,17 +86,23 @@ class Plan:
         rows, privacy = self.rows, self.options.privacy
         assert isinstance(privacy, ReleasesProducts)
         what = fit_in_words(rows.shape, target, self.seeded)
-        made = release_labels(
-            rows,
-            y,
-            privacy,
-            self.calibration,
-            fit_intercept=rows.centred,
-            rng=rng,
-            before_noise=None
-            if charged
-            else lambda labels: account(labels, self.guarantee, self.options.ledger, what),
-        )
+        try:
+            made = release_labels(
+                rows,
+                y,
+                privacy,
+                self.calibration,
+                fit_intercept=rows.centred,
+                rng=rng,
+                before_noise=None
+                if charged
+                else lambda labels: account(labels, self.guarantee, self.options.ledger, what),
+            )
+        except (DataChangedError, WorkersLostError) as error:
+            raise AfterReleaseError(
+                f"{error}. The privacy budget of this fit counts as spent, because noise may have "
+                "been drawn before"
+            ) from None
         return self._released(made, feature_names, target)
 
     def rehearsal(

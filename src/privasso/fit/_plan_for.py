@@ -24,11 +24,13 @@ def plan_for(
 ) -> Plan | PerturbedPlan | ScreenedLabelPlan:
     """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
     privacy = options.privacy
-    if isinstance(X, RowBlocks) and not isinstance(privacy, PerturbsObjective):
+    if isinstance(X, RowBlocks) and not isinstance(privacy, PerturbsObjective | LabelDP):
         raise ValueError(
-            "blocks of rows are fitted with RecordDP; for other kinds of privacy pass an array in "
-            "memory"
+            "blocks of rows are fitted with RecordDP or LabelDP; for other kinds of privacy pass "
+            "an array in memory"
         )
+    if isinstance(X, RowBlocks) and options.screen is not None:
+        raise ValueError("screen is not supported for blocks of rows; leave it out")
     if isinstance(privacy, LabelDP) and options.screen is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")

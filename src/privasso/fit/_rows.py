@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._validation import real_array
+from privasso.blocks import RowBlocks
 from privasso.noise import Diagonal
-from privasso.operators import Covariates
+from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy import Release, ReleasesProducts
 
 
@@ -27,6 +28,10 @@ def prepared_rows(
     """
     if isinstance(X, Covariates):
         return X
+    if isinstance(X, RowBlocks):
+        if sample_weight is not None:
+            raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
+        return BlockCovariates(X, centre=fit_intercept)
     if sample_weight is None:
         return Covariates(X, centre=fit_intercept)
     weights = real_array("sample_weight", sample_weight, ndim=1)
@@ -43,6 +48,8 @@ def released_weights(
     The mechanism raises the noise it was given by some roundings. Found from the noise that the
     release states, the weights are the same, digit by digit, whenever the release is used.
     """
+    if isinstance(rows, BlockCovariates):
+        return None  # the noise was scaled to the largest row
     live = np.flatnonzero(rows.live)
     covariance = release.covariance.restricted(live) if live.size else Diagonal([])
     return privacy.weights(rows, covariance, release.sigma_sum or 0.0)

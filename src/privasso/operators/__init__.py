@@ -1,5 +1,13 @@
 """The covariate matrix F: one interface, and one class per way to store it in memory."""
 
+from privasso.operators._block_covariates import (
+    BlockCovariates,
+    BlockWhitening,
+    bits_of,
+    checksum,
+    largest_square,
+    number_of,
+)
 from privasso.operators._centred import Centred
 from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
@@ -12,6 +20,8 @@ from privasso.operators._sparse import Sparse
 
 __all__ = [
     "Block",
+    "BlockCovariates",
+    "BlockWhitening",
     "Centred",
     "ColumnMajor",
     "Columns",
@@ -23,7 +33,11 @@ __all__ = [
     "RowMajor",
     "Sparse",
     "as_operator",
+    "bits_of",
+    "checksum",
     "finite_squares",
+    "largest_square",
+    "number_of",
     "square_root",
     "two_product",
     "two_sum",

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privasso.operators import Covariates
-from privasso.privacy._integer_rows import integer_sums, stays_sparse
+from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy._block_release import block_sums
+from privasso.privacy._integer_rows import IntegerSums, integer_sums, stays_sparse
 from privasso.privacy._kind import Calibration
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
@@ -138,12 +139,11 @@ def integer_statistic(
     sparse, and have absent entries in common, they multiply the labels.
     """
     assert calibration.mu is not None
-    mu = calibration.mu
     labels = integer_labels(y, *bounds)
     weights = calibration.weights
     if weights is not None and stays_sparse(rows, calibration.covariance):
         labels, weights = labels.weighted(weights), None
-    noise_bits = _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
+    noise_bits = _noise_bits(calibration.mu)
     exponent = noise_bits + round(math.log2(labels.grid))
     sums = integer_sums(
         rows,
@@ -154,6 +154,28 @@ def integer_statistic(
         labels.span,
         weights,
     )
+    return _with_noise(sums, noise_bits, calibration.mu, labels.centre)
+
+
+def _noise_bits(mu: float) -> int:
+    return _NOISE_BITS - max(0, math.ceil(math.log2(mu)))
+
+
+def block_statistic(
+    rows: BlockCovariates, bounds: tuple[float, float], calibration: Calibration, unit: float
+) -> IntegerStatistic:
+    """The same for blocks of rows, which hold their labels."""
+    assert calibration.mu is not None
+    grid = integer_labels(np.empty(0), *bounds)
+    assert isinstance(grid.span, int)
+    noise_bits = _noise_bits(calibration.mu)
+    exponent = noise_bits + round(math.log2(grid.grid))
+    sums = block_sums(rows, calibration, bounds, unit, exponent, grid.span)
+    return _with_noise(sums, noise_bits, calibration.mu, grid.centre)
+
+
+def _with_noise(sums: IntegerSums, noise_bits: int, mu: float, centre: float) -> IntegerStatistic:
+    """The statistic with the noise for its sensitivity, which is raised where rounding asks it."""
     sensitivity = math.sqrt(sums.largest) / 2.0**noise_bits
     factor = max(1.0, sensitivity / mu) * _ROUNDING
     achieved = sensitivity / factor
@@ -167,12 +189,12 @@ def integer_statistic(
             "the noise was calibrated for other covariates or label bounds; calibrate it anew"
         )
     values = [*sums.products, sums.intercept]
-    return IntegerStatistic(values, noise_bits, factor, achieved, labels.centre)
+    return IntegerStatistic(values, noise_bits, factor, achieved, centre)
 
 
 def exact_release(
     rows: Covariates,
-    y: np.ndarray,
+    y: np.ndarray | None,
     bounds: tuple[float, float],
     calibration: Calibration,
     bits: BitSource,
@@ -184,9 +206,15 @@ def exact_release(
     Rounded Gaussian noise is added to the integer statistic. Everything else, such as b in the
     units of the data, is computed from the noisy integers alone.
     """
-    # Clipped first: a label far outside of its bounds must not overflow, which would be noticed.
-    scaled = np.clip(y, *bounds) / unit
-    statistic = integer_statistic(rows, scaled, (bounds[0] / unit, bounds[1] / unit), calibration)
+    within = bounds[0] / unit, bounds[1] / unit
+    if isinstance(rows, BlockCovariates):
+        statistic = block_statistic(rows, within, calibration, unit)
+    else:
+        assert y is not None
+        # Clipped first: a label far outside of its bounds must not overflow, which would be
+        # noticed.
+        scaled = np.clip(y, *bounds) / unit
+        statistic = integer_statistic(rows, scaled, within, calibration)
     noise = rounded_gaussian(statistic.deviation, len(statistic.values), bits)
     white = np.array(
         [

@@ -23,14 +23,14 @@ from privasso.noise import Covariance, Diagonal
 from privasso.operators import Covariates
 
 #: Labels are split into parts of so many bits, so that sums over many rows stay below 2^53.
-_SPLIT, _PARTS = 9, 3
+SPLIT, PARTS = 9, 3
 #: Entries of F turned into integers at a time; a megabyte stays in cache.
 _CHUNK = 1 << 17
 #: and rows, so that sums over a block stay exact.
 _MOST_ROWS = 1 << 14
 _EPS = np.finfo(np.float64).eps
-_EXACT = 2.0**53
-_TOO_LARGE = "a row is too large in units of the noise for exact sums; is epsilon sensible?"
+EXACT = 2.0**53
+TOO_LARGE = "a row is too large in units of the noise for exact sums; is epsilon sensible?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +91,13 @@ def integer_sums(
     ones = np.zeros(1)
     if rows.centred:
         ones = np.rint((2.0**exponent / sigma_sum) * (np.ones(1) if weights is None else weights))
-    parts = _parts(labels)
+    parts = label_parts(labels)
     if rows.sparse and isinstance(covariance, Diagonal):
         assert weights is None
         sums, squares = _sparse_sums(rows, covariance, parts, exponent)
     else:
         sums, squares = _dense_sums(rows, covariance, parts, exponent, weights)
-    products = [sum(x << (_SPLIT * k) for k, x in enumerate(row)) for row in sums]
+    products = [sum(x << (SPLIT * k) for k, x in enumerate(row)) for row in sums]
     slack = 1.0 + (covariance.size + 16) * _EPS
     changes = np.square(np.asarray(span, dtype=np.float64))
     largest = float(np.max(changes * (squares + ones**2)) * slack)
@@ -113,20 +113,20 @@ def _intercept_sum(ones: np.ndarray, labels: np.ndarray) -> int:
     """Σ_μ k_μ ℓ_μ for the column of ones, which has one integer or one for each row."""
     if ones.size == 1:
         return int(ones[0]) * int(labels.sum())
-    if float(np.max(np.abs(ones))) * _MOST_ROWS * 2.0**_SPLIT >= _EXACT:
-        raise ValueError(_TOO_LARGE)
-    factors, total = _parts(labels).astype(np.float64), 0
+    if float(np.max(np.abs(ones))) * _MOST_ROWS * 2.0**SPLIT >= EXACT:
+        raise ValueError(TOO_LARGE)
+    factors, total = label_parts(labels).astype(np.float64), 0
     for start in range(0, labels.size, _MOST_ROWS):
         span = slice(start, start + _MOST_ROWS)
-        total += sum(int(x) << (_SPLIT * k) for k, x in enumerate(ones[span] @ factors[span]))
+        total += sum(int(x) << (SPLIT * k) for k, x in enumerate(ones[span] @ factors[span]))
     return total
 
 
-def _parts(labels: np.ndarray) -> np.ndarray:
+def label_parts(labels: np.ndarray) -> np.ndarray:
     """Columns ℓ_k with ℓ = Σ_k 2^9k ℓ_k: bits for all but the last, which has the sign."""
-    mask = (1 << _SPLIT) - 1
-    low = [(labels >> (_SPLIT * k)) & mask for k in range(_PARTS - 1)]
-    return np.stack([*low, labels >> (_SPLIT * (_PARTS - 1))], axis=1)
+    mask = (1 << SPLIT) - 1
+    low = [(labels >> (SPLIT * k)) & mask for k in range(PARTS - 1)]
+    return np.stack([*low, labels >> (SPLIT * (PARTS - 1))], axis=1)
 
 
 def _dense_sums(
@@ -153,7 +153,7 @@ def _dense_sums(
     with one_thread():
         run([partial(work, k) for k in range(count)])
     totals = [sum(values) for values in zip(*found, strict=True)]
-    sums = [totals[_PARTS * i : _PARTS * (i + 1)] for i in range(covariance.rank)]
+    sums = [totals[PARTS * i : PARTS * (i + 1)] for i in range(covariance.rank)]
     return sums, squares
 
 
@@ -161,16 +161,16 @@ def _span_sums(
     blocks: Iterator[tuple[slice, np.ndarray]], factors: np.ndarray, n: int, squares: np.ndarray
 ) -> list[int]:
     """The same for the blocks of one thread; ‖k_μ‖² is written to `squares`."""
-    totals: list[int] = [0] * (_PARTS * n)
-    pending, room = np.zeros((n, _PARTS)), _EXACT
+    totals: list[int] = [0] * (PARTS * n)
+    pending, room = np.zeros((n, PARTS)), EXACT
     for span, K in blocks:
         # Every partial sum of the product is an integer below this bound, hence exact.
-        bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**_SPLIT * K.shape[0]
-        if bound >= _EXACT:
-            raise ValueError(_TOO_LARGE)
+        bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**SPLIT * K.shape[0]
+        if bound >= EXACT:
+            raise ValueError(TOO_LARGE)
         if bound > room:
             totals = _flushed(totals, pending)
-            room = _EXACT
+            room = EXACT
         pending += K.T @ factors[span]
         room -= bound
         squares[span] = np.einsum("ij,ij->i", K, K)
@@ -219,8 +219,8 @@ def _sparse_sums(
     absent = np.where(full, 0.0, np.rint(-mean * scale))
     centred = np.rint((K.data - mean[K.indices]) * scale[K.indices])
     K.data = (centred - absent[K.indices]).astype(np.int64)
-    if float(np.max(np.abs(K.data), initial=0)) * 2.0**_SPLIT * m >= 2.0**62:
-        raise ValueError(_TOO_LARGE)
+    if float(np.max(np.abs(K.data), initial=0)) * 2.0**SPLIT * m >= 2.0**62:
+        raise ValueError(TOO_LARGE)
     stored_sums, totals = (K.T @ parts).tolist(), parts.sum(axis=0).tolist()
     sums = [
         [x + int(z) * total for x, total in zip(row, totals, strict=True)]

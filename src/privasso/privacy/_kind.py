@@ -208,7 +208,7 @@ class ReleasesProducts(Privacy):
 
     @abstractmethod
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Run the mechanism: the only method that sees labels and noise."""
 

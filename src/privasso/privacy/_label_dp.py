@@ -12,7 +12,7 @@ from privasso._validation import check_coded, label_bounds, positive_float, prob
 from privasso.accounting import objective_sensitivity, sensitivity_for
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
-from privasso.operators import Covariates
+from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._composition import alone
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
@@ -163,6 +163,8 @@ class LabelDP(ReleasesProducts):
         """
         if int(rows.live.sum()) > LARGEST_SHAPE:
             return PowerLaw(1.0, 0.5)
+        if isinstance(rows, BlockCovariates):
+            return Shaped(shrink=0.0)
         return Shaped(shrink=self._for_shaped(rows).shrink(rows))
 
     def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
@@ -201,6 +203,11 @@ class LabelDP(ReleasesProducts):
 
         Rows that would exceed it are shrunk, see `row_weights`.
         """
+        if isinstance(rows, BlockCovariates) and shrink > 0.0:
+            raise ValueError(
+                "rows in blocks are not shrunk; leave noise out, or choose Shaped(shrink=0.0) or a "
+                "design such as PowerLaw(1.0, gamma=0.5)"
+            )
         return self._for_shaped(rows).calibrate_shaped(rows, shrink)
 
     def for_classes(self) -> LabelDP:
@@ -251,7 +258,7 @@ class LabelDP(ReleasesProducts):
         return self._mechanism.weights(rows, covariance, sigma_sum)
 
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Clip the labels and release them through the mechanism that was calibrated."""
         settled = self.settled(calibration)
@@ -259,6 +266,11 @@ class LabelDP(ReleasesProducts):
 
     def _for_shaped(self, rows: Covariates) -> LabelMechanism:
         """The mechanism with noise of the best covariance for these rows."""
+        if isinstance(rows, BlockCovariates):
+            enough = rows.shape[0] > rows.shape[1]
+            if self.mechanism == "auto" and enough and self.epsilon <= _LARGEST_EPSILON:
+                return replace(self, mechanism="objective")._mechanism
+            return self._mechanism
         entries = rows.shape[0] * (rows.shape[1] + 1)
         small = entries <= _LARGEST_TABLE and self.epsilon <= _LARGEST_EPSILON
         if self.mechanism == "auto" and small:

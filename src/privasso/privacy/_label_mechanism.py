@@ -80,7 +80,7 @@ class LabelMechanism(ABC):
 
     @abstractmethod
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Read the labels and draw the noise."""
 

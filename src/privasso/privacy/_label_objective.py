@@ -10,7 +10,8 @@ import numpy as np
 
 from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
-from privasso.operators import Covariates
+from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy._block_objective import block_clipped_release
 from privasso.privacy._clipped_release import clipped_release
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_mechanism import (
@@ -87,6 +88,8 @@ class LabelObjective(LabelMechanism):
         from privasso.design import clipped_settings, release_shape, row_roots
 
         check_units(rows, self.budget.width * self.budget.unit)
+        if isinstance(rows, BlockCovariates):
+            return self.calibrate(rows, rows.best_for_equal_weights())
         shape, t = release_shape(rows, shrink, row_roots(rows)), _RIDGE * self.budget.epsilon
         if self.t is None and rows.live.any():
             t = clipped_settings(rows, self.kappa, self._sensitivities(), (shrink,)).t
@@ -132,7 +135,7 @@ class LabelObjective(LabelMechanism):
         )
 
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Clip the labels, and release the minimiser of the perturbed objective."""
         if calibration.objective != self.noise(rows.shape[0]):
@@ -141,6 +144,9 @@ class LabelObjective(LabelMechanism):
                 "calibrate it anew"
             )
         budget = self.budget
+        if isinstance(rows, BlockCovariates):
+            return block_clipped_release(rows, budget.y_bounds, calibration, bits, unit=budget.unit)
+        assert y is not None
         return clipped_release(rows, y, budget.y_bounds, calibration, bits, unit=budget.unit)
 
     def statement(self, n_rows: int, fit_intercept: bool) -> Statement:

@@ -9,7 +9,7 @@ import numpy as np
 
 from privasso.accounting import sensitivity_for
 from privasso.noise import Covariance
-from privasso.operators import Covariates
+from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._exact_release import exact_release
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_mechanism import (
@@ -78,6 +78,8 @@ class LabelProducts(LabelMechanism):
         from privasso.design import release_shape
 
         check_units(rows, self.budget.width * self.budget.unit)
+        if isinstance(rows, BlockCovariates):
+            return self.calibrate(rows, rows.best_for_equal_weights())
         shape, bound = release_shape(rows, shrink), self._bound
         covariance, sigma_sum = shape.covariance.scaled(bound**-2), shape.sigma_sum / bound
         weights = self.weights(rows, covariance, sigma_sum)
@@ -101,7 +103,7 @@ class LabelProducts(LabelMechanism):
         )
 
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Clip the labels and release them through the exact Gaussian mechanism."""
         if calibration.mu is None or calibration.mu > self.mu:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from privasso._validation import finite_labels, generator, real_array
 from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
-from privasso.operators import Covariates
+from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, check_products
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import bit_source
@@ -52,14 +52,14 @@ def calibrate(
 
 def release_labels(
     F: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     privacy: ReleasesProducts,
     noise: Noise | Calibration,
     *,
     fit_intercept: bool = True,
     scales: Scales = None,
     rng: int | np.random.Generator | None = None,
-    before_noise: Callable[[np.ndarray], None] | None = None,
+    before_noise: Callable[[Any], None] | None = None,
 ) -> Release:
     """Run the mechanism once: draw the noise and return what later steps may use.
 
@@ -67,8 +67,8 @@ def release_labels(
     ----------
     F : array_like or sparse matrix, shape (M, N), or Covariates
         Covariates; public under `LabelDP`.
-    y : array_like, shape (M,)
-        Labels.
+    y : array_like, shape (M,), or None
+        Labels; None with `BlockCovariates`, whose blocks hold them.
     privacy : ReleasesProducts
         What to protect, and how much.
     noise : NoiseDesign, Shaped or Calibration
@@ -83,7 +83,8 @@ def release_labels(
     rng : None, int or numpy.random.Generator
         Source of the noise; None takes entropy from the operating system.
     before_noise : callable, optional
-        Called with the checked labels before any noise is drawn. None is drawn if it raises.
+        Called with the checked labels, or a checksum of them where they are in blocks, before any
+        noise is drawn. None is drawn if it raises.
 
     Examples
     --------
@@ -103,13 +104,16 @@ def release_labels(
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
-    labels = finite_labels(y)
-    if labels.size != rows.shape[0]:
-        raise ValueError(
-            f"y must have one label for each of the {rows.shape[0]} rows, not {labels.size}"
-        )
+    labels: np.ndarray | None = None
+    if not isinstance(rows, BlockCovariates):
+        assert y is not None
+        labels = finite_labels(y)
+        if labels.size != rows.shape[0]:
+            raise ValueError(
+                f"y must have one label for each of the {rows.shape[0]} rows, not {labels.size}"
+            )
     if before_noise is not None:
-        before_noise(labels)
+        before_noise(rows.identity if isinstance(rows, BlockCovariates) else labels)
     bits = bit_source(None if rng is None else generator(rng))
     return privacy.release(rows, labels, calibration, bits)
 

@@ -97,9 +97,10 @@ class OnAverage(ReleasesProducts):
         )
 
     def release(
-        self, rows: Covariates, y: np.ndarray, calibration: Calibration, bits: BitSource
+        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
     ) -> Release:
         """Add noise to Fᵀy and to the label sum; the labels are used as they are."""
+        assert y is not None
         covariance = calibration.covariance
         normal = rounded_gaussian(_DEVIATION, covariance.rank + 1, bits) / _DEVIATION
         weighted = y if rows.weights is None else rows.weights * y

@@ -85,7 +85,7 @@ class Settings:
             tail_features=(125, 250, 500, 1000, 2000),
             tail_samples=samples,
             correlated_features=300,
-            correlated_samples=max(2, samples // 4),
+            correlated_samples=max(2, samples // 10),
             correlated_draws=32,
         )
 

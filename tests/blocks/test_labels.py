@@ -1,0 +1,220 @@
+"""Labels over blocks of rows: the same release to the last bit, and the mechanism it should be."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from block_tables import N, local_cluster, table, write
+from privasso.blocks import DataChangedError, Local, RowBlocks, on_dask, open_files
+from privasso.fit import AfterReleaseError
+from privasso.noise import Diagonal, Factored
+from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy import calibrate
+from privasso.privacy._block_objective import LabelMap
+from privasso.privacy._exact_release import block_statistic, integer_labels
+
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+MECHANISMS = ("release", "objective")
+
+
+def privacy(mechanism: Any) -> pv.LabelDP:
+    return pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism=mechanism)
+
+
+def published(mechanism, X, y=None, **options):
+    """Everything that a fit publishes, as bytes."""
+    est = pv.PrivateLasso(privacy=privacy(mechanism), random_state=3, **options).fit(X, y)
+    release = est.release_
+    return np.concatenate(
+        [est.coef_, [est.intercept_, est.lam_, release.label_sum], release.b, release.sigma]
+    ).tobytes()
+
+
+@pytest.fixture(scope="module")
+def expected():
+    whole = RowBlocks.of_arrays(*table(), n_parts=1)
+    return {mechanism: published(mechanism, whole) for mechanism in MECHANISMS}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_any_cut_order_precision_and_storage(expected, tmp_path, mechanism):
+    X, y = table()
+    wanted = expected[mechanism]
+    order = np.random.default_rng(5).permutation(len(y))
+    shuffled = RowBlocks.of_arrays(X[order], y[order], n_parts=17, jobs=3)
+    assert published(mechanism, shuffled) == wanted
+    single = RowBlocks.of_arrays(X.astype(np.float32), y, n_parts=64)
+    assert published(mechanism, single) == wanted
+    by_columns = RowBlocks.of_arrays(np.asfortranarray(X), y, n_parts=3)
+    assert published(mechanism, by_columns) == wanted
+    files = write(tmp_path, X, y)
+    assert published(mechanism, files, "y") == wanted
+    assert published(mechanism, open_files(files[::-1], "y", entries=500)) == wanted
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_dask_without_a_cluster(expected, mechanism):
+    da = pytest.importorskip("dask.array")
+    X, y = table()
+    D, Y = da.from_array(X, chunks=(173, 4)), da.from_array(y, chunks=1000)
+    assert published(mechanism, D, Y) == expected[mechanism]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_workers_of_a_cluster(expected, tmp_path, n_workers):
+    import distributed
+
+    files = write(tmp_path, *table())
+    cluster = local_cluster(n_workers)
+    with cluster, distributed.Client(cluster) as client:
+        for mechanism in MECHANISMS:
+            blocks = on_dask(open_files(files, "y"), client)
+            assert published(mechanism, blocks) == expected[mechanism]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_one_label_changes_the_release(expected, mechanism):
+    X, y = table()
+    y[17] += 0.01
+    assert published(mechanism, RowBlocks.of_arrays(X, y)) != expected[mechanism]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_same_noise_as_an_array_in_memory(mechanism):
+    """The same design and the same bits of noise: what differs is the rounding of entries."""
+    X, y = table()
+    options: Any = {"noise": pv.PowerLaw(1.0, 0.5), "lam": 5.0, "random_state": 3}
+    whole = pv.PrivateLasso(privacy=privacy(mechanism), **options).fit(X, y)
+    parts = pv.PrivateLasso(privacy=privacy(mechanism), **options)
+    parts.fit(RowBlocks.of_arrays(X, y, n_parts=5))
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=2e-5)
+    assert parts.intercept_ == pytest.approx(whole.intercept_, abs=2e-5)
+    np.testing.assert_allclose(parts.release_.sigma, whole.release_.sigma, rtol=1e-6)
+    # From the kept release, with the covariates in blocks or in memory.
+    again = parts.refit(RowBlocks.of_arrays(X, y), lam=2.0).coef_.copy()
+    np.testing.assert_allclose(again, whole.refit(X, lam=2.0).coef_, atol=2e-5)
+
+
+def test_moments_are_exact():
+    """Means, norms and the Gram matrix against numpy, where columns differ by many orders."""
+    rng = np.random.default_rng(0)
+    X = rng.lognormal(0.0, 1.0, (3000, 5)) * 10.0 ** np.array([-30, -3, 0, 4, 30.0])
+    X[:, 2] = 7.0
+    for centre in (True, False):
+        rows = BlockCovariates(RowBlocks.of_arrays(X, np.zeros(3000), n_parts=7), centre=centre)
+        memory = Covariates(X, centre=centre)
+        scale = np.sqrt(memory.squares)
+        np.testing.assert_array_equal(rows.live, memory.live)
+        live = memory.live
+        np.testing.assert_allclose(rows.mean, memory.mean, rtol=1e-6)
+        np.testing.assert_allclose(
+            rows.gram / np.outer(scale[live], scale[live]),
+            memory.gram / np.outer(scale[live], scale[live]),
+            atol=1e-6,
+        )
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_the_sensitivity_holds_for_the_integers_that_are_summed(full):
+    """Change one label from bound to bound: no row moves the statistic by more than is claimed."""
+    X, y = table(300)
+    y = np.clip(y, 0.0, 1.0)
+    source = RowBlocks.of_arrays(X, y, n_parts=3)
+    rows = BlockCovariates(source, centre=True)
+    kind = privacy("release")
+    noise: Any = pv.Shaped(shrink=0.0) if full else pv.PowerLaw(1.0, 0.5)
+    calibration = calibrate(rows, kind, noise)
+    assert isinstance(calibration.covariance, Factored if full else Diagonal)
+    largest, statistic = 0.0, block_statistic(rows, (0.0, 1.0), calibration, 1.0)
+    sizes = calibration.covariance.row_norms(X - rows.mean)
+    for i in (int(np.argmax(sizes)), 0, 50, 299):
+        ends = []
+        for label in (0.0, 1.0):
+            z = y.copy()
+            z[i] = label
+            changed = BlockCovariates(RowBlocks.of_arrays(X, z, n_parts=2), centre=True)
+            statistic = block_statistic(changed, (0.0, 1.0), calibration, 1.0)
+            ends.append(np.array(statistic.values, dtype=object))
+        moved = float(np.sqrt(float(np.sum((ends[1] - ends[0]) ** 2)))) / statistic.deviation
+        assert moved <= statistic.mu * (1 + 1e-12)
+        largest = max(largest, moved)
+    assert 0.999 * kind.mu < largest <= statistic.mu * (1 + 1e-12) <= kind.mu * (1 + 1e-9)
+    # And the statistic is what it claims to be, against plain numbers.
+    wanted = (X - rows.mean).T @ (integer_labels(y, 0.0, 1.0).values * 2.0**-26)
+    statistic = block_statistic(rows, (0.0, 1.0), calibration, 1.0)
+    white = np.array([float(v) for v in statistic.values[:-1]]) * 2.0**-statistic.noise_bits
+    np.testing.assert_allclose(calibration.covariance.colour(white), wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_rows_of_the_objective_are_never_too_long():
+    """Also for rows that were not there when the noise was calibrated."""
+    X, y = table(500)
+    rows = BlockCovariates(RowBlocks.of_arrays(X, y), centre=True)
+    calibration = calibrate(rows, privacy("objective"), pv.Shaped(shrink=0.0))
+    noise: Any = calibration.objective
+    assert noise is not None
+    level = noise.sigma
+    whitening = rows.whitening(calibration.covariance)
+    prepare = LabelMap(whitening, level, level / calibration.sigma_sum, True, (0, 1), noise.radius)
+    own, _ = prepare(X, y, 0, 500)
+    lengths = np.linalg.norm(own, axis=1)
+    assert 0.95 < lengths.max() <= noise.radius  # the largest row sets the level
+    far, labels = prepare(100.0 * X, y + 50.0, 0, 500)
+    assert np.linalg.norm(far, axis=1).max() <= noise.radius
+    assert np.abs(labels).max() <= 0.5
+    assert own.shape == (500, N + 1)
+
+
+class Shifty(Local):
+    """A label that changes at one of the passes."""
+
+    def __init__(self, parts, at):
+        super().__init__(parts, jobs=1)
+        self.at, self.count = at, 0
+
+    def sum(self, task, state, read):
+        self.count += 1
+        if self.count == self.at:
+            part: Any = self.parts[1]
+            y = part.y.copy()
+            y[3] = 0.5 * y[3] + 0.1
+            self.parts = (self.parts[0], type(part)(part.X, y), *self.parts[2:])
+        return super().sum(task, state, read)
+
+
+@pytest.mark.parametrize(("mechanism", "at"), [("release", 4), ("objective", 7)])
+def test_labels_that_change_between_passes_are_noticed(mechanism, at):
+    blocks = RowBlocks.of_arrays(*table(), n_parts=4)
+    assert isinstance(blocks.engine, Local)
+    shifty = RowBlocks(blocks.shape, Shifty(blocks.engine.parts, at))
+    ledger = pv.Ledger(5.0, 1e-5)
+    est = pv.PrivateLasso(privacy=privacy(mechanism), ledger=ledger)
+    with pytest.raises((AfterReleaseError, DataChangedError), match="nothing was released"):
+        est.fit(shifty)
+    assert not hasattr(est, "coef_")
+    assert len(ledger.book.entries) == 1
+
+
+def test_refusals():
+    X, y = table(200)
+    bad = np.where(np.arange(200) == 7, np.nan, y)
+    ledger = pv.Ledger(5.0, 1e-5)
+    blocks = RowBlocks.of_arrays(X, y)
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (RowBlocks.of_arrays(X, bad), {}, "y must be finite"),
+        (RowBlocks.of_arrays(np.where(X[3, 2] == X, np.inf, X), y), {}, "X must be finite"),
+        (blocks, {"noise": pv.Shaped(shrink=0.3)}, "not shrunk"),
+        (blocks, {"screen": 3}, "screen"),
+        (RowBlocks.of_arrays(np.ones((3, 2049)), np.ones(3)), {}, "2048 columns"),
+    ]
+    for data, options, words in cases:
+        with pytest.raises(ValueError, match=words):
+            pv.PrivateLasso(privacy=privacy("auto"), ledger=ledger, **options).fit(data)
+    with pytest.raises(ValueError, match="RecordDP or LabelDP"):
+        pv.PrivateLasso(privacy=pv.OnAverage(0.1), lam=1.0).fit(blocks)
+    with pytest.raises(ValueError, match="sample_weight"):
+        pv.PrivateLasso(privacy=privacy("auto")).fit(blocks, sample_weight=np.ones(200))
+    assert not ledger.book.entries
