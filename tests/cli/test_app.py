@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -152,3 +153,23 @@ def test_compiling_is_announced(data, tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stderr.count("compiling") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"), [("privasso fi", ["fit"]), ("privasso export --qu", ["--quiet"])]
+)
+def test_a_shell_completes_commands_and_options(typed, expected):
+    """As the script that `privasso --show-completion bash` prints asks for it."""
+    asked = {
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(typed.count(" ")),
+        "_PRIVASSO_COMPLETE": "complete_bash",
+    }
+    found = subprocess.run(
+        [str(Path(sys.executable).with_name("privasso"))],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == expected

@@ -23,6 +23,10 @@ _LOWEST = 1e-3
 _FEWEST = 5
 #: ε over which the claim is minimised for the line that no attack may cross.
 _EPSILONS = np.linspace(0.0, 15.0, 301)
+_GREY = (
+    " Grey: what the claim rules out. A curve may enter it by chance; the table below says whether "
+    "chance can explain it."
+)
 
 
 def audit_page(audit: Audit, again: str) -> Page:
@@ -68,7 +72,7 @@ def _caption(audit: Audit) -> str:
         "True-positive rate against false-positive rate of each attack; around the curve of "
         f"{audit.worst.name}, limits of 95 % for both rates at each threshold."
     )
-    return text if audit.guarantee.loss is None else f"{text} Grey: what the claim rules out."
+    return text if audit.guarantee.loss is None else text + _GREY
 
 
 def claimed_rates(claim: Loss, fpr: FloatArray) -> FloatArray:

@@ -75,9 +75,13 @@ function settings() {
 }
 
 function visible(now) {
-  document.querySelectorAll("[data-law]").forEach((part) => { part.hidden = part.dataset.law !== now.law; });
-  document.querySelectorAll("[data-noise]").forEach((part) => { part.hidden = part.dataset.noise !== now.noise_by; });
-  document.querySelectorAll("[data-correlation]").forEach((part) => { part.hidden = part.dataset.correlation !== now.correlation; });
+  const shown = { law: now.law, noise: now.noise_by, correlation: now.correlation };
+  for (const [kind, chosenOne] of Object.entries(shown)) {
+    document.querySelectorAll(`[data-${kind}]`).forEach((part) => {
+      const hidden = part.dataset[kind] !== chosenOne;
+      if (part.hidden !== hidden) part.hidden = hidden;
+    });
+  }
   const many = byId("n_features");
   if (many) many.disabled = chosen("columns") !== "some";
 }

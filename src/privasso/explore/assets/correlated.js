@@ -13,6 +13,8 @@ function correlatedState(sentence, busy) {
 
 // What the table shows is about earlier settings as soon as something moves.
 function moveCorrelated(now) {
+  if (now.correlation === "none" && byId("correlated-state").dataset.kind === "none") return;
+  byId("correlated-state").dataset.kind = now.correlation;
   if (now.correlation === "none") {
     correlatedState("Choose a kind of correlation to see what it changes.", false);
     byId("correlated").replaceChildren();
