@@ -175,9 +175,9 @@ class LabelObjective(LabelMechanism):
             {**objective_parameters(noise.c, noise.t, noise.shift), "kappa": noise.kappa, **beside},
             (
                 "the minimiser of the perturbed objective",
-                *((LABEL_MEAN,) if beside else ()),
                 "everything computed from it and the covariates, such as coefficients at any "
                 "lambda",
+                *((LABEL_MEAN,) if beside else ()),
             ),
             (
                 "no fit ended in an error for want of a certificate; whether one does depends on "
