@@ -18,6 +18,7 @@ NAMES = [
     "single",
     "everywhere",
     "paths",
+    "memory",
     "clipped",
     "many",
     "unbounded",

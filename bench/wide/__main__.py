@@ -1,7 +1,7 @@
 """Private sparse fits of wide tables: R² on new rows, its prediction, and the cost of the choice.
 
 ``python -m bench.wide real --write`` renews the comparison on real tables in `docs/wide.md`;
-``peers``, ``map`` and ``cost`` renew the other tables.
+``peers``, ``map``, ``cost`` and ``prototype`` renew the other tables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from bench.page import renew
-from bench.wide import cost, ours, real
+from bench.wide import cost, ours, prototype, real
 from bench.wide.data import wide
 from bench.wide.map import map_
 from bench.wide.peers import PUBLISHED, RECORDS, Setting
@@ -79,5 +79,6 @@ if __name__ == "__main__":
         "peers": peers,
         "map": map_,
         "cost": cost.table,
+        "prototype": prototype.table,
     }
     renew("python -m bench.wide", __doc__, tables, PAGE, {"real": tuple(tables)[2::-1]})

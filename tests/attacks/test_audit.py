@@ -58,7 +58,7 @@ OTHERS = {
     "private scales": (replace(RECORDS, scales="private"), Y, {}, False),
     "private shape": (replace(RECORDS, shape="private"), Y, {}, False),
     "public shape": (replace(RECORDS, shape=X[:9]), Y, {}, False),
-    "screened records": (RECORDS, Y, WIDE, False),
+    "screened records": (RECORDS, Y, WIDE, True),
     "screened labels": (LABELS, Y, WIDE, False),
 }
 

@@ -153,9 +153,9 @@ CORRUPT = {
     "for_release": (lambda d: d | {"for_release": 1}, "true or false"),
     "for_release, false": (lambda d: d | {"for_release": False}, "for_release is not what follows"),
     "seeded": (lambda d: d | {"seeded": True}, "for_release is not what follows"),
-    "both mechanisms": (
+    "another release": (
         lambda d: d | {"parameters": d["parameters"] | {"mu": 0.1}},
-        "either mu, or c, kappa, shift and t",
+        "small enough for its ε and δ",
     ),
     "no c": (
         lambda d: d | {"parameters": {k: x for k, x in d["parameters"].items() if k != "c"}},

@@ -35,7 +35,8 @@ def table(m=4000, seed=0):
 
 
 def statement(**changes):
-    privacy = pv.RecordDP(1.0, 1e-6, **{"bounds": "private", "y_bounds": Y, **changes})
+    given = {"bounds": "private", "y_bounds": Y, "level": False, **changes}
+    privacy = pv.RecordDP(1.0, 1e-6, **given)
     objective = privacy.objective(4000, 6, None, fit_intercept=True)
     return privacy, objective, privacy.guarantee_for(objective.noise, TERMS)
 

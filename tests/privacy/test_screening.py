@@ -232,21 +232,23 @@ def test_centre_of_skewed_labels(replaced):
 def test_the_level_moves_by_its_sensitivity_and_has_its_noise():
     """One residual of the whole range moves the sum by 1; the noise has the deviation 1/μ."""
     level, m = Level(0.2, 4.0), 50
-    residuals = np.zeros(m)
-    means = np.array([level.noisy_mean(residuals, bits(seed)) for seed in range(2000)])
+    means = np.array([level.noisy_mean(0, m, bits(seed)) for seed in range(2000)])
     assert abs(means.mean()) < 5.0 * means.std() / 2000**0.5
     assert abs(m * means.std() * level.mu - 1.0) < 0.08
+    residuals = np.zeros(m)
     residuals[0] = 9.0  # is clipped to 4
-    moved = level.noisy_mean(residuals, bits(0)) - level.noisy_mean(np.zeros(m), bits(0))
+    moved = level.noisy_mean(level.total(residuals), m, bits(0)) - level.noisy_mean(0, m, bits(0))
     assert math.isclose(m * moved, 1.0, rel_tol=1e-6)
 
 
 @pytest.mark.parametrize("mean", [0.004, 0.02, -0.3])
-def test_the_level_is_the_mean_of_its_posterior(mean):
+@pytest.mark.parametrize("often", [0.5, 0.1])
+def test_the_level_is_the_mean_of_its_posterior(mean, often):
     """By integration over the prior, a mixture of deviations 0.004 and 0.1."""
-    level, m = Level(0.1, 1.0), 800
+    level, m = Level(0.1, 1.0, often), 800
     at = np.linspace(-1.0, 1.0, 400_001)
-    prior = sum(np.exp(-0.5 * (at / s) ** 2) / s for s in (0.004, 0.1))
+    parts = ((1.0 - often, 0.004), (often, 0.1))
+    prior = sum(part * np.exp(-0.5 * (at / s) ** 2) / s for part, s in parts)
     weight = prior * np.exp(-0.5 * ((mean - at) * level.mu * m) ** 2)
     assert math.isclose(level.expected(mean, m), at @ weight / weight.sum(), rel_tol=1e-4)
 

@@ -41,7 +41,7 @@ def bits(seed=0):
 
 
 def record_dp(**settings):
-    return pv.RecordDP(1.0, 1e-6, **{"bounds": BOUNDS, "y_bounds": Y, **settings})
+    return pv.RecordDP(1.0, 1e-6, **{"bounds": BOUNDS, "y_bounds": Y, "level": False, **settings})
 
 
 def shaped(m=5000, **settings):

@@ -80,6 +80,7 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
         "mu": kept.mu,
         "weight_sum": kept.weight_sum,
         "unit": kept.unit,
+        **({"level": kept.level} if kept.level != 0.0 else {}),
         "noise": noise_to_dict(kept.noise),
         "guarantee": kept.guarantee.to_dict(),
     }
@@ -135,6 +136,7 @@ def _from_document(document: object) -> KeptRelease:
         mu=None if fields.is_null("mu") else fields.number("mu", least=0.0),
         weight_sum=fields.number("weight_sum", above=0.0),
         unit=fields.number("unit", above=0.0),
+        level=fields.number("level") if "level" in fields.names() else 0.0,
         column_squares=fields.numbers("column_squares", n, least=0.0),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from privasso.attacks._pair import Pair, World
 from privasso.fit import Plan
-from privasso.privacy import LabelDP, Release, bit_source, whitened_rows
+from privasso.privacy import (
+    LabelDP,
+    Release,
+    bit_source,
+    direct_level,
+    weighted_residuals,
+    whitened_rows,
+)
 from privasso.problem import Huber
 from privasso.theory import clipped_log_densities
 
@@ -59,7 +66,13 @@ def _vector(plan: Plan, release: Release) -> FloatArray:
     white = plan.calibration.covariance.whiten(release.b[plan.rows.live])
     if release.label_sum is None or release.sigma_sum is None:
         return white
-    return np.append(white, release.label_sum / release.sigma_sum)
+    white = np.append(white, release.label_sum / release.sigma_sum)
+    privacy = plan.options.privacy
+    assert isinstance(privacy, LabelDP)
+    if not privacy.level:
+        return white
+    # What corrects the intercept, as a part of the range, tells the noisy mean it came from.
+    return np.append(white, release.level / (privacy.width / privacy.unit))
 
 
 def _rows(plan: Plan, privacy: LabelDP) -> tuple[FloatArray, FloatArray]:
@@ -99,7 +112,12 @@ def _minimisers(
     G, roots = _rows(plan, privacy)
     H = G.T @ G + noise.ridge * np.eye(G.shape[1])
 
+    level = _level_ratio(plan, privacy, roots, high, low) if privacy.level else None
+
     def score(releases: FloatArray) -> FloatArray:
+        beside = 0.0
+        if level is not None:
+            beside, releases = level(releases), releases[:, :-1]
         minimisers = np.linalg.solve(H, noise.sigma * releases.T)
         one, two = (
             clipped_log_densities(
@@ -113,6 +131,29 @@ def _minimisers(
             )
             for y in (high, low)
         )
-        return one - two
+        return one - two + beside
 
     return score
+
+
+def _level_ratio(
+    plan: Plan, privacy: LabelDP, roots: FloatArray, high: FloatArray, low: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """The log ratio of the noisy mean of the labels, which is Gaussian given the rest."""
+    m, width = plan.rows.shape[0], privacy.width / privacy.unit
+    level = direct_level(privacy.epsilon, privacy.delta, m, asked=True)
+    assert level is not None
+    weights = np.minimum(roots**2, 1.0)
+    total, per_sum = float(weights.sum()), plan.calibration.sigma_sum / width
+    scaled = [(y - privacy.centre) / privacy.width for y in (high, low)]
+
+    def ratio(releases: FloatArray) -> FloatArray:
+        seen = level.observed(releases[:, -1], total)
+        middle = per_sum * releases[:, -2] / total
+        one, two = (
+            np.array([weighted_residuals(weights, y, at).sum() / total for at in middle.tolist()])
+            for y in scaled
+        )
+        return 0.5 * ((seen - two) ** 2 - (seen - one) ** 2) / level.noise(total) ** 2
+
+    return ratio

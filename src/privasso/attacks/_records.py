@@ -13,6 +13,7 @@ from privasso.privacy import (
     PerturbedLogistic,
     PerturbedObjective,
     bit_source,
+    full_residuals,
     perturbed_minimiser,
 )
 from privasso.problem import Huber, Logistic
@@ -76,6 +77,14 @@ def record_pairs(
     return pairs
 
 
+def record_log_densities(
+    objective: PerturbedObjective, lam: float, X: FloatArray, y: FloatArray, releases: FloatArray
+) -> FloatArray:
+    """Log densities of coefficients of scaled columns, one release per row."""
+    law = _Law(objective, lam)
+    return law.density(law.rows(X, y), releases)
+
+
 class _Law:
     """The mechanism on scaled rows: what it releases, and the density of that."""
 
@@ -97,30 +106,41 @@ class _Law:
     def draw(
         self, data: tuple[FloatArray, ...], count: int, rng: np.random.Generator | None
     ) -> FloatArray:
-        """Coefficients of scaled columns, as the mechanism publishes them."""
+        """Coefficients of scaled columns, and the noisy mean of residuals if there is one."""
         bits, (rows, labels, weights) = bit_source(rng), data
-        return np.array(
-            [
-                perturbed_minimiser(
-                    rows,
-                    labels,
-                    self.lam,
-                    self.noise,
-                    bits,
-                    penalty_weights=self.penalised,
-                    weights=weights if self.logistic else None,
-                )
-                for _ in range(count)
-            ]
-        )
+        level, found = self.objective.level, []
+        for _ in range(count):
+            u = perturbed_minimiser(
+                rows,
+                labels,
+                self.lam,
+                self.noise,
+                bits,
+                penalty_weights=self.penalised,
+                weights=weights if self.logistic else None,
+            )
+            if level is not None:
+                total = level.total(full_residuals(rows, labels, u))
+                u = np.append(u, level.noisy_mean(total, labels.size, bits))
+            found.append(u)
+        return np.array(found)
 
     def density(self, data: tuple[FloatArray, ...], releases: FloatArray) -> FloatArray:
         """Log densities; the small noise on the output is left out of them."""
+        level, beside = self.objective.level, 0.0
+        if level is not None:
+            releases, seen = releases[:, :-1], releases[:, -1]
+            # Given the coefficients the noisy mean is Gaussian.
+            (rows, labels, _), m = data, data[1].size
+            means = [
+                np.nansum(np.clip(full_residuals(rows, labels, u), -1.0, 1.0)) / m for u in releases
+            ]
+            beside = -0.5 * ((seen - means) / level.noise(m)) ** 2
         # Empty rows change nothing, but there must be one.
         full = np.any(data[0] != 0.0, axis=1)
         full[0] = True
         rows, labels, weights = (part[full] for part in data)
-        return clipped_log_densities(
+        return beside + clipped_log_densities(
             rows,
             labels,
             self.lam,

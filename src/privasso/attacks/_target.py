@@ -13,6 +13,7 @@ from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
 from privasso.attacks._published import emptied_pairs, relabelled_pairs
 from privasso.attacks._records import made_up_pairs, record_influence, record_pairs
+from privasso.attacks._screened import screened_pairs
 from privasso.attacks._statistics import statistics_pairs
 from privasso.fit import FitOptions, PerturbedPlan, Plan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
@@ -20,6 +21,7 @@ from privasso.privacy import (
     LabelDP,
     OnAverage,
     PerturbedObjective,
+    ScreenedObjective,
     StatisticsMechanism,
 )
 
@@ -142,6 +144,14 @@ def _records(plan: PerturbedPlan, X: FloatArray, y: FloatArray) -> Target:
             _EMPTIED,
             exact=True,
             made_up=lambda: made_up_pairs(mechanism, lam, X, y),
+        )
+    if isinstance(mechanism, ScreenedObjective):
+        return Target(
+            plan.guarantee,
+            _leverage(X - X.mean(axis=0)),
+            lambda chosen: screened_pairs(mechanism, lam, X, y, chosen),
+            _EMPTIED,
+            exact=True,
         )
     return Target(
         plan.guarantee,

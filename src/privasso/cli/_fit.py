@@ -93,8 +93,8 @@ def fit(
         typer.Option(
             "--screen",
             metavar="K|auto",
-            help="With --record-dp: choose K columns with noise, and fit these. For more columns "
-            "than rows.",
+            help="With --label-dp or --record-dp: choose K columns with noise, and fit these. For "
+            "more columns than rows.",
         ),
     ] = None,
     mechanism: Annotated[

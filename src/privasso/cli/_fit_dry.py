@@ -28,7 +28,12 @@ _QUANTILES = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper qua
 
 
 def dry_run(settings: FitSettings, as_json: bool) -> None:
-    """Print noise, sensitivity, predictions and guarantee; the column of labels is not read."""
+    """Print noise, sensitivity, predictions and guarantee; the column of labels is not read.
+
+    Where --screen asks for it and a choice of columns is expected to be better, print that.
+    """
+    from privasso.cli._fit_screened import dry_run_screened
+    from privasso.fit import ScreenedLabelPlan
     from privasso.ledger import summary
     from privasso.noise import noise_to_dict
     from privasso.report import column_noise
@@ -41,6 +46,9 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     columns = table.columns(names, categorical=categorical_of(settings, names))
     encoding = encoding_of(settings, columns, names)
     plan = plan_of(settings, encoding.matrix(columns), encoding)
+    if isinstance(plan, ScreenedLabelPlan):
+        dry_run_screened(plan, encoding, target, as_json=as_json)
+        return
     rows, covariance = plan.rows, plan.calibration.covariance
     noises, ledger = column_noise(rows, covariance), plan.options.ledger
     expected, why_not = _forecast(plan, suppose, lam, quiet=as_json)

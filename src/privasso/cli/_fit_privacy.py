@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.privacy import LabelDP, Privacy, RecordDP
 
-_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share", "screen")
+_ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share")
 #: Options that a kind of privacy has no use for, and where they belong.
 _ELSEWHERE = {
     "label_dp": {
@@ -30,7 +30,7 @@ _ELSEWHERE = {
     "on_average": {
         **dict.fromkeys(("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"),
         **dict.fromkeys(_ABOUT_RECORDS, "--record-dp; --on-average has no bounds"),
-        **dict.fromkeys(("mechanism", "kappa", "t"), "--label-dp or --record-dp"),
+        **dict.fromkeys(("mechanism", "kappa", "t", "screen"), "--label-dp or --record-dp"),
     },
 }
 

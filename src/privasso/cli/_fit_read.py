@@ -14,7 +14,7 @@ from privasso.cli._ledger import opened
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
     from privasso.encoding import Columns, Encoding
-    from privasso.fit import FitOptions, Plan
+    from privasso.fit import FitOptions, Plan, ScreenedLabelPlan
     from privasso.privacy import Scales
     from privasso.tables import Table
 
@@ -108,16 +108,20 @@ def options_of(settings: FitSettings, names: Sequence[str]) -> FitOptions:
         time_limit=settings.time_limit,
         ledger=None if settings.ledger is None else opened(settings.ledger),
         classes=settings.classes,
+        screen=settings.screened(),
     )
 
 
-def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> Plan:
+def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> Plan | ScreenedLabelPlan:
     """Plan the fit; covariates without any data are refused."""
-    from privasso.fit import encoded_guarantee, plan_fit
+    from privasso.fit import PerturbedPlan, ScreenedLabelPlan, encoded_guarantee, plan_for
 
     names = encoding.names
-    plan = plan_fit(X, options_of(settings, names), seeded=settings.seed is not None)
-    if not plan.rows.live.any():
+    plan = plan_for(X, options_of(settings, names), seeded=settings.seed is not None)
+    assert not isinstance(plan, PerturbedPlan)
+    if isinstance(plan, ScreenedLabelPlan):
+        settings.check_screened()
+    elif not plan.rows.live.any():
         raise ValueError(
             f"every feature is constant, {names[0]!r} for example, so there is nothing to fit"
         )

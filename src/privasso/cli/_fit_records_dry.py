@@ -15,14 +15,14 @@ from privasso.cli._fit_read import features_of, target_of
 from privasso.cli._fit_records import dictionary_of, forecast_of, plan_records
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_show import encoding_words, print_settings
+from privasso.cli._fit_show import encoding_words, print_outlook, print_settings
 from privasso.cli._ledger import remainder
 
 
 def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     """Print settings and guarantee; of the data only names and the number of rows are used."""
     from privasso.ledger import summary
-    from privasso.report import RecordMechanism
+    from privasso.report import RecordMechanism, outlook_of
     from privasso.tables import open_table
 
     if settings.in_blocks:
@@ -36,11 +36,13 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     # An array of this shape that has no memory of its own: only the shape is used.
     plan = plan_records(settings, np.broadcast_to(0.0, (n_rows, len(encoding.names))), dictionary)
     mechanism, ledger = RecordMechanism.of(plan), plan.options.ledger
+    outlook = outlook_of(plan)
     expected, why_not = forecast_of(settings, plan, dictionary, quiet=as_json)
     record: dict[str, Any] = {
         "n_rows": n_rows,
         "n_features": len(encoding.names),
         "mechanism": mechanism.to_dict(),
+        "screening": None if outlook is None else outlook.to_dict(),
         "assumptions": {
             "rho": settings.assume_rho,
             "r2": settings.assume_r2,
@@ -64,7 +66,10 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     if encoded is not None:
         print(f"Columns of the table: {escaped(encoded)}.")
     print_settings(mechanism)
-    if expected is None:
+    if outlook is not None:
+        print()
+        print_outlook(outlook)
+    elif expected is None:
         print(f"\nNo prediction is available: {why_not}.")
     else:
         print_forecast(expected, plan.options.fixed_lam, expected.on)

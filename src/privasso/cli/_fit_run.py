@@ -85,6 +85,8 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso._validation import generator
+    from privasso.cli._fit_screened import fit_screened
+    from privasso.fit import ScreenedLabelPlan
     from privasso.tables import check_labels, open_table
 
     if settings.in_blocks:
@@ -101,6 +103,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         if settings.classes is not None:
             labels = settings.classes.coded(labels)
         plan = plan_of(settings, X, encoding)
+        if isinstance(plan, ScreenedLabelPlan):
+            return fit_screened(settings, outputs, plan, labels, encoding, target, quiet=quiet)
         rehearse(plan, encoding, target)
         if settings.report is not None and plan.options.privacy.public_covariates:
             assumptions_of(settings, plan.options.privacy)  # refused before anything is spent
@@ -120,12 +124,14 @@ def _fit_blocks(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
     """The same for a table that is read in blocks, which hold the labels."""
     from privasso._validation import generator
     from privasso.cli._fit_blocks import opened_label_blocks, reading
+    from privasso.fit import Plan
 
     with (
         opened_label_blocks(settings) as (blocks, encoding, target),
         reading(blocks, quiet=quiet) as shown,
     ):
         plan = plan_of(settings, shown, encoding)
+        assert isinstance(plan, Plan)
         rehearse(plan, encoding, target)
         released = plan.release(
             None,

@@ -124,6 +124,8 @@ class FitSettings:
         privacy = self.privacy()
         if self.binary:
             privacy = privacy.for_classes()
+            if self.screen is not None and self.label_dp:
+                raise ValueError("--screen is for linear models; leave --binary or --screen out")
         self._check_release_use(privacy)
         if self.ledger is not None and not privacy.formal:
             raise ValueError(
@@ -208,6 +210,15 @@ class FitSettings:
                 raise ValueError(
                     f"{option_of(name)} needs --label-dp: under --on-average only the coefficients "
                     "at one λ are published, and nothing else of the fit is kept"
+                )
+
+    def check_screened(self) -> None:
+        """Refuse what needs a release to solve from, which chosen columns do not leave."""
+        for name in ("lam_path", "path_out", "keep_release"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{option_of(name)} needs a release that other models are solved from, and a "
+                    "fit of chosen columns leaves none; leave it or --screen out"
                 )
 
     def check_statistics(self, released: bool | None = None) -> None:

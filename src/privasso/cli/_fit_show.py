@@ -12,7 +12,14 @@ from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
-from privasso.report import FitFacts, RecordMechanism
+from privasso.privacy import ScreeningOutlook
+from privasso.report import (
+    OUTLOOK_TITLES,
+    FitFacts,
+    RecordMechanism,
+    outlook_lines,
+    outlook_table,
+)
 
 _WHAT = {
     "--out": "model",
@@ -40,6 +47,8 @@ def show(result: FitResult, as_json: bool) -> None:
     encoded = None if model.encoding is None else encoding_words(model.encoding, by_dictionary)
     if encoded is not None:
         print(f"Columns of the table: {escaped(encoded)}.")
+    if facts.screened_names is not None:
+        print(f"Columns that were chosen: {escaped(', '.join(facts.screened_names))}.")
     if facts.mechanism is not None:
         print_settings(facts.mechanism)
     elif model.noise is not None or not model.guarantee.formal:
@@ -68,6 +77,22 @@ def print_settings(mechanism: RecordMechanism) -> None:
     width = max(len(what) for what, _ in lines)
     for what, value in lines:
         print(f"  {what:<{width}}  {value}")
+
+
+def print_outlook(outlook: ScreeningOutlook) -> None:
+    """Print what is predicted of a choice of columns, and of a fit of all."""
+    from rich.console import Console
+    from rich.table import Table
+
+    for what, value in outlook_lines(outlook):
+        print(f"{what}: {value}.")
+    table = Table(box=None, padding=(0, 2, 0, 0), title="\nPredicted", title_justify="left")
+    for k, title in enumerate(OUTLOOK_TITLES):
+        table.add_column(title, justify="right" if k else "left", no_wrap=True)
+    for line in outlook_table(outlook):
+        table.add_row(*line)
+    Console(width=120, highlight=False).print(table)
+    print(outlook.in_words())
 
 
 def noise_words(noise: Noise | None) -> str:
@@ -117,6 +142,8 @@ def _record(result: FitResult) -> dict[str, Any]:
         "classes": None if model.classes is None else list(model.classes),
         "noise": noise_to_dict(model.noise),
         "mechanism": None if facts.mechanism is None else facts.mechanism.to_dict(),
+        "screening": None if facts.outlook is None else facts.outlook.to_dict(),
+        "screened": facts.screened_names,
         "for_release": model.guarantee.for_release,
         "guarantee": model.guarantee.to_dict(),
         "statement": str(model.guarantee),

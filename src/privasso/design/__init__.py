@@ -12,6 +12,7 @@ from privasso.design._optimal import LabelBudget, optimal_design
 from privasso.design._release_shape import ReleaseShape, release_shape
 from privasso.design._result import Constraint, InfeasibleError, OptimalDesign, TunedDesign
 from privasso.design._rows_needed import rows_needed
+from privasso.design._screened import ScreenedDesign, ScreeningBudget, Sparse
 from privasso.design._shape import OptimalShape, optimal_shape
 from privasso.design._shrink import best_shrink
 from privasso.design._whitened import whitened_moments
@@ -29,6 +30,9 @@ __all__ = [
     "OptimalShape",
     "ReleaseShape",
     "SavedDesign",
+    "ScreenedDesign",
+    "ScreeningBudget",
+    "Sparse",
     "TunedDesign",
     "best_shrink",
     "clipped_settings",

@@ -32,6 +32,7 @@ from privasso.design._objective import ObjectiveBudget, ObjectiveSearch, objecti
 from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._request import DesignRequest
 from privasso.design._result import Constraint, OptimalDesign
+from privasso.design._screened import Screen, ScreenedDesign, ScreeningBudget, Sparse
 from privasso.design._search import elasticity
 from privasso.model import Model
 from privasso.theory import FixedPoint
@@ -107,6 +108,17 @@ def optimal_design(
 ) -> ObjectiveDesign: ...
 
 
+@overload
+def optimal_design(
+    model: Model,
+    *,
+    label_dp: ScreeningBudget | None = None,
+    record_dp: ScreeningBudget | None = None,
+    n_features: SupportsIndex,
+    screen: Screen,
+) -> ScreenedDesign: ...
+
+
 def optimal_design(
     model: Model | None = None,
     *,
@@ -115,15 +127,16 @@ def optimal_design(
     max_onavekl: float | None = None,
     max_advantage: float | None = None,
     max_error: float | None = None,
-    label_dp: LabelBudget | ObjectiveBudget | None = None,
-    record_dp: ObjectiveBudget | None = None,
+    label_dp: LabelBudget | ObjectiveBudget | ScreeningBudget | None = None,
+    record_dp: ObjectiveBudget | ScreeningBudget | None = None,
     mechanism: Mechanism | None = None,
     family: str = "power",
     n_features: SupportsIndex | None = None,
     scale_error: float = 0.0,
     models: Sequence[Model] | None = None,
     rng: int | np.random.Generator | None = None,
-) -> OptimalDesign | ObjectiveDesign | CorrelatedDesign:
+    screen: Screen | None = None,
+) -> OptimalDesign | ObjectiveDesign | CorrelatedDesign | ScreenedDesign:
     """Choose λ, the level of the noise and its shape over the columns, without data.
 
     Exactly one of these questions is answered:
@@ -136,7 +149,10 @@ def optimal_design(
       the level follows from (hi − lo)·`label_sensitivity` = μ(ε, δ);
     - ``label_dp=LabelDP(...), mechanism="objective"`` or ``record_dp=RecordBudget(...)``: least E
       of a clipped-residual LASSO with a ridge and noise in its objective, under (ε, δ)-differential
-      privacy of labels or of records; κ and the ridge are chosen too (see `ObjectiveDesign`).
+      privacy of labels or of records; κ and the ridge are chosen too (see `ObjectiveDesign`);
+    - the same with ``screen="auto"`` and `n_features`: how many columns to choose first, in how
+      many rounds and at which share of the budget, with the predicted error of this and of a fit of
+      all columns (see `ScreenedDesign`).
 
     For the first four the search is sequential quadratic programming in (log λ, log σ², shape)
     with exact gradients of the fixed point, for the others a search without derivatives. What is
@@ -176,6 +192,8 @@ def optimal_design(
         model could have by itself, is minimised.
     rng : None, int or numpy.random.Generator
         Source of the draws for a model with a covariance.
+    screen : "auto" or int, optional
+        Choose columns before the fit: as many as are predicted to be best, or so many.
 
     For a model with a covariance C, ``family="power"`` is noise of covariance ∝ C^γ and
     ``family="full"`` a full shape; the targets are max_onavekl, max_error, label_dp, and record_dp
@@ -201,6 +219,14 @@ def optimal_design(
     >>> round(best.E, 4), round(best.onavekl(), 4), round(best.multiplier, 4)
     (0.0408, 2.0, -0.0057)
 
+    More columns than rows, of which ten have coefficients:
+
+    >>> wide = pv.Model(alpha=0.5, rho=0.001, sigma_xi=0.02, scales=pv.Constant(1.0))
+    >>> budget = pv.privacy.RecordBudget(1.0, 1e-6)
+    >>> best = pv.optimal_design(wide, record_dp=budget, n_features=10_000, screen="auto")
+    >>> best.better, 10 <= best.columns <= 60, best.r2 > 0.6 > best.direct_r2
+    ('screened', True, True)
+
     Any function that takes a noise design takes this one:
 
     >>> round(pv.state_evolution(model, best.lam, best.noise).E, 4)
@@ -215,6 +241,11 @@ def optimal_design(
     >>> round(best.E, 4), round(best.kappa, 2), round(best.t, 1), round(best.lam, 1)
     (0.0181, 0.12, 0.4, 0.7)
     """
+    if screen is not None:
+        others = (lam, gamma, max_onavekl, max_advantage, max_error, mechanism, models)
+        if any(x is not None for x in others) or family != "power" or scale_error != 0.0:
+            raise ValueError("screen goes with a model, n_features and a budget alone")
+        return _screened_design(model, label_dp, record_dp, n_features, screen)
     if isinstance(model, Model) and model.covariance is not None:
         if max_advantage is not None or models is not None or scale_error != 0.0:
             raise ValueError(
@@ -322,6 +353,25 @@ def _objective_design(
     return search.best(one)[0]
 
 
+def _screened_design(
+    model: Model | None,
+    label_dp: object,
+    record_dp: object,
+    n_features: SupportsIndex | None,
+    screen: Screen,
+) -> ScreenedDesign:
+    (one,) = _models(model, None)
+    if n_features is None:
+        raise ValueError("screen needs n_features, the number of columns to choose from")
+    budget = label_dp if record_dp is None else record_dp
+    if (label_dp is None) == (record_dp is None) or not isinstance(budget, ScreeningBudget):
+        raise ValueError(
+            "screen needs one budget: label_dp=LabelDP(...) or record_dp=RecordBudget(...)"
+        )
+    count = integer("n_features", n_features, minimum=2)
+    return budget.screened_design(Sparse.of(one, count), screen)
+
+
 def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model, ...]:
     if (model is None) == (models is None):
         raise ValueError("give one model, or several as models=[...]; not both")
@@ -337,7 +387,7 @@ def _constraint(
     max_onavekl: float | None,
     max_advantage: float | None,
     max_error: float | None,
-    label_dp: LabelBudget | ObjectiveBudget | None,
+    label_dp: LabelBudget | ObjectiveBudget | ScreeningBudget | None,
 ) -> Constraint:
     given = [x for x in (max_onavekl, max_advantage, max_error, label_dp) if x is not None]
     if len(given) != 1:

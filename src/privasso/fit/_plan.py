@@ -127,6 +127,7 @@ class Plan:
             sigma_sum=calibration.sigma_sum if rows.centred else None,
             mu=calibration.mu,
             weight_sum=None if weights is None else float(weights.sum()),
+            level=number,
         )
         return self._released(made, feature_names, target)
 

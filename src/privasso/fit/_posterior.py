@@ -81,7 +81,7 @@ def release_law(
 def posterior_of(release: Release, rows: Covariates, law: ReleaseLaw, b: np.ndarray) -> Posterior:
     """What `posterior` returns, for a law that is known."""
     mean, deviation, level = law.posterior(b)
-    centre = release.centre if rows.centred else 0.0
+    centre = release.centre + release.level if rows.centred else 0.0
     return Posterior(mean, deviation, centre + level)
 
 

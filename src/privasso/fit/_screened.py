@@ -14,7 +14,14 @@ from privasso.fit._options import FitOptions
 from privasso.fit._perturbed import Published
 from privasso.fit._plan import plan_fit
 from privasso.fit._start import account, check_length, check_run, fit_in_words
-from privasso.privacy import Guarantee, LabelDP, ScreenedLabels, Terms, bit_source
+from privasso.privacy import (
+    Guarantee,
+    LabelDP,
+    ScreenedLabels,
+    ScreeningOutlook,
+    Terms,
+    bit_source,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +47,11 @@ class ScreenedLabelPlan:
     X: Any = field(repr=False)
 
     noise = None
+
+    @property
+    def outlook(self) -> ScreeningOutlook:
+        """What is predicted of the choice and of the fit, and of a fit of all columns."""
+        return ScreeningOutlook.of(self.screened.settings, *self.X.shape)
 
     def release(
         self,

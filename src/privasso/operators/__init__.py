@@ -1,7 +1,7 @@
 """The covariate matrix F: one interface, and one class per way to store it in memory."""
 
-from privasso.operators._block_covariates import (
-    BlockCovariates,
+from privasso.operators._block_covariates import BlockCovariates
+from privasso.operators._block_rows import (
     BlockWhitening,
     bits_of,
     checksum,

@@ -13,7 +13,9 @@ from privasso.privacy._kind import (
     check_kind,
     check_products,
 )
+from privasso.privacy._label_centre import CentreSteps
 from privasso.privacy._label_dp import LabelDP
+from privasso.privacy._label_level import Level, direct_level, weighted_residuals
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
@@ -32,21 +34,25 @@ from privasso.privacy._record_prior import RecordSettings, record_settings
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
+from privasso.privacy._residual_pass import full_residuals
 from privasso.privacy._rounded_gaussian import bit_source
 from privasso.privacy._screen import check_screen
 from privasso.privacy._screened_labels import ScreenedLabels
-from privasso.privacy._screened_objective import ScreenedObjective
-from privasso.privacy._screening import Screening
+from privasso.privacy._screened_objective import ScreenedObjective, Transcript
+from privasso.privacy._screening import Screening, noise_scale
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
+from privasso.privacy._screening_outlook import ScreeningOutlook
 from privasso.privacy._screening_settings import ScreeningSettings, direct_r2, usual_screening
 from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
     "Calibration",
+    "CentreSteps",
     "Claim",
     "Guarantee",
     "LabelDP",
+    "Level",
     "ObjectiveNoise",
     "OnAverage",
     "PerturbedLogistic",
@@ -64,12 +70,14 @@ __all__ = [
     "ScreenedLabels",
     "ScreenedObjective",
     "Screening",
+    "ScreeningOutlook",
     "ScreeningPrior",
     "ScreeningSettings",
     "SecondMoments",
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",
+    "Transcript",
     "UncertifiedError",
     "bit_source",
     "calibrate",
@@ -80,9 +88,12 @@ __all__ = [
     "check_screen",
     "choice_chances",
     "compose",
+    "direct_level",
     "direct_r2",
     "exactly",
     "formal_loss",
+    "full_residuals",
+    "noise_scale",
     "objective_claim",
     "objective_parameters",
     "perturbed_minimiser",
@@ -92,5 +103,6 @@ __all__ = [
     "rounded_up",
     "sandwich_errors",
     "usual_screening",
+    "weighted_residuals",
     "whitened_rows",
 ]

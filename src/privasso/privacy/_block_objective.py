@@ -9,19 +9,25 @@ blocks hold. The minimiser is found by the exact sums of `_exact_minimiser`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
-from privasso.blocks import DataChangedError
+from privasso.blocks import DataChangedError, Sums
 from privasso.operators import BlockCovariates, BlockWhitening
 from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser
 from privasso.privacy._kind import Calibration
+from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
+from privasso.privacy._residual_pass import LevelSums
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.solvers import LABEL_BITS, ExactPass, FixedPoint, PassSetting, PassState, entry_grid
+
+#: Entries of rows that are worked on at a time.
+_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +108,7 @@ def block_clipped_release(
     bits: BitSource,
     *,
     unit: float = 1.0,
+    level: Level | None = None,
 ) -> Release:
     """Run the mechanism over the blocks, and return its minimiser as products of rows and labels.
 
@@ -109,7 +116,7 @@ def block_clipped_release(
     ----------
     rows : BlockCovariates
         Public covariates; their blocks hold the labels.
-    bounds, calibration, bits, unit
+    bounds, calibration, bits, unit, level
         As in `clipped_release`.
     """
     noise = calibration.objective
@@ -117,10 +124,10 @@ def block_clipped_release(
     low, high = bounds
     width = high - low
     covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
-    level = noise.sigma * (width / unit)
-    ones = level / sigma_sum if rows.centred else 0.0
+    size = noise.sigma * (width / unit)
+    ones = size / sigma_sum if rows.centred else 0.0
     label_map = LabelMap(
-        rows.whitening(covariance), level, ones, rows.centred, bounds, noise.radius
+        rows.whitening(covariance), size, ones, rows.centred, bounds, noise.radius
     )  # fmt: skip
     n = label_map.n_columns
     task = ExactPass(PassSetting.of(n, label_map.grid, noise.kappa), label_map)
@@ -129,7 +136,13 @@ def block_clipped_release(
         raise DataChangedError("rows were lost or added, so nothing was released; fit again")
     passes = RecordPasses(rows.source, task, first)
     u = exact_minimiser(passes, 0.0, noise, bits, np.zeros(n))
-    white = (_whitened_gram(rows, calibration, level, ones) @ u + noise.ridge * u) / noise.sigma
+    white = (_whitened_gram(rows, calibration, size, ones) @ u + noise.ridge * u) / noise.sigma
+    label_sum, off = float(sigma_sum * white[-1]) if rows.centred else None, 0.0
+    if level is not None:
+        assert label_sum is not None
+        mean = label_sum / rows.shape[0] / (width / unit)
+        total = passes.level_sum(LabelMeanPass(level, label_map), mean)
+        off = level.from_total(total, float(rows.shape[0]), bits)
     b = np.zeros(rows.shape[1])
     b[rows.live] = covariance.colour(white[: covariance.rank])
     return Release(
@@ -137,11 +150,39 @@ def block_clipped_release(
         covariance=covariance.embedded(rows.live),
         n_rows=rows.shape[0],
         centre=(low + 0.5 * width) / unit,
-        label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
+        label_sum=label_sum,
         sigma_sum=sigma_sum if rows.centred else None,
         weight_sum=float(rows.shape[0]),
         unit=unit,
+        level=off * (width / unit),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMeanPass:
+    """The sum of the labels from a given middle, as a function that can be sent to the data.
+
+    Labels are taken as they are in the blocks, and not as rows on a grid, so that a label moves the
+    sum by no more than the range of the labels.
+    """
+
+    level: Level
+    label_map: LabelMap
+
+    def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], mean: float) -> Sums:
+        """Return the sum over these chunks."""
+        low, high = self.label_map.y_bounds
+        width, sums = high - low, LevelSums()
+        step = max(1, _BLOCK // self.label_map.n_columns)
+        for X, y in chunks:
+            for start in range(0, len(y), step):
+                stop = min(start + step, len(y))
+                G, labels = self.label_map(X, y, start, stop)
+                own = np.asarray(y[start:stop], dtype=np.float64)
+                scaled = (np.clip(own, low, high) - (low + 0.5 * width)) / width
+                part = self.level.total(weighted_residuals(np.ones(1), scaled, mean))
+                sums.add(part, G, labels, self.label_map.grid)
+        return sums.found()
 
 
 def _whitened_gram(

@@ -12,6 +12,9 @@ Its optimality condition is Λû + η = Σ_μ ψ_μ g_μ, ψ_μ the clipped resi
 is computed from û alone, r_μ the residuals. Where none is clipped, it is the product of rows and
 labels with Gaussian noise of deviation σ ∝ κ, against the range of the labels where the products
 themselves are released. So everything that uses such a release works for it too.
+
+Where residuals are clipped the last entry of b is about the median of the labels rather than their
+mean. A noisy mean of the labels then corrects it; see `Level`.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 from privasso._blas import one_thread
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration
+from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
@@ -38,6 +42,7 @@ def clipped_release(
     bits: BitSource,
     *,
     unit: float = 1.0,
+    level: Level | None = None,
 ) -> Release:
     """Run the mechanism, and return its minimiser as products of rows and labels.
 
@@ -55,6 +60,8 @@ def clipped_release(
         Source of all noise.
     unit : float
         Unit in which b is stated.
+    level : Level, optional
+        How the intercept is corrected, for residuals in units of the range of the labels.
     """
     noise = calibration.objective
     assert noise is not None
@@ -62,11 +69,21 @@ def clipped_release(
     width = high - low
     centre = low + 0.5 * width
     G, roots = whitened_rows(rows, calibration, noise, noise.sigma * (width / unit))
-    labels = roots * ((np.clip(y, low, high) - centre) / width)
+    scaled = (np.clip(y, low, high) - centre) / width
+    labels = roots * scaled
     u = perturbed_minimiser(G, labels, 0.0, noise, bits, penalty_weights=np.zeros(G.shape[1]))
     with one_thread():
         white = (G.T @ (G @ u) + noise.ridge * u) / noise.sigma
     covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
+    label_sum, off = float(sigma_sum * white[-1]) if rows.centred else None, 0.0
+    if level is not None:
+        assert label_sum is not None
+        # Rows count as in the fit, so that one far from all others, which is shrunk, does not
+        # decide the mean. No weight is larger than 1, so that no label moves the sum by more.
+        weights = np.minimum(roots**2, 1.0)
+        mean = label_sum / float(np.sum(weights)) / (width / unit)
+        total = level.total(weighted_residuals(weights, scaled, mean))
+        off = level.from_total(total, float(np.sum(weights)), bits)
     b = np.zeros(rows.shape[1])
     b[rows.live] = covariance.colour(white[: covariance.rank])
     return Release(
@@ -74,12 +91,13 @@ def clipped_release(
         covariance=covariance.embedded(rows.live),
         n_rows=rows.shape[0],
         centre=centre / unit,
-        label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
+        label_sum=label_sum,
         sigma_sum=sigma_sum if rows.centred else None,
         weight_sum=rows.shape[0]
         if calibration.weights is None
         else float(calibration.weights.sum()),
         unit=unit,
+        level=off * (width / unit),
     )
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.blocks import DataChangedError, RowBlocks, Sums
+from privasso.blocks import DataChangedError, RowBlocks, Sums, Task
+from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     drawn_eta,
@@ -20,6 +21,7 @@ from privasso.privacy._perturbed_objective import (
     published,
 )
 from privasso.privacy._record_map import RecordMap
+from privasso.privacy._residual_pass import ResidualPass, summed
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.solvers import (
     ExactPass,
@@ -99,13 +101,25 @@ class RecordPasses:
 
     def again(self, state: PassState) -> Sums:
         """Read the rows again; if they are not the same, nothing may be released."""
-        found = self._sums(state)
+        return self._unchanged(self._sums(state))
+
+    def residual_sum(self, level: Level, u: np.ndarray) -> int:
+        """Read the rows once more, for the sum of the residuals of coefficients u."""
+        return self.level_sum(ResidualPass(level, self.task.setting.grid, self.task.prepare), u)
+
+    def level_sum(self, task: Task, state: np.ndarray | float) -> int:
+        """Read the rows once more, for a sum that corrects an intercept."""
+        return summed(self._unchanged(self._counted(self.blocks.sum(task, state))))
+
+    def _unchanged(self, found: Sums) -> Sums:
         if not np.array_equal(found["checksum"], self.first["checksum"]):
             raise DataChangedError(_CHANGED)
         return found
 
     def _sums(self, state: PassState) -> Sums:
-        found = self.blocks.sum(self.task, state)
+        return self._counted(self.blocks.sum(self.task, state))
+
+    def _counted(self, found: Sums) -> Sums:
         if int(found["rows"][0]) != self.blocks.shape[0]:
             raise DataChangedError(_CHANGED)
         return found

@@ -25,6 +25,7 @@ def noisy_centre(
     bits: BitSource,
     *,
     replaced: bool = False,
+    seen: list[float] | None = None,
 ) -> float:
     """Return a centre c for which Σ_μ clip(y_μ − c, ±r) is near zero, from three noisy sums.
 
@@ -46,6 +47,8 @@ def noisy_centre(
         Source of the noise.
     replaced : bool
         Whether neighbours differ in a label that was replaced. Otherwise it is left out.
+    seen : list of float, optional
+        Gets the noisy means, which are all that is released.
 
     Examples
     --------
@@ -55,19 +58,58 @@ def noisy_centre(
     >>> 0.7 < noisy_centre(y, (0.0, 10.0), 0.5, 0.2, bits) < 0.95  # mean 1, median 0.69
     True
     """
-    low, high = y_bounds
-    half = 0.5 * high - 0.5 * low
-    centre, within, slope = low + half, half, 1.0
-    sensitivity = math.ldexp(2.0 if replaced else 1.0, _BITS)
-    deviation = noise_deviation(sensitivity, mu / math.sqrt(STEPS) * (1.0 - 1e-15))
+    steps = CentreSteps(y_bounds, radius, mu, replaced)
     for _ in range(STEPS):
-        whole = clipped_integers(y, centre, within, 1 << _BITS)
-        total = sum(part.sum().item() for part in np.array_split(whole, whole.size // 2**20 + 1))
-        mean = noisy_integers([total], deviation, _BITS, bits)[0] / y.size
-        step = min(max(float(mean) / slope, -1.0), 1.0)
-        centre = min(max(centre + within * step, low), high)
-        within, slope = min(radius, half), _INSIDE
-    return centre
+        total = steps.total(y)
+        mean = noisy_integers([total], steps.deviation, _BITS, bits)[0] / y.size
+        steps.move(float(mean))
+        if seen is not None:
+            seen.append(float(mean))
+    return steps.centre
+
+
+class CentreSteps:
+    """The centre so far; it moves by noisy means alone.
+
+    Parameters
+    ----------
+    y_bounds, radius, mu, replaced
+        As in `noisy_centre`.
+
+    Examples
+    --------
+    >>> steps = CentreSteps((0.0, 4.0), 0.5, 0.2, False)
+    >>> steps.move(0.25)
+    >>> steps.centre
+    2.5
+    """
+
+    def __init__(
+        self, y_bounds: tuple[float, float], radius: float, mu: float, replaced: bool
+    ) -> None:
+        self.low, self.high = y_bounds
+        self.half = 0.5 * self.high - 0.5 * self.low
+        self.centre, self.within, self.slope = self.low + self.half, self.half, 1.0
+        self.radius = radius
+        sensitivity = math.ldexp(2.0 if replaced else 1.0, _BITS)
+        #: Of the noise in a sum of integers.
+        self.deviation = noise_deviation(sensitivity, mu / math.sqrt(STEPS) * (1.0 - 1e-15))
+
+    def total(self, y: np.ndarray) -> int:
+        """The sum of labels that are clipped around the centre so far, as an integer."""
+        whole = clipped_integers(y, self.centre, self.within, 1 << _BITS)
+        return sum(part.sum().item() for part in np.array_split(whole, whole.size // 2**20 + 1))
+
+    def log_density(self, mean: float, y: np.ndarray) -> float:
+        """The logarithm of the density of the noisy mean, up to a constant."""
+        off = math.ldexp(mean, _BITS) * y.size - self.total(y)
+        return -0.5 * (off / self.deviation) ** 2
+
+    def move(self, mean: float) -> None:
+        """Step by a noisy mean."""
+        step = min(max(mean / self.slope, -1.0), 1.0)
+        self.centre = min(max(self.centre + self.within * step, self.low), self.high)
+        self.within, self.slope = min(self.radius, self.half), _INSIDE
 
 
 def clipped_integers(y: np.ndarray, centre: float, radius: float, largest: int) -> np.ndarray:

@@ -31,7 +31,7 @@ def _check(guarantee: Guarantee) -> None:
     if not perturbed(guarantee):
         return _check_gaussian(guarantee)
     missing = {"c", "kappa", "shift", "t"} - dict(guarantee.parameters).keys()
-    if missing or "mu" in dict(guarantee.parameters):
+    if missing:
         raise ValueError("a label-dp guarantee needs either mu, or c, kappa, shift and t")
     if not guarantee["kappa"] > 0.0:
         raise ValueError("a label-dp guarantee needs kappa > 0")

@@ -10,6 +10,7 @@ import numpy as np
 
 from privasso._validation import check_coded, label_bounds, positive_float, probability
 from privasso.accounting import objective_sensitivity, sensitivity_for
+from privasso.design import ScreenedDesign, Sparse
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
@@ -23,7 +24,7 @@ from privasso.privacy._label_claim import (
     SCREENED_LABEL_CLAIM,
     perturbed,
 )
-from privasso.privacy._label_level import Level
+from privasso.privacy._label_level import RESIDUAL_MEAN, Level, check_level
 from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
 from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
@@ -32,6 +33,7 @@ from privasso.privacy._release import Release
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screen import Screen, price_of_choice, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
+from privasso.privacy._screening_design import best_screening
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
@@ -75,6 +77,12 @@ class LabelDP(ReleasesProducts):
     t : float, optional
         Of objective perturbation: squared length of a row over the ridge. By default it is chosen
         from the covariates, see `clipped_settings`.
+    level : bool, optional
+        Of objective perturbation: whether a noisy mean of the labels corrects the intercept.
+        Clipped residuals have their median at zero, and the mean differs where labels are skewed,
+        or are zeros and ones. It takes a hundredth of the squared sensitivity that the budget
+        allows. By default it is done where the budget and the number of rows leave so little
+        noise in the mean that it helps, and no row has a weight of its own; see `direct_level`.
     neighbours : str
         The relation between neighbouring data sets; only ``"replace-one-label"``.
 
@@ -94,6 +102,7 @@ class LabelDP(ReleasesProducts):
     mechanism: Literal["auto", "objective", "release"] = "auto"
     kappa: float | None = None
     t: float | None = None
+    level: bool | None = None
     neighbours: str = NEIGHBOURS
 
     formal: ClassVar[bool] = True
@@ -110,10 +119,12 @@ class LabelDP(ReleasesProducts):
             raise ValueError(
                 f"mechanism must be one of {', '.join(_MECHANISMS)}, not {self.mechanism!r}"
             )
-        for name in ("kappa", "t"):
+        check_level(self.level)
+        for name in ("kappa", "t", "level"):
             given = getattr(self, name)
             if given is not None:
-                object.__setattr__(self, name, positive_float(name, given))
+                if name != "level":
+                    object.__setattr__(self, name, positive_float(name, given))
                 if self.mechanism == "release":
                     raise ValueError(
                         f"{name} belongs to objective perturbation; leave it out, or choose "
@@ -228,8 +239,9 @@ class LabelDP(ReleasesProducts):
         """Return the privacy with the mechanism, κ and t that the calibration has decided."""
         noise = calibration.objective
         if noise is None:
-            return replace(self, mechanism="release", kappa=None, t=None)
-        return replace(self, mechanism="objective", kappa=noise.kappa, t=noise.t)
+            return replace(self, mechanism="release", kappa=None, t=None, level=None)
+        level = noise.mu > 0.0
+        return replace(self, mechanism="objective", kappa=noise.kappa, t=noise.t, level=level)
 
     def rescaled(
         self, calibration: Calibration, epsilon: float, n_rows: int
@@ -284,7 +296,7 @@ class LabelDP(ReleasesProducts):
         if self.mechanism != "objective":
             return LabelProducts(budget)
         kappa = default_kappa(self.epsilon) if self.kappa is None else self.kappa
-        return LabelObjective(budget, kappa, self.t)
+        return LabelObjective(budget, kappa, self.t, self.level)
 
     def guarantee(self, terms: Terms) -> Guarantee:
         """State label differential privacy of a release and of all that is computed from it.
@@ -340,9 +352,14 @@ class LabelDP(ReleasesProducts):
         if settings is None:
             return None
         epsilon, kappa, t = budget_of_fit(settings, n_rows, self.kappa, self.t)
-        fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t)
+        fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t, level=False)
         level = Level(settings.mu_level, self.y_bounds[1] - self.y_bounds[0])
-        return ScreenedLabels(label_screening(settings, self.y_bounds), fit, n_columns, level)
+        screening = label_screening(settings, self.y_bounds)
+        return ScreenedLabels(screening, fit, n_columns, level, settings)
+
+    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
+        """The choice of columns with the largest predicted R² for a table of a model."""
+        return best_screening(self.epsilon, self.delta, "labels", table, screen, self.width)
 
     def guarantee_for_screened(self, screened: ScreenedLabels, terms: Terms) -> Guarantee:
         """State label differential privacy of the choice and of all coefficients after it."""
@@ -358,7 +375,7 @@ class LabelDP(ReleasesProducts):
             plain,
             kind=SCREENED_LABEL_CLAIM.kind,
             parameters=tuple(numbers.items()),
-            released=(chosen, *plain.released),
+            released=(chosen, *plain.released, *((RESIDUAL_MEAN,) if terms.fit_intercept else ())),
         )
 
     def composition(self, mu: float | None) -> str:
@@ -379,7 +396,7 @@ class LabelDP(ReleasesProducts):
             f"y_bounds={self.y_bounds!r}",
         ]
         given += [] if self.mechanism == "auto" else [f"mechanism={self.mechanism!r}"]
-        for name in ("kappa", "t"):
+        for name in ("kappa", "t", "level"):
             value = getattr(self, name)
             given += [] if value is None else [f"{name}={value!r}"]
         return f"LabelDP({', '.join(given)})"
@@ -391,7 +408,8 @@ def _privacy(guarantee: Guarantee) -> LabelDP:
     if not perturbed(guarantee):
         return LabelDP(epsilon, delta, bounds, mechanism="release")
     kappa, t = guarantee["kappa"], guarantee["t"]
-    return LabelDP(epsilon, delta, bounds, mechanism="objective", kappa=kappa, t=t)
+    level = "mu" in dict(guarantee.parameters)
+    return LabelDP(epsilon, delta, bounds, "objective", kappa, t, level)
 
 
 register(replace(LABEL_CLAIM, privacy=_privacy))

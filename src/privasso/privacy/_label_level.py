@@ -13,14 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso.accounting import sensitivity_for
 from privasso.privacy._integer_noise import noise_deviation, noisy_integers
 from privasso.privacy._label_centre import clipped_integers
 from privasso.privacy._rounded_gaussian import BitSource
 
+#: What is released, in words.
+RESIDUAL_MEAN = "the noisy mean of the residuals, which corrects the intercept"
+LABEL_MEAN = "the noisy mean of the labels, which corrects the intercept"
 #: Clipped residuals are integers of this many bits.
 _BITS = 34
-#: Deviations of small and large differences, which are equally likely, as parts of the range.
+#: Steps of a bisection to the last digits.
+_HALVINGS = 60
+#: Deviations of small and large differences as parts of the range.
 _SMALL, _LARGE = 0.004, 0.1
+#: Of fits without a choice of columns: sensitivity of the sum relative to that of a Gaussian
+#: mechanism with the whole budget, how often a difference is large, and the largest deviation of
+#: the noise in the mean, as a part of the range, with which the mean is of use.
+_PART, _OFTEN, _MOST_NOISE = 0.1, 0.1, 1.0 / 30.0
 
 
 @dataclass(frozen=True)
@@ -34,10 +44,13 @@ class Level:
         that is replaced by the difference of two labels: by the range of the labels at most.
     width : float
         Range of the labels, at which residuals are clipped.
+    often : float
+        Prior chance that the difference is large.
     """
 
     mu: float
     width: float
+    often: float = 0.5
 
     def release(self, residuals: np.ndarray, bits: BitSource) -> float:
         """Return what is to be added to the intercept, from residuals of what was released before.
@@ -52,18 +65,35 @@ class Level:
         >>> -0.26 < level < -0.23
         True
         """
-        mean = self.noisy_mean(residuals, bits)
-        return self.width * min(max(self.expected(mean, residuals.size), -1.0), 1.0)
+        return self.from_total(self.total(residuals), residuals.size, bits)
 
-    def noisy_mean(self, residuals: np.ndarray, bits: BitSource) -> float:
-        """The mean of clipped residuals with its noise, as a part of the range of the labels."""
+    def total(self, residuals: np.ndarray) -> int:
+        """The sum of clipped residuals as an integer, the same in any order of them."""
         whole = clipped_integers(residuals, 0.0, self.width, 1 << _BITS)
-        total = sum(part.sum().item() for part in np.array_split(whole, whole.size // 2**20 + 1))
-        deviation = noise_deviation(math.ldexp(1.0, _BITS), self.mu * (1.0 - 1e-15))
-        return float(noisy_integers([total], deviation, _BITS, bits)[0]) / whole.size
+        return sum(part.sum().item() for part in np.array_split(whole, whole.size // 2**20 + 1))
 
-    def expected(self, mean: float, n_rows: int) -> float:
+    def from_total(self, total: int, n_rows: float, bits: BitSource) -> float:
+        """Add noise to the sum, and return what is to be added to the intercept.
+
+        Where rows have weights of at most 1, `n_rows` is the sum of these.
+        """
+        mean = self.noisy_mean(total, n_rows, bits)
+        return self.width * min(max(self.expected(mean, n_rows), -1.0), 1.0)
+
+    def noisy_mean(self, total: int, n_rows: float, bits: BitSource) -> float:
+        """The mean of clipped residuals with its noise, as a part of the range of the labels."""
+        # Two rounded integers may differ by slightly more than what they are rounded from.
+        deviation = noise_deviation(math.ldexp(1.0, _BITS) + 2.0, self.mu * (1.0 - 1e-15))
+        return float(noisy_integers([total], deviation, _BITS, bits)[0]) / n_rows
+
+    def noise(self, n_rows: float) -> float:
+        """Deviation of the noise in the mean, as a part of the range of the labels."""
+        return 1.0 / (self.mu * n_rows)
+
+    def expected(self, mean: float, n_rows: float) -> float:
         """The difference that is expected from its noisy mean, both as parts of the range.
+
+        It grows with the mean, so that the one can be found from the other.
 
         Examples
         --------
@@ -71,8 +101,74 @@ class Level:
         >>> round(level.expected(0.01, 2000), 3), round(level.expected(0.2, 2000), 3)
         (0.003, 0.198)
         """
-        noise = 1.0 / (self.mu * n_rows)
+        return float(self._expected(np.array([mean]), n_rows)[0])
+
+    def _expected(self, means: np.ndarray, n_rows: float) -> np.ndarray:
         variances = np.array([_SMALL, _LARGE]) ** 2
-        logs = -0.5 * mean**2 / (variances + noise**2) - 0.5 * np.log(variances + noise**2)
-        weights = np.exp(logs - logs.max())
-        return float(weights / weights.sum() @ (variances / (variances + noise**2)) * mean)
+        both = variances + self.noise(n_rows) ** 2
+        logs = -0.5 * means[:, None] ** 2 / both - 0.5 * np.log(both)
+        logs -= logs.max(axis=1, keepdims=True)
+        weights = np.exp(logs) * [1.0 - self.often, self.often]
+        return weights @ (variances / both) / weights.sum(axis=1) * means
+
+    def observed(self, level: np.ndarray, n_rows: float) -> np.ndarray:
+        """The noisy means from which these parts of the range were expected.
+
+        Examples
+        --------
+        >>> level = Level(0.05, 1.0)
+        >>> found = level.observed(np.array([level.expected(0.01, 2000), 0.0]), 2000)
+        >>> found.round(6).tolist()
+        [0.01, 0.0]
+        """
+        # What is expected has the sign of the mean, and is smaller.
+        low, high = np.minimum(level, 0.0) - 10.0, np.maximum(level, 0.0) + 10.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            above = self._expected(middle, n_rows) > level
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return 0.5 * (low + high)
+
+
+def weighted_residuals(weights: np.ndarray, scaled: np.ndarray, mean: float) -> np.ndarray:
+    """What is summed for the mean of the labels: w_μ(y_μ − m), the brackets clipped at ±1.
+
+    >>> weighted_residuals(np.array([1.0, 0.5]), np.array([0.5, -0.5]), 0.25).tolist()
+    [0.25, -0.375]
+    """
+    return weights * np.clip(scaled - mean, -1.0, 1.0)
+
+
+def check_level(level: object) -> None:
+    """Refuse what is neither None, True nor False.
+
+    Examples
+    --------
+    >>> check_level("yes")
+    Traceback (most recent call last):
+    ...
+    ValueError: level must be True, False or None, not 'yes'
+    """
+    if level is not None and not isinstance(level, bool):
+        raise ValueError(f"level must be True, False or None, not {level!r}")
+
+
+def direct_level(epsilon: float, delta: float, n_rows: int, *, asked: bool | None) -> Level | None:
+    """The correction for a fit of all columns, for residuals in units of the range of the labels.
+
+    It takes a hundredth of the squared sensitivity of a Gaussian mechanism with the whole budget.
+    Unless it is `asked` for, there is none where rows are so few that the noise would hide all but
+    the largest differences. Both depend on the budget and the number of rows alone.
+
+    Examples
+    --------
+    >>> level = direct_level(1.0, 1e-6, 2000, asked=None)
+    >>> round(level.mu, 4), round(level.noise(2000), 3)
+    (0.0237, 0.021)
+    >>> direct_level(1.0, 1e-6, 500, asked=None) is None
+    True
+    """
+    if asked is False:
+        return None
+    level = Level(_PART * sensitivity_for(epsilon, delta), 1.0, _OFTEN)
+    return level if asked or level.noise(n_rows) <= _MOST_NOISE else None

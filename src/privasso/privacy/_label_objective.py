@@ -14,6 +14,7 @@ from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._block_objective import block_clipped_release
 from privasso.privacy._clipped_release import clipped_release
 from privasso.privacy._kind import Calibration
+from privasso.privacy._label_level import LABEL_MEAN, direct_level
 from privasso.privacy._label_mechanism import (
     LabelBudget,
     LabelMechanism,
@@ -46,17 +47,21 @@ class LabelObjective(LabelMechanism):
         κ, as a part of the range of the labels.
     t : float or None
         Squared length of a row over the ridge; None as long as it is to be chosen from the rows.
+    level : bool or None
+        Whether the intercept is corrected; None as long as that is to be decided by the rows.
     """
 
     budget: LabelBudget
     kappa: float
     t: float | None = None
+    level: bool | None = None
 
     def noise(self, n_rows: int) -> ObjectiveNoise:
         """Noise and ridge for whitened rows and labels in units of their range."""
         assert self.t is not None
+        assert self.level is not None
         budget = self.budget
-        return _noise(budget.epsilon, budget.delta, self.kappa, self.t, n_rows)
+        return _noise(budget.epsilon, budget.delta, self.kappa, self.t, n_rows, self.level)
 
     def shrink(self, rows: Covariates) -> float:
         """See `clipped_settings`."""
@@ -100,6 +105,11 @@ class LabelObjective(LabelMechanism):
     ) -> Calibration:
         """Scale noise under which rows have at most the size 1; t unless one is given."""
         settled = self if self.t is not None else replace(self, t=t)
+        # The mean of the residuals of weighted rows is not the one that such a fit is about.
+        wanted = self.level if rows.centred and rows.weights is None else False
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        found = direct_level(epsilon, delta, rows.shape[0], asked=wanted)
+        settled = replace(settled, level=found is not None)
         noise = settled.noise(rows.shape[0])
         level = noise.sigma * self.budget.width
         covariance, sigma_sum = covariance.scaled(level**2), sigma_sum * level
@@ -115,7 +125,13 @@ class LabelObjective(LabelMechanism):
     def weights(
         self, rows: Covariates, covariance: Covariance, sigma_sum: float
     ) -> np.ndarray | None:
-        """Weights w_μ; rows and labels are multiplied by √w_μ."""
+        """Weights w_μ; rows and labels are multiplied by √w_μ.
+
+        In blocks the largest row sets the level, and all weights are 1. A row that rounding leaves
+        longer is shrunk where it is.
+        """
+        if isinstance(rows, BlockCovariates):
+            return None
         level = self.noise(rows.shape[0]).sigma * self.budget.width
         return row_weights(rows, covariance, sigma_sum, _RADIUS / level, power=2)
 
@@ -125,7 +141,8 @@ class LabelObjective(LabelMechanism):
         before, ratio = old.objective, epsilon / self.budget.epsilon
         larger = default_kappa(epsilon) / default_kappa(self.budget.epsilon)
         kappa = min(max(LARGEST_KAPPA, before.kappa), larger * before.kappa)
-        noise = _noise(epsilon, self.budget.delta, kappa, ratio * before.t, n_rows)
+        t, level = ratio * before.t, before.mu > 0.0
+        noise = _noise(epsilon, self.budget.delta, kappa, t, n_rows, level)
         factor = noise.sigma / before.sigma
         return replace(
             old,
@@ -144,18 +161,27 @@ class LabelObjective(LabelMechanism):
                 "calibrate it anew"
             )
         budget = self.budget
+        level = direct_level(budget.epsilon, budget.delta, rows.shape[0], asked=self.level)
         if isinstance(rows, BlockCovariates):
-            return block_clipped_release(rows, budget.y_bounds, calibration, bits, unit=budget.unit)
+            return block_clipped_release(
+                rows, budget.y_bounds, calibration, bits, unit=budget.unit, level=level
+            )
         assert y is not None
-        return clipped_release(rows, y, budget.y_bounds, calibration, bits, unit=budget.unit)
+        return clipped_release(
+            rows, y, budget.y_bounds, calibration, bits, unit=budget.unit, level=level
+        )
 
     def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
         """c, t and the distance of the computed minimiser; κ says what is clipped."""
-        noise = self.noise(n_rows)
+        wanted = self.level if fit_intercept else False
+        level = direct_level(self.budget.epsilon, self.budget.delta, n_rows, asked=wanted)
+        noise = replace(self, level=level is not None).noise(n_rows)
+        beside = {"mu": noise.mu} if noise.mu > 0.0 else {}
         return Statement(
-            {**objective_parameters(noise.c, noise.t, noise.shift), "kappa": noise.kappa},
+            {**objective_parameters(noise.c, noise.t, noise.shift), "kappa": noise.kappa, **beside},
             (
                 "the minimiser of the perturbed objective",
+                *((LABEL_MEAN,) if beside else ()),
                 "everything computed from it and the covariates, such as coefficients at any "
                 "lambda",
             ),
@@ -174,7 +200,17 @@ class LabelObjective(LabelMechanism):
 
 
 @lru_cache(maxsize=64)
-def _noise(epsilon: float, delta: float, kappa: float, t: float, n_rows: int) -> ObjectiveNoise:
+def _noise(
+    epsilon: float, delta: float, kappa: float, t: float, n_rows: int, level: bool
+) -> ObjectiveNoise:
+    beside = direct_level(epsilon, delta, n_rows, asked=level)
     return calibrate_objective(
-        epsilon, delta, "labels", kappa=kappa, radius=_RADIUS, t=t, n_rows=n_rows
+        epsilon,
+        delta,
+        "labels",
+        kappa=kappa,
+        radius=_RADIUS,
+        t=t,
+        n_rows=n_rows,
+        mu=0.0 if beside is None else beside.mu,
     )

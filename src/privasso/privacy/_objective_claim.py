@@ -105,7 +105,8 @@ def objective_claim(
     neighbours, loss
         As in `objective_delta`.
     gaussian : bool
-        Whether Gaussian releases come before the fit; their sensitivity is the parameter mu.
+        Whether Gaussian releases come before the fit; their sensitivity is the parameter mu. A
+        guarantee without them may have that parameter too, for one that comes after the fit.
     screened : bool
         Whether columns were chosen before the fit; the parameters of `ChoiceLoss` say at what
         price, and mu may be zero.
@@ -125,7 +126,7 @@ def objective_claim(
         one: Loss = ObjectiveLoss(numbers["c"], numbers["t"], neighbours, loss)
         if screened:
             one = BesideChoices.of(one, _beside(numbers, neighbours), numbers["mu"])
-        elif gaussian:
+        elif "mu" in numbers:
             one = BesideGaussian.of(one, numbers["mu"])
         return InexactLoss(one.group(int(numbers.get(_GROUP, 1))), shift=numbers["shift"])
 
@@ -166,7 +167,7 @@ def objective_claim(
             *(("choice_epsilon", "choices") if screened else ()),
             *context,
         ),
-        (_GROUP, *(_FURTHER if screened else ()), *optional),
+        (_GROUP, *(_FURTHER if screened else () if gaussian else ("mu",)), *optional),
         sentence,
         check,
         loss=bound,

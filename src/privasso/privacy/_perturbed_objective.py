@@ -87,6 +87,8 @@ class ObjectiveNoise:
         Bound on the distance ‖x − x̂‖ between computed and exact minimiser, in units of sigma_out.
     loss : {"huber", "logistic"}
         ℓ. κ = 1 for the logistic one.
+    mu : float
+        Sensitivity of all Gaussian releases of the same data that the budget covers too.
     """
 
     kappa: float
@@ -98,6 +100,7 @@ class ObjectiveNoise:
     sigma_out: float
     shift: float
     loss: Slope = "huber"
+    mu: float = 0.0
 
 
 def check_budget(epsilon: float, delta: float) -> None:
@@ -243,7 +246,7 @@ def _calibrated(
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
     sigma_out = _output_share(n_rows) * sigma / (ridge + per_row * n_rows)
-    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss)
+    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss, mu)
 
 
 def _output_share(n_rows: int) -> float:

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from privasso._validation import positive_float, probability
 from privasso.accounting import objective_sensitivity
+from privasso.design import ScreenedDesign, Sparse
+from privasso.privacy._screen import Screen
+from privasso.privacy._screening_design import best_screening
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class RecordBudget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
+
+    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
+        """The best choice of columns for labels that fill their bounds in the usual way."""
+        return best_screening(self.epsilon, self.delta, "records", table, screen, None)
 
     def objective_noise(self, t: float) -> float:
         """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""

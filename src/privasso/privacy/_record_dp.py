@@ -11,10 +11,12 @@ import numpy as np
 
 from privasso._validation import label_bounds, positive_float, probability, real_array
 from privasso.accounting import sensitivity_beside, sensitivity_for
+from privasso.design import ScreenedDesign, Sparse
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
+from privasso.privacy._label_level import Level, check_level, direct_level
 from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     calibrate_objective,
@@ -43,6 +45,7 @@ from privasso.privacy._record_statement import (
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.privacy._screening_design import best_screening
 from privasso.privacy._shaped_objective import ShapedObjective
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
@@ -103,6 +106,12 @@ class RecordDP(PerturbsObjective):
         labels, from which any λ is solved at no further cost. The sums need many more rows.
         ``"auto"`` takes them where the loss of R² that is predicted from the numbers of rows and
         columns and the budget is below 0.01.
+    level : bool, optional
+        Whether a noisy mean of the residuals corrects the intercept of a perturbed fit. Clipped
+        residuals have their median at zero, and the mean differs where labels are skewed, or are
+        zeros and ones. It takes a hundredth of the squared sensitivity that the budget allows. By
+        default it is done where the budget and the number of rows leave so little noise in the
+        mean that it helps; see `direct_level`.
 
     Examples
     --------
@@ -126,6 +135,7 @@ class RecordDP(PerturbsObjective):
     shape: Any = field(default=None, repr=False)
     share: float = 0.2
     mechanism: Mechanism = "objective"
+    level: bool | None = None
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
@@ -160,6 +170,7 @@ class RecordDP(PerturbsObjective):
         if share >= 1.0:
             raise ValueError(f"share is a part of the budget, below 1, not {share!r}")
         object.__setattr__(self, "share", share)
+        check_level(self.level)
 
     @property
     def released_before(self) -> tuple[str, ...]:
@@ -202,7 +213,8 @@ class RecordDP(PerturbsObjective):
         """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
         standard = self.scales == PRIVATE
         radius = usual_row(n_columns + fit_intercept, standard=standard)
-        return self._table(n_rows, n_columns, names, fit_intercept, radius)
+        level = self._level(n_rows, fit_intercept)
+        return self._table(n_rows, n_columns, names, fit_intercept, radius, level)
 
     def for_classes(self) -> RecordDP:
         """Refuse what a logistic regression on labels 0 and 1 does not have."""
@@ -213,7 +225,7 @@ class RecordDP(PerturbsObjective):
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> PerturbedLogistic:
         """Noise, ridge and scaling of a logistic regression, for labels 0 and 1."""
-        table = self.objective(n_rows, n_columns, names, fit_intercept=fit_intercept)
+        table = self._product_table(n_rows, n_columns, names, fit_intercept)
         return logistic_objective(self, table, n_rows, n_columns + fit_intercept)
 
     def _table(
@@ -223,6 +235,7 @@ class RecordDP(PerturbsObjective):
         names: Sequence[str] | None,
         fit_intercept: bool,
         radius: float,
+        level: Level | None = None,
     ) -> PerturbedObjective:
         """The scaling, and noise for rows of this length."""
         bounded, scales = self.bounds != PRIVATE, self.scales == PRIVATE
@@ -233,27 +246,41 @@ class RecordDP(PerturbsObjective):
         if scales or not bounded:
             estimate = Estimate(self.mu_of_each, scales=scales, bounded=bounded)
         return PerturbedObjective(
-            self._calibrated(radius, n_rows, n_columns + fit_intercept),
+            self._calibrated(radius, n_rows, n_columns + fit_intercept, level),
             bounds,
             self.y_bounds,
             fit_intercept,
             usual_lam(n_rows, self.label_width),
             estimate=estimate,
+            level=level,
         )
 
     def _product_table(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, fit_intercept: bool
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        fit_intercept: bool,
+        level: Level | None = None,
     ) -> PerturbedObjective:
         """The scaling for sums of products."""
         radius = longest_row(n_columns + fit_intercept, standard=self.scales == PRIVATE)
-        return self._table(n_rows, n_columns, names, fit_intercept, radius)
+        return self._table(n_rows, n_columns, names, fit_intercept, radius, level)
+
+    def _level(self, n_rows: int, fit_intercept: bool) -> Level | None:
+        """How the intercept is corrected, if there is one and it is."""
+        if not fit_intercept:
+            return None
+        return direct_level(self.epsilon, self.delta, n_rows, asked=self.level)
 
     @property
     def _t(self) -> float:
         return usual_t(self.epsilon) if self.t is None else self.t
 
-    def _calibrated(self, radius: float, n_rows: int, n_columns: int) -> ObjectiveNoise:
-        """The noise for rows of this length, beside what is released before the fit."""
+    def _calibrated(
+        self, radius: float, n_rows: int, n_columns: int, level: Level | None
+    ) -> ObjectiveNoise:
+        """The noise for rows of this length, beside what is released before the fit and after."""
         kappa = self.kappa
         return calibrate_objective(
             self.epsilon,
@@ -263,7 +290,7 @@ class RecordDP(PerturbsObjective):
             radius=radius,
             t=self._t,
             n_rows=n_rows,
-            mu=self.mu_before,
+            mu=math.hypot(self.mu_before, 0.0 if level is None else level.mu),
         )
 
     def shaped(
@@ -276,9 +303,10 @@ class RecordDP(PerturbsObjective):
         public = None if self.shape == PRIVATE else np.array(self.shape)
         if public is not None and public.shape[1] != n_columns:
             raise ValueError(f"shape must have the {n_columns} columns of X, not {public.shape[1]}")
+        level = self._level(n_rows, fit_intercept)
         return ShapedObjective(
-            self._product_table(n_rows, n_columns, names, fit_intercept),
-            self._calibrated(usual_row(width, standard=True), n_rows, width),
+            self._product_table(n_rows, n_columns, names, fit_intercept, level),
+            self._calibrated(usual_row(width, standard=True), n_rows, width, level),
             public,
             self.mu_of_each if public is None else None,
         )
@@ -318,6 +346,10 @@ class RecordDP(PerturbsObjective):
             t=self._t,
         )
 
+    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
+        """The choice of columns with the largest predicted R² for a table of a model."""
+        return best_screening(self.epsilon, self.delta, "records", table, screen, self.label_width)
+
     def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the choice and of the coefficients."""
         return screened_statement(self, objective, terms)
@@ -341,7 +373,9 @@ class RecordDP(PerturbsObjective):
 
     def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
         """State record-level differential privacy of the coefficients at one λ."""
-        return objective_statement(self, noise, terms)
+        linear = noise.loss == "huber"
+        level = self._level(terms.n_rows, terms.fit_intercept) if linear else None
+        return objective_statement(self, noise, terms, level)
 
     def check_release_use(self, what: str) -> None:
         """Refuse what needs a release, unless statistics are released."""

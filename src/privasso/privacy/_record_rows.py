@@ -12,9 +12,11 @@ from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.privacy._estimate import Estimate, half_ranges
 from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser, sums_are_exact
+from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._record_map import NOT_FINITE, RecordMap
 from privasso.privacy._record_settings import origins
+from privasso.privacy._residual_pass import full_residuals
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
@@ -46,6 +48,8 @@ class PerturbedObjective:
         Origin and scale of each column, where they are not those of the bounds.
     estimate : Estimate or None
         What is found in the data about the columns first, with noise of its own.
+    level : Level or None
+        How the intercept is corrected after the fit, in units of the range of the labels.
     """
 
     noise: ObjectiveNoise
@@ -55,6 +59,7 @@ class PerturbedObjective:
     lam: float
     scaling: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     estimate: Estimate | None = None
+    level: Level | None = None
 
     @property
     def width(self) -> float:
@@ -84,6 +89,9 @@ class PerturbedObjective:
     ) -> tuple[np.ndarray, float]:
         """Run the mechanism over blocks of rows that were opened."""
         u = exact_minimiser(passes, lam / self.width, self.noise, bits, self.penalised)
+        if self.level is not None:
+            total = passes.residual_sum(self.level, u)
+            u[-1] += self.level.from_total(total, passes.blocks.shape[0], bits)
         return self.in_units(u)
 
     def release(
@@ -100,7 +108,16 @@ class PerturbedObjective:
         u = perturbed_minimiser(
             rows, labels, lam / self.width, self.noise, bits, penalty_weights=self.penalised
         )
-        return self.in_units(u)
+        return self.in_units(self.levelled(u, rows, labels, bits))
+
+    def levelled(
+        self, u: np.ndarray, rows: np.ndarray, labels: np.ndarray, bits: BitSource
+    ) -> np.ndarray:
+        """Coefficients that were released, with a corrected intercept if there is to be one."""
+        if self.level is not None:
+            u = u.copy()
+            u[-1] += self.level.release(full_residuals(rows, labels, u), bits)
+        return u
 
     @property
     def penalised(self) -> np.ndarray:
@@ -115,6 +132,24 @@ class PerturbedObjective:
         centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
         level = centre + self.width * u[n] if self.fit_intercept else 0.0
         return coef, float(level - origin @ coef) if self.fit_intercept else 0.0
+
+    def from_units(self, coef: np.ndarray, intercept: float) -> np.ndarray:
+        """What `in_units` was given, up to rounding.
+
+        Examples
+        --------
+        >>> from privasso import RecordDP
+        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(0.0, 20.0)], y_bounds=(0.0, 4.0))
+        >>> objective = privacy.objective(2, 1, None, fit_intercept=True)
+        >>> objective.from_units(*objective.in_units(np.array([0.5, 0.25]))).round(9).tolist()
+        [0.5, 0.25]
+        """
+        origin, half = self._scaling()
+        u = coef * half / self.width
+        if not self.fit_intercept:
+            return u
+        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
+        return np.append(u, (intercept + origin @ coef - centre) / self.width)
 
     def per_unit(self, u: np.ndarray) -> np.ndarray:
         """The entries of the columns divided by the scales of these, zero where there is none."""

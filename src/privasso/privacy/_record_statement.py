@@ -10,6 +10,7 @@ from privasso.privacy._column_bounds import PRIVATE
 from privasso.privacy._composition import alone
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import Terms
+from privasso.privacy._label_level import RESIDUAL_MEAN, Level
 from privasso.privacy._objective_claim import further_rounds, objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_claim import (
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 def screened_statement(privacy: RecordDP, objective: ScreenedObjective, terms: Terms) -> Guarantee:
     """State record-level differential privacy of the choice and of the coefficients."""
-    screening, plain = objective.screening, objective_statement(privacy, objective.noise, terms)
+    screening, noise = objective.screening, objective.noise
+    plain = objective_statement(privacy, noise, terms, objective.level)
     numbers = {
         **dict(plain.parameters),
         **dict(screening.choices.parameters),
@@ -73,10 +75,18 @@ def statistics_statement(
     )
 
 
-def objective_statement(privacy: RecordDP, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
-    """State record-level differential privacy of the coefficients at one λ."""
+def objective_statement(
+    privacy: RecordDP, noise: ObjectiveNoise, terms: Terms, level: Level | None
+) -> Guarantee:
+    """State record-level differential privacy of the coefficients at one λ.
+
+    What is stated follows from the settings and not from the noise, so that noise which is too
+    small for all that is released is refused.
+    """
     low, high = privacy.y_bounds
     before, claims = privacy.released_before, RECORD_CLAIMS[noise.loss]
+    after = () if level is None else (RESIDUAL_MEAN,)
+    mu = math.hypot(privacy.mu_before, 0.0 if level is None else level.mu)
     what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
     parameters = {
         **objective_parameters(noise.c, noise.t, noise.shift),
@@ -86,14 +96,14 @@ def objective_statement(privacy: RecordDP, noise: ObjectiveNoise, terms: Terms) 
         "y_high": high,
         "y_low": low,
     }
-    if before:
-        parameters["mu"] = privacy.mu_before
+    if mu > 0.0:
+        parameters["mu"] = mu
     return Guarantee(
         kind=claims[bool(before)].kind,
         parameters=tuple(parameters.items()),
         adjacency=ONE_RECORD,
         assumptions=_assumptions(privacy, terms, certified=True),
-        released=(*before, f"{what} at one λ"),
+        released=(*before, f"{what} at one λ", *after),
         seeded=terms.seeded,
     )
 

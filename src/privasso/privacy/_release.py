@@ -39,6 +39,8 @@ class Release:
     unit : float
         A power of two in which labels are measured: b, the noise, the centre and the label sum
         are in this unit. It is 1 except for labels of extreme size.
+    level : float
+        What a noisy mean of residuals adds to the mean of the labels, where there is one.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Release:
     mu: float | None = None
     weight_sum: float | None = None
     unit: float = 1.0
+    level: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "b", real_array("b", self.b, ndim=1))
@@ -85,7 +88,9 @@ class Release:
     def mean_label(self) -> float:
         """The noisy mean of the labels, in `unit`; zero without an intercept."""
         assert self.weight_sum is not None
-        return 0.0 if self.label_sum is None else self.centre + self.label_sum / self.weight_sum
+        if self.label_sum is None:
+            return 0.0
+        return self.centre + self.label_sum / self.weight_sum + self.level
 
     def __repr__(self) -> str:
         return (

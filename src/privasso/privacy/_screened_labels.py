@@ -32,12 +32,15 @@ class ScreenedLabels:
         Number of columns that are chosen from.
     level : Level
         How the intercept of the fit is corrected.
+    settings : ScreeningSettings
+        What all of these follow from.
     """
 
     screening: LabelScreening
     fit: LabelDP
     n_columns: int
     level: Level
+    settings: ScreeningSettings
 
     @property
     def mu(self) -> float:

@@ -43,6 +43,33 @@ class FurtherRound:
 
 
 @dataclass(frozen=True, eq=False)
+class Transcript:
+    """Everything that is released on the way to a model; the guarantee covers all of it.
+
+    Attributes
+    ----------
+    means : tuple of float
+        Noisy means from which the centre of the labels was found.
+    sets : tuple of ndarray
+        Columns that were chosen in each round.
+    fits : tuple of (ndarray, float)
+        Coefficients and intercept of each fit.
+    level : float
+        What is added to the last intercept.
+    """
+
+    means: tuple[float, ...]
+    sets: tuple[np.ndarray, ...]
+    fits: tuple[tuple[np.ndarray, float], ...]
+    level: float
+
+    @property
+    def columns(self) -> np.ndarray:
+        """All columns that were chosen, in increasing order."""
+        return np.sort(np.concatenate(self.sets))
+
+
+@dataclass(frozen=True, eq=False)
 class ScreenedObjective:
     """Columns are chosen with noise, and those that were chosen are fitted with noise.
 
@@ -88,32 +115,38 @@ class ScreenedObjective:
 
         All other coefficients are zero. Of a sparse matrix only the chosen columns are filled.
         """
-        screening = self.screening
-        chosen = screening.choose(X, y, bits)
-        for one in self.rounds:
-            few, some, level = self._fitted(one.table, X, y, chosen, lam, bits)
-            residuals = np.clip(y, *screening.y_bounds) - few @ some - level
-            more = screening.choose_more(X, residuals, chosen, one.choices, one.clip, bits)
-            chosen = np.union1d(chosen, more)
-        few, some, intercept = self._fitted(self.table, X, y, chosen, lam, bits)
-        if self.level is not None:
-            residuals = np.clip(y, *screening.y_bounds) - few @ some - intercept
-            intercept += self.level.release(residuals, bits)
-        coef = np.zeros(X.shape[1])
-        coef[chosen] = some
-        return coef, intercept, chosen
+        found = self.transcript(X, y, lam, bits)
+        coef, (some, intercept) = np.zeros(X.shape[1]), found.fits[-1]
+        coef[found.columns] = some
+        return coef, intercept + found.level, found.columns
 
-    def _fitted(
-        self,
-        table: PerturbedObjective,
-        X: Any,
-        y: np.ndarray,
-        chosen: np.ndarray,
-        lam: float,
-        bits: BitSource,
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The chosen columns, their coefficients and the intercept."""
+    def transcript(self, X: Any, y: np.ndarray, lam: float, bits: BitSource) -> Transcript:
+        """Run all mechanisms one after the other, and return everything that they release."""
+        screening, means, fits = self.screening, list[float](), list[tuple[np.ndarray, float]]()
+        sets = [screening.choose(X, y, bits, means)]
+        for one in self.rounds:
+            chosen = np.sort(np.concatenate(sets))
+            few, table = self.restricted(X, chosen, one.table)
+            fits.append(table.release(few, y, lam, bits))
+            residuals = self.residuals(few, y, *fits[-1])
+            sets.append(screening.choose_more(X, residuals, chosen, one.choices, one.clip, bits))
+        few, table = self.restricted(X, np.sort(np.concatenate(sets)), self.table)
+        fits.append(table.release(few, y, lam, bits))
+        level = 0.0
+        if self.level is not None:
+            level = self.level.release(self.residuals(few, y, *fits[-1]), bits)
+        return Transcript(tuple(means), tuple(sets), tuple(fits), level)
+
+    def restricted(
+        self, X: Any, chosen: np.ndarray, table: PerturbedObjective
+    ) -> tuple[np.ndarray, PerturbedObjective]:
+        """The chosen columns, and the fit of them."""
         few = X[:, chosen]
         few = few.toarray() if sp.issparse(few) else np.asarray(few)
-        table = replace(table, bounds=self.screening.bounds[chosen])
-        return few, *table.release(few, y, lam, bits)
+        return few, replace(table, bounds=self.screening.bounds[chosen])
+
+    def residuals(
+        self, few: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
+    ) -> np.ndarray:
+        """What a fit of some columns leaves of the clipped labels."""
+        return np.clip(y, *self.screening.y_bounds) - few @ coef - intercept

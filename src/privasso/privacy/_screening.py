@@ -56,7 +56,9 @@ class Screening:
         """Number of columns to choose."""
         return self.choices.count
 
-    def choose(self, X: Any, y: np.ndarray, bits: BitSource) -> np.ndarray:
+    def choose(
+        self, X: Any, y: np.ndarray, bits: BitSource, seen: list[float] | None = None
+    ) -> np.ndarray:
         """Return the indices of the columns, in increasing order.
 
         Parameters
@@ -67,6 +69,8 @@ class Screening:
             Labels.
         bits : BitSource
             Source of all noise.
+        seen : list of float, optional
+            Gets the noisy means from which the centre of the labels was found.
 
         Examples
         --------
@@ -79,14 +83,21 @@ class Screening:
         >>> screening.choose(X, y, bit_source(np.random.default_rng(1))).tolist()
         [7, 70]
         """
-        low, high = self.y_bounds
-        radius, centre = self.clip * (high - low), 0.0
-        clipped = np.clip(y, low, high)
+        clipped, centre = np.clip(y, *self.y_bounds), 0.0
         if self.centred:
-            centre = noisy_centre(clipped, self.y_bounds, radius, self.mu, bits)
-        labels = clipped_integers(clipped, centre, radius, LABEL)
+            centre = noisy_centre(clipped, self.y_bounds, self.radius, self.mu, bits, seen=seen)
+        return _largest(self.associations(X, clipped, centre, self.radius), self.choices, bits)
+
+    @property
+    def radius(self) -> float:
+        """Where labels are clipped around their centre, in their units."""
+        return self.clip * (self.y_bounds[1] - self.y_bounds[0])
+
+    def associations(self, X: Any, y: np.ndarray, centre: float, radius: float) -> np.ndarray:
+        """The absolute associations of all columns with labels clipped at c ± r, as integers."""
+        labels = clipped_integers(y, centre, radius, LABEL)
         columns = IntegerColumns.within(self.bounds, *half_ranges(self.bounds, self.centred))
-        return _largest(np.abs(columns.products(X, labels)), self.choices, bits)
+        return np.abs(columns.products(X, labels))
 
     def choose_more(
         self,
@@ -116,9 +127,7 @@ class Screening:
         """
         left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
         radius = clip * (self.y_bounds[1] - self.y_bounds[0])
-        labels = clipped_integers(residuals, 0.0, radius, LABEL)
-        columns = IntegerColumns.within(self.bounds, *half_ranges(self.bounds, self.centred))
-        return left[_largest(np.abs(columns.products(X, labels))[left], choices, bits)]
+        return left[_largest(self.associations(X, residuals, 0.0, radius)[left], choices, bits)]
 
 
 def noise_scale(choices: ChoiceLoss) -> float:

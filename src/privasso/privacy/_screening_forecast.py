@@ -52,6 +52,43 @@ class ScreeningPrior:
             object.__setattr__(self, name, positive_float(name, getattr(self, name)))
 
 
+@dataclass(frozen=True)
+class AssociationLaw:
+    """The Gaussian law of the association of a column.
+
+    Attributes
+    ----------
+    unit : float
+        Its mean, for a column that explains all of the variance of the labels.
+    deviation : float
+        Its deviation.
+    """
+
+    unit: float
+    deviation: float
+
+    def mean(self, part: ArrayLike) -> np.ndarray:
+        """The mean for a column that explains this part of the variance of the labels."""
+        return self.unit * np.sqrt(np.asarray(part, dtype=np.float64))
+
+
+def association_law(prior: ScreeningPrior, n_rows: int, *, clip: float) -> AssociationLaw:
+    """Return the law for normal labels that are clipped, as a part of their range.
+
+    Examples
+    --------
+    >>> law = association_law(ScreeningPrior(), 1000, clip=0.08)
+    >>> round(law.unit / law.deviation, 1)
+    28.7
+    """
+    d, v, b = prior.label_deviation, prior.column_variance, clip
+    a = b / d
+    p = 2.0 * float(ndtr(a)) - 1.0
+    density = math.exp(-0.5 * a * a) / math.sqrt(2.0 * math.pi)
+    square = d * d * (p - 2.0 * a * density) + b * b * (1.0 - p)
+    return AssociationLaw(n_rows * math.sqrt(v) * d * p, math.sqrt(n_rows * v * square))
+
+
 def choice_chances(
     prior: ScreeningPrior,
     n_rows: int,
@@ -70,22 +107,13 @@ def choice_chances(
     The noise is that for a difference of two associations that changes by at most `span` times the
     clipped labels.
     """
-    d, v, b = prior.label_deviation, prior.column_variance, clip
-    a = b / d
-    p = 2.0 * float(ndtr(a)) - 1.0
-    density = math.exp(-0.5 * a * a) / math.sqrt(2.0 * math.pi)
-    square = d * d * (p - 2.0 * a * density) + b * b * (1.0 - p)
-    tau = math.sqrt(n_rows * v * square)
-    each = prior.explained / prior.n_true
-
-    def mean(part: np.ndarray) -> np.ndarray:
-        return n_rows * np.sqrt(v * part) * d * p
-
+    law, each = association_law(prior, n_rows, clip=clip), prior.explained / prior.n_true
     true = min(prior.n_true, n_columns - 1)
     found = np.atleast_1d([0.0, each] if strengths is None else np.append([0.0, each], strengths))
     numbers = np.zeros(found.size)
     numbers[:2] = n_columns - true, true
-    chances = selection_chances(mean(found), numbers, count, tau, span * b / epsilon_each)
+    gumbel = span * clip / epsilon_each
+    chances = selection_chances(law.mean(found), numbers, count, law.deviation, gumbel)
     return chances if strengths is None else chances[2:]
 
 

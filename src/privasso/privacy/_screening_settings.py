@@ -172,19 +172,25 @@ class ScreeningSettings:
 
         Or those of columns that explain given parts of the variance of the labels.
         """
-        labels = self.neighbours == "labels"
-        # Columns of public tables are scaled to the variance 1.
-        known = replace(prior, column_variance=1.0) if labels else prior
         return choice_chances(
-            known,
+            self.known(prior),
             n_rows,
             n_columns,
             self.count,
             clip=CLIP,
             epsilon_each=self.choices.epsilon_each,
             strengths=strengths,
-            span=4.0 * LARGEST_ENTRY if labels else 2.0,
+            span=self.span,
         )
+
+    @property
+    def span(self) -> float:
+        """How much a difference of two associations may change, in units of the clipped labels."""
+        return 4.0 * LARGEST_ENTRY if self.neighbours == "labels" else 2.0
+
+    def known(self, prior: ScreeningPrior) -> ScreeningPrior:
+        """The prior for columns as they are used: those of public tables have the variance 1."""
+        return replace(prior, column_variance=1.0) if self.neighbours == "labels" else prior
 
     def found(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
         """Predict the chance that a column with a coefficient is chosen in any of the rounds."""
@@ -284,6 +290,7 @@ def usual_screening(
     centred: bool = True,
     prior: ScreeningPrior | None = None,
     neighbours: Literal["records", "labels"] = "records",
+    always: bool = False,
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
 
@@ -307,6 +314,8 @@ def usual_screening(
         What is expected of the table.
     neighbours : {"records", "labels"}
         Whether a record is emptied, or a label replaced.
+    always : bool
+        Return settings where a fit of all columns is expected to be better, too.
 
     Examples
     --------
@@ -326,7 +335,7 @@ def usual_screening(
 
     counts = [k for k in _COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
-    if count is None:
+    if count is None and not always:
         most = (
             mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
             + _GAIN

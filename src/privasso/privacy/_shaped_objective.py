@@ -82,17 +82,16 @@ class ShapedObjective:
             mean = max(float(np.trace(S)) / len(S), 0.0)
             floor = max(_FLOOR * mean, moments.spread / moments.n_rows)
             L = shape_factor(S, floor)
-        rows, labels = shrunk_rows(*table.rows(X, y), L, self.noise.radius)
+        rows, labels = table.rows(X, y)
         u = shaped_minimiser(
-            rows,
-            labels,
+            *shrunk_rows(rows, labels, L, self.noise.radius),
             lam / table.width,
             self.noise,
             bits,
             L=L,
             penalty_weights=table.penalised,
         )
-        coef, intercept = table.in_units(u)
+        coef, intercept = table.in_units(table.levelled(u, rows, labels, bits))
         if statistics is None:
             return RecordFit(coef, intercept)
         errors = self._errors(u, L, statistics)

@@ -2,12 +2,20 @@
 
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._facts import FitFacts, fit_facts
+from privasso.report._outlook import (
+    OUTLOOK_TITLES,
+    outlook_lines,
+    outlook_of,
+    outlook_table,
+    screened_facts,
+)
 from privasso.report._page import fit_page
 from privasso.report._record_facts import record_facts, statistics_facts
 from privasso.report._record_mechanism import RecordMechanism
 from privasso.report._stability import Stability, stability_of
 
 __all__ = [
+    "OUTLOOK_TITLES",
     "ColumnNoise",
     "FitFacts",
     "RecordMechanism",
@@ -16,7 +24,11 @@ __all__ = [
     "column_noise",
     "fit_facts",
     "fit_page",
+    "outlook_lines",
+    "outlook_of",
+    "outlook_table",
     "record_facts",
+    "screened_facts",
     "stability_of",
     "statistics_facts",
 ]

@@ -10,7 +10,7 @@ from privasso.fit import CoefficientPath, LogisticLasso, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
 from privasso.noise import Covariance, Isotropic, PowerLaw
 from privasso.operators import Covariates
-from privasso.privacy import ReleasesProducts, calibrate
+from privasso.privacy import ReleasesProducts, ScreeningOutlook, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._record_mechanism import RecordMechanism
 from privasso.report._stability import Stability, stability_of
@@ -49,6 +49,8 @@ class FitFacts:
     influence : ndarray of shape (M,) or None
         How much the label of each row can move the release, relative to the row that can move it
         most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
+    outlook : ScreeningOutlook or None
+        What was predicted of a choice of columns.
     """
 
     model: ReleasedModel
@@ -67,6 +69,13 @@ class FitFacts:
     mechanism: RecordMechanism | None = None
     ranges: np.ndarray | None = field(default=None, repr=False)
     influence: np.ndarray | None = field(default=None, repr=False)
+    outlook: ScreeningOutlook | None = field(default=None, repr=False)
+
+    @property
+    def screened_names(self) -> list[str] | None:
+        """Names of the columns that were chosen before the fit; None where all were fitted."""
+        chosen = self.model.screened
+        return None if chosen is None else [self.names[k] for k in chosen.tolist()]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from privasso.page import Page
 from privasso.report._facts import FitFacts
 from privasso.report._in_short import in_short
+from privasso.report._outlook import outlook_section
 from privasso.report._plots import (
     MOST,
     coefficient_figure,
@@ -73,6 +74,8 @@ def fit_page(facts: FitFacts) -> Page:
         _influence(page, facts)
     if facts.mechanism is not None:
         _mechanism(page, facts)
+    if facts.outlook is not None:
+        outlook_section(page, facts)
     if facts.stability is not None:
         _stability(page, facts)
     if facts.forecast is not None:

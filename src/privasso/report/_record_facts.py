@@ -8,6 +8,7 @@ from privasso.encoding import Dictionary
 from privasso.fit import KeptStatistics, PerturbedPlan, ReleasedModel
 from privasso.forecast import Forecast
 from privasso.report._facts import FitFacts
+from privasso.report._outlook import outlook_of
 from privasso.report._record_mechanism import RecordMechanism
 
 
@@ -42,6 +43,7 @@ def record_facts(
         forecast=forecast,
         mechanism=RecordMechanism.of(plan),
         ranges=ranges,
+        outlook=outlook_of(plan),
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from privasso.fit import PerturbedPlan
 from privasso.privacy import (
+    Level,
+    PerturbedObjective,
     RecordDP,
     ScreenedObjective,
     ScreeningPrior,
@@ -64,6 +66,9 @@ class RecordMechanism:
             keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
             name = "logistic" if noise.loss == "logistic" else name
             numbers = {key: getattr(noise, key) for key in keys}
+            level = _level(objective)
+            if level is not None:
+                numbers["level"] = level.noise(plan.guarantee["n_rows"])
         unit = "half the range of its bounds"
         if privacy.bounds == "private":
             unit = "half the range that is found"
@@ -119,6 +124,13 @@ class RecordMechanism:
                 ("noise on a sum of squares, σ", f"{x['sigma']:.4g}"),
                 ("one record moves all sums together by at most", f"{x['mu']:.4g} σ"),
             ]
+        if "level" in x:
+            lines.append(
+                (
+                    "noise of the mean that corrects the intercept",
+                    f"{x['level']:.3g} of the range of the labels",
+                )
+            )
         unit = "" if self.name == "logistic" else ", in units of the labels"
         lines.append((f"λ{unit}", f"{x['lam']:.6g}"))
         if self.before:
@@ -140,3 +152,8 @@ class RecordMechanism:
         if self.chances:
             found["chances"] = [{"explains": x, "chosen": p} for x, p in self.chances]
         return found
+
+
+def _level(objective: PerturbedObjective | ScreenedObjective | ShapedObjective) -> Level | None:
+    """How the intercept is corrected, if it is."""
+    return objective.table.level if isinstance(objective, ShapedObjective) else objective.level

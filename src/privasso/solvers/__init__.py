@@ -17,7 +17,9 @@ from privasso.solvers._exact_pass import (
     FixedPoint,
     PassSetting,
     PassState,
+    Prepare,
     entry_grid,
+    rows_checksum,
 )
 from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._iteration import AmpState
@@ -56,6 +58,7 @@ __all__ = [
     "PaperRuns",
     "PassSetting",
     "PassState",
+    "Prepare",
     "Solution",
     "Solutions",
     "SolveError",
@@ -70,6 +73,7 @@ __all__ = [
     "minimise_exactly",
     "paper_starts",
     "register",
+    "rows_checksum",
     "solve",
     "solve_clipped",
     "solve_clipped_many",

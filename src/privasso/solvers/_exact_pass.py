@@ -270,6 +270,19 @@ def _weights(n: int) -> np.ndarray:
     ).astype(np.float64)
 
 
+def rows_checksum(G: np.ndarray, labels: np.ndarray, grid: int) -> np.ndarray:
+    """The checksum of rows and labels on their grids, of shape (1,), as in the sums of a pass.
+
+    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.125, 1.0])
+    >>> state = PassState(FixedPoint((0,), 1), fresh=True)
+    >>> sums = pass_sums(PassSetting.of(1, 19, 0.25), None, [(rows, labels)], state)
+    >>> bool(rows_checksum(rows, labels, 19) == sums["checksum"])
+    True
+    """
+    marks = (G @ _weights(G.shape[1])) * math.ldexp(1.0, grid)
+    return _mixed(marks.astype(np.int64), labels).sum(keepdims=True)
+
+
 def _mixed(marks: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """One word for each row, such that a sum of them tells sets of rows apart."""
     word = marks.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)

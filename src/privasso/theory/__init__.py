@@ -16,6 +16,7 @@ from privasso.theory._points import QuadratureWarning
 from privasso.theory._rotated import RotatedPoint
 from privasso.theory._rows import largest_row_norm
 from privasso.theory._selection import selection_chances
+from privasso.theory._set_choice import log_set_probability
 from privasso.theory._stability import critical_lambda_ratio, critical_noise
 from privasso.theory._state_evolution import state_evolution
 from privasso.theory._tradeoff import phase_diagram, tradeoff
@@ -42,6 +43,7 @@ __all__ = [
     "label_sensitivity",
     "largest_row_norm",
     "log_density",
+    "log_set_probability",
     "membership_losses",
     "mismatched_state_evolution",
     "phase_diagram",

@@ -28,7 +28,7 @@ from privasso.solvers import Amp, Status, Vamp, solve
 from privasso.theory import CorrelatedPoint, FixedPointStatus, correlated_edge, state_evolution
 
 #: The algorithms without another solver to finish for them.
-ALONE = {"amp": Amp(polish=False), "vamp": Vamp(polish=False, max_iter=200)}
+ALONE = {"amp": Amp(polish=False), "vamp": Vamp(polish=False, max_iter=500)}
 
 
 @dataclass(frozen=True)

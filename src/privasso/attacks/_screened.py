@@ -1,0 +1,129 @@
+"""One record emptied: the exact likelihood ratio of a choice of columns and the fits after it.
+
+What is attacked is the whole transcript: noisy means for the centre of the labels, the columns of
+each round, the coefficients of each fit, and the mean that corrects the last intercept. Each of
+these has a law that is known given what came before, so that the logarithms of the ratios add up.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privasso.attacks._pair import Pair, World
+from privasso.attacks._records import record_log_densities
+from privasso.privacy import (
+    CentreSteps,
+    PerturbedObjective,
+    ScreenedObjective,
+    Transcript,
+    bit_source,
+    noise_scale,
+)
+from privasso.theory import log_set_probability
+
+FloatArray = NDArray[np.float64]
+
+
+def screened_pairs(
+    objective: ScreenedObjective,
+    lam: float,
+    X: FloatArray,
+    y: FloatArray,
+    records: dict[int, str],
+) -> list[Pair]:
+    """A pair for each record: all data, and all data with this record emptied."""
+    law = _Law(objective, lam, X)
+    world, pairs = World(partial(law.draw, y)), []
+    for k, name in records.items():
+        fewer = y.copy()
+        fewer[k] = np.nan
+        score = partial(law.ratio, y, fewer)
+        pairs.append(Pair(name, world, World(partial(law.draw, fewer)), score))
+    return pairs
+
+
+class _Law:
+    """The mechanism on given covariates: transcripts as vectors, and their densities."""
+
+    def __init__(self, objective: ScreenedObjective, lam: float, X: FloatArray) -> None:
+        self.objective, self.lam, self.X = objective, lam, X
+
+    def draw(self, y: FloatArray, count: int, rng: np.random.Generator | None) -> FloatArray:
+        """Transcripts of the mechanism itself, each as one vector."""
+        bits = bit_source(rng)
+        made = (self.objective.transcript(self.X, y, self.lam, bits) for _ in range(count))
+        return np.array([_vector(one) for one in made])
+
+    def ratio(self, one: FloatArray, two: FloatArray, releases: FloatArray) -> FloatArray:
+        """Log ratio of the densities for labels with and without the record."""
+        found = []
+        for values in releases:
+            transcript = self.read(values)
+            found.append(self.density(one, transcript) - self.density(two, transcript))
+        return np.array(found)
+
+    def read(self, values: FloatArray) -> Transcript:
+        """The transcript of a vector."""
+        objective, rest = self.objective, list(values)
+
+        def take(count: int) -> FloatArray:
+            part, rest[:count] = np.array(rest[:count]), []
+            return part
+
+        means = take(3 if objective.screening.centred else 0)
+        counts = [objective.screening.count, *(one.choices.count for one in objective.rounds)]
+        sets = tuple(take(count).astype(np.int64) for count in counts)
+        fits = tuple((take(size), float(take(1)[0])) for size in np.cumsum(counts).tolist())
+        return Transcript(tuple(means.tolist()), sets, fits, float(take(1)[0]))
+
+    def density(self, y: FloatArray, transcript: Transcript) -> float:
+        """Log density, up to what does not depend on the labels."""
+        objective, screening = self.objective, self.objective.screening
+        clipped, centre, total = np.clip(y, *screening.y_bounds), 0.0, 0.0
+        if screening.centred:
+            steps = CentreSteps(screening.y_bounds, screening.radius, screening.mu, False)
+            for mean in transcript.means:
+                total += steps.log_density(mean, clipped)
+                steps.move(mean)
+            centre = steps.centre
+        scores = screening.associations(self.X, clipped, centre, screening.radius)
+        total += log_set_probability(scores, noise_scale(screening.choices), transcript.sets[0])
+        chosen = transcript.sets[0]
+        for k, one in enumerate(objective.rounds):
+            few, table = objective.restricted(self.X, chosen, one.table)
+            total += self._fit(table, few, y, transcript.fits[k])
+            residuals = objective.residuals(few, y, *transcript.fits[k])
+            radius = one.clip * (screening.y_bounds[1] - screening.y_bounds[0])
+            scores = screening.associations(self.X, residuals, 0.0, radius)
+            left = np.setdiff1d(np.arange(scores.size), chosen)
+            places = np.searchsorted(left, transcript.sets[k + 1])
+            total += log_set_probability(scores[left], noise_scale(one.choices), places)
+            chosen = np.sort(np.append(chosen, transcript.sets[k + 1]))
+        few, table = objective.restricted(self.X, chosen, objective.table)
+        total += self._fit(table, few, y, transcript.fits[-1])
+        if objective.level is None:
+            return total
+        level, m = objective.level, y.size
+        residuals = objective.residuals(few, y, *transcript.fits[-1]) / level.width
+        mean = float(np.nansum(np.clip(residuals, -1.0, 1.0))) / m
+        seen = float(level.observed(np.array([transcript.level / level.width]), m)[0])
+        return total - 0.5 * ((seen - mean) / level.noise(m)) ** 2
+
+    def _fit(
+        self,
+        table: PerturbedObjective,
+        few: FloatArray,
+        y: FloatArray,
+        fit: tuple[FloatArray, float],
+    ) -> float:
+        u = table.from_units(*fit)
+        # A coefficient that was not published is exactly zero in either unit.
+        return float(record_log_densities(table, self.lam, few, y, u[None, :])[0])
+
+
+def _vector(transcript: Transcript) -> FloatArray:
+    fits = [part for coef, intercept in transcript.fits for part in (coef, [intercept])]
+    return np.concatenate([transcript.means, *transcript.sets, *fits, [transcript.level]])

@@ -1,0 +1,106 @@
+"""Sums of residuals over rows, the same for any cut and order of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from privasso.blocks import Sums
+from privasso.privacy._label_level import Level
+from privasso.solvers import Prepare, rows_checksum
+
+#: Entries of rows that are worked on at a time.
+_BLOCK = 1 << 18
+#: A sum is kept in two parts, so that no number of blocks overflows.
+_HALF = 32
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualPass:
+    """The sum of clipped residuals of fitted rows, as a function that can be sent to the data.
+
+    Attributes
+    ----------
+    level : Level
+        How residuals become integers.
+    grid : int
+        Entries of rows are multiples of 2⁻ˢ.
+    prepare : callable or None
+        Turns records into rows and labels; None where they are that already.
+    """
+
+    level: Level
+    grid: int
+    prepare: Prepare | None = field(default=None)
+
+    def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], u: np.ndarray) -> Sums:
+        """Return the sum over these chunks for coefficients u, the intercept last."""
+        sums, step = LevelSums(), max(1, _BLOCK // u.size)
+        for X, y in chunks:
+            for start in range(0, len(y), step):
+                stop = min(start + step, len(y))
+                if self.prepare is None:
+                    G, labels = X[start:stop], y[start:stop]
+                else:
+                    G, labels = self.prepare(X, y, start, stop)
+                part = self.level.total(full_residuals(G, labels, u))
+                sums.add(part, G, labels, self.grid)
+        return sums.found()
+
+
+class LevelSums:
+    """A sum of integers over rows, with their number and checksum, as a pass returns it.
+
+    Examples
+    --------
+    >>> sums = LevelSums()
+    >>> sums.add(-(2**40), np.ones((1, 1)), np.zeros(1), 19)
+    >>> summed(sums.found()), int(sums.found()["rows"][0])
+    (-1099511627776, 1)
+    """
+
+    def __init__(self) -> None:
+        self._total, self._seen = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+
+    def add(self, part: int, G: np.ndarray, labels: np.ndarray, grid: int) -> None:
+        """Add the sum over some rows."""
+        self._total += [part & ((1 << _HALF) - 1), part >> _HALF]
+        self._seen[0] += len(labels)
+        self._seen[1:] += rows_checksum(G, labels, grid)
+
+    def found(self) -> Sums:
+        """What the pass returns."""
+        return {"residuals": self._total, "rows": self._seen[:1], "checksum": self._seen[1:]}
+
+
+def summed(sums: Sums) -> int:
+    """The sum of residuals from what a pass returned."""
+    low, high = sums["residuals"].tolist()
+    return low + (high << _HALF)
+
+
+def full_residuals(G: np.ndarray, labels: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Residuals of records before their rows and labels were shrunk; NaN for empty records.
+
+    The last entry of a row is the factor by which it was shrunk, because it was 1.
+
+    Examples
+    --------
+    >>> full_residuals(np.array([[1.0, 1.0], [0.5, 0.25]]), np.ones(2), np.array([0.5, 0.0]))
+    array([0.5, 3. ])
+    """
+    residuals = np.array(labels, dtype=np.float64)
+    _subtract(G, u, residuals)
+    factor = G[:, -1]
+    return np.divide(residuals, factor, out=np.full(residuals.size, np.nan), where=factor > 0.0)
+
+
+@njit(nogil=True, cache=True)
+def _subtract(G, u, residuals):  # pragma: no cover
+    """Subtract each product in the order of the columns, whatever the storage."""
+    for j in range(u.size):
+        for i in range(residuals.size):
+            residuals[i] -= G[i, j] * u[j]
