@@ -168,6 +168,20 @@ def test_rows_of_the_objective_are_never_too_long():
     assert own.shape == (500, N + 1)
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_many_correlated_columns(mechanism):
+    """Whitening matrices of every scale are rounded, and no rounding becomes a weight of a row."""
+    rng = np.random.default_rng(1)
+    for seed in range(3):
+        mixing = rng.standard_normal((30, 30)) * rng.lognormal(0.0, 2.0, 30)
+        X = rng.standard_normal((400, 30)) @ mixing
+        y = rng.random(400)
+        est = pv.PrivateLasso(privacy=privacy(mechanism), lam=1.0, random_state=seed)
+        est.fit(RowBlocks.of_arrays(X, y, n_parts=3))
+        assert est.release_.weight_sum == 400.0
+        assert abs(est.release_.mean_label - y.mean()) < 0.3
+
+
 class Shifty(Local):
     """A label that changes at one of the passes."""
 

@@ -48,8 +48,6 @@ def released_weights(
     The mechanism raises the noise it was given by some roundings. Found from the noise that the
     release states, the weights are the same, digit by digit, whenever the release is used.
     """
-    if isinstance(rows, BlockCovariates):
-        return None  # the noise was scaled to the largest row
     live = np.flatnonzero(rows.live)
     covariance = release.covariance.restricted(live) if live.size else Diagonal([])
     return privacy.weights(rows, covariance, release.sigma_sum or 0.0)

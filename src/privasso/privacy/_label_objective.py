@@ -125,7 +125,13 @@ class LabelObjective(LabelMechanism):
     def weights(
         self, rows: Covariates, covariance: Covariance, sigma_sum: float
     ) -> np.ndarray | None:
-        """Weights w_μ; rows and labels are multiplied by √w_μ."""
+        """Weights w_μ; rows and labels are multiplied by √w_μ.
+
+        In blocks the largest row sets the level, and all weights are 1. A row that rounding leaves
+        longer is shrunk where it is.
+        """
+        if isinstance(rows, BlockCovariates):
+            return None
         level = self.noise(rows.shape[0]).sigma * self.budget.width
         return row_weights(rows, covariance, sigma_sum, _RADIUS / level, power=2)
 
@@ -175,9 +181,9 @@ class LabelObjective(LabelMechanism):
             {**objective_parameters(noise.c, noise.t, noise.shift), "kappa": noise.kappa, **beside},
             (
                 "the minimiser of the perturbed objective",
+                *((LABEL_MEAN,) if beside else ()),
                 "everything computed from it and the covariates, such as coefficients at any "
                 "lambda",
-                *((LABEL_MEAN,) if beside else ()),
             ),
             (
                 "no fit ended in an error for want of a certificate; whether one does depends on "

@@ -88,7 +88,13 @@ class LabelProducts(LabelMechanism):
     def weights(
         self, rows: Covariates, covariance: Covariance, sigma_sum: float
     ) -> np.ndarray | None:
-        """Weights w_μ, by which rows are multiplied but not their labels."""
+        """Weights w_μ, by which rows are multiplied but not their labels.
+
+        In blocks the largest row sets the level, and all weights are 1; the noise is raised where
+        rounding asks for it.
+        """
+        if isinstance(rows, BlockCovariates):
+            return None
         return row_weights(rows, covariance, sigma_sum, self._bound)
 
     def rescaled(self, old: Calibration, epsilon: float, n_rows: int) -> Calibration:
