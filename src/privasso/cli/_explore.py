@@ -61,7 +61,7 @@ def explore(
     with working("reading the table", quiet=as_json):
         settings = Settings() if data is None else _settings(data, target)
     with working("preparing the first view", quiet=as_json):
-        for what in ("point", "curves", "map", "attack", "correlated"):
+        for what in ("everything", "attack", "correlated"):
             answer(what, settings)  # kernels are compiled now, not at the first move of a slider
     with Explorer(settings, port) as server:
         if as_json:

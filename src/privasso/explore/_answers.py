@@ -211,6 +211,12 @@ ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
     "fine map": lambda settings: phase_map(settings, _count(settings, _FINE)),
     "attack": attack,
     "correlated": correlated,
+    # What one move of a slider changes, in one answer: each answer waits for the browser once.
+    "numbers": lambda settings: {"point": point(settings), "curves": curves(settings)},
+    "everything": lambda settings: {
+        **ANSWERS["numbers"](settings),
+        "map": ANSWERS["map"](settings),
+    },
 }
 
 
@@ -220,7 +226,7 @@ def answer(what: str, settings: Settings) -> dict[str, Any]:
     Examples
     --------
     >>> sorted(ANSWERS)
-    ['attack', 'correlated', 'curves', 'fine map', 'map', 'point']
+    ['attack', 'correlated', 'curves', 'everything', 'fine map', 'map', 'numbers', 'point']
     >>> answer("point", Settings())["notes"]
     []
     """

@@ -19,8 +19,8 @@ from privasso.privacy._label_centre import clipped_integers
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: What is released, in words.
-RESIDUAL_MEAN = "the noisy mean of the residuals, which corrects the intercept"
-LABEL_MEAN = "the noisy mean of the labels, which corrects the intercept"
+RESIDUAL_MEAN = "a noisy mean of the residuals that corrects the intercept"
+LABEL_MEAN = "a noisy mean of the labels that corrects the intercept"
 #: Clipped residuals are integers of this many bits.
 _BITS = 34
 #: Steps of a bisection to the last digits.

@@ -122,14 +122,15 @@ class Refused extends Error {}
 async function round(now) {
   last.now = now;
   if (byId("correlated")) moveCorrelated(now);
-  last.point = await source("point", now);
-  if (now.noise_by === "labels" && controls.has("sigma")) controls.get("sigma").set(last.point.sigma);
-  showPoint(now, last.point);
-  last.curves = await source("curves", now);
-  drawCurves(); drawScales();
   const key = JSON.stringify([now.alpha, now.rho, now.sigma_xi, now.law, now.low, now.high, now.mu, now.spread,
     now.value, now.scales, now.gamma, now.n_features]);
-  if (key !== last.key) { last.map = await source("map", now); last.key = key; last.fine = false; }
+  const moved = key !== last.key, found = await source(moved ? "everything" : "numbers", now);
+  last.point = { ...found.point, notes: found.notes };
+  last.curves = found.curves;
+  if (moved) { last.map = found.map; last.key = key; last.fine = false; }
+  if (now.noise_by === "labels" && controls.has("sigma")) controls.get("sigma").set(last.point.sigma);
+  showPoint(now, last.point);
+  drawCurves(); drawScales();
   drawMap();
 }
 

@@ -23,6 +23,10 @@ function labelEpsilon(now, gamma, sigma) {
 const nodes = normalNodes(TABLE.gauss.nodes, TABLE.gauss.weights);
 
 async function source(what, now) {
+  if (what === "numbers" || what === "everything") {
+    const [point, curves] = [await source("point", now), await source("curves", now)];
+    return { point, curves, notes: point.notes, map: what === "everything" ? await source("map", now) : null };
+  }
   const { lam, sigma, gammas } = TABLE.axes, first = at(now, now.gamma);
   const row = nearest(lam, now.lam), fields = ["E", "onavekl", "onavekl_paper", "advantage", "rho_hat"];
   if (what === "point") {
