@@ -10,7 +10,6 @@ from scipy.stats import beta
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
-from privasso.attacks._attack import attack
 from privasso.attacks._screened import screened_pairs
 from privasso.fit import FitOptions, PerturbedPlan, plan_for
 from privasso.privacy import ScreenedObjective, _screening, bit_source
@@ -111,15 +110,3 @@ def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
     epsilons = np.linspace(0.0, 6.0, 25)
     beyond = [least - math.exp(e) * most > loss.delta(e) for e in epsilons]
     assert any(beyond) is caught
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("part", "caught"), [(1.0, False), (0.25, True)])
-def test_the_whole_transcript_is_audited(part, caught, monkeypatch):
-    X, y = tied()
-    plan, objective = planned(X, 8.0, 0.001, 1)
-    true = _screening.noise_scale
-    monkeypatch.setattr(_screening, "noise_scale", lambda choices: part * true(choices))
-    pairs = screened_pairs(objective, plan.lam, X, y, {0: "row"})
-    found = attack(pairs, plan.guarantee.loss, 200, 0.01, np.random.default_rng(0), None)
-    assert found[0].refuted is caught
