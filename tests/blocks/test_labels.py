@@ -8,7 +8,7 @@ import pytest
 import privasso as pv
 from block_tables import N, local_cluster, table, write
 from privasso.blocks import DataChangedError, Local, RowBlocks, on_dask, open_files
-from privasso.fit import AfterReleaseError
+from privasso.fit import AfterReleaseError, FitOptions, Plan, plan_for
 from privasso.noise import Diagonal, Factored
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy import calibrate
@@ -232,3 +232,20 @@ def test_refusals():
     with pytest.raises(ValueError, match="sample_weight"):
         pv.PrivateLasso(privacy=privacy("auto")).fit(blocks, sample_weight=np.ones(200))
     assert not ledger.book.entries
+
+
+def test_the_mean_that_corrects_the_intercept_does_not_depend_on_the_cut():
+    """Zeros and ones, of which few are ones; the mean of predictions is that of the labels."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (3000, 3))
+    y = (rng.random(3000) < 0.2 + 0.2 * X[:, 0]).astype(float)
+    options, found = FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1))), set()
+    for parts in (1, 3, 11):
+        blocks = RowBlocks.of_arrays(X, y, n_parts=parts)
+        plan = plan_for(blocks, options, seeded=True)
+        assert isinstance(plan, Plan)
+        assert "mu" in dict(plan.guarantee.parameters)
+        model = plan.release(None, rng=np.random.default_rng(1)).solve()
+        found.add((model.intercept, *model.coef.tolist()))
+        assert abs(np.mean(y - X @ model.coef - model.intercept)) < 0.05
+    assert len(found) == 1
