@@ -73,8 +73,9 @@ def scope(settings: Settings) -> str:
     """Say what was computed, and what was made smaller than in the paper."""
     text = (
         f"privasso {pv.__version__}, α = {ALPHA:g}, ρ = {RHO:g}, σ_ξ = {SIGMA_XI:g}, N = "
-        f"{settings.n_features} columns, {settings.samples} data sets per point, seed "
-        f"{settings.seed}."
+        f"{settings.n_features} columns, {settings.samples} data sets per point (correlated "
+        f"columns: N = {settings.correlated_features}, {settings.correlated_samples} data sets), "
+        f"seed {settings.seed}."
     )
     if settings.name != "full":
         text = (
