@@ -223,8 +223,8 @@ def optimal_design(
 
     >>> wide = pv.Model(alpha=0.5, rho=0.001, sigma_xi=0.02, scales=pv.Constant(1.0))
     >>> budget = pv.privacy.RecordBudget(1.0, 1e-6)
-    >>> best = pv.optimal_design(wide, record_dp=budget, n_features=10_000, screen="auto")
-    >>> best.better, 10 <= best.columns <= 60, best.r2 > 0.6 > best.direct_r2
+    >>> chosen = pv.optimal_design(wide, record_dp=budget, n_features=10_000, screen="auto")
+    >>> chosen.better, 10 <= chosen.columns <= 60, chosen.r2 > 0.6 > chosen.direct_r2
     ('screened', True, True)
 
     Any function that takes a noise design takes this one:
