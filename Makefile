@@ -32,7 +32,7 @@ test-slow: .venv/.test
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pyright --pythonpath $(BIN)/python --threads 2
 
 format: .venv/.test
 	$(BIN)/ruff check --fix .

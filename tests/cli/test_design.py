@@ -152,6 +152,7 @@ def test_bad_requests_for_objective_perturbation(options, said, capsys):
     assert said in error
 
 
+@pytest.mark.slow
 def test_correlated_columns(capsys):
     options = "--covariance ar:0.8 --scales lognormal:0,0.5 --alpha 8 --n-features 20 --seed 0"
     assert run(f"{options} --lam 0.3 --max-onavekl 2 --json") == 0

@@ -85,6 +85,7 @@ def test_what_cannot_be_is_refused_before_it_costs(data, capsys, options, messag
     assert message in run(f"{DP} {options}", capsys, code=2).err
 
 
+@pytest.mark.slow
 def test_a_ledger_is_charged_for_both(data, capsys):
     pv.Ledger.create("book.json", 2.5, 1e-5)
     line = f"{DP} --screen 3 --seed 1 --ledger book.json"

@@ -30,6 +30,7 @@ def run(text, capsys, code=0):
     return printed.err if code else printed.out
 
 
+@pytest.mark.slow
 def test_fits_share_the_budget(folder, capsys):
     out = run(f"{FIT} --epsilon 1 --out a.json --keep-release r.json", capsys)
     assert "Ledger. Spent: ε = 1 at δ = 1e-06, by 1 release." in out

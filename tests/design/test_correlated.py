@@ -93,6 +93,7 @@ def test_refusals(model):
         pv.optimal_design(model, max_error=0.1, family="free")
 
 
+@pytest.mark.slow
 def test_objective_perturbation_of_records(model):
     """The predicted error of the whole mechanism against fits with its settings."""
     budget = pv.privacy.RecordBudget(3.0, 1e-5)

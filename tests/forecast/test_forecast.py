@@ -61,6 +61,7 @@ def check_coverage(cells, low, high):
     assert np.median(medians) < least + 0.1
 
 
+@pytest.mark.slow
 def test_intervals_cover_what_fits_reach():
     # The 2nd and the 18th of 19 draws have the next one between them with a probability of 0.8.
     rng = np.random.default_rng(0)

@@ -115,7 +115,9 @@ STEPS = [
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked and killed")
-@pytest.mark.parametrize("mechanism", ["objective", "release"])
+@pytest.mark.parametrize(
+    "mechanism", [pytest.param("objective", marks=pytest.mark.slow), "release"]
+)
 def test_whatever_is_killed_nothing_is_spent_that_the_ledger_does_not_know(tmp_path, mechanism):
     folders = [tmp_path / step for step in STEPS]
     for folder in folders:

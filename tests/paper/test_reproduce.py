@@ -134,6 +134,7 @@ def test_page_holds_every_figure_and_nothing_from_outside(run):
     assert "A tiny run" in html
 
 
+@pytest.mark.slow
 def test_same_tables_with_two_jobs(few, tmp_path):
     reproduce(tmp_path, FEW, settings=Settings.tiny(), jobs=2)
     assert tables_of(tmp_path) == few

@@ -16,7 +16,7 @@ from privasso.privacy._label_products import LabelProducts
 RELEASES = 6_000
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value
 CASES = [
-    (pv.PowerLaw(1.0, 0.5), False),
+    pytest.param(pv.PowerLaw(1.0, 0.5), False, marks=pytest.mark.slow),
     pytest.param(pv.PowerLaw(1.0, 0.5), True, marks=pytest.mark.slow),
     (pv.Shaped(), True),
 ]

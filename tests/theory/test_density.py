@@ -61,6 +61,7 @@ def test_more_columns_than_rows_integrate_to_the_probability_of_a_minimiser():
     assert abs(count / 400 - exists) < 4 * np.sqrt(exists * (1 - exists) / 400)
 
 
+@pytest.mark.slow
 def test_density_against_a_histogram_of_solutions():
     F = np.array([[1.0, 0.6], [0.2, -0.8], [0.3, 0.4]])
     y, lam, variances = np.array([0.8, -0.4, 0.5]), 0.4, np.array([0.3, 0.5])

@@ -64,7 +64,7 @@ def descendants(pid):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="reads /proc")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_and_resumed(tmp_path, whole, jobs):
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD.format(experiment=SMALL), str(tmp_path), str(jobs)]
@@ -92,6 +92,7 @@ def test_killed_and_resumed(tmp_path, whole, jobs):
     assert calls == list(range(len(stored), 9))
 
 
+@pytest.mark.slow
 def test_two_processes_interrupted_politely(tmp_path, whole):
     def stop(done, total, what):
         if done == 3:
