@@ -13,7 +13,7 @@ from privasso.cli._fit_forecast import NOT_SIMULATED, print_forecast
 from privasso.cli._fit_read import categorical_of, encoding_of, features_of, plan_of, target_of
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_show import effect_words, noise_words
+from privasso.cli._fit_show import effect_words, noise_words, print_size, print_statement
 from privasso.cli._ledger import remainder
 from privasso.cli._options import NO_BOUND, finite
 from privasso.cli._progress import working
@@ -34,7 +34,6 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     """
     from privasso.cli._fit_screened import dry_run_screened
     from privasso.fit import ScreenedLabelPlan
-    from privasso.ledger import summary
     from privasso.noise import noise_to_dict
     from privasso.report import column_noise
     from privasso.tables import open_table
@@ -86,9 +85,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         _print_predictions(predicted, suppose, plan)
     else:
         print(f"\nNo prediction is available: {why_not}.")
-    print(f"\nA fit would state:\n{plan.guarantee}")
-    if ledger is not None:
-        print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
+    print_statement(plan.guarantee, ledger)
 
 
 def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: str | None) -> None:
@@ -96,9 +93,7 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
     from rich.table import Table
 
     live = plan.rows.live
-    print(f"{record['n_rows']} rows, {record['n_features']} features.")
-    if encoded is not None:
-        print(f"Columns of the table: {escaped(encoded)}.")
+    print_size(record["n_rows"], record["n_features"], encoded)
     if record["columns_without_data"]:
         names_shown = escaped(", ".join(record["columns_without_data"]))
         print(f"Constant, with coefficient zero: {names_shown}.")

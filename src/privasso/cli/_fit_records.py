@@ -228,14 +228,13 @@ def _released(
     names: tuple[str, ...],
     target: str,
 ) -> Published | KeptStatistics:
-    from privasso._validation import generator
     from privasso.fit import AfterReleaseError
     from privasso.privacy import UncertifiedError
 
     try:
         return plan.release(
             labels,
-            rng=None if settings.seed is None else generator(settings.seed),
+            rng=settings.rng(),
             feature_names=names,
             target=target,
             missing_labels=True,

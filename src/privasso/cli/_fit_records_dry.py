@@ -8,20 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from privasso._text import escaped
 from privasso.cli._fit_blocks import opened_blocks
 from privasso.cli._fit_forecast import print_forecast
 from privasso.cli._fit_read import features_of, target_of
 from privasso.cli._fit_records import dictionary_of, forecast_of, plan_records
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_show import encoding_words, print_outlook, print_settings
+from privasso.cli._fit_show import (
+    encoding_words,
+    print_outlook,
+    print_settings,
+    print_size,
+    print_statement,
+)
 from privasso.cli._ledger import remainder
 
 
 def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     """Print settings and guarantee; of the data only names and the number of rows are used."""
-    from privasso.ledger import summary
     from privasso.report import RecordMechanism, outlook_of
     from privasso.tables import open_table
 
@@ -61,10 +65,7 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     )
     if plan.guarantee.warning is not None:
         print(f"{plan.guarantee.warning}\n")
-    print(f"{n_rows} rows, {len(encoding.names)} features.")
-    encoded = encoding_words(encoding, True)
-    if encoded is not None:
-        print(f"Columns of the table: {escaped(encoded)}.")
+    print_size(n_rows, len(encoding.names), encoding_words(encoding, True))
     print_settings(mechanism)
     if outlook is not None:
         print()
@@ -73,6 +74,4 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
         print(f"\nNo prediction is available: {why_not}.")
     else:
         print_forecast(expected, plan.options.fixed_lam, expected.on)
-    print(f"\nA fit would state:\n{plan.guarantee}")
-    if ledger is not None:
-        print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
+    print_statement(plan.guarantee, ledger)

@@ -84,7 +84,6 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 
 
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
-    from privasso._validation import generator
     from privasso.cli._fit_screened import fit_screened
     from privasso.fit import ScreenedLabelPlan
     from privasso.tables import check_labels, open_table
@@ -111,7 +110,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     with working("Releasing", quiet=quiet):
         released = plan.release(
             labels,
-            rng=None if settings.seed is None else generator(settings.seed),
+            rng=settings.rng(),
             feature_names=encoding.names,
             target=target,
         )
@@ -122,7 +121,6 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
 
 def _fit_blocks(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     """The same for a table that is read in blocks, which hold the labels."""
-    from privasso._validation import generator
     from privasso.cli._fit_blocks import opened_label_blocks, reading
     from privasso.fit import Plan
 
@@ -135,7 +133,7 @@ def _fit_blocks(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         rehearse(plan, encoding, target)
         released = plan.release(
             None,
-            rng=None if settings.seed is None else generator(settings.seed),
+            rng=settings.rng(),
             feature_names=encoding.names,
             target=target,
         )

@@ -6,9 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from privasso._text import escaped
 from privasso.cli._fit_rehearsal import rehearse_model
-from privasso.cli._fit_show import print_outlook
+from privasso.cli._fit_show import print_outlook, print_size, print_statement
 from privasso.cli._fit_write import FitResult, write_files
 from privasso.cli._ledger import remainder
 from privasso.cli._progress import working
@@ -37,7 +36,6 @@ def fit_screened(
     quiet: bool,
 ) -> FitResult:
     """Choose, fit and write the files; there is nothing to solve again."""
-    from privasso._validation import generator
     from privasso.fit import AfterReleaseError
     from privasso.ledger import summary
     from privasso.report import screened_facts
@@ -49,7 +47,7 @@ def fit_screened(
         with working("Releasing", quiet=quiet):
             model = plan.release(
                 labels,
-                rng=None if settings.seed is None else generator(settings.seed),
+                rng=settings.rng(),
                 feature_names=encoding.names,
                 target=target,
             ).solve()
@@ -70,8 +68,6 @@ def dry_run_screened(
     plan: ScreenedLabelPlan, encoding: Encoding, target: str, *, as_json: bool
 ) -> None:
     """Print what is predicted and what would be stated; no label has been read."""
-    from privasso.ledger import summary
-
     outlook, ledger = plan.outlook, plan.options.ledger
     n_rows, n_columns = plan.X.shape
     record: dict[str, Any] = {
@@ -87,11 +83,6 @@ def dry_run_screened(
     print(f"Dry run: no label has been read (column {target!r}), no budget is spent.\n")
     if plan.guarantee.warning is not None:
         print(f"{plan.guarantee.warning}\n")
-    print(f"{n_rows} rows, {n_columns} features.")
-    encoded = encoding.in_words()
-    if encoded is not None:
-        print(f"Columns of the table: {escaped(encoded)}.")
+    print_size(n_rows, n_columns, encoding.in_words())
     print_outlook(outlook)
-    print(f"\nA fit would state:\n{plan.guarantee}")
-    if ledger is not None:
-        print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
+    print_statement(plan.guarantee, ledger)

@@ -12,6 +12,8 @@ from privasso._text import escaped
 from privasso._validation import generator, positive_float
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from privasso.design import SavedDesign
     from privasso.encoding import Dictionary
     from privasso.fit import Classes
@@ -132,7 +134,11 @@ class FitSettings:
                 "--ledger needs --label-dp or --record-dp: --on-average bounds no loss to charge"
             )
         self.named_noise()
-        generator(self.seed)
+        self.rng()
+
+    def rng(self) -> np.random.Generator | None:
+        """The source of repeatable noise, or None for the operating system's entropy."""
+        return None if self.seed is None else generator(self.seed)
 
     @property
     def in_blocks(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
-from privasso.privacy import ScreeningOutlook
+from privasso.privacy import Guarantee, ScreeningOutlook
 from privasso.report import (
     OUTLOOK_TITLES,
     FitFacts,
@@ -20,6 +20,9 @@ from privasso.report import (
     outlook_lines,
     outlook_table,
 )
+
+if TYPE_CHECKING:
+    from privasso.ledger import Ledger
 
 _WHAT = {
     "--out": "model",
@@ -69,6 +72,22 @@ def encoding_words(encoding: Encoding, by_dictionary: bool) -> str | None:
         return encoding.in_words()
     levels = [code for code in encoding.codes if isinstance(code, LevelCode)]
     return Encoding(tuple(levels)).in_words() if levels else None
+
+
+def print_size(n_rows: int, n_features: int, encoded: str | None) -> None:
+    """Print how large the table is, and how its columns become numbers."""
+    print(f"{n_rows} rows, {n_features} features.")
+    if encoded is not None:
+        print(f"Columns of the table: {escaped(encoded)}.")
+
+
+def print_statement(guarantee: Guarantee, ledger: Ledger | None) -> None:
+    """Print what a fit would state, and what would be left of a ledger."""
+    from privasso.ledger import summary
+
+    print(f"\nA fit would state:\n{guarantee}")
+    if ledger is not None:
+        print(f"\nThe ledger with this fit: {summary(ledger.after(guarantee))}")
 
 
 def print_settings(mechanism: RecordMechanism) -> None:

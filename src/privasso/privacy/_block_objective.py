@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from privasso.blocks import DataChangedError, Sums
+from privasso.blocks import Sums
 from privasso.operators import BlockCovariates, BlockWhitening
+from privasso.privacy._clipped_release import as_release, scaled_labels
 from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import Level, weighted_residuals
@@ -24,7 +25,7 @@ from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
 from privasso.privacy._residual_pass import LevelSums
 from privasso.privacy._rounded_gaussian import BitSource
-from privasso.solvers import LABEL_BITS, ExactPass, FixedPoint, PassSetting, PassState, entry_grid
+from privasso.solvers import LABEL_BITS, PassSetting, entry_grid
 
 #: Entries of rows that are worked on at a time.
 _BLOCK = 1 << 18
@@ -75,10 +76,7 @@ class LabelMap:
             rows[span, :rank] = self.level * white
         if self.intercept:
             rows[:, rank] = self.ones
-        low, high = self.y_bounds
-        width = high - low
-        labels = np.asarray(y[start:stop], dtype=np.float64)
-        labels = (np.clip(labels, low, high) - (low + 0.5 * width)) / width
+        labels = scaled_labels(np.asarray(y[start:stop], dtype=np.float64), self.y_bounds)
         longest = self.radius * shorter(self.n_columns)
         if not _shorten(rows, labels, longest, math.ldexp(1.0, self.grid), 2.0**LABEL_BITS):
             raise ValueError("X and y must be finite; fill or drop missing values before the fit")
@@ -121,41 +119,23 @@ def block_clipped_release(
     """
     noise = calibration.objective
     assert noise is not None
-    low, high = bounds
-    width = high - low
-    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
-    size = noise.sigma * (width / unit)
-    ones = size / sigma_sum if rows.centred else 0.0
+    range_ = (bounds[1] - bounds[0]) / unit
+    size = noise.sigma * range_
+    ones = size / calibration.sigma_sum if rows.centred else 0.0
     label_map = LabelMap(
-        rows.whitening(covariance), size, ones, rows.centred, bounds, noise.radius
+        rows.whitening(calibration.covariance), size, ones, rows.centred, bounds, noise.radius
     )  # fmt: skip
     n = label_map.n_columns
-    task = ExactPass(PassSetting.of(n, label_map.grid, noise.kappa), label_map)
-    first = rows.source.sum(task, PassState(FixedPoint((0,) * n, 1), fresh=True))
-    if int(first["rows"][0]) != rows.shape[0]:
-        raise DataChangedError("rows were lost or added, so nothing was released; fit again")
-    passes = RecordPasses(rows.source, task, first)
+    setting = PassSetting.of(n, label_map.grid, noise.kappa)
+    passes = RecordPasses.begun(rows.source, setting, label_map)
     u = exact_minimiser(passes, 0.0, noise, bits, np.zeros(n))
     white = (_whitened_gram(rows, calibration, size, ones) @ u + noise.ridge * u) / noise.sigma
-    label_sum, off = float(sigma_sum * white[-1]) if rows.centred else None, 0.0
+    off = 0.0
     if level is not None:
-        assert label_sum is not None
-        mean = label_sum / rows.shape[0] / (width / unit)
+        mean = calibration.sigma_sum * float(white[-1]) / rows.shape[0] / range_
         total = passes.level_sum(LabelMeanPass(level, label_map), mean)
         off = level.from_total(total, float(rows.shape[0]), bits)
-    b = np.zeros(rows.shape[1])
-    b[rows.live] = covariance.colour(white[: covariance.rank])
-    return Release(
-        b=b,
-        covariance=covariance.embedded(rows.live),
-        n_rows=rows.shape[0],
-        centre=(low + 0.5 * width) / unit,
-        label_sum=label_sum,
-        sigma_sum=sigma_sum if rows.centred else None,
-        weight_sum=float(rows.shape[0]),
-        unit=unit,
-        level=off * (width / unit),
-    )
+    return as_release(rows, bounds, calibration, white, off, float(rows.shape[0]), unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,15 +151,13 @@ class LabelMeanPass:
 
     def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], mean: float) -> Sums:
         """Return the sum over these chunks."""
-        low, high = self.label_map.y_bounds
-        width, sums = high - low, LevelSums()
+        sums, bounds = LevelSums(), self.label_map.y_bounds
         step = max(1, _BLOCK // self.label_map.n_columns)
         for X, y in chunks:
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
                 G, labels = self.label_map(X, y, start, stop)
-                own = np.asarray(y[start:stop], dtype=np.float64)
-                scaled = (np.clip(own, low, high) - (low + 0.5 * width)) / width
+                scaled = scaled_labels(np.asarray(y[start:stop], dtype=np.float64), bounds)
                 part = self.level.total(weighted_residuals(np.ones(1), scaled, mean))
                 sums.add(part, G, labels, self.label_map.grid)
         return sums.found()

@@ -65,37 +65,62 @@ def clipped_release(
     """
     noise = calibration.objective
     assert noise is not None
-    low, high = bounds
-    width = high - low
-    centre = low + 0.5 * width
-    G, roots = whitened_rows(rows, calibration, noise, noise.sigma * (width / unit))
-    scaled = (np.clip(y, low, high) - centre) / width
+    range_ = (bounds[1] - bounds[0]) / unit
+    G, roots = whitened_rows(rows, calibration, noise, noise.sigma * range_)
+    scaled = scaled_labels(y, bounds)
     labels = roots * scaled
     u = perturbed_minimiser(G, labels, 0.0, noise, bits, penalty_weights=np.zeros(G.shape[1]))
     with one_thread():
         white = (G.T @ (G @ u) + noise.ridge * u) / noise.sigma
-    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
-    label_sum, off = float(sigma_sum * white[-1]) if rows.centred else None, 0.0
+    off = 0.0
     if level is not None:
-        assert label_sum is not None
         # Rows count as in the fit, so that one far from all others, which is shrunk, does not
         # decide the mean. No weight is larger than 1, so that no label moves the sum by more.
         weights = np.minimum(roots**2, 1.0)
-        mean = label_sum / float(np.sum(weights)) / (width / unit)
+        mean = calibration.sigma_sum * float(white[-1]) / float(np.sum(weights)) / range_
         total = level.total(weighted_residuals(weights, scaled, mean))
         off = level.from_total(total, float(np.sum(weights)), bits)
+    counted = rows.shape[0] if calibration.weights is None else float(calibration.weights.sum())
+    return as_release(rows, bounds, calibration, white, off, counted, unit)
+
+
+def scaled_labels(y: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+    """Clipped labels from the middle of their bounds, as parts of the range.
+
+    >>> scaled_labels(np.array([0.0, 3.0, 9.0]), (2.0, 6.0)).tolist()
+    [-0.5, -0.25, 0.5]
+    """
+    low, high = bounds
+    width = high - low
+    return (np.clip(y, low, high) - (low + 0.5 * width)) / width
+
+
+def as_release(
+    rows: Covariates,
+    bounds: tuple[float, float],
+    calibration: Calibration,
+    white: np.ndarray,
+    off: float,
+    weight_sum: float,
+    unit: float,
+) -> Release:
+    """What (GᵀG + Λ)û/σ = `white` says of the products of rows and labels.
+
+    `off` is what corrects the intercept, as a part of the range of the labels.
+    """
+    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
+    low, high = bounds
+    width = high - low
     b = np.zeros(rows.shape[1])
     b[rows.live] = covariance.colour(white[: covariance.rank])
     return Release(
         b=b,
         covariance=covariance.embedded(rows.live),
         n_rows=rows.shape[0],
-        centre=centre / unit,
-        label_sum=label_sum,
+        centre=(low + 0.5 * width) / unit,
+        label_sum=float(sigma_sum * white[-1]) if rows.centred else None,
         sigma_sum=sigma_sum if rows.centred else None,
-        weight_sum=rows.shape[0]
-        if calibration.weights is None
-        else float(calibration.weights.sum()),
+        weight_sum=weight_sum,
         unit=unit,
         level=off * (width / unit),
     )

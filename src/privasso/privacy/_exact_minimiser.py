@@ -29,6 +29,7 @@ from privasso.solvers import (
     FixedPoint,
     PassSetting,
     PassState,
+    Prepare,
     minimise_exactly,
 )
 
@@ -89,9 +90,17 @@ class RecordPasses:
         """Read the rows once; a map is needed unless they are rows of `PerturbedObjective.rows`."""
         grid = (record_map or objective.record_map()).grid
         width = len(objective.bounds) + objective.fit_intercept
-        task = ExactPass(PassSetting.of(width, grid, objective.noise.kappa), record_map)
-        passes = RecordPasses(blocks, task, {})
-        found = passes._sums(PassState(FixedPoint((0,) * width, 1), fresh=True))
+        return RecordPasses.begun(
+            blocks, PassSetting.of(width, grid, objective.noise.kappa), record_map
+        )
+
+    @staticmethod
+    def begun(blocks: RowBlocks, setting: PassSetting, prepare: Prepare | None) -> RecordPasses:
+        """Read the rows once, which `prepare` makes of records."""
+        task = ExactPass(setting, prepare)
+        found = RecordPasses(blocks, task, {})._sums(
+            PassState(FixedPoint((0,) * setting.n_columns, 1), fresh=True)
+        )
         return RecordPasses(blocks, task, found)
 
     @property
