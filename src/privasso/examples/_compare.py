@@ -10,7 +10,7 @@ import numpy as np
 from privasso._blas import one_thread
 from privasso._validation import generator
 from privasso.examples._data import Split
-from privasso.examples._default import default_fit, r2
+from privasso.examples._default import default_fits, r2
 from privasso.examples._methods import (
     DEFAULT,
     METHODS,
@@ -82,11 +82,11 @@ def compare_methods(
     for split in splits:
         for epsilon in budgets if DEFAULT in wanted else ():
             privacy = LabelDP(epsilon, delta, split.y_bounds)
-            for k in range(draws):
+            for k, fit in enumerate(default_fits(split, privacy, draws, rng)):
                 rows += [
                     {"method": DEFAULT, "epsilon": epsilon, "draw": count + k, "rule": rule,
                      "r2": found, "nonzero": nonzero}
-                    for rule, (found, nonzero) in default_fit(split, privacy, rng).items()
+                    for rule, (found, nonzero) in fit.items()
                 ]  # fmt: skip
                 progress(1)
         for standardise in (False, True):

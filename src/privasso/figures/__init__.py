@@ -11,6 +11,7 @@ from privasso.figures._style import (
     figure,
     plain_ticks,
     png,
+    render,
     save,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "figure",
     "plain_ticks",
     "png",
+    "render",
     "save",
 ]

@@ -49,15 +49,16 @@ def plain_ticks(axis: Any) -> None:
 
 def save(figure: Any, path: Path) -> None:
     """Write a figure whole or not at all, as png, pdf or svg by the ending of the name."""
-    write_whole(path, _render(figure, path.suffix.removeprefix(".").lower()))
+    write_whole(path, render(figure, path.suffix.removeprefix(".").lower()))
 
 
 def png(figure: Any) -> bytes:
     """Return the figure as a PNG image."""
-    return _render(figure, "png")
+    return render(figure, "png")
 
 
-def _render(figure: Any, kind: str) -> bytes:
+def render(figure: Any, kind: str) -> bytes:
+    """Return the figure as png, pdf or svg."""
     # Text stays text in a PDF, and element names in an SVG do not change from run to run.
     from matplotlib import rc_context
 

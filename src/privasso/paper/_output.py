@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import privasso as pv
 from privasso._files import write_whole
-from privasso.figures import png, save
-from privasso.paper._page import Drawn, page, scope
+from privasso.paper._drawing import Drawn, Pictures
+from privasso.paper._page import page, scope
 from privasso.paper.claims import Decided, count_verdicts, markdown
-from privasso.paper.figures import PaperFigure, Settings, Tables
+from privasso.paper.figures import Settings, Tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,18 +34,15 @@ class Output:
             part.mkdir(parents=True, exist_ok=True)
         self._hashes: dict[str, str] = {}
 
-    def figure(self, figure: PaperFigure, tables: Tables) -> Drawn:
-        """Write the tables and the drawing of a figure."""
+    def tables(self, tables: Tables) -> None:
+        """Write tables."""
         for name, table in tables.items():
             self._table(f"tables/{name}", table)
-        drawing = figure.draw(tables)
-        name = f"figures/{figure.name}"
-        save(drawing, self.folder / f"{name}.pdf")
-        self._register(f"{name}.pdf")
-        drawing.set_layout_engine("none")  # the PDF has fixed the layout; a second pass is slow
-        picture = png(drawing)
-        self._write(f"{name}.png", picture)
-        return Drawn(figure, picture, figure.caption(tables))
+
+    def pictures(self, name: str, pictures: Pictures) -> None:
+        """Write the drawing of a figure."""
+        self._write(f"figures/{name}.pdf", pictures.pdf)
+        self._write(f"figures/{name}.png", pictures.png)
 
     def findings(self, settings: Settings, drawn: list[Drawn], claims: Decided) -> None:
         """Write the claims and the page."""
@@ -85,9 +82,6 @@ class Output:
 
     def _write(self, name: str, content: str | bytes) -> None:
         write_whole(self.folder / name, content)
-        self._register(name)
-
-    def _register(self, name: str) -> None:
         self._hashes[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import privasso as pv
 from privasso.page import Page
+from privasso.paper._drawing import Drawn
 from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts
-from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, PaperFigure, Settings
+from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, Settings
 
 TITLE = "Stabilizing private LASSO: the paper, reproduced"
 CLASSES = {
@@ -15,14 +14,6 @@ CLASSES = {
     ClaimVerdict.PARTLY.value: "middling",
     ClaimVerdict.CONTRADICTED.value: "bad",
 }
-
-
-class Drawn(NamedTuple):
-    """A figure with its picture (PNG) and its caption."""
-
-    figure: PaperFigure
-    picture: bytes
-    caption: str
 
 
 def page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:

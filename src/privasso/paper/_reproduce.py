@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privasso._validation import integer
+from privasso.paper._drawing import Drawn, drawing
 from privasso.paper._output import Output
 from privasso.paper.claims import Decided, decide
 from privasso.paper.experiments import Experiment, GridExperiment, run, speed
@@ -82,7 +83,7 @@ def reproduce(
     settings : Settings, optional
         How much to compute; ``Settings.full()`` when not given.
     jobs : int
-        Number of processes for the simulations.
+        Number of processes for the simulations; with two or more, one draws figures.
     progress : callable, optional
         Called as ``progress(done, total, description)`` after each step.
 
@@ -114,14 +115,20 @@ def reproduce(
 
     tables: dict[str, pl.DataFrame] = {}
     drawn = []
-    for number, figure in enumerate(wanted):
-        report(number, len(wanted), f"Drawing {figure.name}")
-        start = time.perf_counter()
-        own = figure.tables(settings, results)
-        tables |= own
-        drawn.append(output.figure(figure, own))
-        seconds[figure.name] = time.perf_counter() - start
-    report(len(wanted), len(wanted), "Writing the page")
+    with drawing(jobs) as draw:
+        begun = []
+        for number, figure in enumerate(wanted):
+            report(number, len(wanted), f"Drawing {figure.name}")
+            start = time.perf_counter()
+            own = figure.tables(settings, results)
+            tables |= own
+            output.tables(own)
+            begun.append((figure, figure.caption(own), draw(figure.name, own)))
+            seconds[figure.name] = time.perf_counter() - start
+        report(len(wanted), len(wanted), "Writing the page")
+        for figure, caption, pictures in begun:
+            output.pictures(figure.name, pictures.result())
+            drawn.append(Drawn(figure, pictures.result().png, caption))
 
     claims = decide(tables)
     output.findings(settings, drawn, claims)

@@ -166,9 +166,11 @@ class Vamp(Algorithm):
                 )
                 return replace(outcome, steps=steps + outcome.steps)
             if iteration % _LOOK == 0 or state.change <= 0.01 * tol:
-                certificate = certify_point(problem, state.x)
-                if certificate.proves(tol):
-                    return Outcome(state.x, Status.CONVERGED, steps, certificate)
+                # The gap takes projections and a linear programme: only for the last iterate.
+                if certify_point(problem, state.x, anchors=False).proves(tol):
+                    return Outcome(
+                        state.x, Status.CONVERGED, steps, certify_point(problem, state.x)
+                    )
                 ray = None if problem.bounded else ray_from(problem, state.x)
                 if ray is not None:
                     return Outcome.unbounded(problem, ray, steps)

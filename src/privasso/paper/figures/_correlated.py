@@ -68,7 +68,7 @@ def _tradeoffs(settings: Settings, points: pl.DataFrame) -> pl.DataFrame:
         for design in NAMES:
             noise = column_noise_from_name("design", design, 1.0)
             edge = correlated_edge(model, noise, **drawn).ratio
-            sigmas = np.geomspace(0.01, 0.9 * LAM / edge, max(3, settings.curve // 16))
+            sigmas = np.geomspace(0.01, 0.9 * LAM / edge, settings.correlated_levels)
             rows = tradeoff(model, LAM, noise, sigmas, **drawn)
             named = [
                 pl.lit(value).alias(name)

@@ -36,8 +36,8 @@ class Settings:
         Columns of the data of the other figures, and `correlated_features`.
     critical_samples, kkt_samples, leakage_samples, tail_samples, correlated_samples : int
         Data sets per point of the other figures.
-    correlated_draws : int
-        Draws of a prediction for correlated columns.
+    correlated_draws, correlated_levels : int
+        Draws of a prediction for correlated columns, and noise levels of a curve.
 
     Examples
     --------
@@ -63,6 +63,7 @@ class Settings:
     correlated_features: int
     correlated_samples: int
     correlated_draws: int
+    correlated_levels: int
 
     @classmethod
     def full(cls, *, seed: int = 0, samples: int = 100) -> Settings:
@@ -87,6 +88,7 @@ class Settings:
             correlated_features=300,
             correlated_samples=max(2, samples // 10),
             correlated_draws=32,
+            correlated_levels=10,
         )
 
     @classmethod
@@ -110,8 +112,9 @@ class Settings:
             tail_features=(125, 250, 500, 1000),
             tail_samples=samples,
             correlated_features=150,
-            correlated_samples=max(2, samples // 2),
+            correlated_samples=max(2, samples // 4),
             correlated_draws=16,
+            correlated_levels=10,
         )
 
     @classmethod
@@ -136,6 +139,7 @@ class Settings:
             correlated_features=30,
             correlated_samples=2,
             correlated_draws=4,
+            correlated_levels=3,
         )
 
     def record(self) -> dict[str, Any]:
