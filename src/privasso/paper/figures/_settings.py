@@ -113,7 +113,7 @@ class Settings:
             tail_samples=samples,
             correlated_features=150,
             correlated_samples=max(2, samples // 4),
-            correlated_draws=16,
+            correlated_draws=8,
             correlated_levels=10,
         )
 
