@@ -90,7 +90,7 @@ def look_independent(op: Operator, squares: np.ndarray) -> bool:
     index = index[squares[index] > 0]
     if index.size < 2:
         return False
-    if m > 2 * _ROWS:
+    if m > 2 * _ROWS and _ROWS * n < m * index.size:  # what is read is less
         m = _ROWS  # evenly spaced
         block = op.rows(np.linspace(0, op.shape[0] - 1, m).astype(np.int64))[:, index]
         lengths = np.linalg.norm(block, axis=0)
