@@ -1,6 +1,7 @@
 """Row groups of Parquet files, read some rows at a time in either way."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,13 @@ from privasso.blocks import open_files
 @pytest.fixture
 def table():
     rng = np.random.default_rng(0)
-    columns = {f"x{j}": rng.standard_normal(1000).astype(np.float32) for j in range(11)}
+    columns: dict[str, Any] = {
+        f"x{j}": rng.standard_normal(1000).astype(np.float32) for j in range(11)
+    }
     columns["count"] = rng.integers(0, 9, 1000)
     columns["flag"] = rng.random(1000) < 0.5
     frame = pa.table({**columns, "y": rng.standard_normal(1000)})
-    gaps = pa.array(np.where(rng.random(1000) < 0.1, None, 2.5), pa.float64())
+    gaps = pa.array([None if u < 0.1 else 2.5 for u in rng.random(1000)], pa.float64())
     return frame.append_column("gaps", gaps)
 
 
