@@ -125,11 +125,14 @@ class Genotypes(Operator):
 
         Examples
         --------
+        >>> import tempfile
+        >>> from pathlib import Path
         >>> import privasso as pv
-        >>> with open("tiny.bed", "wb") as file:
-        ...     _ = file.write(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b10_00_11]))
-        >>> F = pv.operators.Genotypes.open("tiny.bed", shape=(3, 2))
-        >>> pv.solve(F, [1.0, 2.0, 4.0], lam=0.5).x.round(4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "tiny.bed"
+        ...     _ = path.write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b10_00_11]))
+        ...     F = pv.operators.Genotypes.open(path, shape=(3, 2))
+        ...     pv.solve(F, [1.0, 2.0, 4.0], lam=0.5).x.round(4)
         array([1.0581, 0.    ])
         """
         packed, n_rows = read_bed(path, shape)
