@@ -73,9 +73,12 @@ def read_sparse(
 
     Examples
     --------
+    >>> import tempfile
     >>> lines = "%%MatrixMarket matrix coordinate integer general", "2 3 2", "1 1 5", "2 3 7"
-    >>> _ = Path("tiny.mtx").write_text("\n".join(lines))
-    >>> read_sparse("tiny.mtx").X.toarray()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.mtx")
+    ...     _ = path.write_text("\n".join(lines))
+    ...     read_sparse(path).X.toarray()
     array([[5., 0., 0.],
            [0., 0., 7.]])
     """
