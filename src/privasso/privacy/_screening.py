@@ -93,6 +93,11 @@ class Screening:
         """Where labels are clipped around their centre, in their units."""
         return self.clip * (self.y_bounds[1] - self.y_bounds[0])
 
+    @property
+    def origin(self) -> np.ndarray:
+        """From where columns are measured."""
+        return half_ranges(self.bounds, self.centred)[0]
+
     def associations(self, X: Any, y: np.ndarray, centre: float, radius: float) -> np.ndarray:
         """The absolute associations of all columns with labels clipped at c ± r, as integers."""
         labels = clipped_integers(y, centre, radius, LABEL)
