@@ -136,12 +136,10 @@ class IntegerColumns:
         total[:] = scaling[-1].astype(np.int64) * total_label
         if stored.format == "csc":
             # Labels of 21 bits are exact in 32, and half as long to read.
-            parts += (
-                ell.astype(np.float32),
-                *(np.broadcast_to(part, total.size) for part in scaling),
-            )
+            short = ell.astype(np.float32)
+            each = tuple(np.broadcast_to(part, total.size) for part in scaling)
             room = np.empty(max(_ENTRIES, min(longest, _ROWS)))
-            if not _stored_columns(*parts, total, room):
+            if not _stored_columns(*parts, short, *each, total, room):
                 raise ValueError(_NOT_FINITE)
             return total
         alike = self.origin.size == 1
