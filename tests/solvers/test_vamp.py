@@ -127,3 +127,19 @@ def test_limits_and_options():
     )
     with pytest.raises(ValueError, match="damping"):
         Vamp(damping=1.0)
+
+
+def test_only_the_last_iterate_gets_a_gap_from_a_linear_programme(monkeypatch):
+    from privasso.problem import _certificate
+
+    tried = []
+    solve_programme = _certificate.linear_programme
+    monkeypatch.setattr(
+        _certificate, "linear_programme", lambda p: tried.append(p) or solve_programme(p)
+    )
+    model = pv.Model(0.5, covariance=AutoRegressive(0.9)).realised(60, 0)
+    s = model.sample(rng=0)
+    eta = 0.05 * np.random.default_rng(1).standard_normal(60)
+    found = pv.solve(s.F, s.y, 0.2, eta, method=Vamp(polish=False), throw=False)
+    assert found.n_iter >= 30  # it looks at every tenth iterate
+    assert len(tried) <= 1

@@ -13,8 +13,10 @@ from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
+from privasso.operators._genotypes import Genotypes
 from privasso.operators._metered import Metered
 from privasso.operators._operator import Block, Link, Operator, as_operator, finite_squares
+from privasso.operators._packed_columns import PackedColumns
 from privasso.operators._reduce import square_root
 from privasso.operators._sparse import Sparse
 
@@ -27,9 +29,11 @@ __all__ = [
     "Columns",
     "Covariates",
     "Enclosed",
+    "Genotypes",
     "Link",
     "Metered",
     "Operator",
+    "PackedColumns",
     "RowMajor",
     "Sparse",
     "as_operator",

@@ -33,6 +33,7 @@ class Metered(Operator):
         super().__init__(op.shape)
         self._op = op
         self.dense, self.exact_columns = op.dense, op.exact_columns
+        self.packed, self.entry_bytes = op.packed, op.entry_bytes
         self.passes = 0.0
 
     def count(self, cost: float) -> None:
@@ -85,6 +86,10 @@ class Metered(Operator):
     def columns(self, take: np.ndarray) -> Block:
         self.count(self._op.columns_cost(take.size))
         return self._op.columns(take)
+
+    def working_columns(self, take: np.ndarray) -> Block:
+        self.count(self._op.columns_cost(take.size))
+        return self._op.working_columns(take)
 
     def sparse_columns(self, take: np.ndarray) -> Columns | None:
         self.count(self._op.columns_cost(take.size))

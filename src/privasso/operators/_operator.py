@@ -15,7 +15,7 @@ from privasso.operators._enclosed import Enclosed
 
 #: Given rows (a slice) and the entries of F @ x in them, the entries of g in these rows.
 Link = Callable[[slice, np.ndarray], np.ndarray]
-#: Columns or rows copied out of F: a dense array or a sparse matrix.
+#: Columns or rows copied out of F: a dense array or a sparse matrix, in a working set also packed.
 Block = Any
 
 
@@ -30,6 +30,11 @@ class Operator(ABC):
     dense = True
     #: Whether `columns` returns the numbers of F as they are, without rounding.
     exact_columns = True
+    #: Whether entries are unpacked while they are read, so that a copy of F in plain numbers, or of
+    #: many of its columns, would take far more memory than F.
+    packed = False
+    #: Bytes that an entry takes in memory.
+    entry_bytes = 8.0
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
@@ -93,6 +98,10 @@ class Operator(ABC):
     @abstractmethod
     def columns(self, take: np.ndarray) -> Block:
         """``F[:, take]`` in float64; all columns in their order may be F itself."""
+
+    def working_columns(self, take: np.ndarray) -> Block:
+        """``F[:, take]`` in the form in which a working set keeps it: packed if F is."""
+        return self.columns(take)
 
     def sparse_columns(self, take: np.ndarray) -> Columns | None:
         """``F[:, take]`` without making it dense; None if F is dense."""

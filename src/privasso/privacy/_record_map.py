@@ -108,7 +108,7 @@ class RecordMap:
         for low in range(0, len(labels), step):
             high = min(low + step, len(labels))
             if not _scale(
-                X, y, start, low, high, self._columns, self._label, squares, rows, labels
+                X.T, y, start, low, high, self._columns, self._label, squares, rows.T, labels
             ):
                 raise ValueError(NOT_FINITE)
 
@@ -129,43 +129,45 @@ class RecordMap:
 
 @njit(nogil=True, cache=True)
 def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pragma: no cover
-    """Fill some rows and labels; False if an entry is not a number.
+    """Fill some rows and labels, given with columns first; False if an entry is not a number.
 
-    A sum over the entries of a row is taken in the order of the columns, whatever the storage. Rows
-    are shifted by `start`: an array whose layout is known is read faster than a part of it.
+    A sum over the entries of a row is taken in the order of the columns, whatever the storage. Each
+    loop over records is over slices, which lets the compiler use vector registers.
     """
-    n, width = columns.shape[1], rows.shape[1]
-    bad = 0
+    n, width, count = columns.shape[1], rows.shape[0], high - low
+    squares = squares[:count]
     squares[:] = 0.0
     for j in range(n):
         lo, hi, mid, per = columns[0, j], columns[1, j], columns[2, j], columns[3, j]
-        for i in range(low, high):
-            v = np.float64(X[start + i, j])
-            bad += v != v
+        values, out = X[j, start + low : start + high], rows[j, low:high]
+        for i in range(count):
+            v = np.float64(values[i])
             v = lo if v < lo else v
             v = hi if v > hi else v
             v = (v - mid) * per
-            rows[i, j] = v
-            squares[i - low] += v * v
-    for i in range(low, high):
+            out[i] = v
+            squares[i] += v * v
+    bad = 0
+    for i in range(count):
         if width > n:
-            squares[i - low] += 1.0
-            rows[i, n] = 1.0
-        total = squares[i - low]
-        bad += not np.isfinite(total)
+            squares[i] += 1.0
+            rows[n, low + i] = 1.0
+        total = squares[i]
+        bad += not np.isfinite(total)  # an entry that is no number makes the sum none
         factor = 1.0
         if total > 0.0:
             factor = min(1.0, label[4] / np.sqrt(total))
-        v = y[start + i]
+        v = y[start + low + i]
         if np.isnan(v):
             factor = 0.0
-            labels[i] = 0.0
+            labels[low + i] = 0.0
         else:
             v = (min(max(v, label[0]), label[1]) - label[2]) / label[3]
-            labels[i] = np.trunc(factor * v * label[6]) * (1.0 / label[6])
-        squares[i - low] = factor
+            labels[low + i] = np.trunc(factor * v * label[6]) * (1.0 / label[6])
+        squares[i] = factor
     grid, step = label[5], 1.0 / label[5]
     for j in range(width):
-        for i in range(low, high):
-            rows[i, j] = np.trunc(rows[i, j] * squares[i - low] * grid) * step
+        out = rows[j, low:high]
+        for i in range(count):
+            out[i] = np.trunc(out[i] * squares[i] * grid) * step
     return bad == 0

@@ -200,7 +200,7 @@ def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     if _alone(problem, state, index.size, 1e-8):
         if index.size > 0.5 * problem.shape[1]:
             return np.arange(problem.shape[1])  # no copy is needed
-        margin = min(0.5, max(0.15, 4.0 * state.change))
+        margin = min(0.5, max(0.15, 2.0 * state.change))
         index = np.flatnonzero((field > 1.0 - margin) | (state.x != 0))
     most = 2 * problem.shape[0]  # the support has at most M columns, so more are a waste of time
     if index.size > most:

@@ -105,5 +105,7 @@ def look_independent(op: Operator, squares: np.ndarray) -> bool:
 
 
 def amp_may_work(op: Operator, squares: np.ndarray) -> bool:
-    """Whether F is dense, not small, and its columns look independent."""
-    return op.dense and min(op.shape) >= _SMALLEST and look_independent(op, squares)
+    """Whether F is dense, not packed, not small, and its columns look independent."""
+    return (
+        op.dense and not op.packed and min(op.shape) >= _SMALLEST and look_independent(op, squares)
+    )

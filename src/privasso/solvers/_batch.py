@@ -168,7 +168,8 @@ class Batch:
         It is at most twice as large as F.
         """
         m, n = self.op.shape
-        small = n <= min(GRAM_COLUMNS, 2 * m, _COLUMNS_PER_PROBLEM * n_rhs)
+        rows = m * self.op.entry_bytes / 8.0  # of F, if its entries were numbers
+        small = n <= min(GRAM_COLUMNS, 2 * rows, _COLUMNS_PER_PROBLEM * n_rhs)
         return self.op.dense and small
 
     def _along_gram(self, todo: np.ndarray) -> np.ndarray:
@@ -271,7 +272,7 @@ class Batch:
         if self._dual_point is None:
             both = np.vstack([both, self.path[columns]])
         used = np.flatnonzero(both.any(axis=0))
-        if self.op.dense and 4 * used.size < both.shape[1]:
+        if self.op.dense and not self.op.packed and 4 * used.size < both.shape[1]:
             W = np.ascontiguousarray(product(self.op.columns(used), both[:, used].T).T)
         else:
             W = np.ascontiguousarray(self.op.matmat(both.T).T)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privasso._clock import Clock
-from privasso.operators import Block
+from privasso.operators import Block, Operator
 from privasso.problem import Certificate, Problem, certify, violations
 from privasso.solvers._algorithm import Outcome
 from privasso.solvers._gram import GramResult
@@ -203,12 +203,13 @@ class Growth:
         joins[self._working.index] = 0.0
         return float(np.partition(joins, -room)[-room])
 
-    def _affordable(self, shape: tuple[int, int]) -> int:
+    def _affordable(self, op: Operator) -> int:
         """Columns for which the set takes no more memory than F twice and its support four times.
 
-        While it grows, two Gram matrices and the columns are there at once: 2k² + kM numbers.
+        While it grows, two Gram matrices and the columns are there at once: 2k² + kM numbers, or
+        as many fewer as F is packed.
         """
-        m, n = shape
+        m, n = op.shape[0] * op.entry_bytes / 8.0, op.shape[1]
         room = 0.85 * (2.0 * m * n + 4.0 * self._n_active**2)  # something else is there too
         return int((np.sqrt(m * m + 8.0 * room) - m) / 4.0)
 
@@ -225,7 +226,7 @@ class Growth:
         wanted = min(outside.size, room)
         most = min(2 * problem.shape[0] + 2 * _FIRST_COLUMNS, 4 * (room + _FIRST_COLUMNS))
         if problem.op.dense:
-            most = min(most, self._affordable(problem.shape))
+            most = min(most, self._affordable(problem.op))
         if working.index.size + wanted > most:
             working.keep(np.abs(c[working.index]), most - wanted)
         if outside.size > room:

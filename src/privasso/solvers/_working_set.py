@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from privasso._blas import gram_matrix
 from privasso._clock import Clock
-from privasso.operators import Block, RowMajor
+from privasso.operators import Block, PackedColumns, RowMajor
 from privasso.problem import Problem, RaySearch
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
@@ -36,11 +36,13 @@ class WorkingSet:
         if index.size == 0:
             return
         if block is None:
-            block = self.problem.op.columns(index)
+            block = self.problem.op.working_columns(index)
         self._extend_gram(index, block)
         self.index = np.concatenate([self.index, index])
         self.norms = self.problem.norms[self.index]
         self.z = np.concatenate([self.z, x * self.problem.norms[index]])
+        if isinstance(block, PackedColumns) and self._blocks:
+            block = self._blocks.pop().joined(block)
         self._blocks.append(block)
         self.problem.op.count(index.size / self.problem.shape[1])
 
@@ -54,7 +56,9 @@ class WorkingSet:
         for other in self._blocks:
             stop = start + other.shape[1]
             cross = gram[start:stop, old:]
-            if sp.issparse(other):
+            if isinstance(other, PackedColumns):
+                cross[...] = other.cross(block)
+            elif sp.issparse(other):
                 cross[...] = dense(other.T @ block)
             else:
                 np.matmul(other.T, block, out=cross)
@@ -62,7 +66,7 @@ class WorkingSet:
             cross /= self.norms[start:stop, None]
             gram[old:, start:stop] = cross.T
             start = stop
-        own = dense(block.T @ block) if sp.issparse(block) else gram_matrix(block)
+        own = _gram(block)
         own /= norms
         own /= norms[:, None]
         gram[old:, old:] = own
@@ -77,7 +81,11 @@ class WorkingSet:
         edges = np.cumsum([0] + [block.shape[1] for block in self._blocks])
         # One after another, so that not all columns are there twice.
         for k, (lo, hi) in enumerate(pairwise(edges)):
-            self._blocks[k] = self._blocks[k][:, keep[(keep >= lo) & (keep < hi)] - lo]
+            own = keep[(keep >= lo) & (keep < hi)] - lo
+            block = self._blocks[k]
+            self._blocks[k] = (
+                block.taken(own) if isinstance(block, PackedColumns) else block[:, own]
+            )
         self.gram = submatrix(self.gram, keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
@@ -141,10 +149,19 @@ class WorkingSet:
 
 
 def _times(block: Block, x: np.ndarray) -> np.ndarray:
-    """``block @ x``, with our own kernel and threads if the block is dense in C order."""
+    """``block @ x``, with our own kernel and threads if the block is dense in C order or packed."""
+    if isinstance(block, PackedColumns):
+        return block.matvec(x)
     if isinstance(block, np.ndarray) and block.flags.c_contiguous:
         return RowMajor(block).matvec(np.ascontiguousarray(x))
     return block @ x
+
+
+def _gram(block: Block) -> np.ndarray:
+    """Products of the columns of a block with one another."""
+    if isinstance(block, PackedColumns):
+        return block.gram()
+    return dense(block.T @ block) if sp.issparse(block) else gram_matrix(block)
 
 
 def dense(product: Block) -> np.ndarray:

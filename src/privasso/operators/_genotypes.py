@@ -1,0 +1,248 @@
+"""Genotypes packed in two bits, as in PLINK's .bed files, scaled while they are read."""
+
+from __future__ import annotations
+
+from functools import partial
+from os import PathLike
+from typing import Literal
+
+import numpy as np
+
+from privasso._threads import chunks, run
+from privasso.operators import _enclosed as accurate
+from privasso.operators import _genotype_kernels as kernels
+from privasso.operators._bed import read_bed
+from privasso.operators._dense import ColumnMajor
+from privasso.operators._enclosed import Enclosed, enclosed, weights_of
+from privasso.operators._operator import Operator
+from privasso.operators._packed_columns import PackedColumns, word_buffer
+
+Scaling = Literal["standard", "centre", "none"]
+
+#: Entries that are decoded at a time where a product needs plain numbers.
+_DECODED = 1 << 22
+
+
+class Genotypes(Operator):
+    """A matrix of genotypes in two bits per entry, one row per person and one column per variant.
+
+    An entry is the number of copies (0, 1 or 2) of the allele that the file names first, scaled
+    column by column. A missing genotype counts as the mean of its column. All of it happens while
+    the packed bytes are read, so that the matrix takes 2 bits per entry however it is scaled.
+
+    Parameters
+    ----------
+    packed : ndarray of uint8, shape (N, ⌈M/4⌉)
+        One line per variant, in the layout of .bed files: four genotypes to a byte, the first in
+        the lowest two bits; 00, 10 and 11 for two, one and no copies, 01 for missing. It is used
+        in place and may be memory-mapped.
+    n_rows : int
+        M.
+    scaling : {"standard", "centre", "none"}
+        ``"standard"`` subtracts the mean and divides by the standard deviation, so that each
+        column has squared norm M; a column that does not vary becomes zero. ``"centre"`` only
+        subtracts the mean, ``"none"`` neither.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (N,)
+        Mean number of copies where the genotype is known; 0 where it never is.
+    deviation : ndarray, shape (N,)
+        Standard deviation of the columns with their means in place of missing genotypes.
+    n_missing : ndarray of int, shape (N,)
+
+    Examples
+    --------
+    Three people and two variants; the second genotype of the second variant is missing.
+
+    >>> import numpy as np
+    >>> packed = np.array([[0b00_10_11], [0b11_01_00]], dtype=np.uint8)
+    >>> Genotypes(packed, n_rows=3, scaling="none").toarray()
+    array([[0., 2.],
+           [1., 1.],
+           [2., 0.]])
+    >>> Genotypes(packed, n_rows=3).column_squares()
+    array([3., 3.])
+    """
+
+    packed = True
+    entry_bytes = 0.25
+
+    def __init__(self, packed: np.ndarray, n_rows: int, *, scaling: Scaling = "standard") -> None:
+        if scaling not in ("standard", "centre", "none"):
+            raise ValueError(f"scaling must be standard, centre or none, not {scaling!r}")
+        if packed.dtype != np.uint8 or packed.ndim != 2:
+            raise ValueError("packed must be an array of bytes (uint8) with one line per variant")
+        n = packed.shape[0]
+        if n_rows < 1 or n < 1:
+            raise ValueError(f"there are no genotypes: {n_rows} rows and {n} columns")
+        if packed.shape[1] != -(-n_rows // 4):
+            raise ValueError(
+                f"{n_rows} genotypes take {-(-n_rows // 4)} bytes, not {packed.shape[1]}"
+            )
+        super().__init__((n_rows, n))
+        self._bytes = np.ascontiguousarray(packed).view()
+        self._bytes.flags.writeable = False  # as a mapped file is, so that kernels compile once
+        self.scaling: Scaling = scaling
+        one, two, self.n_missing = self._count().T
+        known = n_rows - self.n_missing
+        self.copies = one + 2 * two  # in all rows of a column
+        self.mean = self.copies / np.maximum(known, 1)
+        squares = one * (1 - self.mean) ** 2 + two * (2 - self.mean) ** 2
+        squares += (known - one - two) * self.mean**2
+        self.deviation = np.sqrt(squares / n_rows)
+        varies = (one > 0) & (one < known) | (two > 0) & (two < known)
+        # An entry is factor·(copies − mean) + shift, where a missing one has `mean` copies.
+        self.factor = np.ones(n)
+        if scaling == "standard":
+            self.factor = np.where(varies, 1.0 / np.where(varies, self.deviation, 1.0), 0.0)
+        elif scaling == "centre":
+            self.factor = varies.astype(np.float64)
+        shift = self.mean if scaling == "none" else np.zeros(n)
+        self.offset = shift - self.factor * self.mean
+        self._squares = self.factor**2 * squares + n_rows * shift**2
+        self._complete = self.n_missing == 0
+        levels = np.stack([np.full(n, 2.0), self.mean, np.ones(n), np.zeros(n)], axis=1)
+        self._values = self.factor[:, None] * (levels - self.mean[:, None]) + shift[:, None]
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        shape: tuple[int, int] | None = None,
+        scaling: Scaling = "standard",
+    ) -> Genotypes:
+        """Map a .bed file of PLINK into memory; only what is in use need be there.
+
+        Parameters
+        ----------
+        path : path of the .bed file
+            The .fam and .bim files beside it, one line per person and per variant, give the shape.
+        shape : (int, int), optional
+            Numbers of people and variants, if these two files are not there.
+        scaling : as in the class.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import privasso as pv
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "tiny.bed"
+        ...     _ = path.write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b10_00_11]))
+        ...     F = pv.operators.Genotypes.open(path, shape=(3, 2))
+        ...     pv.solve(F, [1.0, 2.0, 4.0], lam=0.5).x.round(4)
+        array([1.0581, 0.    ])
+        """
+        packed, n_rows = read_bed(path, shape)
+        return cls(packed, n_rows, scaling=scaling)
+
+    def _count(self) -> np.ndarray:
+        """For each column how many rows have one copy, two copies and none known."""
+        m, n = self.shape
+        counts = np.empty((n, 3), dtype=np.int64)
+
+        def work(lo: int, hi: int) -> None:
+            as_bytes, as_words, buffer = word_buffer(self._bytes.shape[1])
+            kernels.count(self._bytes, lo, hi, m, as_bytes, as_words, buffer, counts)
+
+        run([partial(work, lo, hi) for lo, hi in chunks(n, m * n, align=1)])
+        return counts
+
+    def _planes(self, G: np.ndarray) -> np.ndarray:
+        """The columns of G, each in four planes."""
+        m, n_vectors = G.shape
+        padded = np.zeros((n_vectors, 4 * self._bytes.shape[1]))
+        padded[:, :m] = G.T
+        return np.ascontiguousarray(padded.reshape(n_vectors, -1, 4).transpose(0, 2, 1))
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        return self.matmat(x[:, None])[:, 0]
+
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        return self.rmatmat(g[:, None])[:, 0]
+
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = self.rmatmat(np.stack([g, h], axis=1))
+        return out[:, 0], out[:, 1]
+
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._squares.copy(), self.rmatvec(y)
+
+    def column_squares(self) -> np.ndarray:
+        return self._squares.copy()
+
+    def matmat(self, X: np.ndarray) -> np.ndarray:
+        m, n_bytes = self.shape[0], self._bytes.shape[1]
+        out = np.empty((m, X.shape[1]))
+        for k, x in enumerate(X.T):
+            index = np.flatnonzero(x)
+            planes = np.zeros((4, n_bytes))
+            args = index, (self.factor * x)[index], self._complete, self.mean, planes
+            pieces = chunks(n_bytes, m * index.size)
+            run([partial(kernels.axpys, self._bytes, lo, hi, *args) for lo, hi in pieces])
+            out[:, k] = planes.T.reshape(-1)[:m] + self.offset @ x
+        return out
+
+    def rmatmat(self, G: np.ndarray) -> np.ndarray:
+        m, n = self.shape
+        planes = self._planes(G)
+        out = np.empty((G.shape[1], n))
+        pieces = chunks(n, m * n * G.shape[1], align=1)
+        args = self._complete, self.mean, planes, out
+        run([partial(kernels.dots, self._bytes, lo, hi, *args) for lo, hi in pieces])
+        return (self.factor * out + np.outer(G.sum(axis=0), self.offset)).T
+
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        index = np.flatnonzero(x)
+        v = Enclosed.exactly(x[index])
+        weights, acc = weights_of(v, index.size), np.zeros((3, self.shape[0]))
+        for lo, hi in self._decodable(index.size):
+            lines = np.ascontiguousarray(self.columns(index[lo:hi]).T)
+            part = slice(lo, hi)
+            args = v.value[part], v.low[part], weights[part]
+            accurate.axpys(lines, 0, hi - lo, np.arange(hi - lo), *args, acc)
+        return enclosed(acc[0], acc[1], acc[2], index.size)
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        out = np.empty((3, self.shape[1]))
+        for lo, hi in self._decodable(self.shape[1]):
+            out[:, lo:hi] = ColumnMajor(self.columns(np.arange(lo, hi))).rmatvec_enclosed(g)
+        return Enclosed(*out)
+
+    def _decodable(self, n: int) -> list[tuple[int, int]]:
+        step = max(1, _DECODED // self.shape[0])
+        return [(lo, min(lo + step, n)) for lo in range(0, n, step)]
+
+    def rows(self, take: np.ndarray | slice) -> np.ndarray:
+        rows = np.arange(self.shape[0])[take]
+        return np.ascontiguousarray(self._decoded(np.arange(self.shape[1]), rows).T)
+
+    def columns(self, take: np.ndarray) -> np.ndarray:
+        return self._decoded(take, np.arange(self.shape[0])).T
+
+    def _decoded(self, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """One line per column."""
+        out = np.empty((columns.size, rows.size))
+
+        def work(lo: int, hi: int) -> None:
+            kernels.decode(self._bytes, columns[lo:hi], rows, self._values, out[lo:hi])
+
+        run([partial(work, *piece) for piece in chunks(columns.size, out.size, align=1)])
+        return out
+
+    def working_columns(self, take: np.ndarray) -> PackedColumns:
+        return PackedColumns(self, self._bytes, take)
+
+    def single(self) -> np.ndarray:
+        return self.toarray().astype(np.float32)
+
+    def gram(self) -> np.ndarray:
+        return self.working_columns(np.arange(self.shape[1])).gram()
+
+    def toarray(self) -> np.ndarray:
+        return self.columns(np.arange(self.shape[1]))
+
+    def matvec_cost(self, x: np.ndarray) -> float:
+        return np.count_nonzero(x) / self.shape[1]
