@@ -137,9 +137,9 @@ class IntegerColumns:
         if stored.format == "csc":
             # Labels of 21 bits are exact in 32, and half as long to read.
             short = ell.astype(np.float32)
-            each = tuple(np.broadcast_to(part, total.size) for part in scaling)
+            o, f, s, t, z = (np.broadcast_to(part, total.size) for part in scaling)
             room = np.empty(max(_ENTRIES, min(longest, _ROWS)))
-            if not _stored_columns(*parts, short, *each, total, room):
+            if not _stored_columns(*parts, short, o, f, s, t, z, total, room):
                 raise ValueError(_NOT_FINITE)
             return total
         alike = self.origin.size == 1
