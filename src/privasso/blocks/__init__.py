@@ -14,6 +14,7 @@ from privasso.blocks._part import (
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
 from privasso.blocks._sources import blocks_of
+from privasso.blocks._sparse_files import SparseTable, read_sparse, sparse_of
 
 __all__ = [
     "ArrayPart",
@@ -25,6 +26,7 @@ __all__ = [
     "Part",
     "Progress",
     "RowBlocks",
+    "SparseTable",
     "Sums",
     "Task",
     "WorkersLostError",
@@ -33,4 +35,6 @@ __all__ = [
     "of_dask",
     "on_dask",
     "open_files",
+    "read_sparse",
+    "sparse_of",
 ]

@@ -16,7 +16,12 @@ Reader = Callable[[int], None]
 
 
 class Engine(ABC):
-    """Applies a task to all parts and adds up what it returns."""
+    """Applies a task to all parts and adds up what it returns.
+
+    `held` are the bytes that reading one part takes at most, beside the chunk that is at hand.
+    """
+
+    held: int = 0
 
     @abstractmethod
     def sum(self, task: Task, state: Any, read: Reader) -> Sums:
@@ -35,6 +40,7 @@ class Local(Engine):
 
     def __init__(self, parts: Sequence[Part], jobs: int | None = None) -> None:
         self.parts = tuple(parts)
+        self.held = max((part.held for part in self.parts), default=0)
         self.jobs = min(n_threads() if jobs is None else jobs, max(1, len(self.parts)))
 
     def sum(self, task: Task, state: Any, read: Reader) -> Sums:

@@ -19,6 +19,8 @@ from privasso.blocks._row_blocks import RowBlocks
 _CHUNK = 1 << 21
 #: Bytes that are read ahead per column of a Parquet file.
 _AHEAD = 1 << 16
+#: Columns of a row group that are decoded at a time.
+_TOGETHER = 8
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 
@@ -38,7 +40,19 @@ class Stamp:
 
 @dataclass(frozen=True, eq=False)
 class FilePart(Part):
-    """One row group of a Parquet file, or one record batch of an Arrow file."""
+    """One row group of a Parquet file, or one record batch of an Arrow file.
+
+    To read some rows of a row group, Parquet holds what these rows are encoded in, of every
+    column: with dictionaries and compression often more than all its numbers take. Then its
+    columns are decoded some at a time, and all its numbers are held.
+
+    Attributes
+    ----------
+    held : int
+        Bytes that reading holds beside a chunk.
+    whole : bool
+        Whether all numbers of a row group are held.
+    """
 
     path: str
     stamp: Stamp
@@ -48,14 +62,36 @@ class FilePart(Part):
     target: str
     entries: int = _CHUNK
     fill: tuple[float, ...] | None = field(default=None, repr=False)
+    held: int = 0
+    whole: bool = False
 
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, a bounded number of entries at a time."""
         self._check()
         step = max(1, self.entries // (len(self.columns) + 1))
-        for batch in self._batches(step):
-            yield self._chunk(batch)
+        if self.whole:
+            yield from self._slices(step)
+        else:
+            for batch in self._batches(step):
+                yield self._chunk(batch)
         self._check()
+
+    def _slices(self, step: int) -> Iterator[Chunk]:
+        """All numbers of the row group, some columns at a time, then some rows of them."""
+        import pyarrow.parquet as pq
+
+        wanted = [*self.columns, self.target]
+        numbers = np.empty((len(wanted), self.rows))
+        with pq.ParquetFile(self.path, buffer_size=_AHEAD, pre_buffer=False) as file:
+            for start in range(0, len(wanted), _TOGETHER):
+                some = wanted[start : start + _TOGETHER]
+                block = file.read_row_group(self.group, columns=some, use_threads=False)
+                for line, name in zip(numbers[start:], some, strict=False):
+                    line[:] = _numbers(block.column(name))
+        self._fill(numbers[:-1])
+        for start in range(0, self.rows, step):
+            rows = slice(start, start + step)
+            yield np.ascontiguousarray(numbers[:-1, rows]).T, numbers[-1, rows].copy()
 
     def _check(self) -> None:
         try:
@@ -89,10 +125,13 @@ class FilePart(Part):
         X = np.empty((len(self.columns), batch.num_rows))
         for column, name in zip(X, self.columns, strict=True):
             column[:] = _numbers(batch.column(name))
+        self._fill(X)
+        return X.T, _numbers(batch.column(self.target)).astype(np.float64)
+
+    def _fill(self, X: np.ndarray) -> None:
         if self.fill is not None:
             for column, value in zip(X, self.fill, strict=True):
                 column[np.isnan(column)] = value
-        return X.T, _numbers(batch.column(self.target)).astype(np.float64)
 
 
 def _numbers(column: Any) -> np.ndarray:
@@ -101,7 +140,24 @@ def _numbers(column: Any) -> np.ndarray:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    if isinstance(column, pa.ChunkedArray):
+        return column.to_numpy()
     return column.to_numpy(zero_copy_only=False)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The rows of a row group or record batch, and the bytes in which Parquet encodes them."""
+
+    rows: int
+    encoded: int | None = None
+
+    def held(self, n_columns: int) -> tuple[int, bool]:
+        """Bytes that reading it holds, and whether all its numbers are held for that."""
+        numbers = 8 * self.rows * n_columns
+        if self.encoded is None or self.encoded <= numbers:
+            return self.encoded or numbers, False
+        return numbers, True
 
 
 def open_files(
@@ -143,11 +199,10 @@ def open_files(
         if columns is None:
             columns = _covariates(path, schema, target, features, exclude)
         _check_types(path, schema, (*columns, target))
-        parts += [
-            FilePart(path, stamp, k, rows, columns, target, entries)
-            for k, rows in enumerate(groups)
-            if rows
-        ]
+        for k, group in enumerate(groups):
+            held, whole = group.held(len(columns) + 1)
+            part = FilePart(path, stamp, k, group.rows, columns, target, entries, None, held, whole)
+            parts += [part] if group.rows else []
     assert columns is not None
     if fill is not None:
         values = tuple(fill[name] for name in columns)
@@ -170,8 +225,8 @@ def _kind(path: str) -> str:
     )
 
 
-def _opened(path: str) -> tuple[Any, list[int]]:
-    """The columns with their types, and the rows of each row group or record batch."""
+def _opened(path: str) -> tuple[Any, list[_Group]]:
+    """The columns with their types, and each row group or record batch."""
     kind = _kind(path)
     try:
         import pyarrow as pa
@@ -183,14 +238,22 @@ def _opened(path: str) -> tuple[Any, list[int]]:
             with pq.ParquetFile(path) as file:
                 meta = file.metadata
                 return file.schema_arrow, [
-                    meta.row_group(k).num_rows for k in range(meta.num_row_groups)
+                    _encoded(meta.row_group(k)) for k in range(meta.num_row_groups)
                 ]
         with pa.memory_map(path) as source:
             reader = pa.ipc.open_file(source)
             count = reader.num_record_batches
-            return reader.schema, [reader.get_batch(k).num_rows for k in range(count)]
+            return reader.schema, [_Group(reader.get_batch(k).num_rows) for k in range(count)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"{escaped(path)} is no {kind} file that can be read: {error}") from None
+
+
+def _encoded(group: Any) -> _Group:
+    """A row group with what its columns hold while they are read: pages, and dictionaries twice."""
+    size = group.total_byte_size + group.total_byte_size // 2
+    if group.num_columns and group.column(0).compression != "UNCOMPRESSED":
+        size += group.total_byte_size
+    return _Group(group.num_rows, size)
 
 
 def _covariates(

@@ -26,9 +26,13 @@ class WorkersLostError(RuntimeError):
 
 
 class Part(ABC):
-    """Some rows of a table. It can be pickled, and reads its rows where it is."""
+    """Some rows of a table. It can be pickled, and reads its rows where it is.
+
+    `held` are the bytes that reading it takes beside the chunk that is at hand.
+    """
 
     rows: int
+    held: int = 0
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:

@@ -114,6 +114,11 @@ class RowBlocks:
         parts = [ArrayPart(X[lo:hi], y[lo:hi]) for lo, hi in pairwise(edges) if hi > lo]
         return RowBlocks((m, n), Local(parts, jobs), None if names is None else tuple(names))
 
+    @property
+    def held(self) -> int:
+        """Bytes that each reader holds at most, beside the rows that are at hand."""
+        return self.engine.held
+
     def sum(self, task: Task, state: Any) -> Sums:
         """Apply the task to the chunks of every part, and return the sums over all parts.
 

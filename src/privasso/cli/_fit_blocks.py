@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Bytes that the program itself takes, and those per entry that is read: the file's numbers, ours,
 #: and a copy on the way.
-_OWN, _PER_ENTRY = 6 * 10**8, 32
+_OWN, _PER_ENTRY = 48 * 10**7, 32
 #: Fewest and most entries that a thread reads at a time, and matrices of N × N that it holds.
 _FEWEST, _MOST, _MATRICES = 1 << 16, 1 << 21, 4
 
@@ -37,27 +37,35 @@ def bytes_of(memory: str) -> int:
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
-def reading_plan(memory: int | None, n_columns: int, threads: int) -> tuple[int, int]:
+def reading_plan(
+    memory: int | None, n_columns: int, threads: int, held: int = 0
+) -> tuple[int, int]:
     """Threads, and entries that each reads at a time, within that many bytes.
 
-    >>> reading_plan(None, 500, 2), reading_plan(7 * 10**8, 500, 2)
-    ((2, 2097152), (2, 1312500))
-    >>> reading_plan(6 * 10**8, 5, 2)
+    `held` are the bytes that each thread needs to read from a file at all.
+
+    >>> reading_plan(None, 500, 2), reading_plan(6 * 10**8, 500, 2)
+    ((2, 2097152), (2, 1625000))
+    >>> reading_plan(4 * 10**8, 5, 2)
     Traceback (most recent call last):
     ...
-    ValueError: --memory is too small for 5 columns; give at least 0.61GB
+    ValueError: --memory is too small for 5 columns; give at least 0.49GB
     """
     if memory is None:
         return threads, _MOST
     matrices = _MATRICES * 8 * n_columns**2
     for jobs in range(threads, 0, -1):
-        entries = (memory - _OWN - jobs * matrices) // (jobs * _PER_ENTRY)
+        entries = (memory - _OWN - jobs * (matrices + held)) // (jobs * _PER_ENTRY)
         if entries >= _FEWEST:
             return jobs, min(entries, _MOST)
-    least = (_OWN + matrices + _FEWEST * _PER_ENTRY) / 1e9
-    raise ValueError(
-        f"--memory is too small for {n_columns} columns; give at least {least + 0.005:.2f}GB"
-    )
+    least = (_OWN + matrices + held + _FEWEST * _PER_ENTRY) / 1e9
+    remedy = f"give at least {least + 0.005:.2f}GB"
+    if held > _FEWEST * _PER_ENTRY:
+        remedy += (
+            f", of which {held / 1e9:.2f}GB are for the largest row group or batch of the files, "
+            "or write them again with fewer rows in each"
+        )
+    raise ValueError(f"--memory is too small for {n_columns} columns; {remedy}")
 
 
 def files_of(settings: FitSettings) -> list[str]:
@@ -97,7 +105,7 @@ def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary
                 "it first or leave it out with --exclude"
             )
     memory = None if settings.memory is None else bytes_of(settings.memory)
-    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads())
+    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads(), blocks.held)
     fill = {one.name: one.filled for one in dictionary.entries if not isinstance(one, LevelEntry)}
     blocks = open_files(paths, target, features=blocks.names, jobs=jobs, entries=entries, fill=fill)
     if settings.engine != "dask":
@@ -123,7 +131,7 @@ def opened_label_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Enco
     blocks = open_files(paths, target, **chosen)
     names = blocks.names or ()
     memory = None if settings.memory is None else bytes_of(settings.memory)
-    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads())
+    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads(), blocks.held)
     blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries)
     encoding = Encoding(tuple(NumberCode(name) for name in names))
     if settings.engine != "dask":

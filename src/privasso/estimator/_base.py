@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from privasso._validation import generator
+from privasso.blocks import SparseTable, sparse_of
 from privasso.fit import KeptStatistics, Published, Released, ReleasedModel
 
 _KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
@@ -18,6 +19,7 @@ class PrivateEstimator(BaseEstimator):
 
     #: Attributes that a fit sets.
     _fitted: ClassVar[tuple[str, ...]] = ()
+    n_features_in_: int
 
     def _forget(self) -> None:
         """Remove what an earlier fit has left."""
@@ -25,10 +27,24 @@ class PrivateEstimator(BaseEstimator):
             self.__dict__.pop(name, None)
 
     def _covariates(self, X: Any, *, first: bool = False) -> Any:
-        from sklearn.utils.validation import validate_data
+        from sklearn.utils.validation import check_array, validate_data
 
-        sparse, kinds = ("csr", "csc"), (np.float64, np.float32)
-        return validate_data(self, X, reset=first, accept_sparse=sparse, dtype=kinds)
+        kinds: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
+        given: Any = X
+        table = given if isinstance(X, SparseTable) else sparse_of(X, None)
+        if table is None:
+            return validate_data(self, given, reset=first, **kinds)
+        if first:
+            X = validate_data(self, table.X, reset=True, **kinds)
+            if table.names is not None:
+                self.feature_names_in_ = np.array(table.names, dtype=object)
+            return X
+        X = check_array(table.X, **kinds)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} columns, and the fit had {self.n_features_in_}")
+        if table.names is not None and table.names != (self._feature_names() or table.names):
+            raise ValueError("X has other columns than the fit, or has them in another order")
+        return X
 
     def _require_labels(self, y: Any) -> None:
         if y is None:

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from privasso._validation import finite_labels
-from privasso.blocks import RowBlocks, blocks_of
+from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.fit import (
     CoefficientPath,
@@ -193,9 +193,10 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             Covariates; public under `LabelDP`. Dense X is copied once when `fit_intercept`. With
             `RecordDP` also `numpy.memmap`, a Dask array or data frame, a list of Parquet or Arrow
             files, or `RowBlocks`: these are read in blocks, and give the same model to the last
-            bit.
+            bit. An `AnnData`, or the path of an .h5ad or .mtx file, is a sparse matrix.
         y : array_like, shape (n_samples,)
-            Labels. With files and data frames of Dask also the name of their column.
+            Labels. With files and data frames of Dask also the name of their column, with AnnData
+            of a column of `obs`.
         sample_weight : array_like of shape (n_samples,), optional
             Weights of the rows, zero or more; only their ratios matter. They must be public:
             neither they nor their choice may depend on the labels.
@@ -293,7 +294,11 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         It is computed from the labels without noise. For the labels of the fit, and for any others
         that are to be protected, it is not private: the guarantee does not cover it.
         """
-        return float(super().score(X, self._labels(X, y), sample_weight))
+        table = sparse_of(X, y)
+        if table is not None:
+            X, y = table, table.y
+        rows = table.X if table is not None else X
+        return float(super().score(X, self._labels(rows, y), sample_weight))
 
     def released_model(self) -> ReleasedModel:
         """Return what may be published of this fit; `save` writes it."""
@@ -319,6 +324,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
 
     def _opened_blocks(self, X: Any, y: Any) -> tuple[Any, Any, str | None]:
         """Covariates and labels, as blocks of rows where they are not all in memory."""
+        table = sparse_of(X, y)
+        if table is not None:
+            return table, table.y, y if isinstance(y, str) else None
         blocks = blocks_of(X, y, mapped=isinstance(self.privacy, PerturbsObjective))
         if blocks is None:
             return X, y, None

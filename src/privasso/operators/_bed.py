@@ -25,10 +25,12 @@ def read_bed(
 
     Examples
     --------
-    >>> with open("tiny.bed", "wb") as file:
-    ...     _ = file.write(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b11_01_00]))
-    >>> packed, n_rows = read_bed("tiny.bed", shape=(3, 2))
-    >>> packed.tolist(), n_rows
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.bed")
+    ...     _ = path.write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b11_01_00]))
+    ...     packed, n_rows = read_bed(path, shape=(3, 2))
+    ...     packed.tolist(), n_rows
     ([[11], [52]], 3)
     """
     bed = Path(path)

@@ -26,7 +26,7 @@ class _Dense(Operator):
 
     def __init__(self, F: np.ndarray) -> None:
         super().__init__((F.shape[0], F.shape[1]))
-        self._F = F
+        self._F, self.entry_bytes = F, float(F.itemsize)
 
     def _is_everything(self, take: np.ndarray) -> bool:
         """Whether `take` are all columns in their order and F is stored as they are asked for."""

@@ -209,9 +209,10 @@ class Growth:
         While it grows, two Gram matrices and the columns are there at once: 2k² + kM numbers, or
         as many fewer as F is packed.
         """
-        m, n = op.shape[0] * op.entry_bytes / 8.0, op.shape[1]
-        room = 0.85 * (2.0 * m * n + 4.0 * self._n_active**2)  # something else is there too
-        return int((np.sqrt(m * m + 8.0 * room) - m) / 4.0)
+        (m, n), part = op.shape, op.entry_bytes / 8.0  # of a number, for an entry of F
+        room = 0.75 * (2.0 * part * m * n + 4.0 * self._n_active**2)  # something else is there too
+        own = part * m if op.packed else m
+        return int((np.sqrt(own * own + 8.0 * room) - own) / 4.0)
 
     def _grow(
         self, problem: Problem, c: np.ndarray, violation: np.ndarray, outside: np.ndarray
