@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from privasso.accounting import ChoiceLoss
 from privasso.privacy import bit_source
 from privasso.privacy._screening import Screening
 
-REPEATS = 3
+REPEATS = 7
 
 
 @njit(nogil=True)
@@ -62,7 +63,8 @@ def _row(
     )
 
     def choose() -> None:
-        screening.choose(X, y, bit_source(np.random.default_rng(2)))
+        # Nothing is kept from one choice to the next.
+        replace(screening).choose(X, y, bit_source(np.random.default_rng(2)))
 
     choose()
     plain(X, y)

@@ -59,7 +59,7 @@ OTHERS = {
     "private shape": (replace(RECORDS, shape="private"), Y, {}, False),
     "public shape": (replace(RECORDS, shape=X[:9]), Y, {}, False),
     "screened records": (RECORDS, Y, WIDE, True),
-    "screened labels": (LABELS, Y, WIDE, False),
+    "screened labels": (LABELS, Y, WIDE, True),
 }
 
 

@@ -10,9 +10,15 @@ from scipy.stats import beta
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
-from privasso.attacks._screened import screened_pairs
-from privasso.fit import FitOptions, PerturbedPlan, plan_for
-from privasso.privacy import ScreenedObjective, _screening, bit_source
+from privasso.attacks._attack import attack
+from privasso.attacks._screened import made_for_choice, screened_pairs, table_for_choice
+from privasso.attacks._screened_labels import (
+    labels_made_for_choice,
+    screened_label_pairs,
+    table_for_label_choice,
+)
+from privasso.fit import FitOptions, PerturbedPlan, ScreenedLabelPlan, plan_for
+from privasso.privacy import Peeled, ScreenedObjective, _label_screening, _screening, bit_source
 from privasso.theory import log_set_probability
 
 
@@ -64,7 +70,7 @@ def planned(X, epsilon, delta, screen, **options):
 @pytest.mark.parametrize(
     ("screen", "n", "intercept"),
     [
-        (2, 6, True),
+        pytest.param(2, 6, True, marks=pytest.mark.slow),
         pytest.param(2, 6, False, marks=pytest.mark.slow),
         pytest.param(6, 9, True, marks=pytest.mark.slow),
         pytest.param(12, 15, True, marks=pytest.mark.slow),
@@ -76,9 +82,13 @@ def test_the_score_is_a_log_likelihood_ratio(screen, n, intercept):
     plan, objective = planned(X, 4.0, 0.01, screen, fit_intercept=intercept)
     assert len(objective.rounds) == {2: 0, 6: 1, 12: 3}[screen]
     (pair,) = screened_pairs(objective, plan.lam, X, y, {0: "row"})
+    check_ratio(pair, 150)
+
+
+def check_ratio(pair, draws):
     assert pair.score is not None
     for world, sign in ((pair.out, 1.0), (pair.into, -1.0)):
-        scores = sign * pair.score(world.releases(150, np.random.default_rng(1)))
+        scores = sign * pair.score(world.releases(draws, np.random.default_rng(1)))
         weights = np.exp(scores)
         assert abs(weights.mean() - 1.0) < 4.0 * weights.std() / math.sqrt(weights.size)
         assert scores.std() > 0.2  # it tells something
@@ -110,3 +120,127 @@ def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
     epsilons = np.linspace(0.0, 6.0, 25)
     beyond = [least - math.exp(e) * most > loss.delta(e) for e in epsilons]
     assert any(beyond) is caught
+
+
+def record_plan(screen, n=40, intercept=True, epsilon=2.0):
+    """A plan, and the pair of tables that is made for its choice."""
+    plan, objective = planned(np.zeros((40, n)), epsilon, 0.02, screen, fit_intercept=intercept)
+    return plan, made_for_choice(objective, plan.lam, 40)
+
+
+def label_plan(screen, n=12, m=64, intercept=True):
+    privacy = pv.LabelDP(2.0, 0.02, y_bounds=(-3, 3))
+    options = FitOptions(privacy, lam=0.1, screen=screen, fit_intercept=intercept)
+    plan = plan_for(np.random.default_rng(0).random((m, n)), options, seeded=True)
+    assert isinstance(plan, ScreenedLabelPlan)
+    return plan, labels_made_for_choice(plan)
+
+
+PLANS = {"records": record_plan, "labels": label_plan}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "draws"),
+    [
+        ("records", {"screen": 4}, 100),
+        ("labels", {"screen": 2}, 50),
+        pytest.param("records", {"screen": 8}, 1000, marks=pytest.mark.slow),
+        pytest.param("records", {"screen": 4, "intercept": False}, 1000, marks=pytest.mark.slow),
+        pytest.param("labels", {"screen": 3}, 800, marks=pytest.mark.slow),
+        pytest.param("labels", {"screen": 2, "intercept": False}, 800, marks=pytest.mark.slow),
+        # Fewer rows than columns, which cannot be orthogonal.
+        pytest.param("labels", {"screen": 3, "n": 90}, 800, marks=pytest.mark.slow),
+    ],
+)
+def test_ratios_of_pairs_made_for_the_choice(kind, options, draws):
+    _, (pair,) = PLANS[kind](**options)
+    check_ratio(pair, draws)
+
+
+@pytest.mark.slow
+def test_ratios_of_labels_of_real_rows():
+    """Columns that are correlated, so that projections matter, and one that is constant."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 8)) + rng.standard_normal((50, 8))
+    X[:, 3] = 1.0
+    privacy = pv.LabelDP(4.0, 0.02, y_bounds=(-3, 3))
+    plan = plan_for(X, FitOptions(privacy, lam=0.1, screen=7), seeded=True)
+    assert isinstance(plan, ScreenedLabelPlan)
+    y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(50), -3.0, 3.0)
+    (pair,) = screened_label_pairs(plan, y, {0: "row"})
+    check_ratio(pair, 600)
+
+
+def test_the_made_up_record_moves_choices_by_twice_the_sensitivity():
+    """Every association by a whole record, half of them up and half down."""
+    _, objective = planned(np.zeros((40, 10)), 2.0, 0.02, 2)
+    X, y = table_for_choice(objective, 40)
+    fewer = y.copy()
+    fewer[0] = np.nan
+    one, two = (objective.screening.associations(X, labels, 0.0, 0.1) for labels in (y, fewer))
+    change = (one - two) / float(_screening.ENTRY * _screening.LABEL)
+    assert change.tolist() == [-1.0, 1.0] * 5
+
+
+@pytest.mark.parametrize("order", [(), (0,), (3, 8)])
+@pytest.mark.parametrize("centre", [-2.0, 0.0, 1.3])
+def test_the_made_up_label_moves_choices_by_twice_the_sensitivity(order, centre):
+    """Wherever the centre of the labels is, and after columns were chosen."""
+    X, y = table_for_label_choice(70, 12, (-3.0, 3.0))
+    screening = label_plan(2)[0].screened.screening
+    peeled, other = Peeled(X), y.copy()
+    other[0] = -3.0
+    for column in order:
+        peeled.take(column)
+    (one, scale), (two, _) = (
+        peeled.scores(screening.labels(labels, centre), 1.0) for labels in (y, other)
+    )
+    # The scale is that of a range of 1, so that half of it is the most by which a score moves.
+    change = (one - two) / (scale / 2.0)
+    assert np.allclose(np.abs(change), 1.0, atol=1e-3)
+    assert np.ptp(change) == pytest.approx(2.0, abs=2e-3)
+
+
+def with_part_of_the_noise(part, monkeypatch):
+    """All Gumbel noise of choices times a factor; what is claimed and the scores stay."""
+    true, largest = _screening.noise_scale, _label_screening.noisy_largest
+    monkeypatch.setattr(_screening, "noise_scale", lambda choices: part * true(choices))
+    monkeypatch.setattr(
+        _label_screening,
+        "noisy_largest",
+        lambda scores, scale, count, bits: largest(scores, part * scale, count, bits),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "part", "releases"),
+    [
+        ("records", {"screen": 4}, 0.25, 30),
+        pytest.param("records", {"screen": 4}, 0.5, 200, marks=pytest.mark.slow),
+        pytest.param("records", {"screen": 8, "n": 60}, 0.5, 200, marks=pytest.mark.slow),
+        pytest.param("labels", {"screen": 2}, 0.5, 300, marks=pytest.mark.slow),
+    ],
+)
+def test_choices_with_too_little_noise_are_caught(kind, options, part, releases, monkeypatch):
+    """By far fewer releases than an audit makes, from choice and fit together."""
+    plan, pairs = PLANS[kind](**options)
+    with_part_of_the_noise(part, monkeypatch)
+    (found,) = attack(pairs, plan.guarantee.loss, releases, 0.01, np.random.default_rng(0))
+    assert found.closest is not None
+    assert found.closest.share > 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "options"), [("records", {"screen": 4}), ("labels", {"screen": 2})]
+)
+def test_correct_choices_are_not_refuted(kind, options):
+    """Ten audits at 99 %: none is wrong, and they come near to the claim."""
+    plan, shares = PLANS[kind](**options)[0], []
+    for seed in range(10):
+        pairs = PLANS[kind](**options)[1]
+        (found,) = attack(pairs, plan.guarantee.loss, 100, 0.01, np.random.default_rng(seed))
+        assert found.closest is not None
+        shares.append(found.closest.share)
+    assert max(shares) <= 1.0
+    assert max(shares) > 0.4

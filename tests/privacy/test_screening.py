@@ -100,8 +100,12 @@ def test_columns_with_the_same_bounds_are_summed_alike():
     bounds = np.tile([0.0, 0.7], (40, 1))
     columns = IntegerColumns.within(bounds, *half_ranges(bounds, True))
     expected = columns.products(X.toarray(), labels)
-    assert (columns.products(X, labels) == expected).all()
-    assert (columns.products(X.tocsc(), labels) == expected).all()
+    one = IntegerColumns.within(bounds[:1], *half_ranges(bounds[:1], True))
+    for described in (columns, one):
+        for stored in (X, X.tocsc(), X.toarray()):
+            assert (described.products(stored, labels) == expected).all()
+    genotypes = (X.toarray() > 0.3).astype(np.int8)
+    assert (one.products(genotypes, labels) == columns.products(genotypes, labels)).all()
 
 
 def test_many_rows_are_summed_exactly():
@@ -111,6 +115,20 @@ def test_many_rows_are_summed_exactly():
     X, labels = np.full((m, 1), 5.0), np.full(m, LABEL)
     for stored in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X)):
         assert columns.products(stored, labels).tolist() == [m * ENTRY * LABEL]
+
+
+@pytest.mark.parametrize("shape", [(140_000, 2), (2, 140_000)])
+@pytest.mark.parametrize("alike", [True, False])
+def test_long_rows_and_columns_are_summed_exactly(shape, alike):
+    """More entries than are worked on together, in one row or one column."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.integers(-2, 3, shape) / 2.0)
+    bounds = np.tile([-1.0, 0.5], (1 if alike else shape[1], 1))
+    columns = IntegerColumns.within(bounds, *half_ranges(bounds, True))
+    labels = rng.integers(-LABEL, LABEL + 1, shape[0])
+    k = np.rint((np.clip(X.toarray(), -1.0, 0.5) + 0.25) * (ENTRY / 0.75)).astype(np.int64)
+    for stored in (X, X.tocsc()):
+        assert (columns.products(stored, labels) == labels @ k).all()
 
 
 def test_an_entry_that_is_stored_twice_counts_once():
@@ -172,6 +190,21 @@ def test_decimal_numbers_decide_as_floating_point_does():
         plain = noisy_largest(scores, 2.0**36, 10, bits(seed))
         careful = noisy_largest(scores, 2.0**36, 10, bits(seed), margin=1e-4)
         assert plain.tolist() == careful.tolist()
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 20.0])
+def test_nobody_who_may_be_chosen_is_left_out(spread):
+    """The k largest of many against those of all noisy scores, from the same bits."""
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        scores = (2.0**30 * spread * rng.standard_normal(20_000)).astype(np.int64)
+        words = np.random.default_rng(seed).integers(0, 2**64, scores.size, dtype=np.uint64)
+        if spread < 20.0:
+            words[seed] = 0  # certainly chosen
+        found = noisy_largest(scores, 2.0**30, 12, lambda n, words=words: words[:n])
+        v = (words.astype(np.float64) + 0.5) * 2.0**-64
+        noisy = scores - 2.0**30 * np.log(-np.log1p(-v))
+        assert found.tolist() == np.sort(np.argsort(-noisy)[:12]).tolist()
 
 
 def test_ties_are_broken_by_further_bits():

@@ -41,12 +41,12 @@ def audit(
     """Attack a private fit of given data by the likelihood-ratio test, and report what it finds.
 
     The mechanism is run many times on the data and on neighbouring data sets. Where the density of
-    what it releases is known, the attack is the most powerful one there is: for `LabelDP` without
-    screening, for `OnAverage`, and for `RecordDP` with public bounds, also of a logistic regression
-    or of statistics. Other fits are attacked by a score that is learned from what they publish; the
-    result says which. For a formal guarantee, lower confidence limits of ε are compared with the
-    claimed profile δ(ε). For `OnAverage`, which claims nothing for any one record, the audit shows
-    how exposed records are.
+    what it releases is known, the attack is the most powerful one there is: for `LabelDP`, for
+    `OnAverage`, and for `RecordDP` with public bounds, also of a logistic regression, of statistics
+    or of columns that are chosen first. Other fits are attacked by a score that is learned from
+    what they publish; the result says which. For a formal guarantee, lower confidence limits of ε
+    are compared with the claimed profile δ(ε). For `OnAverage`, which claims nothing for any one
+    record, the audit shows how exposed records are.
 
     The audit itself reveals what an attacker would learn from all those releases: keep its result
     with the data, or run it on simulated data.
@@ -68,8 +68,9 @@ def audit(
     binary : bool
         Attack the fit of `PrivateLogisticLasso` to labels 0 and 1.
     records : "auto", sequence of int, or mapping of int to str
-        Which records are attacked: by default the two of most influence, two at random and, for
-        `RecordDP` with public bounds, some that are made up, at the bounds of the columns.
+        Which records are attacked: by default the two of most influence, two at random and some
+        that are made up: for `RecordDP` with public bounds at the bounds of the columns, and with
+        `screen` such that they decide which columns are chosen.
     releases : int
         Releases from each data set. The attack that comes closest to refuting a claim is repeated
         with ten times as many.

@@ -47,7 +47,7 @@ def label_pairs(plan: Plan, y: FloatArray, records: dict[int, str]) -> list[Pair
             one[k] = value
             labels.append(one)
         into, out = (World(partial(_draw, plan, one)) for one in labels)
-        exact = _products if plan.calibration.objective is None else _minimisers
+        exact = _products if plan.calibration.objective is None else minimiser_ratio
         pairs.append(Pair(name, into, out, exact(plan, privacy, *labels)))
     return pairs
 
@@ -58,10 +58,10 @@ def _draw(plan: Plan, y: FloatArray, count: int, rng: np.random.Generator | None
     assert isinstance(privacy, LabelDP)
     bits = bit_source(rng)
     made = (privacy.release(plan.rows, y, plan.calibration, bits) for _ in range(count))
-    return np.array([_vector(plan, one) for one in made])
+    return np.array([release_vector(plan, one) for one in made])
 
 
-def _vector(plan: Plan, release: Release) -> FloatArray:
+def release_vector(plan: Plan, release: Release) -> FloatArray:
     """The release in coordinates in which its noise is spherical."""
     white = plan.calibration.covariance.whiten(release.b[plan.rows.live])
     if release.label_sum is None or release.sigma_sum is None:
@@ -100,7 +100,7 @@ def _products(
     return lambda releases: (releases - middle) @ direction
 
 
-def _minimisers(
+def minimiser_ratio(
     plan: Plan, privacy: LabelDP, high: FloatArray, low: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
     """Minimisers of a perturbed objective: the ratio of their exact densities.

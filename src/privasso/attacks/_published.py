@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.attacks._pair import Pair, World
-from privasso.fit import PerturbedPlan, ReleasedModel, ScreenedLabelPlan
-from privasso.privacy import LabelDP
+from privasso.fit import PerturbedPlan, ReleasedModel
 
 FloatArray = NDArray[np.float64]
 
@@ -25,31 +24,11 @@ def emptied_pairs(plan: PerturbedPlan, y: FloatArray, records: dict[int, str]) -
     return pairs
 
 
-def relabelled_pairs(plan: ScreenedLabelPlan, y: FloatArray, records: dict[int, str]) -> list[Pair]:
-    """A pair for each record: its label at the upper and at the lower bound."""
-    privacy, pairs = plan.options.privacy, []
-    assert isinstance(privacy, LabelDP)
-    for k, name in records.items():
-        low, high = y.copy(), y.copy()
-        low[k], high[k] = privacy.y_bounds
-        into, out = (World(partial(_labels, plan, labels)) for labels in (high, low))
-        pairs.append(Pair(name, into, out, None))
-    return pairs
-
-
 def _records(
     plan: PerturbedPlan, y: FloatArray, count: int, rng: np.random.Generator | None
 ) -> FloatArray:
     plan = replace(plan, seeded=rng is not None)
     made = (plan.release(y, rng=rng, missing_labels=True, charged=True) for _ in range(count))
-    return np.array([_numbers(one.solve()) for one in made])
-
-
-def _labels(
-    plan: ScreenedLabelPlan, y: FloatArray, count: int, rng: np.random.Generator | None
-) -> FloatArray:
-    plan = replace(plan, seeded=rng is not None)
-    made = (plan.release(y, rng=rng, charged=True) for _ in range(count))
     return np.array([_numbers(one.solve()) for one in made])
 
 

@@ -45,6 +45,35 @@ def screened_pairs(
     return pairs
 
 
+def made_for_choice(objective: ScreenedObjective, lam: float, n_rows: int) -> list[Pair]:
+    """A record that decides between columns that are otherwise nearly tied."""
+    if n_rows < 2:
+        return []
+    name = "a record made up to decide which columns are chosen"
+    return screened_pairs(objective, lam, *table_for_choice(objective, n_rows), {0: name})
+
+
+def table_for_choice(objective: ScreenedObjective, n_rows: int) -> tuple[FloatArray, FloatArray]:
+    """A table whose first record decides which columns are chosen.
+
+    It has the largest entries in all columns and the largest label. Another record has the same
+    entries in every second column and the smallest label; all others are in the middle. With both,
+    the associations of these columns cancel and those of the rest have the size of one record;
+    without the first it is the other way round. So it moves the difference of two associations by
+    twice the sensitivity, in every choice of every round, and it pulls each fit with full force.
+    """
+    screening = objective.screening
+    bounds, origin, (low, high) = screening.bounds, screening.origin, screening.y_bounds
+    middle = np.clip(origin, bounds[:, 0], bounds[:, 1])
+    upper = bounds[:, 1] - origin >= origin - bounds[:, 0]
+    far = np.where(upper, bounds[:, 1], bounds[:, 0])
+    centre = 0.5 * low + 0.5 * high if screening.centred else np.clip(0.0, low, high)
+    rows, labels = np.tile(middle, (n_rows, 1)), np.full(n_rows, centre)
+    rows[0], labels[0] = far, high
+    rows[1, ::2], labels[1] = far[::2], low
+    return rows, labels
+
+
 class _Law:
     """The mechanism on given covariates: transcripts as vectors, and their densities."""
 
@@ -59,10 +88,15 @@ class _Law:
 
     def ratio(self, one: FloatArray, two: FloatArray, releases: FloatArray) -> FloatArray:
         """Log ratio of the densities for labels with and without the record."""
-        found = []
-        for values in releases:
+        level, found = self.objective.level, []
+        seen = np.zeros(len(releases))
+        if level is not None:
+            # What was added to the intercept tells the noisy mean that it came from.
+            seen = level.observed(releases[:, -1] / level.width, one.size)
+        for values, mean in zip(releases, seen.tolist(), strict=True):
             transcript = self.read(values)
-            found.append(self.density(one, transcript) - self.density(two, transcript))
+            densities = (self.density(y, transcript, mean) for y in (one, two))
+            found.append(next(densities) - next(densities))
         return np.array(found)
 
     def read(self, values: FloatArray) -> Transcript:
@@ -79,8 +113,11 @@ class _Law:
         fits = tuple((take(size), float(take(1)[0])) for size in np.cumsum(counts).tolist())
         return Transcript(tuple(means.tolist()), sets, fits, float(take(1)[0]))
 
-    def density(self, y: FloatArray, transcript: Transcript) -> float:
-        """Log density, up to what does not depend on the labels."""
+    def density(self, y: FloatArray, transcript: Transcript, seen: float) -> float:
+        """Log density, up to what does not depend on the labels.
+
+        `seen` is the noisy mean of the last residuals, as a part of the range of the labels.
+        """
         objective, screening = self.objective, self.objective.screening
         clipped, centre, total = np.clip(y, *screening.y_bounds), 0.0, 0.0
         if screening.centred:
@@ -109,7 +146,6 @@ class _Law:
         level, m = objective.level, y.size
         residuals = objective.residuals(few, y, *transcript.fits[-1]) / level.width
         mean = float(np.nansum(np.clip(residuals, -1.0, 1.0))) / m
-        seen = float(level.observed(np.array([transcript.level / level.width]), m)[0])
         return total - 0.5 * ((seen - mean) / level.noise(m)) ** 2
 
     def _fit(

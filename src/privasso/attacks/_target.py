@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from privasso.attacks._labels import label_influence, label_pairs
 from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
-from privasso.attacks._published import emptied_pairs, relabelled_pairs
+from privasso.attacks._published import emptied_pairs
 from privasso.attacks._records import made_up_pairs, record_influence, record_pairs
-from privasso.attacks._screened import screened_pairs
+from privasso.attacks._screened import made_for_choice, screened_pairs
+from privasso.attacks._screened_labels import labels_made_for_choice, screened_label_pairs
 from privasso.attacks._statistics import statistics_pairs
 from privasso.fit import FitOptions, PerturbedPlan, Plan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
@@ -92,9 +93,10 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
         return Target(
             plan.guarantee,
             _leverage(X - X.mean(axis=0)),
-            lambda chosen: relabelled_pairs(plan, y, chosen),
+            lambda chosen: screened_label_pairs(plan, y, chosen),
             _LABELS,
-            exact=False,
+            exact=True,
+            made_up=lambda: labels_made_for_choice(plan),
         )
     if isinstance(plan, PerturbedPlan):
         return _records(plan, X, y)
@@ -152,6 +154,7 @@ def _records(plan: PerturbedPlan, X: FloatArray, y: FloatArray) -> Target:
             lambda chosen: screened_pairs(mechanism, lam, X, y, chosen),
             _EMPTIED,
             exact=True,
+            made_up=lambda: made_for_choice(mechanism, lam, len(X)),
         )
     return Target(
         plan.guarantee,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,16 +13,47 @@ from privasso._validation import finite_labels
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._perturbed import Published
-from privasso.fit._plan import plan_fit
+from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._start import account, check_length, check_run, fit_in_words
 from privasso.privacy import (
     Guarantee,
     LabelDP,
+    Release,
     ScreenedLabels,
     ScreeningOutlook,
     Terms,
     bit_source,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTranscript:
+    """Everything that is released on the way to a model; the guarantee covers all of it.
+
+    Attributes
+    ----------
+    means : tuple of float
+        Noisy means from which the centre of the labels was found.
+    order : ndarray of int
+        Columns in the order in which they were chosen.
+    release : Release
+        Of the fit of these.
+    few : ReleasedModel
+        What was computed from it: coefficients of the chosen columns and intercept.
+    level : float
+        What is added to the intercept.
+    """
+
+    means: tuple[float, ...]
+    order: np.ndarray
+    release: Release
+    few: ReleasedModel
+    level: float
+
+    @property
+    def columns(self) -> np.ndarray:
+        """All columns that were chosen, in increasing order."""
+        return np.sort(self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +101,47 @@ class ScreenedLabelPlan:
         """
         check_run(rng, self.seeded, feature_names, target)
         labels = finite_labels(y)
-        shape, privacy = self.X.shape, self.screened.fit
+        shape = self.X.shape
         check_length(labels, shape[0])
         if not charged:
             what = fit_in_words(shape, target, self.seeded)
             account(labels, self.guarantee, self.options.ledger, what)
-        chosen = self.screened.screening.choose(self.X, labels, bit_source(rng))
-        # The covariates are public and so is the choice: what follows is a fit like any other.
-        inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)
-        plan = plan_fit(self.X[:, chosen], inner, seeded=self.seeded)
-        few = plan.release(labels, rng=rng, charged=True).solve()
+        made = self.transcript(labels, rng)
+        few = replace(made.few, intercept=made.few.intercept + made.level)
+        return Published(self._model(few, made.columns, feature_names), self.options.privacy)
+
+    def transcript(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator | None,
+        inner: Callable[[tuple[int, ...]], Plan] | None = None,
+    ) -> LabelTranscript:
+        """Run all mechanisms one after the other, and return everything that they release.
+
+        `inner` may keep what `fit_of` returns, for many runs on the same covariates.
+        """
+        means, screening = list[float](), self.screened.screening
+        order = screening.order(self.X, y, bit_source(rng), means)
+        columns = np.sort(order)
+        plan = (inner or self.fit_of)(tuple(columns.tolist()))
+        released = plan.release(y, rng=rng, charged=True)
+        few, level = released.solve(), 0.0
         if self.options.fit_intercept:
-            part = self.X[:, chosen]
-            residuals = np.clip(labels, *privacy.y_bounds) - part @ few.coef - few.intercept
-            level = self.screened.level.release(np.asarray(residuals).ravel(), bit_source(rng))
-            few = replace(few, intercept=few.intercept + level)
-        return Published(self._model(few, chosen, feature_names), self.options.privacy)
+            level = self.screened.level.release(self.residuals(y, columns, few), bit_source(rng))
+        return LabelTranscript(tuple(means), order, released.release, few, level)
+
+    def fit_of(self, columns: tuple[int, ...]) -> Plan:
+        """The plan for the fit of chosen columns.
+
+        The covariates are public and so is the choice: it is a fit like any other.
+        """
+        inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)
+        return plan_fit(self.X[:, list(columns)], inner, seeded=self.seeded)
+
+    def residuals(self, y: np.ndarray, columns: np.ndarray, few: ReleasedModel) -> np.ndarray:
+        """What a fit of some columns leaves of the clipped labels."""
+        fitted = self.X[:, columns] @ few.coef + few.intercept
+        return np.clip(y, *self.screened.fit.y_bounds) - np.asarray(fitted).ravel()
 
     def _model(
         self, few: ReleasedModel, chosen: np.ndarray, feature_names: tuple[str, ...] | None

@@ -16,6 +16,7 @@ from privasso.privacy._kind import (
 from privasso.privacy._label_centre import CentreSteps
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._label_level import Level, direct_level, weighted_residuals
+from privasso.privacy._label_screening import Peeled
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
@@ -55,6 +56,7 @@ __all__ = [
     "Level",
     "ObjectiveNoise",
     "OnAverage",
+    "Peeled",
     "PerturbedLogistic",
     "PerturbedObjective",
     "PerturbsObjective",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 
 from privasso.privacy._integer_noise import noise_deviation, noisy_integers
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: Clipped labels are integers of this many bits.
 _BITS = 34
+#: Rows whose sums fit 64 bits.
+_ROWS = 1 << 20
 #: Sums that are released: one of all labels, the others of labels clipped around the centre so far.
 STEPS = 3
 #: Which part of the labels is taken not to be clipped.
@@ -97,8 +100,7 @@ class CentreSteps:
 
     def total(self, y: np.ndarray) -> int:
         """The sum of labels that are clipped around the centre so far, as an integer."""
-        whole = clipped_integers(y, self.centre, self.within, 1 << _BITS)
-        return sum(part.sum().item() for part in np.array_split(whole, whole.size // 2**20 + 1))
+        return clipped_total(y, self.centre, self.within, 1 << _BITS)
 
     def log_density(self, mean: float, y: np.ndarray) -> float:
         """The logarithm of the density of the noisy mean, up to a constant."""
@@ -122,5 +124,43 @@ def clipped_integers(y: np.ndarray, centre: float, radius: float, largest: int) 
     >>> clipped_integers(np.array([0.0, 1.25, 9.0, np.nan]), 1.0, 0.5, 1000).tolist()
     [-1000, 500, 1000, 0]
     """
-    relative = np.clip((y - centre) / radius, -1.0, 1.0)
-    return np.rint(np.where(np.isnan(relative), 0.0, relative) * largest).astype(np.int64)
+    found = np.empty(len(y), dtype=np.int64)
+    _integers(np.asarray(y, dtype=np.float64), float(centre), float(radius), float(largest), found)
+    return found
+
+
+def clipped_total(y: np.ndarray, centre: float, radius: float, largest: int) -> int:
+    """The sum of `clipped_integers`.
+
+    Examples
+    --------
+    >>> clipped_total(np.array([0.0, 1.25, 9.0, np.nan]), 1.0, 0.5, 1000)
+    500
+    """
+    labels, total = np.asarray(y, dtype=np.float64), 0
+    for start in range(0, len(labels), _ROWS):
+        part = labels[start : start + _ROWS]
+        total += int(_total(part, float(centre), float(radius), float(largest)))
+    return total
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _integer(y, centre, radius, largest):  # pragma: no cover
+    relative = (y - centre) / radius
+    relative = -1.0 if relative < -1.0 else relative
+    relative = 1.0 if relative > 1.0 else relative
+    return np.rint(relative * largest) if relative == relative else 0.0
+
+
+@njit(nogil=True, cache=True)
+def _integers(y, centre, radius, largest, found):  # pragma: no cover
+    for i in range(y.size):
+        found[i] = np.int64(_integer(y[i], centre, radius, largest))
+
+
+@njit(nogil=True, cache=True)
+def _total(y, centre, radius, largest):  # pragma: no cover
+    total = np.int64(0)
+    for i in range(y.size):
+        total += np.int64(_integer(y[i], centre, radius, largest))
+    return total

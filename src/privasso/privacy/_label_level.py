@@ -15,7 +15,7 @@ import numpy as np
 
 from privasso.accounting import sensitivity_for
 from privasso.privacy._integer_noise import noise_deviation, noisy_integers
-from privasso.privacy._label_centre import clipped_integers
+from privasso.privacy._label_centre import clipped_total
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: What is released, in words.
@@ -69,8 +69,7 @@ class Level:
 
     def total(self, residuals: np.ndarray) -> int:
         """The sum of clipped residuals as an integer, the same in any order of them."""
-        whole = clipped_integers(residuals, 0.0, self.width, 1 << _BITS)
-        return sum(part.sum().item() for part in np.array_split(whole, whole.size // 2**20 + 1))
+        return clipped_total(residuals, 0.0, self.width, 1 << _BITS)
 
     def from_total(self, total: int, n_rows: float, bits: BitSource) -> float:
         """Add noise to the sum, and return what is to be added to the intercept.

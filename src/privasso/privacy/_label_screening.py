@@ -78,21 +78,74 @@ class LabelScreening:
         >>> 2 in chosen, len(set(chosen.tolist()) & {0, 1})
         (True, 1)
         """
-        columns = standard_columns(X)
-        low, high = self.y_bounds
-        radius, clipped = self.clip * (high - low), np.clip(y, low, high)
-        centre = noisy_centre(clipped, self.y_bounds, radius, self.mu, bits, replaced=True)
-        labels = clipped_integers(clipped, centre, radius, LABEL).astype(np.float64)
-        left, chosen = np.arange(columns.shape[1]), []
+        return np.sort(self.order(X, y, bits))
+
+    def order(
+        self, X: Any, y: np.ndarray, bits: BitSource, seen: list[float] | None = None
+    ) -> np.ndarray:
+        """Return the indices of the columns in the order in which they are chosen.
+
+        The guarantee covers the order, and the noisy means from which the centre of the labels was
+        found, which are added to `seen`.
+        """
+        clipped = np.clip(y, *self.y_bounds)
+        centre = noisy_centre(
+            clipped, self.y_bounds, self.radius, self.mu, bits, replaced=True, seen=seen
+        )
+        labels, peeled = self.labels(clipped, centre), Peeled(X)
         for _ in range(self.count):
-            scores, largest = _associations(columns, labels)
-            # Two scores move by at most 2·LABEL·largest each, in opposite directions.
-            scale = 4.0 * LABEL * max(largest, 1) / self.choices.epsilon_each * ROUNDING
-            place = int(noisy_largest(scores[left], scale, 1, bits)[0])
-            chosen.append(int(left[place]))
-            left = np.delete(left, place)
-            _project(columns, chosen[-1])
-        return np.sort(np.array(chosen))
+            scores, scale = peeled.scores(labels, self.choices.epsilon_each)
+            peeled.take(int(peeled.left[noisy_largest(scores, scale, 1, bits)[0]]))
+        return np.array(peeled.chosen)
+
+    @property
+    def radius(self) -> float:
+        """Where labels are clipped around their centre, in their units."""
+        return self.clip * (self.y_bounds[1] - self.y_bounds[0])
+
+    def labels(self, y: np.ndarray, centre: float) -> np.ndarray:
+        """Labels that are clipped around a centre, as integers in floating point."""
+        return clipped_integers(y, centre, self.radius, LABEL).astype(np.float64)
+
+
+class Peeled:
+    """Columns of which some were chosen; what these explain is taken away from all others.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix of shape (M, N)
+        Public covariates.
+
+    Examples
+    --------
+    >>> peeled = Peeled(np.eye(4))
+    >>> peeled.take(2)
+    >>> peeled.chosen, peeled.left.tolist()
+    ([2], [0, 1, 3])
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._columns = standard_columns(X)
+        self.left, self.chosen = np.arange(self._columns.shape[1]), list[int]()
+
+    def scores(self, labels: np.ndarray, epsilon_each: float) -> tuple[np.ndarray, float]:
+        """Associations of the columns that are left, and the scale of the noise for one choice."""
+        scores, largest = _associations(self._columns, labels)
+        # Two scores move by at most 2·LABEL·largest each, in opposite directions.
+        return scores[self.left], 4.0 * LABEL * max(largest, 1) / epsilon_each * ROUNDING
+
+    def take(self, column: int) -> None:
+        """Choose a column."""
+        self.chosen.append(column)
+        self.left = self.left[self.left != column]
+        _project(self._columns, column)
+
+    def copy(self) -> Peeled:
+        """One that can be peeled further without a change of this one."""
+        other = object.__new__(Peeled)
+        other._columns, other.left = self._columns.copy(), self.left
+        other.chosen = self.chosen.copy()
+        return other
 
 
 def standard_columns(X: Any) -> np.ndarray:

@@ -14,15 +14,21 @@ probabilities of the outcomes are therefore those of the exponential mechanism w
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 
 import numpy as np
+from numba import njit
 
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: Bound on the relative errors of a few operations and logarithms, with a wide margin.
 _MARGIN = 2.0**-44
 _DIGITS = 40
+#: How many are looked at first to find out who may be among the k largest: at least, and times k.
+_FEWEST, _FEW = 64, 4
+#: These are the best of a part of all that is larger by this factor.
+_SAMPLE = 64
 
 
 def noisy_largest(
@@ -52,13 +58,46 @@ def noisy_largest(
     [1, 3]
     """
     words = bits(scores.size)
-    low, high = _intervals(scores, scale, words, margin)
-    chosen, open_ = _sorted_out(low, high, count)
-    if chosen.size < count:
+    some = _candidates(scores, scale, words, count, margin)
+    low, high = _intervals(scores[some], scale, words[some], margin)
+    certain, open_ = (some[part] for part in _sorted_out(low, high, count))
+    if certain.size < count:
         undecided = {int(i): (int(words[i]), 64) for i in open_}
-        rest = _decided(scores, scale, undecided, count - chosen.size, bits)
-        chosen = np.append(chosen, rest)
-    return np.sort(chosen)
+        rest = _decided(scores, scale, undecided, count - certain.size, bits)
+        certain = np.append(certain, rest)
+    return np.sort(certain)
+
+
+def _candidates(
+    scores: np.ndarray, scale: float, words: np.ndarray, count: int, margin: float
+) -> np.ndarray:
+    """Indices of all that may be among the k largest, usually a few, found without logarithms.
+
+    As −log(1 − v) ≥ v, a Gumbel number is at most −log v, and v is at least the power of two that
+    begins its string of bits. What stays below k others for that is left out.
+    """
+    few = max(_FEW * count, _FEWEST)
+    if scores.size <= 2 * few:
+        return np.arange(scores.size)
+    most = np.empty(scores.size)
+    _bound(scores, words, math.log(2.0) * scale * (1.0 + 1e-12), margin, most)
+    # The k largest of any of them are below the k largest of all.
+    some = np.arange(0, scores.size, max(scores.size // (_SAMPLE * few), 1))
+    best = some[np.argpartition(most[some], -few)[-few:]]
+    low, _ = _intervals(scores[best], scale, words[best], margin)
+    return np.flatnonzero(most >= np.partition(low, few - count)[few - count])
+
+
+@njit(nogil=True, cache=True)
+def _bound(scores, words, unit, margin, most):  # pragma: no cover
+    """Bounds q + n·unit, where v has n − 1 zeros before its first one, with room for rounding."""
+    for i in range(scores.size):
+        word, zeros = words[i], 1
+        while zeros < 64 and word < np.uint64(1) << np.uint64(63):
+            word <<= np.uint64(1)
+            zeros += 1
+        bound = np.inf if word == 0 else scores[i] + zeros * unit
+        most[i] = bound + margin * (abs(bound) + abs(np.float64(scores[i])))
 
 
 def _intervals(

@@ -93,11 +93,19 @@ class Screening:
         """Where labels are clipped around their centre, in their units."""
         return self.clip * (self.y_bounds[1] - self.y_bounds[0])
 
+    @property
+    def origin(self) -> np.ndarray:
+        """From where columns are measured."""
+        return half_ranges(self.bounds, self.centred)[0]
+
     def associations(self, X: Any, y: np.ndarray, centre: float, radius: float) -> np.ndarray:
         """The absolute associations of all columns with labels clipped at c ± r, as integers."""
         labels = clipped_integers(y, centre, radius, LABEL)
-        columns = IntegerColumns.within(self.bounds, *half_ranges(self.bounds, self.centred))
-        return np.abs(columns.products(X, labels))
+        # Columns that are all alike are described by one.
+        bounds = self.bounds[:1] if np.all(self.bounds == self.bounds[:1]) else self.bounds
+        columns = IntegerColumns.within(bounds, *half_ranges(bounds, self.centred))
+        found = columns.products(X, labels)
+        return np.abs(found, out=found)
 
     def choose_more(
         self,

@@ -45,7 +45,7 @@ def log_set_probability(scores: ArrayLike, scale: float, chosen: ArrayLike) -> f
     inside[np.asarray(chosen, dtype=np.int64)] = True
     if inside.all():
         return 0.0
-    rates = logs[inside] - logsumexp(logs[~inside])
+    rates = logs[inside] - float(np.asarray(logsumexp(logs[~inside])))
     # Sets of likely columns end where their slowest is; unlikely ones need small times, too.
     least = _LEAST - max(float(np.max(rates, initial=0.0)), 0.0)
     z = np.arange(least, _MOST, _STEP)
