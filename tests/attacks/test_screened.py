@@ -18,7 +18,14 @@ from privasso.attacks._screened_labels import (
     table_for_label_choice,
 )
 from privasso.fit import FitOptions, PerturbedPlan, ScreenedLabelPlan, plan_for
-from privasso.privacy import Peeled, ScreenedObjective, _label_screening, _screening, bit_source
+from privasso.privacy import (
+    Peeled,
+    ScreenedObjective,
+    _label_screening,
+    _screening,
+    bit_source,
+    noise_scale,
+)
 from privasso.theory import log_set_probability
 
 
@@ -244,3 +251,59 @@ def test_correct_choices_are_not_refuted(kind, options):
         shares.append(found.closest.share)
     assert max(shares) <= 1.0
     assert max(shares) > 0.4
+
+
+def record_orders(k, factor):
+    """Probabilities of all ordered choices, with and without the record that decides."""
+    _, objective = planned(np.zeros((40, 6)), 2.0, 0.02, k)
+    X, y = table_for_choice(objective, 40)
+    choices, fewer = objective.screening.choices, y.copy()
+    fewer[0] = np.nan
+    laws = []
+    for labels in (y, fewer):
+        logs = objective.screening.associations(X, labels, 0.0, 0.1) / noise_scale(choices)
+        weights, law = np.exp(factor * logs), []
+        for order in permutations(range(6), k):
+            steps = [
+                weights[i] / (weights.sum() - weights[list(order[:j])].sum())
+                for j, i in enumerate(order)
+            ]
+            law.append(math.prod(steps))
+        laws.append(np.array(law))
+    return choices, laws
+
+
+def label_orders(k, factor):
+    """The same for the label that decides, with columns projected after each choice."""
+    X, y = table_for_label_choice(16, 6, (-3.0, 3.0))
+    screening, other = label_plan(k, n=6, m=16)[0].screened.screening, y.copy()
+    choices = screening.choices
+    other[0] = -3.0
+    laws = []
+    for labels in (y, other):
+        whole, law = screening.labels(labels, 0.0), []
+        for order in permutations(range(6), k):
+            peeled, probability = Peeled(X), 1.0
+            for i in order:
+                scores, scale = peeled.scores(whole, choices.epsilon_each)
+                weights = np.exp(factor * scores / scale)
+                probability *= weights[np.searchsorted(peeled.left, i)] / weights.sum()
+                peeled.take(i)
+            law.append(probability)
+        laws.append(np.array(law))
+    return choices, laws
+
+
+@pytest.mark.parametrize("orders", [record_orders, label_orders])
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize(("factor", "least", "most"), [(1.0, 0.9, 1.0), (2.0, 2.0, math.inf)])
+def test_all_ordered_choices_against_the_claim(orders, k, factor, least, most):
+    """δ of the tables made for the choice, by enumeration; half of the noise exceeds the claim."""
+    choices, (p, q) = orders(k, factor)
+    assert p.sum() == pytest.approx(1.0)
+    ratios = [
+        float(np.maximum(a - math.exp(x) * b, 0.0).sum()) / choices.delta(x)
+        for x in np.linspace(0.0, 0.5, 6) * choices.epsilon_each
+        for a, b in ((p, q), (q, p))
+    ]
+    assert least < max(ratios) <= most

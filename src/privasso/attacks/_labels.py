@@ -38,18 +38,22 @@ def label_pairs(plan: Plan, y: FloatArray, records: dict[int, str]) -> list[Pair
     """A pair for each record: its label at the upper and at the lower bound."""
     privacy = plan.options.privacy
     assert isinstance(privacy, LabelDP)
-    low, high = privacy.y_bounds
     pairs = []
     for k, name in records.items():
-        labels = []
-        for value in (high, low):
-            one = np.clip(y, low, high)
-            one[k] = value
-            labels.append(one)
+        labels = labels_at_bounds(y, k, privacy.y_bounds)
         into, out = (World(partial(_draw, plan, one)) for one in labels)
         exact = _products if plan.calibration.objective is None else minimiser_ratio
         pairs.append(Pair(name, into, out, exact(plan, privacy, *labels)))
     return pairs
+
+
+def labels_at_bounds(
+    y: FloatArray, record: int, y_bounds: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Clipped labels with that of one record at the upper and at the lower bound."""
+    high, low = np.clip(y, *y_bounds), np.clip(y, *y_bounds)
+    low[record], high[record] = y_bounds
+    return high, low
 
 
 def _draw(plan: Plan, y: FloatArray, count: int, rng: np.random.Generator | None) -> FloatArray:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 from scipy.special import logsumexp
 
-from privasso.attacks._labels import minimiser_ratio, release_vector
+from privasso.attacks._labels import labels_at_bounds, minimiser_ratio, release_vector
 from privasso.attacks._pair import Pair, Score, World
 from privasso.fit import LabelTranscript, ScreenedLabelPlan
 from privasso.privacy import CentreSteps, LabelDP, Peeled
@@ -35,14 +35,9 @@ def screened_label_pairs(
     plan: ScreenedLabelPlan, y: FloatArray, records: dict[int, str]
 ) -> list[Pair]:
     """A pair for each record: its label at the upper and at the lower bound."""
-    low, high = plan.screened.fit.y_bounds
     law, pairs = _Law(plan), []
     for k, name in records.items():
-        labels = []
-        for value in (high, low):
-            one = np.clip(y, low, high)
-            one[k] = value
-            labels.append(one)
+        labels = labels_at_bounds(y, k, plan.screened.fit.y_bounds)
         into, out = (World(partial(law.draw, one)) for one in labels)
         fits = lru_cache(_PLANS)(partial(law.fit_ratio, *labels))
         pairs.append(Pair(name, into, out, partial(law.ratio, *labels, fits)))
