@@ -80,7 +80,7 @@ def fit(paths: list[str], columns: int, engine: str, jobs: int) -> dict[str, flo
         ):
             client.run(warm_up, columns)
             seconds = run(on_dask(blocks, client))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = own_peak()
     if engine == "dask":
         peak = max(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     return {"seconds": seconds, "passes": max(passes) + 1, "peak_mb": peak / 1024}
@@ -127,8 +127,16 @@ def read(paths: list[str], jobs: int) -> dict[str, float]:
     seconds = time.perf_counter() - start
     return {
         "seconds": seconds,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_mb": own_peak() / 1024,
     }
+
+
+def own_peak() -> int:
+    """Peak of resident memory in kilobytes, without that of the process that started this one.
+
+    Linux counts the latter in `ru_maxrss`.
+    """
+    return int(Path("/proc/self/status").read_text("utf-8").split("VmHWM:")[1].split()[0])
 
 
 def _length(chunks, state):
