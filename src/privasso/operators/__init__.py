@@ -18,6 +18,7 @@ from privasso.operators._metered import Metered
 from privasso.operators._operator import Block, Link, Operator, as_operator, finite_squares
 from privasso.operators._packed_columns import PackedColumns
 from privasso.operators._reduce import square_root
+from privasso.operators._rough import Rough
 from privasso.operators._sparse import Sparse
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Metered",
     "Operator",
     "PackedColumns",
+    "Rough",
     "RowMajor",
     "Sparse",
     "as_operator",

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from privasso._validation import positive_float, real_array
-from privasso.operators import Operator, as_operator, finite_squares
+from privasso.operators import Operator, Rough, as_operator, finite_squares
 
 
 class Problem:
@@ -40,6 +40,8 @@ class Problem:
         A vector with Fᵀ·dual_point = b, if one is known, such as the labels where there is no
         noise. It is a feasible point of the dual at every λ and makes the certificate cheaper. It
         must not be given where b is a private release.
+    rough : Rough, optional
+        A rounded copy of F, on which AMP takes its first iterations.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Problem:
         squares: np.ndarray | None = None,
         bounded: bool = False,
         dual_point: np.ndarray | None = None,
+        rough: Rough | None = None,
     ) -> None:
         self.op: Operator = as_operator(F)
         self.b: np.ndarray = real_array("b", b, ndim=1, shape=(self.op.shape[1],))
@@ -68,6 +71,7 @@ class Problem:
         )
         self.bounded: bool = bounded
         self.dual_point: np.ndarray | None = dual_point
+        self.rough: Rough | None = rough
 
     @classmethod
     def from_labels(cls, F: Any, y: Any, lam: float, eta: Any = None) -> Problem:
@@ -152,6 +156,8 @@ class LabelledProblem(Problem):
     Parameters
     ----------
     F, y, lam, eta : as in `solve`.
+    rounded : bool
+        Whether a large F is also rounded to a smaller copy while it is read, see `Problem`.
 
     Examples
     --------
@@ -161,13 +167,17 @@ class LabelledProblem(Problem):
     (array([0.5, 2. ]), array([1., 2.]))
     """
 
-    def __init__(self, F: Any, y: Any, lam: float, eta: Any = None) -> None:
+    def __init__(
+        self, F: Any, y: Any, lam: float, eta: Any = None, *, rounded: bool = False
+    ) -> None:
         lam = positive_float("lam", lam)
         op = as_operator(F)
         m, n = op.shape
         self.y: np.ndarray = real_array("y", y, shape=(m,))
         self.eta: np.ndarray = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
-        squares, b = op.squares_and_rmatvec(self.y)
+        squares, b, rough = (
+            op.rounded(self.y) if rounded else (*op.squares_and_rmatvec(self.y), None)
+        )
         super().__init__(
             op,
             b - self.eta,
@@ -175,6 +185,7 @@ class LabelledProblem(Problem):
             squares=finite_squares(squares),
             bounded=not self.eta.any(),
             dual_point=None if self.eta.any() else self.y,
+            rough=rough,
         )
 
 

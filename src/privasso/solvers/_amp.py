@@ -25,10 +25,11 @@ import numpy as np
 
 from privasso._clock import Clock
 from privasso._validation import integer
-from privasso.operators import Block
+from privasso.operators import Block, Operator, Rough
 from privasso.problem import Problem, certify_point
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
 from privasso.solvers._amp_on_columns import amp_on_columns
+from privasso.solvers._amp_roughly import rough_start
 from privasso.solvers._growth import grow_working_set
 from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
 from privasso.solvers._solution import Status
@@ -38,6 +39,9 @@ from privasso.solvers._solution import Status
 LARGE_SET = 1200
 #: Most iterations that AMP may take alone on a smaller set.
 _FEW = 80
+#: How far from the threshold a field may be for its column to be copied out, in standard deviations
+#: of what it has still to move.
+_DEVIATIONS = 3.0
 
 
 @register
@@ -98,15 +102,19 @@ class Amp(Algorithm):
 
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Iterate until the support hardly changes, then solve exactly on the columns near it."""
+        start, steps = None, []
+        if problem.rough is not None and self.polish:
+            start, steps = rough_start(self, problem, problem.rough, clock)
         run = iterate(
             self,
             problem,
             tol=tol,
             max_iter=self.max_iter,
             clock=clock,
+            start=start,
             hand_over=candidate_columns if self.polish else None,
         )
-        x, steps = run.state.x, run.steps
+        x, steps = run.state.x, steps + run.steps
         if run.ray is not None:
             return Outcome.unbounded(problem, run.ray, steps)
         if run.end is End.DIVERGED:
@@ -138,6 +146,9 @@ class Amp(Algorithm):
             problem, state.x, candidates, tol=tol, clock=clock, block=state.block
         )
 
+    def rounds(self, op: Operator) -> bool:
+        return self.polish and op.rounds()
+
     def init(self, problem: Problem) -> AmpState:
         """The state after the first threshold, of b itself, for which F need not be read."""
         m, n = problem.shape
@@ -152,6 +163,15 @@ class Amp(Algorithm):
         q, block = problem.op.update(state.mixed, g, state.s_theta * inverse, -inverse, take=take)
         u = q + problem.b + state.mixed * problem.squares * inverse
         return self._threshold(problem, state, g, u, block)
+
+    def rough_step(self, problem: Problem, state: AmpState, rough: Rough) -> AmpState:
+        """One iteration with a rounded copy in the place of F."""
+        inverse = 1.0 / (1.0 + state.s_theta)
+        g = state.g.copy()
+        q = rough.update(state.mixed, g, state.s_theta * inverse, -inverse)
+        problem.op.count(rough.part)
+        u = q + problem.b + state.mixed * problem.squares * inverse
+        return self._threshold(problem, state, g, u)
 
     def _threshold(
         self,
@@ -192,17 +212,37 @@ def _alone(problem: Problem, state: AmpState, size: int, tol: float) -> bool:
 def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     """Columns that may be in the support of the minimiser: the active ones and those close to it.
 
-    The more the field still moves, the more columns count as close. A large set goes to
-    `amp_on_columns`, where a column too many costs little and a column too few costs much.
+    The more the field still moves, the more columns count as close. A set that AMP goes on alone on
+    has the columns within `_DEVIATIONS` standard deviations of what the field has still to move:
+    a column too many costs little there and a column too few costs much.
     """
-    field = np.abs(state.u) / problem.lam
-    index = np.flatnonzero((field > 1.0 - min(0.5, max(0.05, 2.0 * state.change))) | (state.x != 0))
+    field = np.abs(state.u)
+    margin = min(0.5, max(0.05, 2.0 * state.change))
+    index = np.flatnonzero((field > (1.0 - margin) * problem.lam) | (state.x != 0))
     if _alone(problem, state, index.size, 1e-8):
         if index.size > 0.5 * problem.shape[1]:
             return np.arange(problem.shape[1])  # no copy is needed
-        margin = min(0.5, max(0.15, 2.0 * state.change))
-        index = np.flatnonzero((field > 1.0 - margin) | (state.x != 0))
+        reach = _DEVIATIONS * _still_to_move(problem, state) * problem.norms
+        index = np.flatnonzero((field > problem.lam - reach) | (state.x != 0))
     most = 2 * problem.shape[0]  # the support has at most M columns, so more are a waste of time
     if index.size > most:
-        index = np.sort(index[np.argpartition(np.abs(state.u[index]), -most)[-most:]])
+        index = np.sort(index[np.argpartition(field[index], -most)[-most:]])
     return index
+
+
+def _still_to_move(problem: Problem, state: AmpState) -> float:
+    """Standard deviation of u_i/‖F_i‖ from now to the fixed point.
+
+    A coefficient that is not zero moves with its field, Δx_i‖F_i‖ = (1 + V)Δu_i/‖F_i‖, and the
+    fields of all columns move alike. Steps become smaller by r = √(ρ̂/α) each, so that r/(1 − r) of
+    the last one is left. Where F was rounded, each u_i/‖F_i‖ has an error of that part of its
+    spread ‖g‖/√M, too.
+    """
+    m = problem.shape[0]
+    active = max(1, state.n_active)
+    rate = min(np.sqrt(active / m), 0.9)
+    size = float(np.linalg.norm(state.x * problem.norms))
+    last = state.change * size / np.sqrt(active) / (1.0 + state.s_theta)
+    rounding = 0.0 if problem.rough is None else problem.rough.error
+    spread = float(np.linalg.norm(state.g)) / np.sqrt(m)
+    return float(last * rate / (1.0 - rate) + rounding * spread)

@@ -57,12 +57,16 @@ class Auto(Algorithm):
     amp: Amp = field(default_factory=Amp)
     cd: CoordinateDescent = field(default_factory=CoordinateDescent)
 
+    def rounds(self, op: Operator) -> bool:
+        m, n = op.shape
+        return self.amp.rounds(op) and m < _TALL * n and amp_may_work(op)
+
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
         m, n = problem.shape
         wanted = m < _TALL * n or np.count_nonzero(np.abs(problem.b) > problem.lam) >= _MANY
-        if wanted and amp_may_work(problem.op, problem.squares):
+        if problem.rough is not None or (wanted and amp_may_work(problem.op)):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)
@@ -71,41 +75,30 @@ class Auto(Algorithm):
         return replace(last, steps=steps + last.steps, by=self.cd)
 
 
-def look_independent(op: Operator, squares: np.ndarray) -> bool:
+def look_independent(op: Operator) -> bool:
     """Whether a few columns are as little correlated as independent ones would be.
 
     Independent columns of M entries have a mean squared correlation of 1/M. Means that are not
     zero count as correlation, because AMP cannot deal with them either.
-
-    Parameters
-    ----------
-    op : Operator
-        F.
-    squares : ndarray, shape (N,)
-        Squared norms of its columns.
     """
     m, n = op.shape
     starts = np.linspace(0, n - _RUN_LENGTH, _RUNS).astype(np.int64)
     index = np.unique(starts[:, None] + np.arange(_RUN_LENGTH))
-    index = index[squares[index] > 0]
-    if index.size < 2:
-        return False
     if m > 2 * _ROWS and _ROWS * n < m * index.size:  # what is read is less
         m = _ROWS  # evenly spaced
         block = op.rows(np.linspace(0, op.shape[0] - 1, m).astype(np.int64))[:, index]
-        lengths = np.linalg.norm(block, axis=0)
-        if not lengths.all():
-            return False
     else:
-        block, lengths = op.columns(index), np.sqrt(squares[index])
-    block = block / lengths
+        block = op.columns(index)
+    lengths = np.linalg.norm(block, axis=0)
+    block = block[:, lengths > 0] / lengths[lengths > 0]
+    size = block.shape[1]
+    if size < 2:
+        return False
     correlations = block.T @ block
     total = float(np.sum(correlations**2)) - float(np.sum(np.diag(correlations) ** 2))
-    return m * total / (index.size * (index.size - 1)) < _INDEPENDENT
+    return m * total / (size * (size - 1)) < _INDEPENDENT
 
 
-def amp_may_work(op: Operator, squares: np.ndarray) -> bool:
+def amp_may_work(op: Operator) -> bool:
     """Whether F is dense, not packed, not small, and its columns look independent."""
-    return (
-        op.dense and not op.packed and min(op.shape) >= _SMALLEST and look_independent(op, squares)
-    )
+    return op.dense and not op.packed and min(op.shape) >= _SMALLEST and look_independent(op)

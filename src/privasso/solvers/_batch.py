@@ -74,7 +74,7 @@ class Batch:
         alike = self._gram_pays(n_rhs) and bool(np.all(self.B[0] == self.B))
         # From one λ to the next little changes, so that each is a better start than AMP would be.
         many = n <= GRAM_COLUMNS and n_rhs > 1 and not alike
-        if many and amp_may_work(self.op, self.squares):
+        if many and amp_may_work(self.op):
             todo = self._shared_gram(todo)
         todo = todo[np.argsort(-self.lams[todo], kind="stable")]
         growth = Growth(self._problem(0))

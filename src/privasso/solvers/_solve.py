@@ -76,7 +76,8 @@ def solve(
     clock = Clock(time_limit)
     algorithm, tol = algorithm_for(method), positive_float("tol", tol)
     op = Metered(as_operator(F))
-    return _run(LabelledProblem(op, y, lam, eta), op, algorithm, tol, throw, clock)
+    problem = LabelledProblem(op, y, lam, eta, rounded=algorithm.rounds(op))
+    return _run(problem, op, algorithm, tol, throw, clock)
 
 
 def solve_problem(
