@@ -1,5 +1,6 @@
 """Differential privacy of records: sensitivity, certificate, attack and bad input."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -247,7 +248,8 @@ def test_the_ledger_refuses_a_second_fit():
         ({"bounds": None}, "needs bounds=.*reveal"),
         ({"bounds": [(1.0, 0.0)]}, "must not decrease"),
         ({"bounds": [(math.nan, 0.0)]}, "bounds"),
-        ({"bounds": [1.0, 2.0]}, "pairs"),
+        ({"bounds": [1.0, 2.0, 3.0]}, "pairs"),
+        ({"bounds": (2.0, 1.0)}, "must not decrease"),
         ({"bounds": {}}, "empty"),
         ({"bounds": {"a": (3.0, 1.0)}}, "must not decrease"),
         ({"y_bounds": (1.0, 1.0)}, "must increase"),
@@ -318,3 +320,9 @@ def test_more_noise_for_labels_than_for_records():
         for kind in ("records", "labels")
     ]
     assert 1.5 * both[0] < both[1] < 2.1 * both[0]
+
+
+def test_one_pair_of_bounds_is_for_all_columns():
+    one = pv.RecordDP(1.0, 1e-6, bounds=(0, 2), y_bounds=(0, 1))
+    np.testing.assert_array_equal(one.column_bounds(3), [[0.0, 2.0]] * 3)
+    assert dataclasses.replace(one, epsilon=2.0).bounds == (0.0, 2.0)

@@ -1,5 +1,6 @@
 """Tables in blocks of rows: in memory, in files, or on a cluster."""
 
+from privasso.blocks._bed import bed_names, bed_people, phenotypes, read_bed
 from privasso.blocks._dask import Dask, is_dask, of_dask, on_dask
 from privasso.blocks._engine import Engine, Local
 from privasso.blocks._files import open_files
@@ -30,11 +31,15 @@ __all__ = [
     "Sums",
     "Task",
     "WorkersLostError",
+    "bed_names",
+    "bed_people",
     "blocks_of",
     "is_dask",
     "of_dask",
     "on_dask",
     "open_files",
+    "phenotypes",
+    "read_bed",
     "read_sparse",
     "sparse_of",
 ]

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from privasso._validation import generator
 from privasso.blocks import SparseTable, sparse_of
 from privasso.fit import KeptStatistics, Published, Released, ReleasedModel
+from privasso.operators import Genotypes
 
 _KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
 
@@ -31,6 +32,12 @@ class PrivateEstimator(BaseEstimator):
 
         kinds: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
         given: Any = X
+        if isinstance(X, Genotypes):
+            if not first and X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} columns, and the fit had {self.n_features_in_}"
+                )
+            return X
         table = given if isinstance(X, SparseTable) else sparse_of(X, None)
         if table is None:
             return validate_data(self, given, reset=first, **kinds)

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from privasso._validation import finite_labels
 from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.estimator._base import PrivateEstimator, generator_of
+from privasso.estimator._genotypes import genotypes_of, phenotypes_of
 from privasso.fit import (
     CoefficientPath,
     FitOptions,
@@ -26,7 +27,8 @@ from privasso.fit import (
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
-from privasso.privacy import Guarantee, PerturbsObjective, Privacy, Scales
+from privasso.operators import Genotypes, genotype_blocks
+from privasso.privacy import Guarantee, PerturbsObjective, Privacy, Scales, check_public_fill
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -193,10 +195,13 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             Covariates; public under `LabelDP`. Dense X is copied once when `fit_intercept`. With
             `RecordDP` also `numpy.memmap`, a Dask array or data frame, a list of Parquet or Arrow
             files, or `RowBlocks`: these are read in blocks, and give the same model to the last
-            bit. An `AnnData`, or the path of an .h5ad or .mtx file, is a sparse matrix.
+            bit. An `AnnData`, or the path of an .h5ad or .mtx file, is a sparse matrix. `Genotypes`
+            and the path of a .bed file of PLINK stay packed in two bits with `screen`, and are read
+            in blocks of rows without. From a path entries are copies of the allele, and missing
+            ones count as one copy with `RecordDP`, as the mean of their column with `LabelDP`.
         y : array_like, shape (n_samples,)
             Labels. With files and data frames of Dask also the name of their column, with AnnData
-            of a column of `obs`.
+            of a column of `obs`, and with a .bed file ``"pheno"`` for that of the .fam file.
         sample_weight : array_like of shape (n_samples,), optional
             Weights of the rows, zero or more; only their ratios matter. They must be public:
             neither they nor their choice may depend on the labels.
@@ -230,7 +235,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         rng = generator_of(self.random_state)
         self._forget()
         X, y, target = self._opened_blocks(X, y)
-        if not isinstance(X, RowBlocks):
+        if not isinstance(X, RowBlocks | Genotypes):
             X, y = self._validated(X, y)
         plan = plan_for(
             X,
@@ -294,6 +299,11 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         It is computed from the labels without noise. For the labels of the fit, and for any others
         that are to be protected, it is not private: the guarantee does not cover it.
         """
+        packed = genotypes_of(X, private=self._private)
+        if packed is not None:
+            return float(
+                super().score(X, self._labels(packed[0], phenotypes_of(X, y)), sample_weight)
+            )
         table = sparse_of(X, y)
         if table is not None:
             X, y = table, table.y
@@ -324,19 +334,48 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
 
     def _opened_blocks(self, X: Any, y: Any) -> tuple[Any, Any, str | None]:
         """Covariates and labels, as blocks of rows where they are not all in memory."""
+        packed = genotypes_of(X, private=self._private)
+        if packed is not None:
+            return self._opened_genotypes(X, y, *packed)
         table = sparse_of(X, y)
         if table is not None:
             return table, table.y, y if isinstance(y, str) else None
-        blocks = blocks_of(X, y, mapped=isinstance(self.privacy, PerturbsObjective))
+        blocks = blocks_of(X, y, mapped=self._private)
         if blocks is None:
             return X, y, None
-        self.n_features_in_ = blocks.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
-        if blocks.names is not None:
-            self.feature_names_in_ = np.array(blocks.names, dtype=object)
+        self._note_columns(blocks.shape[1], blocks.names)
         return blocks, None, blocks.target
 
+    def _opened_genotypes(
+        self, X: Any, y: Any, F: Genotypes, names: tuple[str, ...] | None
+    ) -> tuple[Any, Any, str | None]:
+        """Packed genotypes for a choice of columns, and blocks of rows for a fit of all."""
+        labels = self._labels(F, phenotypes_of(X, y))
+        self._note_columns(F.shape[1], names)
+        target = y if isinstance(y, str) else None
+        if self.screen is not None:
+            return F, labels, target
+        if self._private:
+            check_public_fill(F)
+        return genotype_blocks(F, labels, names), None, target
+
+    @property
+    def _private(self) -> bool:
+        """Whether covariates are private."""
+        return isinstance(self.privacy, PerturbsObjective)
+
+    def _note_columns(self, n_columns: int, names: tuple[str, ...] | None) -> None:
+        self.n_features_in_ = n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
+        packed = genotypes_of(X, private=self._private)
+        if packed is not None:
+            X, names = packed
+            if names is not None and names != (self._feature_names() or names):
+                raise ValueError("X has other columns than the fit, or has them in another order")
         X = self._covariates(X, first=bool(labels))
         return X, self._labels(X, labels[0]) if labels else None
 

@@ -18,6 +18,7 @@ from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
 from privasso.fit._start import account, check_length, check_run, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
+from privasso.operators import Genotypes
 from privasso.privacy import (
     Guarantee,
     PerturbedObjective,
@@ -28,6 +29,7 @@ from privasso.privacy import (
     StatisticsMechanism,
     Terms,
     bit_source,
+    check_public_fill,
 )
 
 
@@ -204,9 +206,12 @@ def plan_perturbed(
     if isinstance(X, RowBlocks):
         return _plan_blocks(X, options, privacy, seeded=seeded)
     sparse = sp.issparse(X)
-    X = X if sparse else np.asanyarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
+    if isinstance(X, Genotypes):
+        check_public_fill(X)
+    elif not sparse:
+        X = np.asanyarray(X)
+    if len(X.shape) != 2:
+        raise ValueError(f"X must have rows and columns, not {len(X.shape)} dimensions")
     m, n = X.shape
     intercept, seen = options.fit_intercept, options.classes
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
@@ -218,6 +223,7 @@ def plan_perturbed(
             lam = screened.lam if options.fixed_lam is None else options.fixed_lam
             guarantee = privacy.guarantee_for_screened(screened, terms)
             return PerturbedPlan(options, screened, lam, guarantee, seeded, X)
+    check_screened(X)
     if sparse:
         raise ValueError(
             f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
@@ -238,6 +244,15 @@ def plan_perturbed(
         return PerturbedPlan(options, statistics, lam, guarantee, seeded, X)
     guarantee = privacy.guarantee_for(objective.noise, terms)
     return PerturbedPlan(options, objective, lam, guarantee, seeded, X)
+
+
+def check_screened(X: Any) -> None:
+    """Refuse packed genotypes of which no columns are chosen."""
+    if isinstance(X, Genotypes):
+        raise ValueError(
+            "a fit of all columns is expected to be better than one of some here, and packed "
+            "genotypes are read in another way for that; leave screen out"
+        )
 
 
 def _plan_blocks(

@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 
 from privasso.blocks import RowBlocks
 from privasso.fit._options import FitOptions
-from privasso.fit._perturbed import PerturbedPlan, plan_perturbed
+from privasso.fit._perturbed import PerturbedPlan, check_screened, plan_perturbed
 from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._screened import ScreenedLabelPlan, plan_screened_labels
+from privasso.operators import Genotypes
 from privasso.privacy import LabelDP, PerturbsObjective
 
 
@@ -31,12 +32,17 @@ def plan_for(
         )
     if isinstance(X, RowBlocks) and options.screen is not None:
         raise ValueError("screen is not supported for blocks of rows; leave it out")
+    if isinstance(X, Genotypes) and options.screen is None:
+        raise ValueError(
+            "packed genotypes are fitted by PrivateLasso; pass F.toarray() if it fits in memory"
+        )
     if isinstance(privacy, LabelDP) and options.screen is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
         screened = plan_screened_labels(X, options, privacy, seeded=seeded)
         if screened is not None:
             return screened
+        check_screened(X)
     if not isinstance(privacy, PerturbsObjective):
         return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
     if sample_weight is not None:

@@ -13,6 +13,7 @@ from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
+from privasso.operators._genotype_blocks import genotype_blocks
 from privasso.operators._genotypes import Genotypes
 from privasso.operators._metered import Metered
 from privasso.operators._operator import Block, Link, Operator, as_operator, finite_squares
@@ -42,6 +43,7 @@ __all__ = [
     "bits_of",
     "checksum",
     "finite_squares",
+    "genotype_blocks",
     "largest_square",
     "number_of",
     "square_root",

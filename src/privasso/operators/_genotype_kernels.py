@@ -170,6 +170,43 @@ def dots(packed, lo, hi, complete, mean, planes, out):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
+def _dot_each(column, a, b, c, d):  # pragma: no cover
+    """The sums of the vector over the rows with one copy, with two copies, and missing."""
+    s = 0.0
+    t = 0.0
+    u = 0.0
+    for i in range(column.size):
+        x = np.int32(column[i]) ^ 255
+        low, high = x & 0x55, (x >> 1) & 0x55
+        one, two, gone = low & ~high, low & high, high & ~low
+        s += np.float64(one & 1) * a[i] + np.float64((one >> 2) & 1) * b[i]
+        s += np.float64((one >> 4) & 1) * c[i] + np.float64(one >> 6) * d[i]
+        t += np.float64(two & 1) * a[i] + np.float64((two >> 2) & 1) * b[i]
+        t += np.float64((two >> 4) & 1) * c[i] + np.float64(two >> 6) * d[i]
+        u += np.float64(gone & 1) * a[i] + np.float64((gone >> 2) & 1) * b[i]
+        u += np.float64((gone >> 4) & 1) * c[i] + np.float64(gone >> 6) * d[i]
+    return s, t, u
+
+
+@njit(nogil=True, cache=True)
+def dots_each(packed, lo, hi, planes, out):  # pragma: no cover
+    """``out[:, j]`` = the sums of a vector over the rows of each kind; for columns lo..hi."""
+    n_bytes = packed.shape[1]
+    out[:, lo:hi] = 0.0
+    for first in range(lo, hi, _GROUP):
+        last = min(hi, first + _GROUP)
+        for start in range(0, n_bytes, _STRIP):
+            stop = min(n_bytes, start + _STRIP)
+            a, b = planes[0, start:stop], planes[1, start:stop]
+            c, d = planes[2, start:stop], planes[3, start:stop]
+            for j in range(first, last):
+                one, two, gone = _dot_each(packed[j, start:stop], a, b, c, d)
+                out[0, j] += one
+                out[1, j] += two
+                out[2, j] += gone
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
 def _axpy(column, x, a, b, c, d):  # pragma: no cover
     for i in range(column.size):
         k = np.int32(column[i]) ^ 255
@@ -215,10 +252,10 @@ def axpys(packed, lo, hi, index, x, complete, mean, planes):  # pragma: no cover
 def decode(packed, index, rows, values, out):  # pragma: no cover
     """``out[k, i]`` = the value of column index[k] in row rows[i].
 
-    ``values[j, c]`` is what the two bits c of a genotype of column j stand for.
+    ``values[k, c]`` is what the two bits c of a genotype of this column stand for.
     """
     for k in range(index.size):
         j = index[k]
         for i in range(rows.size):
             row = rows[i]
-            out[k, i] = values[j, (packed[j, row >> 2] >> (2 * (row & 3))) & 3]
+            out[k, i] = values[k, (packed[j, row >> 2] >> (2 * (row & 3))) & 3]

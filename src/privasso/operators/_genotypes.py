@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from privasso._threads import chunks, run
+from privasso.blocks import read_bed
 from privasso.operators import _enclosed as accurate
 from privasso.operators import _genotype_kernels as kernels
-from privasso.operators._bed import read_bed
 from privasso.operators._dense import ColumnMajor
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
+from privasso.operators._genotype_scaling import (
+    GenotypeScaling,
+    Missing,
+    Scaling,
+    checked_fill,
+    levels_of,
+)
 from privasso.operators._operator import Operator
 from privasso.operators._packed_columns import PackedColumns, word_buffer
-
-Scaling = Literal["standard", "centre", "none"]
 
 #: Entries that are decoded at a time where a product needs plain numbers.
 _DECODED = 1 << 22
@@ -27,8 +32,9 @@ class Genotypes(Operator):
     """A matrix of genotypes in two bits per entry, one row per person and one column per variant.
 
     An entry is the number of copies (0, 1 or 2) of the allele that the file names first, scaled
-    column by column. A missing genotype counts as the mean of its column. All of it happens while
-    the packed bytes are read, so that the matrix takes 2 bits per entry however it is scaled.
+    column by column. A missing genotype counts as the mean of its column, or as a given number of
+    copies. All of it happens while the packed bytes are read, so that the matrix takes 2 bits per
+    entry however it is scaled.
 
     Parameters
     ----------
@@ -42,6 +48,11 @@ class Genotypes(Operator):
         ``"standard"`` subtracts the mean and divides by the standard deviation, so that each
         column has squared norm M; a column that does not vary becomes zero. ``"centre"`` only
         subtracts the mean, ``"none"`` neither.
+    missing : "mean", float or array_like of shape (N,)
+        What a missing genotype counts as: the mean of its column, or so many copies, from 0 to 2,
+        for all columns or for each. Fits of whole records need numbers that were chosen without
+        looking at the data, since means would reveal something about the records. Numbers need
+        ``scaling="none"``.
 
     Attributes
     ----------
@@ -68,7 +79,14 @@ class Genotypes(Operator):
     packed = True
     entry_bytes = 0.25
 
-    def __init__(self, packed: np.ndarray, n_rows: int, *, scaling: Scaling = "standard") -> None:
+    def __init__(
+        self,
+        packed: np.ndarray,
+        n_rows: int,
+        *,
+        scaling: Scaling = "standard",
+        missing: Missing = "mean",
+    ) -> None:
         if scaling not in ("standard", "centre", "none"):
             raise ValueError(f"scaling must be standard, centre or none, not {scaling!r}")
         if packed.dtype != np.uint8 or packed.ndim != 2:
@@ -84,26 +102,10 @@ class Genotypes(Operator):
         self._bytes = np.ascontiguousarray(packed).view()
         self._bytes.flags.writeable = False  # as a mapped file is, so that kernels compile once
         self.scaling: Scaling = scaling
-        one, two, self.n_missing = self._count().T
-        known = n_rows - self.n_missing
-        self.copies = one + 2 * two  # in all rows of a column
-        self.mean = self.copies / np.maximum(known, 1)
-        squares = one * (1 - self.mean) ** 2 + two * (2 - self.mean) ** 2
-        squares += (known - one - two) * self.mean**2
-        self.deviation = np.sqrt(squares / n_rows)
-        varies = (one > 0) & (one < known) | (two > 0) & (two < known)
-        # An entry is factor·(copies − mean) + shift, where a missing one has `mean` copies.
-        self.factor = np.ones(n)
-        if scaling == "standard":
-            self.factor = np.where(varies, 1.0 / np.where(varies, self.deviation, 1.0), 0.0)
-        elif scaling == "centre":
-            self.factor = varies.astype(np.float64)
-        shift = self.mean if scaling == "none" else np.zeros(n)
-        self.offset = shift - self.factor * self.mean
-        self._squares = self.factor**2 * squares + n_rows * shift**2
-        self._complete = self.n_missing == 0
-        levels = np.stack([np.full(n, 2.0), self.mean, np.ones(n), np.zeros(n)], axis=1)
-        self._values = self.factor[:, None] * (levels - self.mean[:, None]) + shift[:, None]
+        #: Copies that a missing genotype counts as, if that was said beforehand.
+        self.given_fill = checked_fill(missing, n)
+        if self.given_fill is not None and scaling != "none":
+            raise ValueError("a number for missing genotypes needs scaling='none'")
 
     @classmethod
     def open(
@@ -112,6 +114,7 @@ class Genotypes(Operator):
         *,
         shape: tuple[int, int] | None = None,
         scaling: Scaling = "standard",
+        missing: Missing = "mean",
     ) -> Genotypes:
         """Map a .bed file of PLINK into memory; only what is in use need be there.
 
@@ -121,7 +124,7 @@ class Genotypes(Operator):
             The .fam and .bim files beside it, one line per person and per variant, give the shape.
         shape : (int, int), optional
             Numbers of people and variants, if these two files are not there.
-        scaling : as in the class.
+        scaling, missing : as in the class.
 
         Examples
         --------
@@ -136,7 +139,27 @@ class Genotypes(Operator):
         array([1.0581, 0.    ])
         """
         packed, n_rows = read_bed(path, shape)
-        return cls(packed, n_rows, scaling=scaling)
+        return cls(packed, n_rows, scaling=scaling, missing=missing)
+
+    @cached_property
+    def scaled(self) -> GenotypeScaling:
+        """What copies become; the columns are counted when this is first needed."""
+        return GenotypeScaling(self._count(), self.shape[0], self.scaling, self.given_fill)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean number of copies where the genotype is known; 0 where it never is."""
+        return self.scaled.mean
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Standard deviation of the columns with their means in place of missing genotypes."""
+        return self.scaled.deviation
+
+    @property
+    def n_missing(self) -> np.ndarray:
+        """Rows whose genotype is missing, in each column."""
+        return self.scaled.n_missing
 
     def _count(self) -> np.ndarray:
         """For each column how many rows have one copy, two copies and none known."""
@@ -168,10 +191,10 @@ class Genotypes(Operator):
         return out[:, 0], out[:, 1]
 
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._squares.copy(), self.rmatvec(y)
+        return self.scaled.squares.copy(), self.rmatvec(y)
 
     def column_squares(self) -> np.ndarray:
-        return self._squares.copy()
+        return self.scaled.squares.copy()
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         m, n_bytes = self.shape[0], self._bytes.shape[1]
@@ -179,10 +202,16 @@ class Genotypes(Operator):
         for k, x in enumerate(X.T):
             index = np.flatnonzero(x)
             planes = np.zeros((4, n_bytes))
-            args = index, (self.factor * x)[index], self._complete, self.mean, planes
+            args = (
+                index,
+                (self.scaled.factor * x)[index],
+                self.scaled.complete,
+                self.scaled.fill,
+                planes,
+            )
             pieces = chunks(n_bytes, m * index.size)
             run([partial(kernels.axpys, self._bytes, lo, hi, *args) for lo, hi in pieces])
-            out[:, k] = planes.T.reshape(-1)[:m] + self.offset @ x
+            out[:, k] = planes.T.reshape(-1)[:m] + self.scaled.offset @ x
         return out
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
@@ -190,9 +219,33 @@ class Genotypes(Operator):
         planes = self._planes(G)
         out = np.empty((G.shape[1], n))
         pieces = chunks(n, m * n * G.shape[1], align=1)
-        args = self._complete, self.mean, planes, out
+        args = self.scaled.complete, self.scaled.fill, planes, out
         run([partial(kernels.dots, self._bytes, lo, hi, *args) for lo, hi in pieces])
-        return (self.factor * out + np.outer(G.sum(axis=0), self.offset)).T
+        return (self.scaled.factor * out + np.outer(G.sum(axis=0), self.scaled.offset)).T
+
+    def sums_of_copies(self, g: np.ndarray) -> np.ndarray:
+        """Σ copies·g in each column, where a missing genotype is one copy, whatever the scaling.
+
+        The sums are exact if g holds integers, because no number on the way is larger than
+        2·Σ|g|, which has to be below 2^53.
+        """
+        m, n = self.shape
+        planes, out = self._planes(g[:, None]), np.empty((1, n))
+        args = np.ones(n, dtype=np.bool_), np.ones(n), planes, out
+        pieces = chunks(n, m * n, align=1)
+        run([partial(kernels.dots, self._bytes, lo, hi, *args) for lo, hi in pieces])
+        return out[0]
+
+    def sums_of_kinds(self, g: np.ndarray) -> np.ndarray:
+        """Σ g over the rows with one copy, with two copies, and missing; of shape (3, N).
+
+        The sums are exact if g holds integers with Σ|g| below 2^53.
+        """
+        m, n = self.shape
+        planes, out = self._planes(g[:, None])[0], np.empty((3, n))
+        pieces = chunks(n, 2 * m * n, align=1)
+        run([partial(kernels.dots_each, self._bytes, lo, hi, planes, out) for lo, hi in pieces])
+        return out
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
         index = np.flatnonzero(x)
@@ -225,11 +278,29 @@ class Genotypes(Operator):
     def _decoded(self, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """One line per column."""
         out = np.empty((columns.size, rows.size))
+        if self.given_fill is None:
+            values = self.scaled.values[columns]
+        else:
+            values = levels_of(self.given_fill[columns])
 
         def work(lo: int, hi: int) -> None:
-            kernels.decode(self._bytes, columns[lo:hi], rows, self._values, out[lo:hi])
+            kernels.decode(self._bytes, columns[lo:hi], rows, values[lo:hi], out[lo:hi])
 
         run([partial(work, *piece) for piece in chunks(columns.size, out.size, align=1)])
+        return out
+
+    def __getitem__(self, at: tuple[slice, Any]) -> np.ndarray:
+        """``F[:, columns]``, decoded; no other index is possible."""
+        rows, columns = at
+        if rows != slice(None):
+            raise IndexError("packed genotypes are taken by columns: F[:, columns]")
+        return self.columns(np.arange(self.shape[1])[columns])
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        """``F @ x``, from the columns where x is not zero alone."""
+        index, out = np.flatnonzero(x), np.zeros(self.shape[0])
+        for lo, hi in self._decodable(index.size):
+            out += self.columns(index[lo:hi]) @ x[index[lo:hi]]
         return out
 
     def working_columns(self, take: np.ndarray) -> PackedColumns:

@@ -103,31 +103,31 @@ class _Words:
 
         pieces = chunks(index.size, index.size * op.shape[0], align=1)
         run([partial(work, lo, hi) for lo, hi in pieces])
-        self.gaps = np.flatnonzero(op.n_missing[index])
+        self.gaps = np.flatnonzero(op.scaled.n_missing[index])
         self.missing = missing[self.gaps]
 
     def times(self, other: _Words) -> np.ndarray:
         """Products of these columns with others."""
         op, m = self.op, self.op.shape[0]
-        a, c = op.factor[self.index], op.offset[self.index]
-        b, e = op.factor[other.index], op.offset[other.index]
+        a, c = op.scaled.factor[self.index], op.scaled.offset[self.index]
+        b, e = op.scaled.factor[other.index], op.scaled.offset[other.index]
         exchanged = np.empty_like(self.copies)
         kernels.exchange(self.copies, exchanged)
         both = _common(self.copies, other.copies, m) + _common(exchanged, other.copies, m)
-        ones, others = op.copies[self.index], op.copies[other.index]
+        ones, others = op.scaled.copies[self.index], op.scaled.copies[other.index]
         out = np.outer(a, b) * both + np.outer(a * ones, e) + np.outer(c, b * others)
         out += m * np.outer(c, e)
-        # Where a genotype is missing, `mean` copies are added.
+        # Where a genotype is missing, `fill` copies are added.
         i, j = self.gaps, other.gaps
-        k = a[i] * op.mean[self.index[i]]
-        h = b[j] * op.mean[other.index[j]]
+        k = a[i] * op.scaled.fill[self.index[i]]
+        h = b[j] * op.scaled.fill[other.index[j]]
         if i.size:
             here = _common(self.missing, other.copies, m)
-            gone = op.n_missing[self.index[i]]
+            gone = op.scaled.n_missing[self.index[i]]
             out[i] += k[:, None] * (b * here + np.outer(gone, e))
         if j.size:
             there = _common(self.copies, other.missing, m)
-            gone = op.n_missing[other.index[j]]
+            gone = op.scaled.n_missing[other.index[j]]
             out[:, j] += h * (a[:, None] * there + np.outer(c, gone))
         if i.size and j.size:
             out[np.ix_(i, j)] += np.outer(k, h) * _common(self.missing, other.missing, m) / 2

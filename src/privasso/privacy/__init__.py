@@ -1,5 +1,6 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
+from privasso.privacy._associations import check_public_fill
 from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Claim, Guarantee
@@ -86,6 +87,7 @@ __all__ = [
     "calibrate_objective",
     "check_kind",
     "check_products",
+    "check_public_fill",
     "check_same_neighbours",
     "check_screen",
     "choice_chances",

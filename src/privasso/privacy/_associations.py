@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from privasso.operators import Genotypes
+
 #: Entries and labels are integers of these sizes at most.
 ENTRY, LABEL = 1 << 16, 1 << 20
 #: Rows whose sums are exact in floating point, and columns whose sums stay in cache.
@@ -70,10 +72,10 @@ class IntegerColumns:
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (M, N)
+        X : ndarray, sparse matrix or Genotypes of shape (M, N)
             In any order, of any floating-point type or of integers, memory-mapped or not; CSR or
             CSC. Sparse columns are not filled, even where zero does not become zero. Matrices of
-            int8, such as genotypes, are read as they are.
+            int8, such as genotypes, are read as they are, and so are genotypes in two bits.
         labels : ndarray of int64, shape (M,)
             ℓ, at most 2^20 in size.
 
@@ -91,6 +93,8 @@ class IntegerColumns:
         if labels.size and int(np.max(np.abs(labels))) > LABEL:
             raise ValueError("labels must be at most 2^20 in size")
         ell = labels.astype(np.float64)
+        if isinstance(X, Genotypes):
+            return self._packed(X, ell)
         if sp.issparse(X):
             return self._sparse(X, ell)
         X, each = np.asanyarray(X), self._each(X.shape[1])
@@ -106,8 +110,7 @@ class IntegerColumns:
 
     def of_zero(self) -> np.ndarray:
         """The integer that zero becomes in each column."""
-        exact = np.rint((0.0 - self.origin) * self.factor)
-        return np.clip(exact, self.least, self.largest)
+        return self._of(0.0).astype(np.float64)
 
     def _dense(self, X: np.ndarray, ell: np.ndarray) -> np.ndarray:
         m, n = X.shape
@@ -159,6 +162,33 @@ class IntegerColumns:
                 raise ValueError(_NOT_FINITE)
         return total
 
+    def _packed(self, X: Genotypes, ell: np.ndarray) -> np.ndarray:
+        """The sums of genotypes in two bits, from sums of labels over rows with the same genotype.
+
+        An entry is one of four numbers, and so is k. Where k grows by the same step from each copy
+        to the next, and missing genotypes are one copy, Σ copies·ℓ is enough.
+        """
+        check_public_fill(X)
+        assert X.given_fill is not None
+        alike = self.origin.size == 1 and np.ptp(X.given_fill) == 0.0
+        fill = X.given_fill[:1] if alike else X.given_fill
+        none, one, two, gone = (self._of(x) for x in (0.0, 1.0, 2.0, fill))
+        total = int(ell.sum())
+        if np.all(two - one == one - none) and np.all(gone == one):
+            found = X.sums_of_copies(ell).astype(np.int64)
+            found *= one - none
+            found += none * total
+            return found
+        sums = X.sums_of_kinds(ell).astype(np.int64)
+        return (
+            none * total + (one - none) * sums[0] + (two - none) * sums[1] + (gone - none) * sums[2]
+        )
+
+    def _of(self, x: float | np.ndarray) -> np.ndarray:
+        """The integer that a number becomes in each column."""
+        k = np.clip((x - self.origin) * self.factor, self.least, self.largest)
+        return np.rint(k).astype(np.int64)
+
     def _small(self, X: np.ndarray, ell: np.ndarray) -> np.ndarray | None:
         """The sums of small integers, of genotypes for instance; None where k is not a multiple.
 
@@ -188,6 +218,22 @@ class IntegerColumns:
             kernel(np.asarray(X[start : start + rows]), weights[start : start + rows], *ends, total)
         sums = int(ell.sum())
         return factor.astype(np.int64) * total - offset.astype(np.int64) * sums
+
+
+def check_public_fill(X: Genotypes) -> None:
+    """Refuse entries that depend on other records: scaled columns, and means for missing ones.
+
+    >>> check_public_fill(Genotypes(np.zeros((1, 1), dtype=np.uint8), 3))
+    Traceback (most recent call last):
+    ...
+    ValueError: means and deviations of genotypes would reveal something about the records; open \
+the file with Genotypes.open(path, scaling='none', missing=1)
+    """
+    if X.given_fill is None:
+        raise ValueError(
+            "means and deviations of genotypes would reveal something about the records; open "
+            "the file with Genotypes.open(path, scaling='none', missing=1)"
+        )
 
 
 def _whole(sums: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ PRIVATE = "private"
 
 
 def checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
-    """Bounds as pairs, or as names and pairs: values that can be compared and hashed."""
+    """Bounds as one pair or several, or as names and pairs: values that can be hashed."""
     if bounds is None:
         raise ValueError(
             "RecordDP needs bounds=, the smallest and largest value of each column, from public "
@@ -34,6 +35,9 @@ def checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
         if not pairs:
             raise ValueError("bounds is empty; give (low, high) for each column")
         return pairs
+    if np.iterable(bounds) and len(bounds) == 2 and all(isinstance(end, Real) for end in bounds):
+        low, high = _pairs([bounds])[0]  # of all columns
+        return low, high
     return _pairs(bounds)
 
 
@@ -46,9 +50,13 @@ def bounds_of_columns(
     --------
     >>> bounds_of_columns(checked_bounds({"b": (0, 1), "a": (2, 5)}), 2, ["a", "b"]).tolist()
     [[2.0, 5.0], [0.0, 1.0]]
+    >>> bounds_of_columns(checked_bounds((0, 2)), 3).tolist()
+    [[0.0, 2.0], [0.0, 2.0], [0.0, 2.0]]
     """
     if bounds == PRIVATE:
         raise ValueError("bounds='private' are found in the data; there are none beforehand")
+    if not isinstance(bounds[0], tuple):
+        return np.tile(bounds, (n_columns, 1))
     first = bounds[0][0]
     if isinstance(first, str):
         known = dict(bounds)

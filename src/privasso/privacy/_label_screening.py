@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.accounting import ChoiceLoss
+from privasso.operators import Genotypes
 from privasso.privacy._associations import LABEL
 from privasso.privacy._integer_noise import ROUNDING
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
@@ -165,7 +166,9 @@ def standard_columns(X: Any) -> np.ndarray:
             f"screening for labels holds the {m} × {n} table in memory; choose fewer columns first"
         )
     U = np.empty((m, n), dtype=np.float32)
-    stored = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
+    stored: Any = X.tocsc() if sp.issparse(X) else X
+    if not sp.issparse(X) and not isinstance(X, Genotypes):
+        stored = np.asanyarray(X)
     for start in range(0, n, _COLUMNS):
         part = stored[:, start : start + _COLUMNS]
         block = np.array(part.toarray() if sp.issparse(part) else part, dtype=np.float64)

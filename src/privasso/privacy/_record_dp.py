@@ -76,10 +76,11 @@ class RecordDP(PerturbsObjective):
     delta : float
         δ in (0, 1), well below one over the number of rows.
     bounds : array_like of shape (N, 2), mapping of column names to (low, high), or "private"
-        Smallest and largest value of each column. They must come from public knowledge, such as a
-        data dictionary, not from the data. Values outside are clipped without notice. With
-        ``"private"``, ranges are found in the data with noise, at a share of the budget; a column
-        whose range is lost in the noise has no coefficient.
+        Smallest and largest value of each column; one pair (low, high) is for all columns. They
+        must come from public knowledge, such as a data dictionary, not from the data.
+        Values outside are clipped without notice. With ``"private"``, ranges are found in the data
+        with noise, at a share of the budget; a column whose range is lost in the noise has no
+        coefficient.
     y_bounds : (float, float)
         Smallest and largest label, likewise.
     kappa : float, optional
