@@ -35,9 +35,8 @@ def checked_bounds(bounds: Any) -> tuple[Any, ...] | str:
         if not pairs:
             raise ValueError("bounds is empty; give (low, high) for each column")
         return pairs
-    if np.iterable(bounds) and len(bounds) == 2 and all(isinstance(end, Real) for end in bounds):
-        low, high = _pairs([bounds])[0]  # of all columns
-        return low, high
+    if _is_pair(bounds):
+        return _pairs([bounds])[0]  # of all columns
     return _pairs(bounds)
 
 
@@ -75,6 +74,11 @@ def bounds_of_columns(
             f"{len(bounds)}"
         )
     return np.array(bounds)
+
+
+def _is_pair(bounds: Any) -> bool:
+    listed = isinstance(bounds, (list, tuple, np.ndarray)) and len(bounds) == 2
+    return listed and all(isinstance(end, Real) for end in bounds)
 
 
 def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
