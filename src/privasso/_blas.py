@@ -66,7 +66,7 @@ def product(A: Any, B: np.ndarray) -> np.ndarray:
 
 
 def gram_matrix(A: np.ndarray) -> np.ndarray:
-    """``A.T @ A``, block by block over our own threads.
+    """``A.T @ A`` in the precision of A, block by block over our own threads.
 
     >>> A = np.arange(6.0).reshape(3, 2)
     >>> gram_matrix(A)
@@ -81,7 +81,7 @@ def gram_matrix(A: np.ndarray) -> np.ndarray:
     groups = [slice(lo, hi) for lo, hi in pairwise(edges)]
     spans = max(1, ceil(m * (n / count) ** 2 / _LONGEST_CALL))
     rows = [slice(m * k // spans, m * (k + 1) // spans) for k in range(spans)]
-    out = np.empty((n, n))
+    out = np.empty((n, n), dtype=A.dtype)
 
     def fill(pairs: list[tuple[slice, slice]]) -> None:
         for i, j in pairs:

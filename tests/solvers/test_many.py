@@ -6,7 +6,9 @@ import scipy.sparse as sp
 
 import privasso as pv
 from oracles import check_ray, kkt
-from privasso.solvers import solve_problems
+from privasso._clock import Clock
+from privasso.operators import as_operator
+from privasso.solvers import _batch, _batch_newton, solve_problems
 
 
 def batch(law, n_rhs=12, n=300, sigma=0.05, seed=0):
@@ -25,6 +27,42 @@ def test_agrees_with_single_solves(law, lam):
         np.testing.assert_allclose(many.x[:, k], single.x, atol=1e-8)
     assert (many.kkt <= 1e-8).all()
     assert (many.gap <= 1e-8).all()
+
+
+@pytest.mark.parametrize("law", [pv.Uniform(), pv.LogNormal()], ids=["v1", "v2"])
+def test_without_newton_steps_the_minimisers_are_the_same(law, monkeypatch):
+    F, y, etas = batch(law)
+    many = pv.solve_many(F, y, 0.1, etas)
+    monkeypatch.setattr(_batch, "_NEWTON_ROUNDS", 0)
+    others = pv.solve_many(F, y, 0.1, etas)
+    assert (others.kkt <= 1e-8).all()
+    np.testing.assert_allclose(many.x, others.x, atol=1e-8)
+
+
+def test_a_newton_step_solves_on_the_support():
+    """One step from the right signs solves the normal equations, to single precision."""
+    rng = np.random.default_rng(5)
+    F = rng.standard_normal((60, 40)) * rng.uniform(0.1, 10.0, size=40)
+    support, lam = np.arange(0, 40, 3), 0.2
+    signs = rng.choice([-1.0, 1.0], size=support.size)
+    A, target = F[:, support], rng.uniform(1.0, 2.0, size=support.size) * signs
+    b = F.T @ (A @ target)
+    b[support] += lam * signs
+    X = np.zeros((1, 40))
+    X[0, support] = target * rng.uniform(0.99, 1.01, size=support.size)
+    C, paths = b - X @ F.T @ F, np.zeros((1, 40))
+    C[0, np.setdiff1d(np.arange(40), support)] = 0.0  # no other column asks to join
+    steps = _batch_newton.NewtonSteps(as_operator(F), np.linalg.norm(F, axis=0), np.arange(40))
+    steps.take(X, C, np.array([lam]), np.array([0]), paths, Clock())
+    np.testing.assert_allclose(X[0, support], target, rtol=1e-6)
+    expected = np.linalg.solve(A.T @ A, lam * signs)
+    np.testing.assert_allclose(paths[0, support], expected, rtol=1e-4, atol=1e-7)
+
+
+def test_a_time_limit_ends_batched_amp():
+    F, y, etas = batch(pv.Uniform())
+    many = pv.solve_many(F, y, 0.1, etas, time_limit=1e-9, throw=False)
+    assert set(many.status) == {pv.Status.TIME_LIMIT}
 
 
 def test_path_in_lambda():
@@ -179,12 +217,13 @@ def test_a_problem_after_an_unbounded_one_is_solved():
 
 
 def test_diverged_columns_of_batched_amp_are_not_promising():
-    from privasso.operators import as_operator
     from privasso.solvers._batch_amp import batch_amp
 
     F, y, largest, _ = correlated(300, 100)
     squares = np.sum(F**2, axis=0)
-    start = batch_amp(as_operator(F), squares, (F.T @ y)[:, None], np.array([0.01 * largest]))
+    start = batch_amp(
+        as_operator(F), squares, (F.T @ y)[:, None], np.array([0.01 * largest]), Clock()
+    )
     assert not start.promising[0]
 
 

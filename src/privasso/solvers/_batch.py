@@ -6,13 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from privasso._blas import one_thread, product
+from privasso._blas import gram_matrix, one_thread, product
 from privasso._clock import Clock
 from privasso._threads import n_threads, run
 from privasso.operators import Operator
 from privasso.problem import Problem, certify, zero_column_ray
 from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
+from privasso.solvers._batch_newton import NewtonSteps
 from privasso.solvers._gram import Subproblem, factorise, submatrix
 from privasso.solvers._growth import Growth
 from privasso.solvers._newton import residual
@@ -24,6 +25,8 @@ GRAM_COLUMNS = 4096
 #: Columns with a field |u|/λ above this after batched AMP form the first working set.
 _CANDIDATE = 0.96
 _MAX_ROUNDS = 4
+#: Newton steps from where batched AMP ends. Most problems need one, nearly all two.
+_NEWTON_ROUNDS = 3
 #: Most columns, for each problem, of a Gram matrix that all problems share.
 _COLUMNS_PER_PROBLEM = 40
 #: Columns with |c|/λ above this at the minimiser of the problem before are in the working set.
@@ -141,26 +144,42 @@ class Batch:
             self.messages[k] = solution.message
 
     def _shared_gram(self, todo: np.ndarray) -> np.ndarray:
-        """Batched AMP, then exact solves on the Gram matrix; returns the problems still open."""
-        start = batch_amp(self.op, self.squares, self.B.T, self.lams)
+        """Batched AMP, then Newton steps; returns the problems still open."""
+        start = batch_amp(self.op, self.squares, self.B.T, self.lams, self.clock)
         self.n_iter += start.n_iter
-        gram = self.op.gram()
-        gram /= self.norms
-        gram /= self.norms[:, None]
-        open_ = todo[start.promising & self._better_than_zero(gram, start.x)]
-        candidates = {
-            k: np.flatnonzero(np.abs(start.field[:, k]) > _CANDIDATE) for k in open_.tolist()
-        }
+        open_ = todo[start.promising]
+        self.x[open_] = start.x[:, open_].T
+        C = self._conditions(open_)
+        good = self._better_than_zero(open_, C)
+        self.x[open_[~good]] = np.nan
+        open_, C = open_[good], C[good]
+        if open_.size == 0 or self.clock.expired():
+            return todo
+        near = np.abs(start.field) > _CANDIDATE
+        steps = NewtonSteps(self.op, self.norms, np.flatnonzero(near[:, open_].any(axis=1)))
+        for _ in range(_NEWTON_ROUNDS):
+            steps.take(self.x, C, self.lams, open_, self.path, self.clock)
+            open_, C = self._verify(open_)
+            if open_.size == 0 or self.clock.expired():
+                break
+        del steps
+        # The others start again from where AMP ended.
+        candidates = {k: np.flatnonzero(near[:, k]) for k in open_.tolist()}
         self.x[open_] = start.x[:, open_].T
         for _ in range(_MAX_ROUNDS):
             if open_.size == 0 or self.clock.expired():
                 break
-            self._solve_columns(gram, candidates, open_)
-            violators = self._verify(open_)
-            open_ = np.array(sorted(violators), dtype=np.int64)
-            for k, extra in violators.items():
-                candidates[k] = np.union1d(candidates[k], extra)
+            self._solve_columns(candidates, open_)
+            open_, C = self._verify(open_)
+            exceeding = np.abs(C) > self.lams[open_, None] * (1 + 0.1 * self.tol)
+            for j, k in enumerate(open_.tolist()):
+                candidates[k] = np.flatnonzero(exceeding[j] | (self.x[k] != 0) | near[:, k])
         return np.flatnonzero(self.status != Status.CONVERGED)
+
+    def _conditions(self, columns: np.ndarray) -> np.ndarray:
+        """B − FᵀFx of these problems."""
+        W = self.op.matmat(self.x[columns].T)
+        return self.B[columns] - self.op.rmatmat(W).T
 
     def _gram_pays(self, n_rhs: int) -> bool:
         """Whether the Gram matrix of all columns takes less time than a pass for each problem.
@@ -195,7 +214,7 @@ class Batch:
             index = np.flatnonzero((np.abs(c) * self.norms > near) | (x != 0))
             self.x[k] = x
             for _ in range(_MAX_ROUNDS):
-                self._solve_column(gram, index, k)
+                self._solve_column(submatrix(gram, index), index, k)
                 residual(gram, self.B[k] / self.norms, self.x[k] * self.norms, c)
                 violated = np.abs(c) * self.norms > lam * (1 + 0.1 * self.tol)
                 violated[index] = False
@@ -211,28 +230,34 @@ class Batch:
             self._verify(np.array(done))
         return todo[self.status[todo] != Status.CONVERGED]
 
-    def _better_than_zero(self, gram: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _better_than_zero(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
         """Which starts have an objective below that of x = 0, or hardly above it.
 
         On correlated columns AMP diverges, and an exact solve that starts far away takes long.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            z = x * self.norms[:, None]
-            cost = 0.5 * np.einsum("ik,ik->k", z, product(gram, z))
-            cost += self.lams * np.abs(x).sum(axis=0)
-            return cost <= _HARDLY * np.einsum("ki,ik->k", self.B, x)
+            x, B = self.x[columns], self.B[columns]
+            cost = 0.5 * np.einsum("ki,ki->k", x, B - C)
+            cost += self.lams[columns] * np.abs(x).sum(axis=1)
+            return cost <= _HARDLY * np.einsum("ki,ki->k", B, x)
 
-    def _solve_columns(
-        self, gram: np.ndarray, candidates: dict[int, np.ndarray], columns: np.ndarray
-    ) -> None:
-        """Solve each problem on its working set; of n threads, each takes every n-th problem."""
+    def _solve_columns(self, candidates: dict[int, np.ndarray], columns: np.ndarray) -> None:
+        """Solve each problem on its working set; of n threads, each takes every n-th problem.
+
+        All share the Gram matrix of the columns that are in any of their sets.
+        """
+        used = np.unique(np.concatenate([candidates[k] for k in columns.tolist()]))
+        gram = gram_matrix(self.op.columns(used))
+        gram /= self.norms[used]
+        gram /= self.norms[used, None]
         parts = n_threads()
 
         def work(part: int) -> None:
             for k in columns[part::parts].tolist():
                 if self.clock.expired():
                     return
-                self._solve_column(gram, candidates[k], k)
+                own = submatrix(gram, np.searchsorted(used, candidates[k]))
+                self._solve_column(own, candidates[k], k)
 
         try:
             with one_thread():
@@ -242,10 +267,11 @@ class Batch:
             raise
 
     def _solve_column(self, gram: np.ndarray, index: np.ndarray, k: int) -> None:
+        """Solve problem k on the columns `index`, of which `gram` is the Gram matrix."""
         norms = self.norms[index]
         weights = self.lams[k] / norms
         problem = Subproblem(
-            submatrix(gram, index),
+            gram,
             self.B[k, index] / norms,
             weights,
             rank=min(self.op.shape),  # without `find_ray`: unbounded problems get a single solve
@@ -266,8 +292,8 @@ class Batch:
             d = factor.solve(np.sign(result.z[factor.active]) * weights[factor.active])
             self.path[k, at] = d / self.norms[at]
 
-    def _verify(self, columns: np.ndarray) -> dict[int, np.ndarray]:
-        """Certify with two matrix products; returns a new working set for each failure."""
+    def _verify(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Certify with two matrix products; returns the problems that fail, and c of each."""
         both = self.x[columns]
         if self._dual_point is None:
             both = np.vstack([both, self.path[columns]])
@@ -277,14 +303,13 @@ class Batch:
         else:
             W = np.ascontiguousarray(self.op.matmat(both.T).T)
         fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
-        violators: dict[int, np.ndarray] = {}
+        C = self.B[columns] - fitted[: columns.size]
+        failed: list[int] = []
         for j, k in enumerate(columns.tolist()):
-            problem = self._problem(k)
-            x, c = self.x[k], self.B[k] - fitted[j]
             path = None
             if self._dual_point is None:
                 path = W[columns.size + j], fitted[columns.size + j]
-            certificate = certify(problem, x, W[j], c, path, anchors=False)
+            certificate = certify(self._problem(k), self.x[k], W[j], C[j], path, anchors=False)
             self.n_iter[k] += 1
             if certificate.proves(self.tol) and np.isfinite(certificate.gap):
                 self.evidence[k] = (
@@ -294,6 +319,5 @@ class Batch:
                 )
                 self.status[k] = Status.CONVERGED
             elif k not in self.falling:
-                excess = np.abs(c) > problem.lam * (1 + 0.1 * self.tol)
-                violators[k] = np.flatnonzero(excess | (x != 0))
-        return violators
+                failed.append(j)
+        return columns[failed], C[failed]

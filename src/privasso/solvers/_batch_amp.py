@@ -8,11 +8,13 @@ A column leaves the batch once its support hardly changes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
 
 from privasso._blas import product
+from privasso._clock import Clock
 from privasso._threads import chunks, run
 from privasso.operators import Operator
 
@@ -58,42 +60,41 @@ class BatchStart:
     n_iter: np.ndarray
 
 
-@njit(nogil=True, cache=True)
-def threshold(U, B, X, squares, s, lam, lo, hi, counts, sizes, strongest):  # pragma: no cover
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def threshold(U, B, X, squares, inverses, V, lam, lo, hi, sums):  # pragma: no cover
     """Rows lo..hi of one thresholding step: U becomes the field, X the new iterate.
 
-    For each right-hand side, `counts` becomes the number of coefficients that are not zero and of
-    those that became or ceased to be zero, `sizes` the squared lengths of x and of its step, with
-    coefficients weighted by column norms; `strongest` becomes the largest |u|/λ of each row.
+    For each right-hand side, four sums are added up: the number of coefficients that are not zero,
+    of those that became or ceased to be zero, and the squared lengths of x and of its step, with
+    coefficients weighted by column norms. The loop has no branches, so that it is vectorised.
     """
-    n_rhs = U.shape[1]
+    zero, one = np.float32(0.0), np.float32(1.0)
+    active, flipped, length, moved = sums[0], sums[1], sums[2], sums[3]
+    wider = one + V
+    narrower = one / wider
     for i in range(lo, hi):
-        q = squares[i]
-        top = np.float32(0.0)
-        for k in range(n_rhs):
-            scale = q / (np.float32(1.0) + s[k])
-            u = U[i, k] + B[i, k] + X[i, k] * scale
-            new = np.float32(0.0)
-            if q > 0.0:
-                if u > lam[k]:
-                    new = (u - lam[k]) / scale
-                elif u < -lam[k]:
-                    new = (u + lam[k]) / scale
-            if new != 0.0:
-                counts[0, k] += 1
-            if (new != 0.0) != (X[i, k] != 0.0):
-                counts[1, k] += 1
-            step = new - X[i, k]
-            sizes[0, k] += q * new * new
-            sizes[1, k] += q * step * step
-            U[i, k] = u
-            X[i, k] = new
-            top = max(top, abs(u) / lam[k])
-        strongest[i] = top
+        q, inverse = squares[i], inverses[i]
+        u_row, b_row, x_row = U[i], B[i], X[i]
+        for k in range(lam.size):
+            old = x_row[k]
+            u = u_row[k] + b_row[k] + old * (q * narrower[k])
+            new = (max(u - lam[k], zero) + min(u + lam[k], zero)) * (wider[k] * inverse)
+            step = new - old
+            u_row[k] = u
+            x_row[k] = new
+            active[k] += one if new != zero else zero
+            flipped[k] += one if (new != zero) != (old != zero) else zero
+            length[k] += q * new * new
+            moved[k] += q * step * step
 
 
-def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray) -> BatchStart:
-    """Run AMP on every column of B until its support hardly changes, or to the iteration limit."""
+def batch_amp(
+    op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray, clock: Clock
+) -> BatchStart:
+    """Run AMP on every column of B until its support hardly changes, or to the iteration limit.
+
+    Columns that are not done when the clock has expired are not promising.
+    """
     m, n = op.shape
     n_rhs = B.shape[1]
     x, field = np.zeros((n, n_rhs), np.float32), np.zeros((n, n_rhs), np.float32)
@@ -105,6 +106,8 @@ def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray)
     X, G = np.zeros((n, n_rhs), np.float32), np.zeros((m, n_rhs), np.float32)
     s = np.zeros(n_rhs, np.float32)
     for iteration in range(_MAX_ITER):
+        if clock.expired():
+            break
         if iteration == 0:
             U = np.zeros_like(X)  # x = 0: the field is b itself, no product needed
         else:
@@ -112,7 +115,11 @@ def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray)
             G *= s * inverse
             G -= product(F, X) * inverse
             U = product(F.T, G)
-        (active, flips), (length, step), strongest = _threshold(U, b, X, sq, s, lam32)
+        active, flips, length, step = _threshold(U, b, X, sq, s, lam32)
+        screened = iteration == _SCREEN_AFTER
+        near = (
+            (np.abs(U) > _SCREEN_BELOW * lam32).any(axis=1) if screened else np.ones(len(U), bool)
+        )
         s = ((1.0 + s) * active / m).astype(np.float32)
         done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)
         done &= step <= SETTLED_CHANGE**2 * length
@@ -132,8 +139,7 @@ def batch_amp(op: Operator, squares: np.ndarray, B: np.ndarray, lam: np.ndarray)
             X, G, b = X[:, keep], G[:, keep], b[:, keep]
         if rhs.size == 0:
             break
-        near = strongest > _SCREEN_BELOW
-        if iteration == _SCREEN_AFTER and near.mean() < 0.8:
+        if near.mean() < 0.8:
             rows, sq, F = rows[near], sq[near], F[:, near]
             X, b = X[near], b[near]
     return out
@@ -144,20 +150,16 @@ def _threshold(
     B: np.ndarray,
     X: np.ndarray,
     squares: np.ndarray,
-    s: np.ndarray,
+    V: np.ndarray,
     lam: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> np.ndarray:
+    """`threshold` on all rows; returns its four sums."""
     n, n_rhs = U.shape
     pieces = chunks(n, U.size, align=1)
-    counts = np.zeros((len(pieces), 2, n_rhs), dtype=np.int64)
-    sizes = np.zeros((len(pieces), 2, n_rhs))
-    strongest = np.empty(n, np.float32)
-
-    def task(piece: int):
-        lo, hi = pieces[piece]
-        return lambda: threshold(
-            U, B, X, squares, s, lam, lo, hi, counts[piece], sizes[piece], strongest
-        )
-
-    run([task(piece) for piece in range(len(pieces))])
-    return counts.sum(axis=0), sizes.sum(axis=0), strongest
+    sums = np.zeros((len(pieces), 4, n_rhs), np.float32)
+    inverses = np.where(squares > 0, 1.0 / np.where(squares > 0, squares, 1.0), 0.0)
+    args = U, B, X, squares, inverses.astype(np.float32), V, lam
+    run(
+        [partial(threshold, *args, lo, hi, own) for (lo, hi), own in zip(pieces, sums, strict=True)]
+    )
+    return sums.sum(axis=0)
