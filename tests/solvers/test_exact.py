@@ -98,6 +98,28 @@ def test_the_minimiser_is_that_of_the_other_solver(m, n, kappa, lam):
     assert np.array_equal(found.x.values == 0.0, other.x == 0.0)
 
 
+def test_rows_that_are_alike_and_change_sides_together_take_few_passes():
+    """Zeros and ones in columns and labels: the slope along a step bends sharply."""
+    most = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        m, n = int(rng.integers(200, 2000)), int(rng.integers(2, 8))
+        G = (rng.random((m, n)) < rng.uniform(0.02, 0.5, n)).astype(float)
+        G[:, -1] = 1.0
+        chance = np.clip(0.7 + G[:, :-1] @ rng.uniform(-0.4, 0.2, n - 1), 0.0, 1.0)
+        y = (rng.random(m) < chance) - 0.5
+        radius, ridge = float(np.sqrt(n)), rng.uniform(0.2, 2.0)
+        eta, kappa = 0.3 * rng.standard_normal(n), rng.uniform(0.05, 0.2)
+        setting = PassSetting.of(n, entry_grid(1.0), kappa)
+        task = ExactPass(setting)
+        problem = ExactProblem(setting, m, radius, ridge, eta, np.zeros(n))
+        first = task([(G, y)], PassState(FixedPoint((0,) * n, 1), fresh=True))
+        found = minimise_exactly(problem, first, lambda s, t=task, r=(G, y): t([r], s), 1e-12)
+        assert found.distance <= 1e-12
+        most = max(most, found.n_passes)
+    assert most <= 30
+
+
 def test_the_distance_is_a_bound():
     """The certificate of a point that is moved by a known amount covers that amount."""
     G, y, grid, radius = rows(200, 3, 5)

@@ -150,7 +150,7 @@ class _Run:
         self, problem: ExactProblem, curved: np.ndarray, next_pass: Callable[[PassState], Sums]
     ) -> None:
         self.problem, self._next = problem, next_pass
-        self._curved = curved
+        self._curved = self._everything = curved
         self._known_at: FixedPoint | None = None
         self.n_passes = 1
         self._penalty = [Fraction(t) for t in problem.thresholds.tolist()]
@@ -189,16 +189,23 @@ class _Run:
         """Return a point where P is lower, and the matrix of second derivatives there."""
         direction, zeros = self._direction(at)
         start = self._slope(at, direction, sign=1)
-        length, low, at_low = 1.0, 0.0, start
+        # So far the slope is certainly not positive: with all rows it rises the most.
+        low = min(-start / self._steepness(self._everything, direction), 1.0)
+        length = 1.0
         while True:
             moved = self._moved(at, length * direction, zeros if length == 1.0 else None)
             there = self._passed(moved)
             slope = self._slope(there, direction, sign=-1)
             if slope <= _TURNED * abs(start) or self.n_passes >= _MAX_PASSES:
                 return there
-            # Between two points the slope of a convex function rises: go where it should be zero.
-            share = at_low / (at_low - slope)
-            length = low + (length - low) * min(max(share, 0.05), 0.95)
+            # Rows that are alike change sides together, and then the slope bends sharply. How
+            # steep it is at the far end tells where it was zero, if it did not bend before that.
+            shorter = length - slope / self._steepness(self._curved, direction)
+            length = shorter if shorter > low else math.sqrt(low * length)
+
+    def _steepness(self, curved: np.ndarray, direction: np.ndarray) -> float:
+        """The second derivative of P along the direction."""
+        return float(direction @ self._hessian(curved) @ direction)
 
     def _passed(self, x: FixedPoint) -> _Point:
         sums = self._next(PassState(x, self._known_at))
@@ -208,13 +215,13 @@ class _Run:
             self._curved = self._curved + sums["curved"]
         return self.point(x, sums)
 
-    def _hessian(self) -> np.ndarray:
+    def _hessian(self, curved: np.ndarray) -> np.ndarray:
         scale = 2.0 ** (2 * (ENTRY_BITS - CURVED_BITS - self.problem.setting.grid))
-        return self._curved * scale + self.problem.ridge * np.eye(len(self._eta))
+        return curved * scale + self.problem.ridge * np.eye(len(self._eta))
 
     def _direction(self, at: _Point) -> tuple[np.ndarray, np.ndarray | None]:
         """The step of the quadratic model, and which coefficients it sets to zero."""
-        H, thresholds = self._hessian(), self.problem.thresholds
+        H, thresholds = self._hessian(self._curved), self.problem.thresholds
         x = at.values
         sign = np.array([(k > 0) - (k < 0) for k in at.x.whole], dtype=np.float64)
         # Around x the penalty of every coefficient that is not zero is linear, and what remains
