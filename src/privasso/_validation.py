@@ -232,12 +232,13 @@ def check_coded(bounds: tuple[float, float]) -> None:
     >>> check_coded((0.0, 10.0))
     Traceback (most recent call last):
     ...
-    ValueError: labels of two classes are coded as 0 and 1, so y_bounds must be (0, 1), not \
-(0.0, 10.0)
+    ValueError: labels of two classes are coded as 0 and 1, so their bounds are 0 and 1, not \
+0 and 10
     """
     if bounds != (0.0, 1.0):
         raise ValueError(
-            f"labels of two classes are coded as 0 and 1, so y_bounds must be (0, 1), not {bounds}"
+            "labels of two classes are coded as 0 and 1, so their bounds are 0 and 1, not "
+            f"{bounds[0]:g} and {bounds[1]:g}"
         )
 
 

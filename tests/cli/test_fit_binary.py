@@ -108,7 +108,7 @@ def test_a_label_that_is_neither_is_refused_or_empties_its_record(folder, capsys
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (f"{LABELS} --y-bounds 0 5 --out m.json", "y_bounds must be (0, 1)"),
+        (f"{LABELS} --y-bounds 0 5 --out m.json", "bounds are 0 and 1, not 0 and 5"),
         (f"{LABELS} --mechanism objective --out m.json", "needs the same noise"),
         (f"{RECORDS} --mechanism statistics --out m.json", "no choice of mechanism"),
         ("--target relapse --binary --on-average --sigma 1 --lam 1 --out m.json", "two classes"),

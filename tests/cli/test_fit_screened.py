@@ -76,7 +76,7 @@ def test_all_columns_are_fitted_where_that_is_better(data, capsys):
     [
         ("--screen 3 --out m.json --keep-release k.json", "a fit of chosen columns leaves none"),
         ("--screen 3 --out m.json --lam-path 1,2 --path-out p.csv", "leaves none"),
-        ("--screen 300 --out m.json", "screen=300 columns cannot be chosen of 200"),
+        ("--screen 300 --out m.json", "300 columns cannot be chosen from 200"),
         ("--screen 3 --mechanism release --out m.json", "screen needs mechanism='objective'"),
     ],
 )

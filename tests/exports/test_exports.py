@@ -32,9 +32,11 @@ def released(classes=None):
             LevelCode("ward", ("O'Hara", "east", "größe"), reference="east"),
             LevelCode("sex", ("f", "m"), reference="f", missing=True),
             LevelCode("flag", ("yes",), reference=None),
+            NumberCode("smoker"),
+            LevelCode("test", ("again", "done"), reference="done", missing=True),
         )
     )
-    coef = np.array([0.05, -0.4, 1e-7, 0.0, 0.3, -1.25, 0.125, 0.6, 2.0 / 3.0])
+    coef = np.array([0.05, -0.4, 1e-7, 0.0, 0.3, -1.25, 0.125, 0.6, 2.0 / 3.0, 0.75, 0.0, -0.5])
     return pv.ReleasedModel(
         coef, -1.0 / 3.0, 1.0, STATEMENT, None, encoding.names, encoding=encoding, classes=classes
     )
@@ -50,9 +52,11 @@ def table():
         {
             "age": age,
             STRANGE: rng.normal(0, 1e6, n),
-            "ward": rng.choice(["O'Hara", "east", "größe"], n).astype(str),
+            "ward": rng.choice(["O'Hara", " east", "größe "], n).astype(str),
             "sex": sex,
             "flag": [None if k % 3 == 0 else "yes" if k % 2 else "no" for k in range(n)],
+            "smoker": rng.random(n) < 0.5,
+            "test": [("again", "done", "NA", "done ")[k % 4] for k in range(n)],
             "extra": np.arange(n),
         },
         schema_overrides={"age": pl.Float64},
@@ -74,13 +78,22 @@ def test_the_sum_is_the_prediction(table):
     """An oracle in plain Python: the terms, row by row."""
     model = released()
     parts = terms_of(model)
-    assert [term.name for term in parts.terms] == ["age", STRANGE, "ward", "sex", "flag"]
+    assert [term.name for term in parts.terms] == [
+        "age",
+        STRANGE,
+        "ward",
+        "sex",
+        "flag",
+        "smoker",
+        "test",
+    ]
     for row, found in zip(table.rows(named=True), model.predict(table), strict=True):
         total = -1.0 / 3.0 + 1e-7 * row[STRANGE]
         total += 0.05 * 40.0 - 0.4 if row["age"] is None else 0.05 * row["age"]
-        total += {"O'Hara": 0.3, "größe": -1.25, "east": 0.0}[row["ward"]]
+        total += {"O'Hara": 0.3, "größe": -1.25, "east": 0.0}[row["ward"].strip()]
         total += {"f": 0.0, "m": 0.125, None: 0.6}[row["sex"]]
         total += 2.0 / 3.0 if row["flag"] == "yes" else 0.0
+        total += 0.75 * row["smoker"] - 0.5 * (row["test"] == "NA")
         assert found == pytest.approx(total, abs=1e-12)
 
 
@@ -100,7 +113,7 @@ def test_a_missing_value_that_is_not_filled_in_gives_no_prediction():
     with duckdb.connect() as base:
         base.execute(
             f'CREATE TABLE t AS SELECT 1.0 AS age, CAST(NULL AS DOUBLE) AS "{quoted}", '
-            "'east' AS ward, 'f' AS sex, 'yes' AS flag"
+            "'east' AS ward, 'f' AS sex, 'yes' AS flag, true AS smoker, 'done' AS test"
         )
         assert base.execute(sql_query(released(), "t")).fetchall()[0][-1] is None
 
@@ -111,11 +124,11 @@ def test_onnxruntime_predicts_the_same(model, table):
     for one in session.get_inputs():
         column = table[one.name]
         if one.type == "tensor(double)":
-            values = column.fill_null(float("nan")).to_numpy().astype(np.float64)
+            values = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         else:
-            values = np.array([x or "" for x in column], dtype=object)
+            values = np.array([(x or "").strip() for x in column], dtype=object)
         inputs[one.name] = values[:, None]
-    assert set(inputs) == {"age", STRANGE, "ward", "sex", "flag"}
+    assert set(inputs) == {"age", STRANGE, "ward", "sex", "flag", "smoker", "test"}
     (found,) = session.run(None, inputs)
     np.testing.assert_allclose(np.asarray(found)[:, 0], expected(model, table), rtol=1e-9)
 

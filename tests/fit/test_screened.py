@@ -165,12 +165,12 @@ def test_without_an_intercept_no_centre_is_paid_for():
 def test_requests_that_cannot_be_met():
     X, y = np.zeros((10, 3)), np.zeros(10)
     cases = [
-        (privacy(3), 3, "cannot be chosen of 3"),
+        (privacy(3), 3, "cannot be chosen from 3"),
         (privacy(3), 0, "at least 1"),
         (privacy(3), "some", "'auto', a number"),
         (privacy(3, scales="private"), 2, "leave out bounds='private'"),
         (pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"), 2, "needs mechanism='objective'"),
-        (pv.LabelDP(1.0, 1e-6, (0, 1)), 3, "cannot be chosen of 3"),
+        (pv.LabelDP(1.0, 1e-6, (0, 1)), 3, "cannot be chosen from 3"),
     ]
     for dp, screen, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -26,8 +26,10 @@ def scheme_of(m, n, epsilon, levels=0, **settings):
     return RecordScheme.of(plan, dictionary)
 
 
-def outcomes(m, n, epsilon, fits, seed, **settings):
+def outcomes(m, n, epsilon, fits, seed, wrong=None, **settings):
     """R² on new rows of real fits, on tables as the forecast says that it assumes them.
+
+    `wrong` takes the squared errors of the coefficients; the range of each column is 1.
 
     A share of 0.1 to 0.9 of the coefficients; 0.25 to 0.75 explained; labels that vary by 2/3 to
     4/3 of a sixth of their range; columns that vary by a sixth of theirs.
@@ -50,7 +52,10 @@ def outcomes(m, n, epsilon, fits, seed, **settings):
         )
         given = {"bounds": [(0, 1)] * n, "y_bounds": (0, 60), **settings}
         privacy = pv.RecordDP(epsilon, 1e-6, **given)
-        found.append(pv.PrivateLasso(privacy=privacy, random_state=k).fit(X, y).score(new, y_new))
+        est = pv.PrivateLasso(privacy=privacy, random_state=k).fit(X, y)
+        found.append(est.score(new, y_new))
+        if wrong is not None:
+            wrong.append((est.coef_ - coef) ** 2)
     return np.array(found)
 
 
@@ -78,12 +83,16 @@ def test_forecasts_agree_with_fits_of_another_size(m, n, epsilon, settings):
 
 
 def test_a_forecast_agrees_with_a_few_fits():
-    predicted = forecast_records(scheme_of(1500, 30, 0.3), SUPPOSE, fits=40).outcome
-    measured = outcomes(1500, 30, 0.3, 12, 1)
+    forecast, wrong = forecast_records(scheme_of(1500, 30, 0.3), SUPPOSE, fits=40), []
+    predicted, measured = forecast.outcome, outcomes(1500, 30, 0.3, 12, 1, wrong)
     error = math.hypot(measured.std() / math.sqrt(12), predicted.r2.std() / math.sqrt(40))
     assert abs(predicted.r2.mean() - measured.mean()) < 4 * error
     # The noise takes most of what could be explained here, so that the numbers say something.
     assert predicted.r2.mean() < 0.3
+    # Simulated with 20 columns: the error of an effect must be that on 30.
+    assert forecast.on.endswith("20 columns")
+    assert forecast.effect_error is not None
+    assert forecast.effect_error == pytest.approx([np.sqrt(np.mean(wrong))] * 30, rel=0.15)
 
 
 def test_changes_help_and_come_in_order():

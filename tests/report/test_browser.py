@@ -1,13 +1,15 @@
 """The report and the page of an audit in a real browser: accessibility, and one page of paper."""
 
 import re
+import shlex
 
 import numpy as np
+import polars as pl
 import pytest
 
 import privasso as pv
 from browser import chromium, serious
-from privasso.report import FitFacts, fit_page
+from privasso.cli import main
 from privasso.report._in_short import meaning
 
 
@@ -22,10 +24,12 @@ def data():
 def pages(data, tmp_path_factory):
     X, y = data
     folder = tmp_path_factory.mktemp("pages")
-    privacy = pv.LabelDP(5.0, 1e-4, (-3.0, 3.0))
-    model = pv.PrivateLasso(privacy=privacy).fit(X, y).released_model()
-    report = fit_page(FitFacts(model, "y", 80, "privasso fit data.csv --target y"))
-    (folder / "report.html").write_text(report.html(), encoding="utf-8")
+    table, report = folder / "data.csv", folder / "report.html"
+    pl.DataFrame(X, schema=["a", "b", "c"]).with_columns(y=y).write_csv(table)
+    words = shlex.split("--target y --label-dp --epsilon 5 --delta 1e-4 --y-bounds -3 3 --seed 1")
+    written = ["--out", str(folder / "model.json"), "--report", str(report)]
+    assert main(["fit", str(table), *words, *written]) == 0
+    assert report.read_text(encoding="utf-8").count("<figure>") == 5
     release = pv.LabelDP(5.0, 1e-4, (-3.0, 3.0), mechanism="release")
     found = pv.audit(release, X, y, lam=1.0, releases=100, rng=0)
     (folder / "audit.html").write_text(found.page().html(), encoding="utf-8")

@@ -12,6 +12,7 @@ import copy
 import functools
 import inspect
 import io
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -152,6 +153,12 @@ def _usage(error: Any) -> object:
     sentence = error.format_message().rstrip(".")
     if "'--y-bounds'" in sentence:
         sentence = "--y-bounds needs two numbers with a space between them: --y-bounds 60 200"
+    wrong = re.fullmatch(
+        r"Invalid value for '(--[\w-]+)': .* valid (\w+), unable to parse .*", sentence
+    )
+    if wrong is not None:
+        kind = {"integer": "a whole number", "number": "a number"}.get(wrong[2], f"a {wrong[2]}")
+        sentence = f"{wrong[1]} needs {kind}"
     if context is None:
         return sentence
     link = " See" if sentence.endswith("?") else "; see"
@@ -173,10 +180,12 @@ def _with_options(sentence: str, arguments: Sequence[str]) -> str:
 
     >>> _with_options("y_bounds must increase, not (9.0, 1.0)", ["fit", "--y-bounds", "9", "1"])
     '--y-bounds must increase, not (9.0, 1.0)'
+    >>> _with_options("y_bounds[0] must be finite, not nan", ["fit", "--y-bounds", "nan", "1"])
+    '--y-bounds must be finite, not nan'
     """
     typed = {word.partition("=")[0] for word in arguments if word.startswith("--")}
     first, _, rest = sentence.partition(" ")
-    option = f"--{first.replace('_', '-')}"
+    option = f"--{first.partition('[')[0].replace('_', '-')}"
     return f"{option} {rest}" if option in typed else sentence
 
 
@@ -184,7 +193,8 @@ def _complain(what: object, command: str) -> int:
     """Print one sentence, which ends with a command to try next."""
     sentence = escaped(" ".join(str(what).split()))
     if "privasso " not in sentence:
-        sentence = f"{sentence.rstrip('.')}; see {command} --help"
+        link = " See" if sentence.endswith("?") else "; see"
+        sentence = f"{sentence.rstrip('.')}{link} {command} --help"
     print(f"privasso: error: {sentence}", file=sys.stderr)
     return EXIT_BAD_INPUT
 

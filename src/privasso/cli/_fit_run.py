@@ -100,7 +100,12 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         del columns
         check_labels(labels)
         if settings.classes is not None:
-            labels = settings.classes.coded(labels)
+            try:
+                labels = settings.classes.coded(labels)
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}; code the classes as 0 and 1, or leave --binary out"
+                ) from None
         plan = plan_of(settings, X, encoding)
         if isinstance(plan, ScreenedLabelPlan):
             return fit_screened(settings, outputs, plan, labels, encoding, target, quiet=quiet)

@@ -95,6 +95,11 @@ class FitSettings:
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
         self._check_blocks()
+        if self.data is not None and self.data.is_dir():
+            raise ValueError(
+                f"{escaped(self.data)} is a folder, not a file; all of its Parquet files are one "
+                f"table with '{escaped(self.data / '*.parquet')}', in quotes"
+            )
         kinds = (self.label_dp, self.record_dp, self.on_average, self.from_release is not None)
         if not any(kinds) and self.target is None:
             raise ValueError(

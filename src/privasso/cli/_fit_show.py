@@ -46,7 +46,7 @@ def show(result: FitResult, as_json: bool) -> None:
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
     print_coefficients(facts)
-    by_dictionary = model.guarantee.formal and facts.columns is None
+    by_dictionary = facts.records
     encoded = None if model.encoding is None else encoding_words(model.encoding, by_dictionary)
     if encoded is not None:
         print(f"Columns of the table: {escaped(encoded)}.")

@@ -12,6 +12,7 @@ import numpy as np
 from privasso.encoding._codes import LevelCode, NumberCode
 from privasso.encoding._columns import Columns, Levels
 from privasso.encoding._encoding import Encoding
+from privasso.encoding._series import MISSING
 from privasso.encoding._troubles import refusal
 
 
@@ -61,6 +62,16 @@ class LevelEntry:
     """A column of texts, of which each of the levels becomes a 0/1 column.
 
     Every other value, a missing one included, is zero in all of them.
+
+    Examples
+    --------
+    >>> LevelEntry("ward", ("heart", "eye")).levels
+    ('eye', 'heart')
+    >>> LevelEntry("country", ("NA", "ZA"))
+    Traceback (most recent call last):
+    ...
+    ValueError: the level 'NA' of column 'country' stands for a missing value; write it \
+differently, in the table too
     """
 
     name: str
@@ -69,6 +80,12 @@ class LevelEntry:
     def __post_init__(self) -> None:
         if not self.levels or len(set(self.levels)) != len(self.levels):
             raise ValueError(f"the levels of column {self.name!r} must be distinct, at least one")
+        taken = [level for level in self.levels if level in MISSING]
+        if taken:
+            raise ValueError(
+                f"the level {taken[0]!r} of column {self.name!r} stands for a missing value; write "
+                "it differently, in the table too"
+            )
         object.__setattr__(self, "levels", tuple(sorted(self.levels)))
 
 

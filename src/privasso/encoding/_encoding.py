@@ -82,6 +82,7 @@ class Encoding:
         *,
         unknown: Literal["error", "ignore"] = "error",
         words: Words = option_words,
+        settles: str | None = None,
     ) -> np.ndarray | sp.csr_array:
         """Return the matrix of a table: dense, or sparse in CSR form where that is smaller.
 
@@ -94,6 +95,8 @@ class Encoding:
             the variable are zero in that row, as for its reference.
         words : callable
             How errors write options.
+        settles : str or None
+            What an error advises instead of options.
         """
         found = {column.name: column for column in table.columns}
         used = set(self.inputs)
@@ -108,7 +111,7 @@ class Encoding:
                 else:
                     parts += made
         if troubles:
-            raise refusal(troubles, words, fixed=True)
+            raise refusal(troubles, words, fixed=True, settles=settles)
         if self.plain and table.block is not None and self.inputs == tuple(found):
             return table.block
         return assembled(parts, (table.n_rows, len(self.names)))

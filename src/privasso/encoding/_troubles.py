@@ -59,11 +59,16 @@ def parameter_words(name: str, value: str) -> str:
 
 
 def refusal(
-    troubles: Sequence[Trouble], words: Words = option_words, *, fixed: bool = False
+    troubles: Sequence[Trouble],
+    words: Words = option_words,
+    *,
+    fixed: bool = False,
+    settles: str | None = None,
 ) -> ValueError:
     """One error for all columns that cannot be used: what is wrong, and what settles it.
 
-    With `fixed` a model says which columns there are, so that none can be left out.
+    With `fixed` a model says which columns there are, so that none can be left out. `settles`
+    is what settles all of them where there are no options at all.
 
     Examples
     --------
@@ -83,8 +88,8 @@ dates or times; turn them into numbers such as days since a fixed day, take them
             said = f"column {found[0].column!r} {one}{_where(found[0])}"
         else:
             said = f"columns {_names(found)} {many}"
-        settles = _FOR_A_MODEL.get(kind, advice) if fixed else advice
-        sentences.append(f"{said}; {_advice(settles, words, len(found) > 1)}")
+        what = settles or (_FOR_A_MODEL.get(kind, advice) if fixed else advice)
+        sentences.append(f"{said}; {_advice(what, words, len(found) > 1)}")
     text = ". ".join([sentences[0], *(s[0].upper() + s[1:] for s in sentences[1:])])
     return ValueError(text)
 

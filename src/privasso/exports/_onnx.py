@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso.encoding import MISSING
 from privasso.exports._terms import LevelTerm, NumberTerm, terms_of
 from privasso.fit import ReleasedModel
 
@@ -17,7 +18,8 @@ def onnx_model(model: ReleasedModel) -> bytes:
     """Return the bytes of an ONNX file, which needs the package ``onnx`` to be written.
 
     Each column that the model needs is an input of shape (rows, 1): doubles, in which NaN stands
-    for a missing value, or texts, in which the empty text does. The output is ``prediction``, or
+    for a missing value, or texts without spaces around them, in which the empty text and words such
+    as NA do. The output is ``prediction``, or
     ``probability`` of the positive class. A missing value that the model does not fill in gives
     NaN.
     """
@@ -90,9 +92,10 @@ class _Graph:
         """Add the number of a level."""
         x = self._input(term.name, self._types.STRING)
         missing = np.nan if term.missing is None else term.missing
-        total = self._chosen(x, "", missing)
-        for level, value in term.values:
-            total = self.node("Add", [total, self._chosen(x, level, value)])
+        values = [*((word, missing) for word in MISSING), *term.values]
+        total = self._chosen(x, *values[0])
+        for text, value in values[1:]:
+            total = self.node("Add", [total, self._chosen(x, text, value)])
         return total
 
     def _chosen(self, x: str, text: str, value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privasso.encoding import MISSING
 from privasso.exports._terms import LevelTerm, NumberTerm, terms_of
 from privasso.fit import ReleasedModel
 
@@ -9,9 +10,10 @@ from privasso.fit import ReleasedModel
 def r_function(model: ReleasedModel) -> str:
     """Return an R function that predicts for the rows of a data frame.
 
-    It needs no package. Read the table with ``check.names = FALSE``, so that names of columns stay
-    as they are. A row in which a value is missing that the model does not fill in has the
-    prediction NA.
+    It needs no package, and its text is plain ASCII. Read the table with ``check.names = FALSE``,
+    so that names of columns stay as they are. Texts are compared as in a fit: spaces around them do
+    not count, and words such as NA are missing values. A row in which a value is missing that the
+    model does not fill in has the prediction NA.
 
     Examples
     --------
@@ -23,16 +25,24 @@ def r_function(model: ReleasedModel) -> str:
       total <- total + number(data[["age"]], 0.5, NA_real_)
     """
     terms = terms_of(model)
-    lines = [f"# {line}" for line in terms.statement.splitlines()]
+    lines = [f"# {_plain(line)}" for line in terms.statement.splitlines()]
     lines += [
         "predict_privasso <- function(data) {",
+        f"  absent <- c({', '.join(map(_text, MISSING))})",
         "  number <- function(x, coef, missing) {",
+        "    if (is.character(x) || is.factor(x)) {",
+        "      x <- tolower(trimws(as.character(x)))",
+        "      x[x %in% tolower(absent)] <- NA",
+        '      stopifnot(all(is.na(x) | x %in% c("true", "false")))',
+        '      x <- x == "true"',
+        "    }",
         "    stopifnot(is.numeric(x) || is.logical(x))",
         "    ifelse(is.na(x), missing, coef * x)",
         "  }",
-        "  level <- function(x, values, missing) {",
-        "    found <- unname(values[as.character(x)])",
-        "    ifelse(is.na(x), missing, ifelse(is.na(found), 0, found))",
+        "  level <- function(x, texts, values, missing) {",
+        "    x <- if (is.logical(x)) tolower(x) else trimws(as.character(x))",
+        "    found <- values[match(x, texts)]",
+        "    ifelse(is.na(x) | x %in% absent, missing, ifelse(is.na(found), 0, found))",
         "  }",
         f"  total <- rep({terms.intercept!r}, nrow(data))",
     ]
@@ -48,7 +58,18 @@ def _term(term: NumberTerm | LevelTerm) -> str:
         return f"number({column}, {term.coef!r}, {missing})"
     texts = ", ".join(_text(level) for level, _ in term.values)
     values = ", ".join(repr(value) for _, value in term.values)
-    return f"level({column}, stats::setNames(c({values}), c({texts})), {missing})"
+    given = f"c({texts}), c({values})" if term.values else "character(), numeric()"
+    return f"level({column}, {given}, {missing})"
+
+
+def _plain(text: str) -> str:
+    """A comment in ASCII: R cannot read any other in a session without UTF-8.
+
+    >>> _plain("ε = 1, (p − δ)·e^(−ε)")
+    'epsilon = 1, (p - delta)*e^(-epsilon)'
+    """
+    words = {"ε": "epsilon", "δ": "delta", "λ": "lambda", "μ": "mu", "−": "-", "·": "*"}
+    return "".join(words.get(c, c if c <= "~" else "?") for c in text)
 
 
 def _text(text: str) -> str:

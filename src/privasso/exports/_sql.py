@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privasso.encoding import MISSING
 from privasso.exports._terms import LevelTerm, NumberTerm, terms_of
 from privasso.fit import ReleasedModel
 
@@ -9,8 +10,9 @@ from privasso.fit import ReleasedModel
 def sql_query(model: ReleasedModel, table: str = "data") -> str:
     r"""Return a SELECT that adds the prediction to every row of a table.
 
-    It is standard SQL with names in double quotes. A row in which a value is missing that the
-    model does not fill in has the prediction NULL.
+    It is standard SQL with names in double quotes. Texts are compared as in a fit: spaces around
+    them do not count, and words such as NA are missing values. A row in which a value is missing
+    that the model does not fill in has the prediction NULL.
 
     Examples
     --------
@@ -22,7 +24,7 @@ def sql_query(model: ReleasedModel, table: str = "data") -> str:
     SELECT *,
       (
         1.0e0
-        + 0.5e0 * "age"
+        + 0.5e0 * CAST("age" AS DOUBLE PRECISION)
       ) AS prediction
     FROM "patients"
     """
@@ -39,16 +41,18 @@ def sql_query(model: ReleasedModel, table: str = "data") -> str:
 def _term(term: NumberTerm | LevelTerm) -> str:
     column = _name(term.name)
     if isinstance(term, NumberTerm):
-        product = f"{_number(term.coef)} * {column}"
+        # Booleans are numbers in a fit; a database multiplies them only if it is told so.
+        product = f"{_number(term.coef)} * CAST({column} AS DOUBLE PRECISION)"
         if term.missing is None:
             return product
         return f"COALESCE({product}, {_number(term.missing)})"
+    text = f"TRIM(CAST({column} AS VARCHAR))"
     missing = "NULL" if term.missing is None else _number(term.missing)
     levels = " ".join(
-        f"WHEN CAST({column} AS VARCHAR) = {_text(level)} THEN {_number(value)}"
-        for level, value in term.values
+        f"WHEN {text} = {_text(level)} THEN {_number(value)}" for level, value in term.values
     )
-    return f"CASE WHEN {column} IS NULL THEN {missing} {levels} ELSE 0.0 END"
+    absent = f"{column} IS NULL OR {text} IN ({', '.join(map(_text, MISSING))})"
+    return f"CASE WHEN {absent} THEN {missing} {levels} ELSE 0.0e0 END"
 
 
 def _number(value: float) -> str:

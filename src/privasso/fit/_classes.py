@@ -14,10 +14,6 @@ from privasso._validation import real_float
 #: A class: a name, or a number; True and False count as 1 and 0.
 Name: TypeAlias = str | float | int | bool
 
-_OTHER = (
-    "the labels hold something other than the two classes; which is not shown because labels are "
-    "private; give both classes as classes=(negative, positive)"
-)
 #: Said of classes that were found in the labels.
 OBSERVED = (
     "which two values the labels take is public, and would be the same without any one person: the "
@@ -101,8 +97,8 @@ class Classes:
         >>> Classes().coded([0, 1, 7])
         Traceback (most recent call last):
         ...
-        ValueError: the labels hold something other than the two classes; which is not shown \
-because labels are private; give both classes as classes=(negative, positive)
+        ValueError: the labels hold something other than the two classes 0 and 1; what it is, is \
+not shown, because labels are private
         """
         values = np.asarray(y)
         if values.ndim != 1:
@@ -112,7 +108,10 @@ because labels are private; give both classes as classes=(negative, positive)
             first, second = (np.asarray(values == name) for name in self.names)
             if first.shape == second.shape == values.shape and bool(np.all(first | second)):
                 return second.astype(np.float64)
-        raise ValueError(_OTHER) from None
+        raise ValueError(
+            f"the labels hold something other than the two classes {self.negative!r} and "
+            f"{self.positive!r}; what it is, is not shown, because labels are private"
+        ) from None
 
 
 def _plain(value: Any) -> Any:

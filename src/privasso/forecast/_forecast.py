@@ -60,6 +60,9 @@ class Forecast:
         What the fits are simulated on.
     also : str
         What is assumed besides, about covariates.
+    effect_error : ndarray of shape (N,) or None
+        Root mean square error, in the fits as planned, of a coefficient times the range of its
+        column; None where it is not computed.
     """
 
     assumptions: Assumptions
@@ -67,6 +70,7 @@ class Forecast:
     changes: tuple[Change, ...]
     on: str = "these covariates"
     also: str = ""
+    effect_error: np.ndarray | None = None
 
     def in_words(self) -> str:
         """Say what is assumed."""

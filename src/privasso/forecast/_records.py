@@ -178,12 +178,17 @@ def forecast_records(
         words = f"{half.n_columns} columns instead of {n}, if the others say nothing"
         outcome = _simulated(half, denser, fits)
         changes.append(Change("columns", float(half.n_columns), words, outcome))
+    squares = np.zeros(2)
+    outcome = _simulated(scheme, suppose, fits, squares=squares)
+    # A smaller table with as many rows per column has the same error in all, on fewer columns.
+    usual = np.sqrt(squares * small.n_columns / n)
     return Forecast(
         suppose,
-        _simulated(scheme, suppose, fits),
+        outcome,
         tuple(changes),
         on=f"tables of {small.n_rows} rows and {small.n_columns} columns",
         also=_ALSO,
+        effect_error=np.where(np.isnan(scheme.chances), usual[0], usual[1]),
     )
 
 
@@ -209,9 +214,21 @@ def _with_epsilon(privacy: RecordDP, epsilon: float) -> RecordDP:
     return replace(privacy, epsilon=epsilon, t=given)
 
 
-def _simulated(scheme: RecordScheme, suppose: Assumptions, fits: int, seed: int = 0) -> Simulated:
+def _simulated(
+    scheme: RecordScheme,
+    suppose: Assumptions,
+    fits: int,
+    seed: int = 0,
+    squares: np.ndarray | None = None,
+) -> Simulated:
+    """R² of simulated fits; `squares` takes the mean squared errors of effects.
+
+    These are of coefficients times the range of their column: of columns of numbers, and of 0/1
+    columns.
+    """
     small = scheme.smaller()
     n, found = small.n_columns, []
+    wrong: list[np.ndarray] = []
     plan = _plan(small, seed)
     for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
         for_truth, for_rows, for_noise = own.spawn(3)
@@ -225,11 +242,17 @@ def _simulated(scheme: RecordScheme, suppose: Assumptions, fits: int, seed: int 
         except UncertifiedError:
             found.append(-math.inf)
             continue
+        wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
         off = (guess - coef) * small.deviations
         shift = at + float(small.means(centres) @ guess) - level
         explained = float(np.sum((coef * small.deviations) ** 2))
         error = float(off @ off) + shift**2
         found.append((explained - error) / (explained + residual**2))
+    if squares is not None and wrong:
+        numbers = np.isnan(small.chances)
+        mean = np.mean(wrong, axis=0)
+        for k, those in enumerate((numbers, ~numbers)):
+            squares[k] = mean[those].mean() if those.any() else mean.mean()
     return Simulated(np.array(found))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from privasso._documents import DocumentError, json_text, read_json
-from privasso._files import write_whole
+from privasso._files import check_regular, write_whole
 from privasso.ledger._book import Book
 from privasso.ledger._lock import locked
 
@@ -69,6 +69,7 @@ class File:
 
     def read(self) -> Book:
         """Return the book; one that does not continue what was seen before is refused."""
+        check_regular(self.path)
         if self.path.stat().st_nlink > 1:
             raise DocumentError(
                 "the ledger is a file with several names (hard links), of which charging would "
@@ -88,9 +89,9 @@ class File:
 
     def create(self, book: Book) -> None:
         """Write a new file; one that exists is not overwritten."""
+        self._check_new()  # before the lock, whose file would stay
         with locked(self.path):
-            if self.path.exists():
-                raise ValueError(f"{self.path} exists already, and a ledger is not overwritten")
+            self._check_new()
             write_whole(self.path, json_text(book.to_document()))
         self.read()
 
@@ -100,6 +101,12 @@ class File:
             book = change(self.read())
             write_whole(self.path, json_text(book.to_document()))
             self._remember(book.hashes())
+
+    def _check_new(self) -> None:
+        if not self.path.parent.is_dir():
+            raise ValueError(f"{self.path.parent} is no folder; make it first")
+        if self.path.exists():
+            raise ValueError(f"{self.path} exists already, and a ledger is not overwritten")
 
     def _remember(self, chain: list[str]) -> None:
         """Keep the newest hash that was seen, and how many entries it covers."""

@@ -118,8 +118,8 @@ class Page:
         """Add a PNG image."""
         text = base64.b64encode(data).decode("ascii")
         self._add(
-            f'<figure><img alt="{_safe(description or caption)}" '
-            f'src="data:image/png;base64,{text}">'
+            f'<figure><div class="picture" tabindex="0"><img alt="{_safe(description or caption)}" '
+            f'src="data:image/png;base64,{text}"></div>'
             f"<figcaption>{_safe(caption)}</figcaption></figure>"
         )
 

@@ -49,8 +49,7 @@ def screening_settings(
         )
     if screen >= n_columns:
         raise ValueError(
-            f"screen={screen} columns cannot be chosen of {n_columns}; choose fewer, or leave "
-            "screen out"
+            f"{screen} columns cannot be chosen from {n_columns}; choose fewer, or fit all of them"
         )
     return usual_screening(
         epsilon,

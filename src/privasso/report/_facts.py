@@ -51,6 +51,11 @@ class FitFacts:
         most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
     outlook : ScreeningOutlook or None
         What was predicted of a choice of columns.
+    records : bool
+        Whether whole records are protected, and not only labels.
+    effect_error : ndarray of shape (N,) or None
+        Root mean square error of an effect in the simulated fits of the forecast, where the noise
+        of the coefficients themselves is not released.
     """
 
     model: ReleasedModel
@@ -70,6 +75,8 @@ class FitFacts:
     ranges: np.ndarray | None = field(default=None, repr=False)
     influence: np.ndarray | None = field(default=None, repr=False)
     outlook: ScreeningOutlook | None = field(default=None, repr=False)
+    records: bool = False
+    effect_error: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def screened_names(self) -> list[str] | None:

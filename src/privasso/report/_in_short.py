@@ -24,8 +24,8 @@ def in_short(page: Page, facts: FitFacts) -> None:
     """Add the meaning of the guarantee and a table of the numbers that matter."""
     guarantee = facts.model.guarantee
     if guarantee.formal and guarantee.for_release:
-        records = facts.columns is None
-        page.paragraph(meaning(guarantee["epsilon"], guarantee["delta"], records=records))
+        said = meaning(guarantee["epsilon"], guarantee["delta"], records=facts.records)
+        page.paragraph(said)
     model = facts.model
     rows = [
         ["rows and columns", f"{facts.n_rows} and {model.n_features}"],

@@ -45,6 +45,14 @@ _STANDARD_ERROR = (
 )
 
 
+#: What the bars are where the noise of the coefficients is not released.
+_SIMULATED_ERROR = (
+    "How far these coefficients are from the truth is not released. The bars show the error that "
+    "was usual in the simulated fits below: it includes the privacy noise, the sampling error and "
+    "the shrinkage, and holds under the assumptions that are stated there."
+)
+
+
 def fit_page(facts: FitFacts) -> Page:
     """Build the report: guarantee, coefficients, noise, stability, forecast, path.
 
@@ -127,6 +135,13 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         page.paragraph(
             "Those that are not zero, the largest effect first. The effect is the coefficient "
             f"times the {facts.unit_words}, in {_label_unit(facts)}."
+            + ("" if facts.effect_error is None else f" {_SIMULATED_ERROR}")
+        )
+        bars = "" if facts.effect_error is None else "; bars are twice the simulated error"
+        page.figure(
+            coefficient_figure(facts),
+            (f"The {MOST} largest effects" if support.size > MOST else "All effects") + f"{bars}.",
+            description="Effects of the columns",
         )
         page.table(
             ["column", "coefficient", "effect"],
@@ -256,7 +271,7 @@ def _forecast(page: Page, facts: FitFacts) -> None:
     page.heading("What could be expected")
     page.paragraph(
         f"R² on new rows of {forecast.fits} simulated fits on {forecast.on}, and what a change "
-        f"of the fit would bring. {_UNUSED[facts.columns is None]} was used for this: it is what "
+        f"of the fit would bring. {_UNUSED[facts.records]} was used for this: it is what "
         "could be known before the fit, not a property of this model."
     )
     if np.isfinite(forecast.outcome.median):

@@ -55,20 +55,27 @@ def noise_figure(facts: FitFacts) -> Any:
 
 
 def coefficient_figure(facts: FitFacts) -> Any:
-    """The largest coefficients in label units, with two standard deviations of their noise."""
+    """The largest coefficients in label units, with two standard deviations of their noise.
+
+    Where the noise is not known, the bars are twice the error in simulated fits, or there are none.
+    """
     units, noise = facts.units, facts.coef_noise
     assert units is not None
-    assert noise is not None
     shown = facts.support[:MOST]
     effect = facts.model.coef[shown] * units[shown]
-    error = 2.0 * noise[shown] * units[shown]
+    error = None
+    if noise is not None:
+        error = 2.0 * noise[shown] * units[shown]
+    elif facts.effect_error is not None:
+        error = 2.0 * facts.effect_error[shown]
     fig = figure(7.2, 1.1 + 0.27 * shown.size)
     axes = fig.subplots()
     rank = np.arange(shown.size)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.errorbar(
-        effect, rank, xerr=error, fmt="o", color=BLUE, markersize=5, linewidth=1.1, capsize=2
-    )
+        effect, rank, xerr=error, fmt="o", color=BLUE, markersize=5, linewidth=1.1, capsize=2,
+        ecolor=BLUE if noise is not None else GREY,
+    )  # fmt: skip
     axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     axes.invert_yaxis()
     rise = _RISE[facts.columns is None]
@@ -125,6 +132,8 @@ def path_figure(facts: FitFacts) -> Any:
     axes = fig.subplots()
     size = np.abs(np.where(found, effect, 0.0)).max(axis=1, initial=0.0)
     named = np.argsort(-size, kind="stable")[:6]
+    # The name of a line that cannot be told from zero would stand beside no line.
+    named = named[size[named] > 0.04 * size.max(initial=0.0)]
     for k in np.argsort(size, kind="stable"):
         if size[k] == 0.0:
             continue

@@ -44,6 +44,8 @@ def record_facts(
         mechanism=RecordMechanism.of(plan),
         ranges=ranges,
         outlook=outlook_of(plan),
+        records=True,
+        effect_error=None if forecast is None else forecast.effect_error,
     )
 
 
@@ -58,6 +60,7 @@ def statistics_facts(model: ReleasedModel, kept: KeptStatistics, *, command: str
         label_width=kept.privacy.label_width,
         coef_noise=model.coef_se,
         ranges=_ranges(kept),
+        records=True,
     )
 
 

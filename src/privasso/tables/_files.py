@@ -43,6 +43,8 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     """
     path = Path(path)
     reader = READERS.get(path.suffix.lower())
+    if path.is_dir():
+        raise ValueError(f"{escaped(path)} is a folder, not a file")
     if reader is None:
         endings = ", ".join(READERS)
         raise ValueError(

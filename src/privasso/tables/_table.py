@@ -58,7 +58,7 @@ class Table(ABC):
         with the name of the column and the number of the first such row, counted from 1.
         """
         numbers = Encoding(tuple(NumberCode(name) for name in names))
-        X = numbers.matrix(self.columns(names))
+        X = numbers.matrix(self.columns(names), settles="remove such rows or columns from the file")
         assert isinstance(X, np.ndarray)
         return X
 
@@ -140,13 +140,21 @@ class Table(ABC):
         absent = [name for name in names if name not in present]
         if not absent:
             return
-        close = get_close_matches(absent[0], self.names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; {self._instead_of(absent[0])}"
         if len(absent) > 1:
             more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
             hint = f", {', '.join(map(repr, absent[1:_NAMED]))}{more}"
         plural = "s" if len(absent) > 1 else ""
         raise ValueError(f"{escaped(self.path)} has no column{plural} {absent[0]!r}{hint}")
+
+    def _instead_of(self, name: str) -> str:
+        """The column that was probably meant, or which columns there are."""
+        spelled = {each.casefold(): each for each in self.names}
+        close = get_close_matches(name.casefold(), spelled, n=1)
+        if close:
+            return f"did you mean {spelled[close[0]]!r}?"
+        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
+        return f"its columns are {', '.join(map(repr, self.names[:_NAMED]))}{more}"
 
     def feature_names(
         self,
