@@ -49,8 +49,10 @@ def _panel(axes: Any, title: str, rows: dict[str, tuple[float, float, float]], p
             max(ours, _LOWEST), rank, "o", color=BLUE, label="privasso" if first else None, zorder=3
         )
         marker = "<" if theirs < _LOWEST else "x"
-        axes.plot(max(theirs, _LOWEST), rank, marker, color=ORANGE, zorder=2)
+        axes.plot(max(theirs, _LOWEST), rank, marker, color=ORANGE, zorder=4)
     axes.plot([], [], "x", color=ORANGE, label=peer)
+    if any(theirs < _LOWEST for _, theirs, _ in rows.values()):
+        axes.plot([], [], "<", color=ORANGE, label=f"the same, below −{-_LOWEST:g}")
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()

@@ -49,7 +49,8 @@ _STANDARD_ERROR = (
 _SIMULATED_ERROR = (
     "How far these coefficients are from the truth is not released. The bars show the error that "
     "was usual in the simulated fits below: it includes the privacy noise, the sampling error and "
-    "the shrinkage, and holds under the assumptions that are stated there."
+    "the shrinkage, and holds under the assumptions that are stated there. Coefficients of columns "
+    "that are correlated are less certain."
 )
 
 
