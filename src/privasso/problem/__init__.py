@@ -18,6 +18,7 @@ from privasso.problem._certificate import (
     certify_point,
     dual_gap,
     rounding_floor,
+    step_to_feasible,
 )
 from privasso.problem._clipped import ClippedProblem, smallest_subgradient
 from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
@@ -56,6 +57,7 @@ __all__ = [
     "sharpened",
     "slope",
     "smallest_subgradient",
+    "step_to_feasible",
     "undecided_columns",
     "violations",
     "zero_column_ray",

@@ -10,15 +10,15 @@ from privasso._blas import gram_matrix, one_thread, product
 from privasso._clock import Clock
 from privasso._threads import n_threads, run
 from privasso.operators import Operator
-from privasso.problem import Problem, certify, zero_column_ray
+from privasso.problem import Certificate, Problem, certify, zero_column_ray
 from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._batch_newton import NewtonSteps
 from privasso.solvers._gram import Subproblem, factorise, submatrix
 from privasso.solvers._growth import Growth
-from privasso.solvers._newton import residual
 from privasso.solvers._solution import Solution, Status
 from privasso.solvers._solve import late, no_minimiser, solution_of, solve_problem
+from privasso.solvers._whole_gram import WholeGram
 
 #: Most columns for which the Gram matrix of all of F is formed and shared.
 GRAM_COLUMNS = 4096
@@ -198,37 +198,59 @@ class Batch:
         """
         if self.status[todo[0]] is not Status.CONVERGED:
             return todo[1:]
-        gram = self.op.gram()
-        gram /= self.norms
-        gram /= self.norms[:, None]
-        c = np.empty(self.B.shape[1])
-        done: list[int] = []
+        gram = WholeGram(self.op, self.norms)
+        doubtful: list[int] = []
         before = int(todo[0])
+        c = gram.conditions(self.B[before], self.x[before])
         for k in todo[1:].tolist():
             if self.clock.expired():
                 break
-            x, lam = self.x[before], self.lams[k]
-            residual(gram, self.B[k] / self.norms, x * self.norms, c)
+            x, b, lam = self.x[before], self.B[k], self.lams[k]
+            alike = np.array_equal(b, self.B[before])
+            if not alike:
+                c = gram.conditions(b, x)
             # Columns whose product with the residual may rise to λ on the way to it (strong rule).
             near = lam * min(_NEAR, max(2.0 - self.lams[before] / lam, 0.5))
-            index = np.flatnonzero((np.abs(c) * self.norms > near) | (x != 0))
+            index = np.flatnonzero((np.abs(c) > near) | (x != 0))
             self.x[k] = x
             for _ in range(_MAX_ROUNDS):
-                self._solve_column(submatrix(gram, index), index, k)
-                residual(gram, self.B[k] / self.norms, self.x[k] * self.norms, c)
-                violated = np.abs(c) * self.norms > lam * (1 + 0.1 * self.tol)
+                self._solve_column(submatrix(gram.H, index), index, k)
+                c = gram.conditions(b, self.x[k])
+                violated = np.abs(c) > lam * (1 + 0.1 * self.tol)
                 violated[index] = False
                 if not violated.any():
                     break
                 index = np.union1d(index, np.flatnonzero(violated))
             if k not in self.falling:
-                done.append(k)
+                if not (gram.exact and self._proved(gram, k, c)):
+                    doubtful.append(k)
                 before = k
-            elif np.array_equal(self.B[k], self.B[before]):
+            elif alike:
                 break  # a smaller λ has no minimiser either
-        if done:
-            self._verify(np.array(done))
+        if doubtful:
+            self._verify(np.array(doubtful))
         return todo[self.status[todo] != Status.CONVERGED]
+
+    def _proved(self, gram: WholeGram, k: int, c: np.ndarray) -> bool:
+        """Whether the Gram matrix is enough for a certificate; if so, it is recorded."""
+        certificate = gram.certificate(
+            self.B[k],
+            float(self.lams[k]),
+            self.x[k],
+            c,
+            dual_point=self._dual_point,
+            path=self.path[k],
+        )
+        self.n_iter[k] += 1
+        return self._accept(k, certificate)
+
+    def _accept(self, k: int, certificate: Certificate) -> bool:
+        """Record the certificate if it proves that problem k is solved."""
+        if not (certificate.proves(self.tol) and np.isfinite(certificate.gap)):
+            return False
+        self.evidence[k] = certificate.kkt, certificate.kkt_beyond_rounding, certificate.gap
+        self.status[k] = Status.CONVERGED
+        return True
 
     def _better_than_zero(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
         """Which starts have an objective below that of x = 0, or hardly above it.
@@ -311,13 +333,6 @@ class Batch:
                 path = W[columns.size + j], fitted[columns.size + j]
             certificate = certify(self._problem(k), self.x[k], W[j], C[j], path, anchors=False)
             self.n_iter[k] += 1
-            if certificate.proves(self.tol) and np.isfinite(certificate.gap):
-                self.evidence[k] = (
-                    certificate.kkt,
-                    certificate.kkt_beyond_rounding,
-                    certificate.gap,
-                )
-                self.status[k] = Status.CONVERGED
-            elif k not in self.falling:
+            if not self._accept(k, certificate) and k not in self.falling:
                 failed.append(j)
         return columns[failed], C[failed]
