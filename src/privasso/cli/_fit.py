@@ -27,7 +27,8 @@ def fit(
     data: Annotated[
         Path | None,
         typer.Argument(
-            help="CSV, TSV, Parquet, Arrow/Feather or NPZ file; or 'FOLDER/*.parquet' in quotes.",
+            help="CSV, TSV, Parquet, Arrow/Feather, NPZ or PLINK .bed file; or 'FOLDER/*.parquet' "
+            "in quotes.",
             show_default=False,
         ),
     ] = None,
@@ -190,6 +191,12 @@ def fit(
     memory: Annotated[
         str | None, _option("--memory", "Memory that reading in blocks may take, such as 4GB.")
     ] = None,
+    labels: Annotated[
+        Path | None,
+        _option(
+            "--labels", "With a .bed file: labels by FID and IID, as in PLINK's --pheno.  [.fam]"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a sparse linear model with privacy noise and write it as one JSON file.
@@ -214,6 +221,12 @@ def fit(
 
     `privasso fit 'claims/*.parquet' --target cost --record-dp --epsilon 1 --delta 1e-6
     --y-bounds 0 5000 --bounds bounds.csv --memory 4GB --out model.json`
+
+    Genotypes of PLINK stay packed while some variants are chosen. Labels are those of the .fam
+    file, or --labels FILE --target COLUMN, and bounds are 0 to 2 copies:
+
+    `privasso fit study.bed --record-dp --epsilon 3 --delta 1e-6 --y-bounds 15 45 --screen 10
+    --labels bmi.txt --target bmi --out model.json`
 
     For labels 0 and 1, --binary fits a logistic regression, of which `privasso predict` gives
     probabilities:
@@ -242,7 +255,7 @@ def fit(
         assume_label_sd, time_limit, categorical=_tuple(categorical), keep=_tuple(keep),
         missing=missing, record_dp=record_dp, bounds=bounds, private_scales=private_scales,
         shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t, binary=binary,
-        screen=screen, engine=engine, scheduler=scheduler, memory=memory,
+        screen=screen, engine=engine, scheduler=scheduler, memory=memory, labels=labels,
     )  # fmt: skip
     settings.check()
     if dry_run:

@@ -10,7 +10,14 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso.cli._fit_forecast import NOT_SIMULATED, print_forecast
-from privasso.cli._fit_read import categorical_of, encoding_of, features_of, plan_of, target_of
+from privasso.cli._fit_read import (
+    categorical_of,
+    encoding_of,
+    features_of,
+    plan_of,
+    table_of,
+    target_of,
+)
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words, print_size, print_statement
@@ -36,11 +43,10 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     from privasso.fit import ScreenedLabelPlan
     from privasso.noise import noise_to_dict
     from privasso.report import column_noise
-    from privasso.tables import open_table
 
     privacy, lam = settings.privacy(), settings.lam_value()
     suppose = assumptions_of(settings, privacy)
-    table, target = open_table(settings.source), target_of(settings)
+    table, target = table_of(settings), target_of(settings)
     names = features_of(settings, table, target)
     columns = table.columns(names, categorical=categorical_of(settings, names))
     encoding = encoding_of(settings, columns, names)

@@ -73,7 +73,8 @@ def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP
     from privasso.privacy import RecordDP
 
     epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.label_bounds
-    if epsilon is None or delta is None or y_bounds is None or settings.bounds is None:
+    unbounded = settings.bounds is None and not settings.genotypes
+    if epsilon is None or delta is None or y_bounds is None or unbounded:
         raise ValueError(
             "--record-dp needs --epsilon, --delta, --y-bounds LOW HIGH and --bounds FILE, a data "
             "dictionary that `privasso bounds` makes a template of, or --bounds private; choose "
@@ -91,6 +92,8 @@ def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP
             "out, or ask for private bounds, scales or a private shape"
         )
     known = None if settings.dictionary is None else settings.dictionary.bounds
+    if settings.bounds is None:
+        known = 0.0, 2.0  # copies of an allele
     shape = settings.shape
     if shape not in (None, "private"):
         shape = None if dictionary is None else _public_rows(settings, dictionary)

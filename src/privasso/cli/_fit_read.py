@@ -12,6 +12,8 @@ from privasso._text import escaped
 from privasso.cli._ledger import opened
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from privasso.cli._fit_settings import FitSettings
     from privasso.encoding import Columns, Encoding
     from privasso.fit import FitOptions, Plan, ScreenedLabelPlan
@@ -19,12 +21,30 @@ if TYPE_CHECKING:
     from privasso.tables import Table
 
 
+def table_of(settings: FitSettings) -> Table:
+    """The data file, with the labels of another one beside genotypes."""
+    from privasso.tables import BedTable, open_table
+
+    if settings.labels is None:
+        return open_table(settings.source)
+    return BedTable(settings.source, settings.labels)
+
+
+def coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
+    """Labels as they are, or with --binary those of genotypes as 0 and 1 in place of 1 and 2."""
+    from privasso.tables import case_control
+
+    return case_control(labels) if settings.genotypes and settings.binary else labels
+
+
 def target_of(settings: FitSettings) -> str:
-    """The column of labels; in an NPZ file it is y."""
+    """The column of labels; in an NPZ file it is y, in a .fam file pheno."""
     if settings.target is not None:
         return settings.target
     if settings.source.suffix.lower() == ".npz":
         return "y"
+    if settings.genotypes and settings.labels is None:
+        return "pheno"
     raise ValueError("--target COLUMN says which column holds the labels; it is missing")
 
 

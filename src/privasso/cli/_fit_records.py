@@ -11,8 +11,9 @@ import numpy as np
 from privasso._text import escaped
 from privasso.cli._fit_blocks import opened_blocks, reading
 from privasso.cli._fit_forecast import NOT_SIMULATED
+from privasso.cli._fit_genotypes import fit_genotypes
 from privasso.cli._fit_privacy import privacy_from
-from privasso.cli._fit_read import features_of, target_of
+from privasso.cli._fit_read import coded, features_of, table_of, target_of
 from privasso.cli._fit_rehearsal import rehearse_model
 from privasso.cli._fit_rescue import keep_somewhere, rescue
 from privasso.cli._fit_settings import FitSettings
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.fit import KeptStatistics, PerturbedPlan, Published
     from privasso.forecast import Forecast
+    from privasso.operators import Genotypes
     from privasso.report import FitFacts
     from privasso.tables import Table
 
@@ -36,6 +38,7 @@ _DICTIONARY = (
     "the levels and the values for missing entries in the data dictionary were chosen without "
     "looking at the data"
 )
+_GENOTYPES = "which people and variants are in the files and which allele is counted is public"
 _FILE = "the types of the columns in the file, and that it could be read, are public"
 
 
@@ -44,6 +47,8 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
     from privasso.encoding import Dictionary, NumberEntry
 
     known = settings.dictionary
+    if known is None and settings.genotypes and settings.bounds is None:
+        return Dictionary(tuple(NumberEntry(name, 0.0, 2.0) for name in names))
     if known is None:
         types = table.types
         for name in names:
@@ -61,9 +66,12 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
 
 
 def plan_records(
-    settings: FitSettings, X: np.ndarray | RowBlocks, dictionary: Dictionary
+    settings: FitSettings,
+    X: np.ndarray | RowBlocks | Genotypes,
+    names: tuple[str, ...],
+    dictionary: Dictionary | None = None,
 ) -> PerturbedPlan:
-    """Plan the fit; only the shape of X is used."""
+    """Plan the fit; only the shape of X is used. Public rows for a shape need a dictionary."""
     from privasso.fit import FitOptions, PerturbedPlan, plan_for
     from privasso.privacy import StatisticsMechanism
 
@@ -76,11 +84,11 @@ def plan_records(
         screen=settings.screened(),
         classes=settings.classes,
     )
-    names = dictionary.encoding.names
     plan = plan_for(X, options, seeded=settings.seed is not None, feature_names=names)
     assert isinstance(plan, PerturbedPlan)
     settings.check_statistics(isinstance(plan.objective, StatisticsMechanism))
     said = (*plan.guarantee.assumptions, *([_DICTIONARY] if settings.dictionary else []), _FILE)
+    said = (*said, *([_GENOTYPES] if settings.genotypes else []))
     return replace(plan, guarantee=replace(plan.guarantee, assumptions=said))
 
 
@@ -106,18 +114,19 @@ def forecast_of(
 
 def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     """Fit and write the files."""
+    if settings.genotypes and settings.screen is not None:
+        return fit_genotypes(settings, outputs, quiet)
     if settings.in_blocks:
         with opened_blocks(settings) as (blocks, dictionary, target):
             with reading(blocks, quiet=quiet) as shown:
                 plan, expected = _planned(settings, shown, dictionary)
-                released = _released(settings, plan, None, dictionary.encoding.names, target)
-            return _finished(settings, outputs, plan, released, dictionary, target, expected)
-    from privasso.tables import open_table
-
+                released = released_by(settings, plan, None, dictionary.encoding.names, target)
+            return finished(settings, outputs, plan, released, dictionary, target, expected)
     with working("Reading", quiet=quiet):
-        table, target = open_table(settings.source), target_of(settings)
+        table, target = table_of(settings), target_of(settings)
         dictionary = dictionary_of(settings, table, features_of(settings, table, target))
         columns, labels = table.declared(dictionary, target)
+        labels = coded(settings, labels)
         if settings.binary:
             # A label that is neither 0 nor 1 makes an empty record: no error may tell of it.
             labels = np.where((labels == 0.0) | (labels == 1.0), labels, np.nan)
@@ -126,23 +135,23 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         # The plan alone holds the matrix from here on.
         plan, expected = _planned(settings, held.pop(), dictionary)
     with working("Releasing", quiet=quiet):
-        released = _released(settings, plan, labels, dictionary.encoding.names, target)
+        released = released_by(settings, plan, labels, dictionary.encoding.names, target)
     del labels  # no longer needed
-    return _finished(settings, outputs, plan, released, dictionary, target, expected)
+    return finished(settings, outputs, plan, released, dictionary, target, expected)
 
 
 def _planned(
     settings: FitSettings, X: np.ndarray | RowBlocks, dictionary: Dictionary
 ) -> tuple[PerturbedPlan, Forecast | None]:
     """The plan, and a forecast for a report: what they refuse is refused before it costs."""
-    plan = plan_records(settings, X, dictionary)
+    plan = plan_records(settings, X, dictionary.encoding.names, dictionary)
     rehearse_model(plan.guarantee, None, dictionary.encoding)
     if settings.report is None:
         return plan, None
     return plan, forecast_of(settings, plan, dictionary, quiet=True)[0]
 
 
-def _finished(
+def finished(
     settings: FitSettings,
     outputs: Outputs,
     plan: PerturbedPlan,
@@ -221,13 +230,14 @@ def finish_records(
     return write_files(settings, outputs, facts, path)
 
 
-def _released(
+def released_by(
     settings: FitSettings,
     plan: PerturbedPlan,
     labels: np.ndarray | None,
     names: tuple[str, ...],
     target: str,
 ) -> Published | KeptStatistics:
+    """Draw the noise once, and return the model or what it is solved from."""
     from privasso.fit import AfterReleaseError
     from privasso.privacy import UncertifiedError
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from privasso.cli._fit_blocks import opened_blocks
 from privasso.cli._fit_forecast import print_forecast
-from privasso.cli._fit_read import features_of, target_of
+from privasso.cli._fit_read import features_of, table_of, target_of
 from privasso.cli._fit_records import dictionary_of, forecast_of, plan_records
 from privasso.cli._fit_run import assumptions_of
 from privasso.cli._fit_settings import FitSettings
@@ -27,18 +27,18 @@ from privasso.cli._ledger import remainder
 def dry_run_records(settings: FitSettings, as_json: bool) -> None:
     """Print settings and guarantee; of the data only names and the number of rows are used."""
     from privasso.report import RecordMechanism, outlook_of
-    from privasso.tables import open_table
 
     if settings.in_blocks:
         with opened_blocks(replace(settings, engine="local", scheduler=None)) as opened:
             blocks, dictionary, _ = opened
         encoding, n_rows = dictionary.encoding, blocks.shape[0]
     else:
-        table, target = open_table(settings.source), target_of(settings)
+        table, target = table_of(settings), target_of(settings)
         dictionary = dictionary_of(settings, table, features_of(settings, table, target))
         encoding, n_rows = dictionary.encoding, table.n_rows
     # An array of this shape that has no memory of its own: only the shape is used.
-    plan = plan_records(settings, np.broadcast_to(0.0, (n_rows, len(encoding.names))), dictionary)
+    names = encoding.names
+    plan = plan_records(settings, np.broadcast_to(0.0, (n_rows, len(names))), names, dictionary)
     mechanism, ledger = RecordMechanism.of(plan), plan.options.ledger
     outlook = outlook_of(plan)
     expected, why_not = forecast_of(settings, plan, dictionary, quiet=as_json)

@@ -12,9 +12,11 @@ import numpy as np
 from privasso._text import escaped
 from privasso.cli._fit_read import (
     categorical_of,
+    coded,
     encoding_of,
     features_of,
     plan_of,
+    table_of,
     target_of,
 )
 from privasso.cli._fit_rehearsal import rehearse
@@ -44,7 +46,7 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
         from privasso.tables import check_ending
 
         check_ending(settings.path_out)
-    read = [settings.data, settings.from_release, settings.design, settings.ledger]
+    read = [settings.data, settings.from_release, settings.design, settings.ledger, settings.labels]
     read += [Path(x) for x in (settings.bounds, settings.shape) if x not in (None, "private")]
     inputs = tuple(path for path in read if path is not None)
     with Outputs() as outputs:
@@ -86,18 +88,19 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.cli._fit_screened import fit_screened
     from privasso.fit import ScreenedLabelPlan
-    from privasso.tables import check_labels, open_table
+    from privasso.tables import check_labels
 
     if settings.in_blocks:
         return _fit_blocks(settings, outputs, quiet)
     with working("Reading", quiet=quiet):
-        table, target = open_table(settings.source), target_of(settings)
+        table, target = table_of(settings), target_of(settings)
         names = features_of(settings, table, target)
         levels = categorical_of(settings, names)
         columns, labels = table.columns_and_labels(names, target, categorical=levels)
         encoding = encoding_of(settings, columns, names)
         X = encoding.matrix(columns)
         del columns
+        labels = coded(settings, labels)
         check_labels(labels)
         if settings.classes is not None:
             try:

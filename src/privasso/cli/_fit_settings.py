@@ -29,6 +29,7 @@ _DECIDED = (
 )  # fmt: skip
 _OTHERS = (
     "binary",
+    "labels",
     "engine",
     "scheduler",
     "memory",
@@ -91,6 +92,7 @@ class FitSettings:
     engine: str | None = None
     scheduler: str | None = None
     memory: str | None = None
+    labels: Path | None = None
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -146,6 +148,11 @@ class FitSettings:
         return None if self.seed is None else generator(self.seed)
 
     @property
+    def genotypes(self) -> bool:
+        """Whether the table is a .bed file of PLINK."""
+        return self.data is not None and self.data.suffix.lower() == ".bed"
+
+    @property
     def in_blocks(self) -> bool:
         """Whether the table is read in blocks: an engine was asked for, or several files."""
         asked = any(x is not None for x in (self.engine, self.scheduler, self.memory))
@@ -157,7 +164,11 @@ class FitSettings:
         )
 
     def _check_blocks(self) -> None:
-        """Refuse options that a table in blocks does not have."""
+        """Refuse options that a table in blocks, or one of genotypes, does not have."""
+        if self.labels is not None and not self.genotypes:
+            raise ValueError("--labels is for genotypes, a .bed file; name a column with --target")
+        if self.genotypes and self.in_blocks:
+            raise ValueError("a .bed file is one file; leave out --engine, --memory and patterns")
         if self.engine not in (None, "local", "dask"):
             raise ValueError(f"--engine must be local or dask, not {self.engine!r}")
         if self.scheduler is not None and self.engine != "dask":

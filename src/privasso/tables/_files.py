@@ -12,6 +12,7 @@ from privasso._files import check_regular
 from privasso._text import escaped
 from privasso.tables._arrays import NpzTable
 from privasso.tables._frames import FrameTable, TextTable
+from privasso.tables._genotypes import BedTable
 from privasso.tables._table import Table
 
 READERS: dict[str, Callable[[Path], Table]] = {
@@ -22,6 +23,7 @@ READERS: dict[str, Callable[[Path], Table]] = {
     ".feather": lambda path: FrameTable(path, "arrow"),
     ".ipc": lambda path: FrameTable(path, "arrow"),
     ".npz": NpzTable,
+    ".bed": BedTable,
 }
 
 ENDINGS = (".csv", ".parquet")

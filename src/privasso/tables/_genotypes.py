@@ -1,0 +1,145 @@
+"""PLINK's .bed files: a column for each variant, and the phenotypes of the people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from privasso._text import escaped
+from privasso.blocks import bed_names, bed_people, phenotypes, read_bed
+from privasso.encoding import Columns, Numbers
+from privasso.tables._table import Table, check_size
+
+#: The name of the sixth column of the .fam file.
+PHENOTYPE = "pheno"
+#: Copies of the counted allele for the two bits of a genotype.
+_COPIES = np.array([2.0, np.nan, 1.0, 0.0])
+_OF_BYTE = _COPIES[np.arange(256)[:, None] >> [0, 2, 4, 6] & 3]
+
+
+class BedTable(Table):
+    """A .bed file with its .bim and .fam files: copies of an allele, NaN where they are missing.
+
+    The labels are the phenotypes of the .fam file, by the name ``pheno``, or columns of another
+    file that names the people: those of `with_labels`. A label that is -9 or no number is NaN, and
+    so is that of a person whom the file does not name.
+    """
+
+    def __init__(self, path: Path, labels: Path | None = None) -> None:
+        self._packed, self._n_rows = read_bed(path)
+        variants = bed_names(path)
+        self._place = {name: k for k, name in enumerate(variants)}
+        people, found = bed_people(path)
+        self._labels = {PHENOTYPE: found} if labels is None else read_labels(labels, people)
+        super().__init__(path, [*variants, *self._labels])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of people."""
+        return self._n_rows
+
+    @property
+    def types(self) -> dict[str, str]:
+        """All columns are numbers."""
+        return dict.fromkeys(self.names, "number")
+
+    def feature_names(
+        self,
+        target: str | None,
+        *,
+        features: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+    ) -> list[str]:
+        """As for every table; without `features` no phenotype is one."""
+        left_out = None if features is not None else list(exclude or ())
+        if left_out is not None:
+            left_out += [name for name in self._labels if name not in (target, *left_out)]
+        return super().feature_names(target, features=features, exclude=left_out)
+
+    def packed(self, names: Sequence[str]) -> np.ndarray:
+        """The bytes of some variants, one line for each; of all in their order without a copy."""
+        if tuple(names) == tuple(self._place):
+            return self._packed
+        return self._packed[[self._place[name] for name in names]]
+
+    def labels(self, target: str) -> np.ndarray:
+        """A column of phenotypes."""
+        self.require([target])
+        if target not in self._labels:
+            raise ValueError(f"{escaped(self.path)}: {target!r} is a variant, not a phenotype")
+        return self._labels[target].copy()
+
+    def _read(
+        self,
+        names: list[str],
+        target: str | None,
+        categorical: Collection[str],
+        levels: Mapping[str, Sequence[str]] | None = None,
+    ) -> tuple[Columns, np.ndarray]:
+        if categorical or levels:
+            raise ValueError(f"{escaped(self.path)}: columns of a .bed file are numbers")
+        m = self._n_rows
+        check_size(self.path, m, len(names))
+        block = np.empty((m, len(names)), order="F")
+        for k, name in enumerate(names):
+            at = self._place.get(name)
+            block[:, k] = (
+                self._labels[name] if at is None else _OF_BYTE[self._packed[at]].reshape(-1)[:m]
+            )
+        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
+        labels = np.empty(0) if target is None else self.labels(target)
+        return Columns(columns, m, block=block), labels
+
+
+def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
+    r"""Columns of a file that names people, in the order of these.
+
+    It is a text file as PLINK's --pheno reads it: a line of names, which begins with FID and IID
+    or with IID alone, then one line per person, with spaces, tabs or, in a .csv file, commas
+    between the columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "labels.txt")
+    ...     _ = path.write_text("#FID IID bmi\nb 1 27.5\na 1 -9\n")
+    ...     read_labels(path, [("a", "1"), ("a", "2"), ("b", "1")])
+    {'bmi': array([ nan,  nan, 27.5])}
+    """
+    comma = "," if path.suffix.lower() == ".csv" else None
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(f"{escaped(path)} is not there or is no text file") from None
+    cells = [[cell.strip() for cell in line.split(comma)] for line in lines if line.strip()]
+    header = [name.lstrip("#") for name in cells[0]] if cells else []
+    keys = 2 if header[:2] == ["FID", "IID"] else 1 if header[:1] == ["IID"] else 0
+    if not keys or len(header) == keys:
+        raise ValueError(
+            f"{escaped(path)} must begin with a line of names: FID, IID, and at least one column"
+        )
+    if any(len(line) != len(header) for line in cells):
+        raise ValueError(f"{escaped(path)} has lines with more or fewer columns than names")
+    known = {one[-keys:]: k for k, one in enumerate(people)}
+    named = [tuple(line[:keys]) for line in cells[1:]]
+    if len(known) < len(people) or len(set(named)) < len(named):
+        raise ValueError(f"{escaped(path)} or the .fam file names a person twice")
+    rows = np.array([known.get(name, -1) for name in named], dtype=np.intp)
+    found: dict[str, np.ndarray] = {}
+    for k, name in enumerate(header[keys:], start=keys):
+        found[name] = np.full(len(people), np.nan)
+        values = phenotypes([line[k] for line in cells[1:]])
+        found[name][rows[rows >= 0]] = values[rows >= 0]
+    return found
+
+
+def case_control(labels: np.ndarray) -> np.ndarray:
+    """Cases and controls as PLINK codes them, 2 and 1, as 1 and 0; others are missing.
+
+    >>> case_control(np.array([1.0, 2.0, 0.0, np.nan]))
+    array([ 0.,  1., nan, nan])
+    """
+    return np.where(labels == 2.0, 1.0, np.where(labels == 1.0, 0.0, np.nan))
