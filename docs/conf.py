@@ -1,5 +1,6 @@
 """Configuration of the documentation build (`make docs`)."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ release = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "mathml",
     "sphinx_gallery.gen_gallery",
@@ -22,6 +24,8 @@ extensions = [
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "image_srcset": ["2x"],  # for screens with twice as many pixels
     "abort_on_example_error": True,  # a script of the gallery that fails, fails the build
     "download_all_examples": False,
     "show_memory": False,
@@ -41,6 +45,7 @@ napoleon_use_ivar = True  # else a dataclass field is described twice
 suppress_warnings = ["ref.python"]
 exclude_patterns = ["_build", "gallery"]
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme = "furo"
 html_title = f"privasso {release}"
 
@@ -65,12 +70,22 @@ def level_of_captions(app, pagename, templatename, context, doctree):
 
 
 def reachable_code(app, pagename, templatename, context, doctree):
-    """Let keyboards reach code blocks, which scroll where they are wide."""
+    """Let keyboards reach code blocks and pictures, which scroll where they are wide."""
     if context.get("body"):
-        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+        body = context["body"].replace("<pre>", '<pre tabindex="0">')
+        context["body"] = body.replace("<p><img ", '<p tabindex="0"><img ')
+
+
+def whole_words(app, pagename, templatename, context, doctree):
+    """Mark cells of a table that hold one short word, such as 1e-14, so that it is not broken."""
+    if context.get("body"):
+        context["body"] = re.sub(
+            r"(<td[^>]*>)<p>([^\s<]{1,14})</p>", r'\1<p class="word">\2</p>', context["body"]
+        )
 
 
 def setup(app):
     app.connect("build-finished", lambda app, error: error or write_explorer(app))
     app.connect("html-page-context", level_of_captions, priority=900)  # after the theme
     app.connect("html-page-context", reachable_code)
+    app.connect("html-page-context", whole_words)

@@ -3,7 +3,9 @@ Which columns get the noise?
 ============================
 
 A noise design distributes noise over columns of different scales. All designs here have the same
-level; they differ in how the variance grows with the squared scale v = s².
+level; they differ in how the variance grows with the squared scale v = s². On the right the noise is
+divided by v, which is about what reaches the coefficient: noise of one size for all columns (isotropic)
+drowns the coefficients of small columns, and Gram-based noise treats all coefficients alike.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Where does an estimator exist?
 ==============================
 
-With more columns than rows, too much noise leaves the objective without a minimiser. State evolution
-predicts the error everywhere else; the line is the edge of stability.
+With more columns than rows, too much noise leaves the objective without a minimiser: this is the white
+region. State evolution predicts the error everywhere else. The dashed line is the edge of stability, the
+noise level σ at which a minimiser ceases to exist for a given λ.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Error against leakage
 =====================
 
-More noise lowers the average leakage and raises the error, up to a point: towards the edge of
-stability both grow. Which shape of noise is best depends on the law of the scales.
+Along each curve the noise grows. At first it lowers the average leakage and costs little error. Beyond a
+point both grow, towards the noise at which no minimiser exists. Which shape of noise is best depends
+on the law of the scales.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Prediction and experiment
 =========================
 
-State evolution predicts the error without data. Here it is compared with certified solves on
-simulated tables of 400 columns.
+State evolution predicts the error without any data. The points are errors that were measured on
+simulated tables of 400 columns; every solve has a certificate of optimality.
 """
 
 import matplotlib.pyplot as plt

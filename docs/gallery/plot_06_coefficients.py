@@ -2,8 +2,9 @@
 Coefficients and their uncertainty
 ==================================
 
-A private fit publishes coefficients with standard errors that include the privacy noise, so that a
-reader can tell an effect from noise.
+With ``mechanism="statistics"`` a private fit publishes coefficients with standard errors that include
+the privacy noise. A reader can tell an effect from noise: a bar that crosses zero says nothing about the
+sign.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Private records need rows
 =========================
 
-With whole records private, what counts is the number of rows per column. Ten columns, four of them
-with an effect; bounds of the columns are public.
+With whole records private, what counts is the number of rows per column. Here ten columns, four of them
+with an effect, are fitted at three values of ε; the bounds of the columns are public. With a thousand rows
+or more, ε = 1 costs next to nothing.
 """
 
 import warnings
@@ -36,7 +37,7 @@ for epsilon in (0.3, 1.0, 3.0):
         scores.append(np.median([fit.score(test, truth) for fit in fits]))
     axes.semilogx(rows, scores, "o-", label=f"ε = {epsilon:g}")
 best = 1.0 - 0.2**2 / np.var(truth)
-axes.axhline(best, color="grey", linestyle="--", label="what the truth reaches")
+axes.axhline(best, color="grey", linestyle="--", label="the true coefficients")
 axes.set(xlabel="rows", ylabel="R² on new rows", ylim=(-0.1, 1.0))
 axes.legend()
 plt.show()

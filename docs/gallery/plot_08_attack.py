@@ -3,7 +3,9 @@ The best membership attack
 ==========================
 
 Somebody who knows all records but one asks whether that one was among the data. State evolution
-predicts the curve of the strongest test. It is an average under a model, not a guarantee.
+predicts the curve of the strongest test: more noise (a larger σ) brings it closer to guessing. These are
+averages under a model, not guarantees. The dashed line is a record that is more exposed than 99 % of
+the others.
 """
 
 import matplotlib.pyplot as plt

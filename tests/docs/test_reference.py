@@ -9,7 +9,11 @@ import pytest
 
 import privasso as pv
 
-REFERENCE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+SUMMARY = (DOCS / "reference.md").read_text(encoding="utf-8")
+REFERENCE = "\n".join(
+    page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("*.md"))
+)
 NAMES = [name for name in pv.__all__ if name != "__version__"]
 NAMES += [f"attacks.{name}" for name in pv.attacks.__all__]
 
@@ -27,4 +31,6 @@ def test_a_public_name_is_in_the_reference(name):
     assert not chosen or name.rpartition(".")[2] in chosen, (
         f"{name} is missing from the members of {home}"
     )
+    if "." not in name:
+        assert f"   ~{home}.{name}\n" in SUMMARY, f"{name} is missing from the summary"
     assert ">>>" in (inspect.getdoc(found) or ""), f"{name} has no example"

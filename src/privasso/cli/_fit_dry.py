@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import effect_words, noise_words, print_size, print_statement
 from privasso.cli._ledger import remainder
 from privasso.cli._options import NO_BOUND, finite
-from privasso.cli._progress import working
+from privasso.cli._progress import counting
 
 if TYPE_CHECKING:
     from privasso.fit import Plan
@@ -160,8 +161,10 @@ def _forecast(
     scheme = Scheme.of_plan(plan, lam)
     if scheme.unavailable is not None:
         return None, scheme.unavailable
-    with working("Simulating fits", quiet=quiet):
-        return forecast(scheme, suppose), None
+    with counting("Simulating fits", quiet=quiet) as show:
+        return forecast(
+            scheme, suppose, progress=partial(show, description="Simulating fits")
+        ), None
 
 
 def _predictions(plan: Plan, suppose: Assumptions, lam: float | None) -> tuple[Prediction, ...]:

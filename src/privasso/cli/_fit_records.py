@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_write import FitResult, write_files
 from privasso.cli._ledger import opened
 from privasso.cli._outputs import Outputs
-from privasso.cli._progress import working
+from privasso.cli._progress import counting, working
 
 if TYPE_CHECKING:
     from privasso.blocks import RowBlocks
@@ -108,8 +109,10 @@ def forecast_of(
     if scheme.unavailable is not None:
         return None, scheme.unavailable
     suppose = assumptions_of(settings, plan.options.privacy)
-    with working("Simulating fits", quiet=quiet):
-        return forecast_records(scheme, suppose), None
+    with counting("Simulating fits", quiet=quiet) as show:
+        return forecast_records(
+            scheme, suppose, progress=partial(show, description="Simulating fits")
+        ), None
 
 
 def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:

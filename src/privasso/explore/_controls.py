@@ -97,7 +97,14 @@ NOISE = {
     ),
     "labels": (
         Control("epsilon", "Budget, ε", "Smaller is more private.", 0.05, 50.0, 1.0),
-        Control("delta", "δ", "Chance that is left out; far below 1/rows.", 1e-10, 1e-2, 1e-6),
+        Control(
+            "delta",
+            "δ",
+            "About the chance that the guarantee fails; choose far below 1/rows.",
+            1e-10,
+            1e-2,
+            1e-6,
+        ),
         Control("width", "Range of the labels", "Distance between their bounds.", 0.1, 100.0, 2.0),
     ),
 }

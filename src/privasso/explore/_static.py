@@ -110,7 +110,7 @@ def static_page(
         "and for correlated columns.",
         "CONTROLS": fieldset("Estimate", sliders["lam"], sliders["gamma"], sliders["sigma"])
         + fieldset("Data", sliders["alpha"], sliders["rho"], law_choice(_LAWS, "uniform"))
-        + fieldset("ε of the labels, if Fᵀy is released", sliders["delta"], sliders["width"]),
+        + fieldset("ε of the labels", sliders["delta"], sliders["width"]),
         "EPSILON": EPSILON_CHOICE,
         "ATTACK": asset("attack.html"),
         "CORRELATED": "",

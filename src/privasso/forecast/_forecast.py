@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,7 +121,13 @@ def _numbers(found: Simulated) -> dict[str, float | None]:
     return {**known, "above_zero": found.positive}
 
 
-def forecast(scheme: Scheme, suppose: Assumptions, *, fits: int | None = None) -> Forecast:
+def forecast(
+    scheme: Scheme,
+    suppose: Assumptions,
+    *,
+    fits: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Forecast:
     """Simulate fits on these covariates, as planned and with changes; no label is read.
 
     The outcome is the same each time: the generator has a fixed seed.
@@ -134,6 +141,8 @@ def forecast(scheme: Scheme, suppose: Assumptions, *, fits: int | None = None) -
     fits : int, optional
         Simulated fits for each line; by default as many as take some seconds. With very many
         columns these are for the fit as planned only, and changes are left out.
+    progress : callable, optional
+        Called with the number of lines that are done and of all lines.
 
     Examples
     --------
@@ -155,18 +164,23 @@ def forecast(scheme: Scheme, suppose: Assumptions, *, fits: int | None = None) -
         fits = min(_ENOUGH, max(_FEWEST, time))
         return Forecast(suppose, simulate(planned, scheme, suppose, fits=fits), ())
     fits = min(_MOST, time // _LINES) if fits is None else fits
+    tell = progress or (lambda done, total: None)
     changes = []
-    for factor in _EPSILONS:
+    for done, factor in enumerate(_EPSILONS):
+        tell(done, _LINES)
         changed = planned.with_epsilon(factor)
         epsilon = changed.scheme.privacy.epsilon
         outcome = simulate(changed, scheme, suppose, fits=fits)
         words = f"ε = {epsilon:g} instead of {privacy.epsilon:g}"
         changes.append(Change("epsilon", epsilon, words, outcome))
     m = rows.shape[0]
+    tell(len(changes), _LINES)
     outcome = simulate(planned, scheme, suppose, fits=fits, growth=_GROWTH)
     more = round(_GROWTH * m)
     changes.append(Change("rows", more, f"{more} rows instead of {m}", outcome))
+    tell(len(changes), _LINES)
     half = _half_of_the_columns(scheme, suppose, fits)
+    tell(_LINES - 1, _LINES)
     return Forecast(
         suppose,
         simulate(planned, scheme, suppose, fits=fits),

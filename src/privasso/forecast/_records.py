@@ -9,6 +9,7 @@ on R², whatever the number of columns; what noisy sums of products lose depends
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -142,11 +143,16 @@ class RecordScheme:
 
 
 def forecast_records(
-    scheme: RecordScheme, suppose: Assumptions, *, fits: int | None = None
+    scheme: RecordScheme,
+    suppose: Assumptions,
+    *,
+    fits: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
     """Simulate fits on tables that fill their bounds, as planned and with changes.
 
-    No data are read. The outcome is the same each time: the generator has a fixed seed.
+    No data are read. The outcome is the same each time: the generator has a fixed seed. `progress`
+    is called with the number of lines that are done and of all lines.
 
     Examples
     --------
@@ -162,22 +168,28 @@ def forecast_records(
     suppose.check_width(scheme.privacy.label_width)
     fits = _FITS if fits is None else fits
     small, changes = scheme.smaller(), []
+    lines = len(_EPSILONS) + 2 + (scheme.n_columns >= _MANY_COLUMNS)
+    tell = progress or (lambda done, total: None)
     for factor in _EPSILONS:
+        tell(len(changes), lines)
         epsilon = factor * scheme.privacy.epsilon
         changed = replace(scheme, privacy=_with_epsilon(scheme.privacy, epsilon))
         words = f"ε = {epsilon:g} instead of {scheme.privacy.epsilon:g}"
         changes.append(Change("epsilon", epsilon, words, _simulated(changed, suppose, fits)))
     m, n = scheme.n_rows, scheme.n_columns
     more = round(_GROWTH * m)
+    tell(len(changes), lines)
     lam = None if scheme.lam is None else _GROWTH * scheme.lam
     outcome = _simulated(replace(scheme, n_rows=more, lam=lam), suppose, fits)
     changes.append(Change("rows", more, f"{more} rows instead of {m}", outcome))
+    tell(len(changes), lines)
     if n >= _MANY_COLUMNS:
         half = _half(scheme)
         denser = replace(suppose, rho=min(1.0, suppose.rho * n / half.n_columns))
         words = f"{half.n_columns} columns instead of {n}, if the others say nothing"
         outcome = _simulated(half, denser, fits)
         changes.append(Change("columns", float(half.n_columns), words, outcome))
+    tell(lines - 1, lines)
     squares = np.zeros(2)
     outcome = _simulated(scheme, suppose, fits, squares=squares)
     # A smaller table with as many rows per column has the same error in all, on fewer columns.

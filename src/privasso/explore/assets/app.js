@@ -193,7 +193,8 @@ function showPoint(now, point) {
   number("onavekl", point.onavekl, `paper's: ${shown(point.onavekl_paper, 3)}`);
   number("advantage", point.advantage, "0: a guess, 1: certainty");
   number("sigma", point.sigma, `too much from ${shown(point.critical_noise, 3)}`);
-  byId("notes").textContent = [...point.notes,
+  const unprotected = "If Fᵀy were released, no level of this noise would protect the labels: columns of scale near zero get next to none.";
+  byId("notes").textContent = [...point.notes, point.label_epsilon === null ? unprotected :
     point.label_epsilon ? `If Fᵀy were released with this noise, labels in a range of ${shown(now.width, 3)} would have ε = ${shown(point.label_epsilon, 3)} at δ = ${shown(now.delta, 3)}.` : ""].join(" ");
   if (byId("python")) {
     byId("python").textContent = asPython(now, point.sigma);
