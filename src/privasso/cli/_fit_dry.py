@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,10 +160,9 @@ def _forecast(
     scheme = Scheme.of_plan(plan, lam)
     if scheme.unavailable is not None:
         return None, scheme.unavailable
-    with counting("Simulating fits", quiet=quiet) as show:
-        return forecast(
-            scheme, suppose, progress=partial(show, description="Simulating fits")
-        ), None
+    what = "Simulating fits"
+    with counting(what, quiet=quiet) as show:
+        return forecast(scheme, suppose, progress=lambda done, total: show(done, total, what)), None
 
 
 def _predictions(plan: Plan, suppose: Assumptions, lam: float | None) -> tuple[Prediction, ...]:

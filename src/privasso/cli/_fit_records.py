@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,9 +108,10 @@ def forecast_of(
     if scheme.unavailable is not None:
         return None, scheme.unavailable
     suppose = assumptions_of(settings, plan.options.privacy)
-    with counting("Simulating fits", quiet=quiet) as show:
+    what = "Simulating fits"
+    with counting(what, quiet=quiet) as show:
         return forecast_records(
-            scheme, suppose, progress=partial(show, description="Simulating fits")
+            scheme, suppose, progress=lambda done, total: show(done, total, what)
         ), None
 
 
