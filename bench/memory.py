@@ -13,7 +13,7 @@ import privasso as pv
 from bench.matrices import MATRICES
 
 N_RHS = 8
-PARTS = (10, 200)
+PARTS = (10, 200, 1000)
 #: These take long to make, and no set of columns is large beside them.
 LARGE = ("wide 200 × 1,000,000", "tall 200,000 × 1,000", "tall 1,000,000 × 20")
 TITLE = "Memory beyond F (`solve` and `solve_many`)"

@@ -78,8 +78,8 @@ def certify(
     """
     lam = problem.lam
     violation = violations(c, x, lam)
-    floor = rounding_floor(problem.b, problem.norms, float(np.linalg.norm(w)))
-    resolved = violation > np.maximum(floor, cancellation_floor(x, problem.norms, lam))
+    resolved = violation > rounding_floor(problem.b, problem.norms, float(np.linalg.norm(w)))
+    resolved &= violation > cancellation_floor(x, problem.norms, lam)
     return Certificate(
         kkt=float(violation.max() / lam),
         kkt_beyond_rounding=float(violation[resolved].max(initial=0.0) / lam),
@@ -112,7 +112,10 @@ def cancellation_floor(x: np.ndarray, norms: np.ndarray, lam: float) -> np.ndarr
 
 def rounding_floor(b: np.ndarray, norms: np.ndarray, length: float) -> np.ndarray:
     """Size of the rounding error in b − FᵀFx, component by component, given ‖Fx‖."""
-    return 16 * _EPS * (np.abs(b) + norms * length)
+    out = np.abs(b)
+    out += norms * length
+    out *= 16 * _EPS
+    return out
 
 
 def dual_gap(

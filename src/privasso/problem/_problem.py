@@ -106,6 +106,12 @@ class Problem:
         """Return the same problem at another λ, without reading F again."""
         return Problem(self.op, self.b, lam, squares=self.squares, bounded=self.bounded)
 
+    def with_linear_term(self, b: np.ndarray, lam: float) -> Self:
+        """Return the problem on the same F with other b and λ, which are not checked."""
+        other = copy(self)  # norms that are known included
+        other.b, other.lam = b, lam
+        return other
+
     def with_operator(self, op: Operator) -> Self:
         """Return the same problem with F behind another operator, such as a `Metered` one."""
         other = copy(self)
@@ -196,4 +202,9 @@ def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndar
     >>> violations(np.array([1.0, -1.5, 0.2]), np.array([2.0, 0.0, 0.0]), 1.0)
     array([0. , 0.5, 0. ])
     """
-    return np.where(x != 0, np.abs(c - lam * np.sign(x)), np.maximum(np.abs(c) - lam, 0.0))
+    out = np.abs(c)
+    out -= lam
+    np.maximum(out, 0.0, out=out)
+    on = np.flatnonzero(x)
+    out[on] = np.abs(c[on] - np.sign(x[on]) * (lam[on] if isinstance(lam, np.ndarray) else lam))
+    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._batch_newton import NewtonSteps
 from privasso.solvers._gram import Subproblem, factorise, submatrix
 from privasso.solvers._growth import Growth
+from privasso.solvers._linear_terms import LinearTerms
 from privasso.solvers._solution import Solution, Status
 from privasso.solvers._solve import late, no_minimiser, solution_of, solve_problem
 from privasso.solvers._whole_gram import WholeGram
@@ -48,7 +49,7 @@ class Batch:
         self,
         op: Operator,
         squares: np.ndarray,
-        B: np.ndarray,
+        terms: LinearTerms,
         lams: np.ndarray,
         tol: float,
         clock: Clock,
@@ -56,13 +57,15 @@ class Batch:
         bounded: bool = False,
         dual_point: np.ndarray | None = None,
     ) -> None:
-        self._bounded, self._dual_point = bounded, dual_point
         self.op, self.squares, self.lams, self.tol, self.clock = op, squares, lams, tol, clock
-        self.B = np.ascontiguousarray(B).T
-        n_rhs, n = self.B.shape
-        self.norms = np.sqrt(np.where(squares > 0, squares, 1.0))
+        self.terms, self._dual_point = terms, dual_point
+        n_rhs, n = terms.shape
+        nothing = np.broadcast_to(0.0, (n,))
+        self._without_term = Problem(
+            op, nothing, 1.0, squares=squares, bounded=bounded, dual_point=dual_point
+        )
+        self.norms = self._without_term.norms
         self.x = np.full((n_rhs, n), np.nan)
-        self.path = np.zeros((n_rhs, n))
         self.evidence = np.full((n_rhs, 3), np.inf)  # kkt, kkt beyond rounding, gap
         self.status = np.full(n_rhs, Status.MAX_ITER, dtype=object)
         self.n_iter = np.zeros(n_rhs, dtype=np.int64)
@@ -70,11 +73,16 @@ class Batch:
         self.rays: dict[int, np.ndarray] = {}
         self.messages: dict[int, str] = {}
 
+    @cached_property
+    def path(self) -> np.ndarray:
+        """How each x changes as λ decreases; only the solves on a Gram matrix need it."""
+        return np.zeros_like(self.x)
+
     def run(self) -> None:
         """Solve all problems."""
-        n_rhs, n = self.B.shape
+        n_rhs, n = self.terms.shape
         todo = np.arange(n_rhs)
-        alike = self._gram_pays(n_rhs) and bool(np.all(self.B[0] == self.B))
+        alike = self._gram_pays(n_rhs) and self.terms.equal
         # From one λ to the next little changes, so that each is a better start than AMP would be.
         many = n <= GRAM_COLUMNS and n_rhs > 1 and not alike
         if many and amp_may_work(self.op):
@@ -108,7 +116,7 @@ class Batch:
     def _known_ray(self, k: int) -> np.ndarray | None:
         """A ray of the same problem at a larger λ, which is a ray at this one too."""
         for j, ray in self.rays.items():
-            if self.lams[k] <= self.lams[j] and np.array_equal(self.B[k], self.B[j]):
+            if self.lams[k] <= self.lams[j] and self.terms.same(k, j):
                 return ray
         return None
 
@@ -119,19 +127,11 @@ class Batch:
         fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
         for j, k in enumerate(columns.tolist()):
             problem = self._problem(k)
-            found = certify(problem, X[j], W[j], self.B[k] - fitted[j], anchors=False)
+            found = certify(problem, X[j], W[j], problem.b - fitted[j], anchors=False)
             self._record(k, late(problem, X[j], found))
 
     def _problem(self, k: int) -> Problem:
-        lam = float(self.lams[k])
-        return Problem(
-            self.op,
-            self.B[k],
-            lam,
-            squares=self.squares,
-            bounded=self._bounded,
-            dual_point=self._dual_point,
-        )
+        return self._without_term.with_linear_term(self.terms.one(k), float(self.lams[k]))
 
     def _record(self, k: int, solution: Solution) -> None:
         self.x[k] = solution.x
@@ -145,7 +145,7 @@ class Batch:
 
     def _shared_gram(self, todo: np.ndarray) -> np.ndarray:
         """Batched AMP, then Newton steps; returns the problems still open."""
-        start = batch_amp(self.op, self.squares, self.B.T, self.lams, self.clock)
+        start = batch_amp(self.op, self.squares, self.terms.some(todo).T, self.lams, self.clock)
         self.n_iter += start.n_iter
         open_ = todo[start.promising]
         self.x[open_] = start.x[:, open_].T
@@ -179,7 +179,7 @@ class Batch:
     def _conditions(self, columns: np.ndarray) -> np.ndarray:
         """B − FᵀFx of these problems."""
         W = self.op.matmat(self.x[columns].T)
-        return self.B[columns] - self.op.rmatmat(W).T
+        return self.terms.some(columns) - self.op.rmatmat(W).T
 
     def _gram_pays(self, n_rhs: int) -> bool:
         """Whether the Gram matrix of all columns takes less time than a pass for each problem.
@@ -201,12 +201,12 @@ class Batch:
         gram = WholeGram(self.op, self.norms)
         doubtful: list[int] = []
         before = int(todo[0])
-        c = gram.conditions(self.B[before], self.x[before])
+        c = gram.conditions(self.terms.one(before), self.x[before])
         for k in todo[1:].tolist():
             if self.clock.expired():
                 break
-            x, b, lam = self.x[before], self.B[k], self.lams[k]
-            alike = np.array_equal(b, self.B[before])
+            x, b, lam = self.x[before], self.terms.one(k), self.lams[k]
+            alike = self.terms.same(k, before)
             if not alike:
                 c = gram.conditions(b, x)
             # Columns whose product with the residual may rise to λ on the way to it (strong rule).
@@ -234,12 +234,12 @@ class Batch:
     def _proved(self, gram: WholeGram, k: int, c: np.ndarray) -> bool:
         """Whether the Gram matrix is enough for a certificate; if so, it is recorded."""
         certificate = gram.certificate(
-            self.B[k],
+            self.terms.one(k),
             float(self.lams[k]),
             self.x[k],
             c,
             dual_point=self._dual_point,
-            path=self.path[k],
+            path=self.path[k] if self._dual_point is None else None,
         )
         self.n_iter[k] += 1
         return self._accept(k, certificate)
@@ -258,7 +258,7 @@ class Batch:
         On correlated columns AMP diverges, and an exact solve that starts far away takes long.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            x, B = self.x[columns], self.B[columns]
+            x, B = self.x[columns], self.terms.some(columns)
             cost = 0.5 * np.einsum("ki,ki->k", x, B - C)
             cost += self.lams[columns] * np.abs(x).sum(axis=1)
             return cost <= _HARDLY * np.einsum("ki,ki->k", B, x)
@@ -294,7 +294,7 @@ class Batch:
         weights = self.lams[k] / norms
         problem = Subproblem(
             gram,
-            self.B[k, index] / norms,
+            self.terms.one(k)[index] / norms,
             weights,
             rank=min(self.op.shape),  # without `find_ray`: unbounded problems get a single solve
         )
@@ -303,10 +303,10 @@ class Batch:
             self.falling.add(k)
         self.x[k] = 0.0
         self.x[k, index] = result.z / norms
-        self.path[k] = 0.0
         factor, active = result.factor, np.flatnonzero(result.z)
         if self._dual_point is not None:
             return
+        self.path[k] = 0.0
         if factor is None and 0 < active.size <= min(self.op.shape):
             factor = factorise(problem.H, active)
         if factor is not None:
@@ -325,7 +325,7 @@ class Batch:
         else:
             W = np.ascontiguousarray(self.op.matmat(both.T).T)
         fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
-        C = self.B[columns] - fitted[: columns.size]
+        C = self.terms.some(columns) - fitted[: columns.size]
         failed: list[int] = []
         for j, k in enumerate(columns.tolist()):
             path = None

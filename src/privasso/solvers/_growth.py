@@ -79,8 +79,7 @@ class Growth:
         best, stalled, missing = np.inf, 0, 0
         lam = problem.lam
         if self._fitted is not None:
-            c = problem.b - self._fitted
-            lam, missing = self._advance(problem, c, np.zeros_like(c), tol, None)
+            lam, missing = self._advance(problem, problem.b - self._fitted, None, tol, None)
         while True:
             last = lam <= problem.lam
             roughly = not last or missing > _MISSING * max(10, self._n_active)
@@ -94,7 +93,7 @@ class Growth:
                 self._restart()
                 return Outcome.unbounded(problem, result.ray, steps)
             self._lam = lam
-            x, c, slope, certificate = self._check(problem, result, exactly=not roughly)
+            x, c, q, certificate = self._check(problem, result, exactly=not roughly)
             size = working.index.size / problem.shape[0]
             steps.append(Step("working set", self._n_active, certificate.kkt, size))
             if not roughly and certificate.proves(tol):
@@ -108,7 +107,8 @@ class Growth:
                 best = min(best, certificate.kkt)
             if len(steps) >= max_rounds:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
-            lam, missing = self._advance(problem, c, slope, tol, result)
+            lam, missing = self._advance(problem, c, q, tol, result)
+            del c, q  # large vectors, which the next round has of its own
             hopeless = once and not roughly and working.index.size >= min(problem.shape)
             if hopeless or (missing == 0 and stalled > _PATIENCE):
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
@@ -124,41 +124,41 @@ class Growth:
 
     def _check(
         self, problem: Problem, result: GramResult, *, exactly: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Certificate]:
-        """x, c = b − FᵀFx, how c changes with λ, and the certificate, in one pass over F."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Certificate]:
+        """x, c = b − FᵀFx, λ dc/dλ if it is known, and the certificate, in one pass over F."""
         working = self._working
         x = working.scatter(working.z)
         w = working.matvec(working.z)
-        slope = np.zeros_like(x)
-        path = None
+        path = q = None
         # On the way the path tells which columns come next; where F is sparse, a step along it
         # takes longer than a pass. At the end it leads to a dual point, unless one is known.
         if problem.op.dense if not exactly else problem.dual_point is None:
             delta = working.path_direction(result.factor)
             self._fitted, q = problem.op.pair_rmatvec(w, delta)
-            path, slope = (delta, q), q / problem.lam
+            path = delta, q
         else:
             self._fitted = problem.op.rmatvec(w)
         c = problem.b - self._fitted
         if not exactly:
             kkt = float(violations(c, x, problem.lam).max()) / problem.lam
-            return x, c, slope, Certificate(kkt, kkt, np.inf)
-        return x, c, slope, certify(problem, x, w, c, path, anchors=False)
+            return x, c, q, Certificate(kkt, kkt, np.inf)
+        return x, c, q, certify(problem, x, w, c, path, anchors=False)
 
     def _advance(
         self,
         problem: Problem,
         c: np.ndarray,
-        slope: np.ndarray,
+        q: np.ndarray | None,
         tol: float,
         result: GramResult | None,
     ) -> tuple[float, int]:
         """Choose the next λ and add columns; return λ and how many columns violate there.
 
-        As long as the support does not change, c is c − (λ − λ')·slope at λ'.
+        As long as the support does not change, c is c − (λ − λ')·slope at λ', slope = q/λ.
         """
         working = self._working
         lam = problem.lam
+        slope = np.zeros_like(c) if q is None else q / lam
         if self._lam > lam and not self._everything(problem):
             now = min(self._lam, float(np.abs(c).max()))
             room = max(self._lam_with_room(c, slope, now), _JUMP * now)
@@ -188,7 +188,7 @@ class Growth:
         if n <= 2 * _FIRST_COLUMNS:
             return n
         easy = m >= _TALL * n or not self._working.problem.op.dense
-        return max(_FIRST_COLUMNS, (2 if easy else 1) * self._n_active)
+        return max(_FIRST_COLUMNS, (2 if easy else 1) * min(self._n_active, m, n))
 
     def _lam_with_room(self, c: np.ndarray, slope: np.ndarray, now: float) -> float:
         """The λ at which as many columns outside the set violate their condition as may join."""
@@ -210,7 +210,8 @@ class Growth:
         as many fewer as F is packed.
         """
         (m, n), part = op.shape, op.entry_bytes / 8.0  # of a number, for an entry of F
-        room = 0.75 * (2.0 * part * m * n + 4.0 * self._n_active**2)  # something else is there too
+        support = min(self._n_active, m, n)  # an iterate may have more coefficients than that
+        room = 0.75 * (2.0 * part * m * n + 4.0 * support**2)  # something else is there too
         own = part * m if op.packed else m
         return int((np.sqrt(own * own + 8.0 * room) - own) / 4.0)
 
@@ -230,6 +231,8 @@ class Growth:
             most = min(most, self._affordable(problem.op))
         if working.index.size + wanted > most:
             working.keep(np.abs(c[working.index]), most - wanted)
+            # On the way, iterates may have more coefficients than a minimiser can; they stay.
+            room = max(_FIRST_COLUMNS, min(room, most - working.index.size))
         if outside.size > room:
             gain = violation[outside] / problem.norms[outside]
             outside = np.sort(outside[np.argpartition(gain, -room)[-room:]])

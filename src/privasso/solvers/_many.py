@@ -11,6 +11,7 @@ from privasso._clock import Clock
 from privasso._validation import positive_float, real_array
 from privasso.operators import Operator, as_operator, finite_squares
 from privasso.solvers._batch import Batch
+from privasso.solvers._linear_terms import LinearTerms
 from privasso.solvers._solution import ComparesFields, Solution, Status, raise_on_failure
 
 
@@ -97,7 +98,8 @@ def solve_many(
     squares, b = op.squares_and_rmatvec(y)
     finite_squares(squares)
     noiseless = None if etas.any() else y
-    return _solved(op, b[:, None] - etas, lams, squares, tol, throw, clock, dual_point=noiseless)
+    terms = LinearTerms(etas, b)
+    return _solved(op, terms, lams, squares, tol, throw, clock, dual_point=noiseless)
 
 
 def solve_problems(
@@ -137,15 +139,15 @@ def solve_problems(
     op = as_operator(F)
     B = real_array("B", B, shape=(op.shape[1], None))
     if B.shape[1] == 1:
-        B = np.repeat(B, np.size(lam), axis=1)
+        B = np.broadcast_to(B, (B.shape[0], np.size(lam)))
     lams = _one_for_each(lam, B.shape[1])
     squares = finite_squares(op.column_squares() if squares is None else squares)
-    return _solved(op, B, lams, squares, tol, throw, clock)
+    return _solved(op, LinearTerms(B), lams, squares, tol, throw, clock)
 
 
 def _solved(
     op: Operator,
-    B: np.ndarray,
+    terms: LinearTerms,
     lams: np.ndarray,
     squares: np.ndarray,
     tol: float,
@@ -157,7 +159,7 @@ def _solved(
     batch = Batch(
         op,
         squares,
-        B,
+        terms,
         lams,
         positive_float("tol", tol),
         clock,

@@ -45,5 +45,5 @@ def solve_path(
     lams = real_array("lams", lams, ndim=1)
     n = op.shape[1]
     eta = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
-    etas = np.repeat(eta[:, None], lams.size, axis=1)
+    etas = np.broadcast_to(eta[:, None], (n, lams.size))
     return solve_many(op, y, lams, etas, tol=tol, throw=throw, time_limit=time_limit)

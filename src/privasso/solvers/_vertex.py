@@ -13,6 +13,8 @@ import numpy as np
 
 #: Eigenvalues of H on the support below this part of the largest one count as zero.
 _NULL = 1e-12
+#: Rows that are changed at once.
+_ROWS = 64
 
 
 def to_vertex(H: np.ndarray, descent: np.ndarray, z: np.ndarray) -> np.ndarray | None:
@@ -35,7 +37,9 @@ def to_vertex(H: np.ndarray, descent: np.ndarray, z: np.ndarray) -> np.ndarray |
     array([0., 4.])
     """
     values, vectors = np.linalg.eigh(H)
-    null = vectors[:, values <= _NULL * values[-1]]
+    del H  # large, and not needed any longer
+    null = vectors[:, : np.count_nonzero(values <= _NULL * values[-1])].copy()
+    del vectors
     scale = float(np.abs(descent).max(initial=0.0))
     z = z.copy()
     while null.shape[1]:
@@ -54,6 +58,9 @@ def to_vertex(H: np.ndarray, descent: np.ndarray, z: np.ndarray) -> np.ndarray |
         first = int(np.argmin(steps))
         z += steps[first] * v
         z[first] = 0.0
-        null = null[:, 1:] - np.outer(v, null[first, 1:] / v[first])
+        null, row = null[:, 1:], null[first, 1:] / v[first]
+        for start in range(0, z.size, _ROWS):  # without another matrix of the size of `null`
+            part = slice(start, start + _ROWS)
+            null[part] -= np.outer(v[part], row)
         null[first] = 0.0
     return z
