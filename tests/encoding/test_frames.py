@@ -60,4 +60,4 @@ def test_what_is_no_frame():
     with pytest.raises(ValueError, match="no column 'c'"):
         columns_of_frame(pl.DataFrame({"a": [1]}), categorical=["c"])
     with pytest.raises(ValueError, match="two columns of the same name"):
-        columns_of_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+        columns_of_frame(pd.DataFrame([[1, 2]], columns=pd.Index(["a", "a"])))

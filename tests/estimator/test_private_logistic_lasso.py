@@ -154,7 +154,7 @@ def test_it_keeps_neither_labels_nor_noise():
 @pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 def test_models_of_a_frame_are_saved_with_their_classes(tmp_path):
     X, y = data()
-    frame = pd.DataFrame(X, columns=["age", "dose", "weight", "pulse"])
+    frame = pd.DataFrame(X, columns=pd.Index(["age", "dose", "weight", "pulse"]))
     labels = np.where(y == 1, "yes", "no")
     est = pv.PrivateLogisticLasso(privacy=STRONG, classes=("no", "yes")).fit(frame, labels)
     path = tmp_path / "model.json"
