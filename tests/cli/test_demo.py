@@ -23,10 +23,8 @@ EXPLAINED = {"diabetes-10": diabetes_lasso, "simulated": lambda: 0.7}
 
 
 def test_demo(tmp_path, capsys, monkeypatch):
-    small = privasso.examples.simulated_splits
-    monkeypatch.setattr(privasso.examples, "simulated_splits", lambda rng: small(2000, 20, rng=rng))
     shown = {
-        name: _demo.COMPARISONS[name]._replace(epsilons=(3.0, 30.0))
+        name: _demo.COMPARISONS[name]._replace(epsilons=(3.0, 30.0), size=(2000, 20))
         for name in ("diabetes-10", "simulated")
     }
     monkeypatch.setattr(_demo, "COMPARISONS", shown)
