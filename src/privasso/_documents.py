@@ -25,7 +25,17 @@ KINDS = {
 
 
 class DocumentError(ValueError):
-    """A file, or a part of one, does not have the format that this version of privasso reads."""
+    """A file, or a part of one, does not have the format that this version of privasso reads.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> try:
+    ...     pv.load(__file__)
+    ... except DocumentError as error:
+    ...     print(error)
+    the file is not valid JSON in UTF-8
+    """
 
 
 def json_text(document: Mapping[str, Any]) -> str:

@@ -26,6 +26,13 @@ class Loss(ABC):
 
     for every ε and for both orders of the pair. A new loss writes `deltas`, `reach` and `group`;
     `compose_losses` then composes it with any other.
+
+    Examples
+    --------
+    >>> from privasso.accounting import GaussianLoss
+    >>> loss = GaussianLoss(0.5)
+    >>> round(loss.epsilon(1e-6), 3), round(loss.group(2).epsilon(1e-6), 3)
+    (2.254, 4.887)
     """
 
     @abstractmethod

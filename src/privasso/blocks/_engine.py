@@ -19,6 +19,13 @@ class Engine(ABC):
     """Applies a task to all parts and adds up what it returns.
 
     `held` are the bytes that reading one part takes at most, beside the chunk that is at hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.blocks import ArrayPart, Local
+    >>> isinstance(Local([ArrayPart(np.ones((3, 2)), np.zeros(3))]), Engine)
+    True
     """
 
     held: int = 0

@@ -18,17 +18,36 @@ Task: TypeAlias = Callable[[Iterable[Chunk], Any], Sums]
 
 
 class DataChangedError(RuntimeError):
-    """The data are not what they were when the fit began; nothing was released."""
+    """The data are not what they were when the fit began; nothing was released.
+
+    Examples
+    --------
+    >>> issubclass(DataChangedError, RuntimeError)
+    True
+    """
 
 
 class WorkersLostError(RuntimeError):
-    """The workers of a cluster were lost; nothing was released."""
+    """The workers of a cluster were lost; nothing was released.
+
+    Examples
+    --------
+    >>> issubclass(WorkersLostError, RuntimeError)
+    True
+    """
 
 
 class Part(ABC):
     """Some rows of a table. It can be pickled, and reads its rows where it is.
 
     `held` are the bytes that reading it takes beside the chunk that is at hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.blocks import ArrayPart
+    >>> isinstance(ArrayPart(np.ones((3, 2)), np.zeros(3)), Part)
+    True
     """
 
     rows: int
@@ -41,7 +60,15 @@ class Part(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ArrayPart(Part):
-    """Rows of arrays in memory, or in files that are mapped to it."""
+    """Rows of arrays in memory, or in files that are mapped to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part = ArrayPart(np.ones((3, 2)), np.zeros(3))
+    >>> [X.shape for X, y in part.chunks()]
+    [(3, 2)]
+    """
 
     X: np.ndarray = field(repr=False)
     y: np.ndarray = field(repr=False)

@@ -69,7 +69,15 @@ def to_document(design: OptimalDesign) -> dict[str, Any]:
 
 
 def load_design(path: str | os.PathLike[str]) -> SavedDesign:
-    """Read a file of `save_design`; raises `DocumentError` for anything that is not one."""
+    """Read a file of `save_design`; raises `DocumentError` for anything that is not one.
+
+    Examples
+    --------
+    >>> load_design(__file__)
+    Traceback (most recent call last):
+    ...
+    privasso._documents.DocumentError: the file is not valid JSON in UTF-8
+    """
     return from_document(read_json(path, most_bytes=_MAX_BYTES))
 
 

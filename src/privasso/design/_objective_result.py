@@ -33,6 +33,14 @@ class ObjectiveDesign:
         The prediction, with all settings that it is for.
     n_features : int or None
         As in `optimal_design`.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import RecordBudget
+    >>> best = pv.optimal_design(pv.Model(alpha=20.0), record_dp=RecordBudget(1.0, 1e-6))
+    >>> best.covers, best.epsilon, 0.0 < best.explained < 1.0
+    ('records', 1.0, True)
     """
 
     covers: str

@@ -73,6 +73,15 @@ class OptimalDesign:
         Error ρE[v] + σ_ξ² of releasing nothing.
     n_features : int or None
         As in `optimal_design`.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> best = pv.optimal_design(pv.Model(alpha=2.0), max_onavekl=1.0)
+    >>> best.noise.gamma > 0.0, best.E < best.null_error
+    (True, True)
+    >>> round(best.points[0].onavekl(), 3)  # the constraint is met
+    1.0
     """
 
     lam: float
@@ -165,6 +174,13 @@ class TunedDesign:
     ratio : float
         What is minimised (E, or OnAveKL under a limit on E) divided by the same of the optimal
         design; inf where the shape cannot meet the target.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> best = pv.optimal_design(pv.Model(alpha=2.0), max_onavekl=1.0)
+    >>> best.comparison["isotropic"].ratio > 1.0  # isotropic noise has a larger error
+    True
     """
 
     best: OptimalDesign | None

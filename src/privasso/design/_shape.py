@@ -54,6 +54,14 @@ class OptimalShape:
         Rows that decide the shape.
     weights : ndarray
         Their weights in the dual problem, which sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.design import optimal_shape
+    >>> found = optimal_shape(np.array([[3.0, 0.0], [0.0, 1.0]]))
+    >>> found.certificate < 1e-3, found.noise.diagonal.round(2)
+    (True, array([9., 1.]))
     """
 
     noise: Factored = field(repr=False)

@@ -17,6 +17,11 @@ class NumberCode:
         What a missing value is replaced by; None refuses missing values.
     indicator : bool
         Whether a column of its own tells by 1 that the value is missing.
+
+    Examples
+    --------
+    >>> NumberCode("weight", fill=70.0, indicator=True).outputs
+    ('weight', 'weight is missing')
     """
 
     name: str

@@ -28,6 +28,11 @@ class NumberEntry:
         Its bounds; None where they are to be found in the data with noise.
     fill : float or None
         What stands for a missing value; None for the middle of the bounds, or zero without any.
+
+    Examples
+    --------
+    >>> NumberEntry("age", 18, 98).filled, NumberEntry("dose", 0, 500, fill=0.0).filled
+    (58.0, 0.0)
     """
 
     name: str

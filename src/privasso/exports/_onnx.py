@@ -22,6 +22,14 @@ def onnx_model(model: ReleasedModel) -> bytes:
     as NA do. The output is ``prediction``, or
     ``probability`` of the positive class. A missing value that the model does not fill in gives
     NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+    >>> model = pv.ReleasedModel(np.array([0.5]), 1.0, 1.0, statement, None, ("age",))
+    >>> len(onnx_model(model)) > 100
+    True
     """
     try:
         import onnx

@@ -23,6 +23,11 @@ class NumberTerm:
         Coefficient.
     missing : float or None
         The whole term where the value is missing; None where it must not be.
+
+    Examples
+    --------
+    >>> NumberTerm("age", coef=0.5, missing=20.0)  # a missing age counts as 40
+    NumberTerm(name='age', coef=0.5, missing=20.0)
     """
 
     name: str
@@ -42,6 +47,11 @@ class LevelTerm:
         The levels whose number is not zero. Every other text has zero.
     missing : float or None
         The number where the text is missing; None where it must not be.
+
+    Examples
+    --------
+    >>> LevelTerm("ward", values=(("heart", 3.0),), missing=0.0)  # any other ward has zero
+    LevelTerm(name='ward', values=(('heart', 3.0),), missing=0.0)
     """
 
     name: str
@@ -63,6 +73,11 @@ class Terms:
         Names of the negative and the positive class; None for a linear model.
     statement : str
         The privacy statement, for a comment.
+
+    Examples
+    --------
+    >>> Terms(1.0, (NumberTerm("age", 0.5, None),), classes=None, statement="").intercept
+    1.0
     """
 
     intercept: float

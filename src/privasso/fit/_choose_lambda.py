@@ -35,7 +35,13 @@ _CAUTION = 2.0
 
 
 class TimeLimitWarning(UserWarning):
-    """A time limit ended a choice of λ; it was made among the values solved until then."""
+    """A time limit ended a choice of λ; it was made among the values solved until then.
+
+    Examples
+    --------
+    >>> issubclass(TimeLimitWarning, UserWarning)
+    True
+    """
 
 
 def choose_lambda(

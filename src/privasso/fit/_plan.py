@@ -174,6 +174,15 @@ def plan_fit(
         Public weights of the rows; only their ratios matter.
     seeded : bool
         Whether the noise will come from a fixed random state, which the statement must say.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> plan = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1))))
+    >>> plan.guarantee["epsilon"]  # known before a label is read
+    1.0
     """
     privacy = options.privacy
     check_products(privacy)

@@ -37,6 +37,14 @@ class Change:
         The change in words.
     outcome : Simulated
         R² of simulated fits.
+
+    Examples
+    --------
+    >>> change = Change(
+    ...     "rows", 2000.0, "2000 rows instead of 500", Simulated(np.linspace(0.3, 0.5, 5))
+    ... )
+    >>> change.words, change.outcome.median
+    ('2000 rows instead of 500', 0.4)
     """
 
     name: str
@@ -64,6 +72,14 @@ class Forecast:
     effect_error : ndarray of shape (N,) or None
         Root mean square error, in the fits as planned, of a coefficient times the range of its
         column; None where it is not computed.
+
+    Examples
+    --------
+    >>> found = Simulated(np.linspace(0.1, 0.6, 11))
+    >>> better = Change("epsilon", 2.0, "ε = 2 instead of 1", Simulated(np.linspace(0.2, 0.7, 11)))
+    >>> forecast = Forecast(Assumptions(rho=0.1, r2=0.5, label_sd=1.0), found, (better,))
+    >>> forecast.outcome.median, forecast.lines()[1][:2]
+    (0.35, ('ε = 2 instead of 1', '0.45'))
     """
 
     assumptions: Assumptions

@@ -59,6 +59,17 @@ class Entry:
         What was released, in words that do not depend on the labels.
     guarantee : Guarantee
         What was stated for it.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> ledger = pv.Ledger(epsilon=2.0, delta=1e-6)
+    >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1))
+    >>> X = np.random.default_rng(0).random((300, 2))
+    >>> _ = pv.PrivateLasso(10.0, privacy, ledger=ledger).fit(X, np.linspace(0, 0.9, 300))
+    >>> entry = ledger.book.entries[0]
+    >>> entry.guarantee["epsilon"]
+    1.0
     """
 
     time: str

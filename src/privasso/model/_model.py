@@ -32,6 +32,13 @@ class Sample:
     v : ndarray of shape (N,)
         Squared scales s² drawn from the law. N/M times the squared norms of the columns of F
         estimate them.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> sample = pv.Model(alpha=0.5).sample(200, rng=0)
+    >>> sample.F.shape, sample.y.shape, sample.x0.shape, sample.v.shape
+    ((100, 200), (100,), (200,), (200,))
     """
 
     F: FloatArray

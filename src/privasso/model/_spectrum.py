@@ -33,6 +33,12 @@ class Spectrum(ABC):
     With that factor the squared norms of the columns of F = A diag(s) are s²M/N on average, as for
     independent entries of variance s²/N, so a spectrum says nothing about the scales. A matrix of M
     rows and N columns has K = min(M, N) eigenvalues that may differ from zero, and N − K zeros.
+
+    Examples
+    --------
+    >>> from privasso.model import Orthogonal, RotatedModel
+    >>> isinstance(Orthogonal(), Spectrum), RotatedModel(alpha=2.0, spectrum=Orthogonal()).spectrum
+    (True, Orthogonal())
     """
 
     def values(self, n_rows: SupportsIndex, n_columns: SupportsIndex) -> FloatArray:
@@ -76,7 +82,13 @@ class Spectrum(ABC):
 
 @dataclass(frozen=True)
 class MarchenkoPastur(Spectrum):
-    """The spectrum of independent entries: density √((b−d)(d−a))/(2πd), a, b = (1 ∓ √α)²."""
+    """The spectrum of independent entries: density √((b−d)(d−a))/(2πd), a, b = (1 ∓ √α)².
+
+    Examples
+    --------
+    >>> MarchenkoPastur().values(3, 6).round(3)
+    array([1.846, 0.857, 0.297])
+    """
 
     def _values(self, M: int, N: int) -> FloatArray:
         alpha, K = M / N, min(M, N)
@@ -111,7 +123,13 @@ def _legendre(n: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Orthogonal(Spectrum):
-    """Equal eigenvalues: A has orthogonal rows if M ≤ N, and orthogonal columns if M ≥ N."""
+    """Equal eigenvalues: A has orthogonal rows if M ≤ N, and orthogonal columns if M ≥ N.
+
+    Examples
+    --------
+    >>> Orthogonal().values(3, 6)
+    array([1., 1., 1.])
+    """
 
     def _values(self, M: int, N: int) -> FloatArray:
         return np.ones(min(M, N))
@@ -130,6 +148,11 @@ class TwoLevel(Spectrum):
         Quotient of the two values, positive.
     fraction : float
         Part of the K eigenvalues that is multiplied by it, between 0 and 1.
+
+    Examples
+    --------
+    >>> TwoLevel(ratio=10.0, fraction=0.5).values(4, 4).round(3)
+    array([1.818, 1.818, 0.182, 0.182])
     """
 
     ratio: float = 10.0
@@ -158,6 +181,11 @@ class PowerSpectrum(Spectrum):
     ----------
     exponent : float
         p, zero or more.
+
+    Examples
+    --------
+    >>> PowerSpectrum(1.0).values(3, 6).round(3)
+    array([1.636, 0.818, 0.545])
     """
 
     exponent: float = 1.0

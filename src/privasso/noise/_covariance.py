@@ -19,6 +19,13 @@ class Covariance(ABC):
     A noise design applied to columns gives a `Diagonal` one (`NoiseDesign.covariance`);
     `Factored` holds noise that is correlated over the columns. Callers use the methods below,
     whichever form it has.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> sigma = pv.Gram(0.1).covariance(np.array([1.0, 4.0]))
+    >>> isinstance(sigma, Covariance), sigma.size
+    (True, 2)
     """
 
     @property

@@ -26,6 +26,14 @@ class Operator(ABC):
     An operator holds the matrix and nothing else; no method changes it. To count how much of F a
     computation reads, wrap the operator in `Metered`. The ``..._cost`` methods tell it how much a
     product reads in this storage, in units of all of F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.operators import as_operator
+    >>> F = as_operator(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> F.shape, F.matvec(np.array([1.0, 1.0])), F.rmatvec(np.array([1.0, 0.0]))
+    ((2, 2), array([3., 7.]), array([1., 2.]))
     """
 
     dense = True

@@ -82,7 +82,16 @@ def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guar
 
 
 def formal_loss(guarantee: Guarantee) -> Loss:
-    """Return the loss of a guarantee, and refuse one that bounds nothing."""
+    """Return the loss of a guarantee, and refuse one that bounds nothing.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import Terms
+    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=50)
+    >>> round(formal_loss(pv.LabelDP(1.0, 1e-6, (0, 1)).guarantee(terms)).epsilon(1e-6), 3)
+    1.0
+    """
     if guarantee.loss is None:
         raise ValueError(
             f"a guarantee of kind {guarantee.kind!r} bounds no loss, so there is nothing to compose"

@@ -91,6 +91,13 @@ class Terms:
         The model that average-case numbers refer to.
     lam : float or None
         λ, where it is known beforehand.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=50)
+    >>> pv.LabelDP(1.0, 1e-3, (0, 1)).guarantee(terms)["n_rows"]
+    50.0
     """
 
     fit_intercept: bool
@@ -113,6 +120,12 @@ class Privacy(ABC):
     A new kind is a frozen dataclass in a file of its own that writes the methods below, registers
     the `Claim` of its guarantee and itself. A subclass of a kind is not one: it could change the
     noise and keep the claim.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> isinstance(pv.LabelDP(1.0, 1e-6, (0, 1)), Privacy), pv.OnAverage(0.1).formal
+    (True, False)
     """
 
     #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
@@ -171,6 +184,12 @@ class ReleasesProducts(Privacy):
     """A kind whose mechanism releases noisy products of rows and labels, b = Fᵀy − η.
 
     Coefficients are computed from the release. A guarantee that covers it covers them at every λ.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> isinstance(pv.LabelDP(1.0, 1e-6, (0, 1)), ReleasesProducts)
+    True
     """
 
     @abstractmethod
@@ -221,6 +240,12 @@ class PerturbsObjective(Privacy):
     """A kind whose mechanism adds a random linear term to the objective and releases its minimiser.
 
     Each λ is a release of its own. Columns and labels are scaled by public numbers first.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> isinstance(pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)], y_bounds=(0, 1)), PerturbsObjective)
+    True
     """
 
     @abstractmethod

@@ -46,6 +46,11 @@ class Level:
         Range of the labels, at which residuals are clipped.
     often : float
         Prior chance that the difference is large.
+
+    Examples
+    --------
+    >>> Level(mu=0.1, width=100.0).noise(5000.0)  # of a mean of 5,000, as a part of the range
+    0.002
     """
 
     mu: float

@@ -62,7 +62,13 @@ UNCERTIFIED = (
 
 
 class UncertifiedError(RuntimeError):
-    """The minimiser could not be certified closely enough; nothing was published."""
+    """The minimiser could not be certified closely enough; nothing was published.
+
+    Examples
+    --------
+    >>> issubclass(UncertifiedError, RuntimeError)
+    True
+    """
 
 
 @dataclass(frozen=True)

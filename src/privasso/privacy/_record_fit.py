@@ -20,6 +20,11 @@ class RecordFit:
     coef_se : ndarray of shape (N,) or None
         Standard errors, of sampling and of privacy noise, given which coefficients are not zero;
         NaN for the others. None where nothing was released that they could be computed from.
+
+    Examples
+    --------
+    >>> RecordFit(np.array([0.5, 0.0]), intercept=1.0).coef
+    array([0.5, 0. ])
     """
 
     coef: np.ndarray = field(repr=False)

@@ -53,7 +53,13 @@ def generator_bits(rng: np.random.Generator) -> BitSource:
 
 
 def bit_source(rng: np.random.Generator | None) -> BitSource:
-    """Bits of the operating system, or of a generator, which is for experiments only."""
+    """Bits of the operating system, or of a generator, which is for experiments only.
+
+    Examples
+    --------
+    >>> len(bit_source(None)(4))
+    4
+    """
     return operating_system_bits if rng is None else generator_bits(rng)
 
 

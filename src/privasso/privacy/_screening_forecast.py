@@ -38,6 +38,12 @@ class ScreeningPrior:
         Standard deviation of the labels, as a part of their range.
     column_variance : float
         Variance of a column in units of half its range.
+
+    Examples
+    --------
+    >>> prior = ScreeningPrior(n_true=5)
+    >>> prior.explained  # half of the variance of the labels, by default
+    0.5
     """
 
     n_true: int = 10

@@ -61,6 +61,14 @@ class ScreeningOutlook:
         not among those of the first round.
     lines : tuple of Expected
         By the number of columns with coefficients.
+
+    Examples
+    --------
+    >>> from privasso.privacy import usual_screening
+    >>> settings = usual_screening(1.0, 1e-6, 3000, 4000)
+    >>> outlook = ScreeningOutlook.of(settings, 3000, 4000)
+    >>> outlook.better, outlook.lines[0].n_true
+    ('screened', 1)
     """
 
     settings: ScreeningSettings

@@ -69,6 +69,13 @@ class ScreeningSettings:
         of a fit of the ones before; zero for one round.
     further : int
         Number of further rounds: 0, 1 or 3.
+
+    Examples
+    --------
+    >>> from privasso.privacy import usual_screening
+    >>> found = usual_screening(1.0, 1e-6, 3000, 4000)
+    >>> isinstance(found, ScreeningSettings), found.count < 100
+    (True, True)
     """
 
     count: int

@@ -47,6 +47,16 @@ class Certificate:
     gap : float
         Objective at x minus a lower bound of the minimum, never negative; infinite if no feasible
         dual point was found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.problem import Problem, certify_point
+    >>> problem = Problem(np.eye(2), np.array([3.0, 0.5]), 1.0)
+    >>> certify_point(problem, np.array([2.0, 0.0]))
+    Certificate(kkt=0.0, kkt_beyond_rounding=0.0, gap=0.0)
+    >>> certify_point(problem, np.array([2.5, 0.0])).kkt
+    0.5
     """
 
     kkt: float

@@ -19,7 +19,15 @@ _SLACK = 1 + 1e-6
 
 
 class Ridge(ABC):
-    """A symmetric positive definite matrix Q over the columns of F."""
+    """A symmetric positive definite matrix Q over the columns of F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.problem import as_ridge
+    >>> as_ridge(2.0, 3).diagonal
+    array([2., 2., 2.])
+    """
 
     @property
     @abstractmethod

@@ -56,6 +56,13 @@ class FitFacts:
     effect_error : ndarray of shape (N,) or None
         Root mean square error of an effect in the simulated fits of the forecast, where the noise
         of the coefficients themselves is not released.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(3), np.arange(3.0))
+    >>> FitFacts(est.released_model(), "y", 3, "privasso fit …").names
+    ('x0', 'x1', 'x2')
     """
 
     model: ReleasedModel

@@ -37,6 +37,16 @@ class Solutions(ComparesFields):
         As in `Solution`.
     distance : ndarray, shape (K,), or empty
         As in `Solution`, for problems that have a ridge.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> found = pv.solve_path(np.eye(2), [3.0, 0.5], [2.0, 1.0])
+    >>> found.x
+    array([[1., 2.],
+           [0., 0.]])
+    >>> [status.name for status in found.status]
+    ['CONVERGED', 'CONVERGED']
     """
 
     x: np.ndarray = field(repr=False)

@@ -122,6 +122,13 @@ class Solution(ComparesFields):
     distance : float
         Upper bound of ‖x − x̂‖_Q, x̂ the exact minimiser, rounding included. Only a problem with
         a ridge Q has one (`solve_clipped`); infinite for others.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> found = pv.solve(np.eye(2), [3.0, 0.5], lam=1.0)
+    >>> found.x, found.status, found.kkt <= 1e-8
+    (array([2., 0.]), <Status.CONVERGED: 'converged'>, True)
     """
 
     x: np.ndarray = field(repr=False)

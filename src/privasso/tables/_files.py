@@ -76,7 +76,15 @@ def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a name that does not say which kind of table to write."""
+    """Refuse a name that does not say which kind of table to write.
+
+    Examples
+    --------
+    >>> check_ending(Path("predictions.txt"))
+    Traceback (most recent call last):
+    ...
+    ValueError: predictions.txt must end in .csv or .parquet, which says how to write it
+    """
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(
             f"{escaped(path)} must end in .csv or .parquet, which says how to write it"

@@ -22,7 +22,7 @@ _NAMED = 8
 
 
 class Table(ABC):
-    """A data file whose columns have names.
+    r"""A data file whose columns have names.
 
     Nothing but the names is read until a column is asked for, and then only those asked for.
 
@@ -32,6 +32,16 @@ class Table(ABC):
         Where it is.
     names : tuple of str
         Names of all columns, each once.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, privasso.tables as tables
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "data.csv")
+    ...     _ = file.write_text("age,pressure\n61,120.5\n")
+    ...     table = tables.open_table(file)
+    ...     table.names, table.n_rows
+    (('age', 'pressure'), 1)
     """
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:

@@ -30,7 +30,18 @@ _WIDTH, _ACCURACY = 0.05, 2e-3
 
 
 class Edge(NamedTuple):
-    """λ/σ_η on the critical line, with its Monte Carlo standard error."""
+    """λ/σ_η on the critical line, with its Monte Carlo standard error.
+
+    Examples
+    --------
+    >>> from privasso.model import AutoRegressive, Model
+    >>> from privasso.noise import Isotropic
+    >>> edge = correlated_edge(
+    ...     Model(covariance=AutoRegressive(0.5)), Isotropic(1.0), n_features=50, rng=0
+    ... )
+    >>> edge.ratio > 0.0, edge.standard_error < edge.ratio
+    (True, True)
+    """
 
     ratio: float
     standard_error: float

@@ -27,7 +27,16 @@ FloatArray = NDArray[np.float64]
 
 
 class ColumnPredictions(NamedTuple):
-    """Predictions for each column, arrays of shape (N,)."""
+    """Predictions for each column, arrays of shape (N,).
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> model = pv.Model(covariance=pv.model.AutoRegressive(0.5))
+    >>> fp = pv.state_evolution(model, 0.2, pv.Gram(0.1), n_features=20, rng=0)
+    >>> fp.columns.sparsity.shape
+    (20,)
+    """
 
     sparsity: FloatArray
     """Probability that the coefficient is not zero."""

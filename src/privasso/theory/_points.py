@@ -35,7 +35,13 @@ _SERIAL_BELOW = 20_000
 
 
 class QuadratureWarning(UserWarning):
-    """The average over the scales did not settle to 1e-6; the prediction is less accurate."""
+    """The average over the scales did not settle to 1e-6; the prediction is less accurate.
+
+    Examples
+    --------
+    >>> issubclass(QuadratureWarning, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,14 @@ class RotatedPoint(FixedPoint):
     E is σ_ξ² + E[v(x̂ − x⁰)²], the error on a new record with independent entries of variance v/N.
     V is the response ρ̂/γ₁: tr (A_SᵀA_S)⁻¹/N for the columns S in the support. Both are those of
     `FixedPoint` if the spectrum is that of independent entries.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> model = pv.model.RotatedModel(alpha=2.0, spectrum=pv.model.Orthogonal())
+    >>> fp = pv.state_evolution(model, 0.2, pv.Gram(0.1))
+    >>> fp.status.name, fp.E > model.sigma_xi**2
+    ('STABLE', True)
     """
 
     model: RotatedModel  # pyright: ignore[reportIncompatibleVariableOverride]

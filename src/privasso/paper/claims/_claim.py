@@ -14,7 +14,13 @@ AGREE = 3.0
 
 
 class ClaimVerdict(Enum):
-    """What the tables of a run say about a claim."""
+    """What the tables of a run say about a claim.
+
+    Examples
+    --------
+    >>> [verdict.value for verdict in ClaimVerdict]
+    ['confirmed', 'partly', 'contradicted', 'not tested in this run']
+    """
 
     CONFIRMED = "confirmed"
     PARTLY = "partly"
@@ -83,6 +89,12 @@ class Finding:
         The numbers that decide, as JSON values.
     tables : tuple of Numbers
         The numbers by case, for readers.
+
+    Examples
+    --------
+    >>> found = Finding(ClaimVerdict.CONFIRMED, "6 of 6 cases", {"cases": 6})
+    >>> found.verdict.value, found.values
+    ('confirmed', {'cases': 6})
     """
 
     verdict: ClaimVerdict
