@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from privasso.accounting import ChoiceLoss
+from privasso.operators import Genotypes
 from privasso.privacy import bit_source
 from privasso.privacy._screening import Screening
 
@@ -31,10 +32,11 @@ def _plain(X, y, out):  # pragma: no cover
 def table() -> pl.DataFrame:
     """The whole choice, noise included, against one product Xᵀy in the same run.
 
-    Both have one thread and times of the processor, of which the least is taken.
+    Times are those of the processor, of which the least is taken; run it with one thread
+    (OMP_NUM_THREADS=1).
     """
     rng = np.random.default_rng(0)
-    cells: list[tuple[str, Any, tuple[float, float], Callable[[Any, np.ndarray], Any]]] = []
+    cells: list[tuple[str, Any, tuple[float, float] | None, Callable[[Any, np.ndarray], Any]]] = []
     genotypes = rng.integers(0, 3, (10_000, 200_000), dtype=np.int8)
 
     def product(X: Any, y: np.ndarray) -> Any:
@@ -44,23 +46,38 @@ def table() -> pl.DataFrame:
         _plain(X, y.astype(np.float32), np.zeros(X.shape[1], dtype=np.float32))
 
     cells.append(("genotypes, int8", genotypes, (0.0, 2.0), small))
+    packed = _random_genotypes(10_000, 1_000_000, rng)
+    cells.append(("genotypes, 2 bits", packed, (0.0, 2.0), Genotypes.rmatvec))
     sparse = sp.random_array((200_000, 100_000), density=1e-3, format="csr", rng=rng)
     cells.append(("sparse by rows, 0.1 % stored", sparse, (0.0, 1.0), product))
     cells.append(("sparse by columns, 0.1 % stored", sparse.tocsc(), (0.0, 1.0), product))
+    cells.append(("the same by rows, other bounds each", sparse, None, product))
+    cells.append(("the same by columns, other bounds each", sparse.tocsc(), None, product))
     dense = rng.uniform(-1.0, 1.0, (5_000, 20_000))
     cells.append(("dense, 64 bits", dense, (-1.0, 1.0), product))
     return pl.DataFrame([_row(*cell) for cell in cells])
 
 
+def _random_genotypes(m: int, n: int, rng: np.random.Generator) -> Genotypes:
+    """Each genotype 0, 1 or 2 copies with chances 1/4, 1/4 and 1/2, and none missing."""
+    packed = np.empty((n, m // 4), dtype=np.uint8)
+    for start in range(0, n, 10_000):
+        low, high = (rng.integers(0, 256, (10_000, m // 4), dtype=np.uint8) for _ in range(2))
+        high &= 0x55
+        packed[start : start + 10_000] = (high << 1) | (low & high)
+    return Genotypes(packed, m, scaling="none", missing=1.0)
+
+
 def _row(
-    name: str, X: Any, bounds: tuple[float, float], plain: Callable[[Any, np.ndarray], Any]
+    name: str, X: Any, bounds: tuple[float, float] | None, plain: Callable[[Any, np.ndarray], Any]
 ) -> dict[str, str]:
     m, n = X.shape
     rng = np.random.default_rng(1)
     y = rng.standard_normal(m)
-    screening = Screening(
-        ChoiceLoss(0.1, 10), 0.05, 0.08, np.tile(bounds, (n, 1)), (-4.0, 4.0), True
-    )
+    pairs = np.tile(bounds or (0.0, 1.0), (n, 1))
+    if bounds is None:
+        pairs[:, 1] = rng.uniform(0.5, 2.0, n)
+    screening = Screening(ChoiceLoss(0.1, 10), 0.05, 0.08, pairs, (-4.0, 4.0), True)
 
     def choose() -> None:
         # Nothing is kept from one choice to the next.
@@ -76,7 +93,9 @@ def _row(
     choose()
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    size = m * n / 4
+    if not isinstance(X, Genotypes):
+        size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
     row = {
         "table": name,
         "rows × columns": f"{m:,} × {n:,}",
@@ -92,7 +111,7 @@ def _row(
 
 
 def _seconds(run: Callable[[], None]) -> float:
-    """Time of the processor in this thread."""
-    start = time.thread_time()
+    """Time of the processor in all threads."""
+    start = time.process_time()
     run()
-    return time.thread_time() - start
+    return time.process_time() - start

@@ -338,3 +338,42 @@ def test_no_choice_by_labels_exceeds_the_claim():
 
 def test_halved_sensitivity_of_labels_is_caught():
     assert closest_label_choice(2.5) > 1.0
+
+
+@pytest.mark.parametrize("kind", ["alike", "centred", "from zero"])
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_entries_that_are_stored_twice_or_in_any_order_count_once(kind, form):
+    """Bounds hold for the sum of two entries in one place, as scipy reads them."""
+    rng = np.random.default_rng(4)
+    m, n = 400, 30
+    where, at = rng.integers(0, m, 3000), rng.integers(0, n, 3000)
+    values = rng.uniform(-1.0, 1.5, 3000)
+    lines, places, length = (where, at, m) if form == "csr" else (at, where, n)
+    order = np.argsort(lines, kind="stable")
+    parts = values[order], places[order], np.searchsorted(lines[order], np.arange(length + 1))
+    X = {"csr": sp.csr_array, "csc": sp.csc_array}[form](parts, shape=(m, n))
+    assert not X.has_canonical_format
+    high = np.full(n, 0.8) if kind == "alike" else rng.uniform(0.3, 1.0, n)
+    bounds = np.stack([-0.5 * high, high], axis=1)
+    used = bounds[:1] if kind == "alike" else bounds
+    columns = IntegerColumns.within(used, *half_ranges(used, kind != "from zero"))
+    labels = rng.integers(-LABEL, LABEL + 1, m)
+    dense = np.zeros((m, n))
+    for line, place, value in zip(where, at, values, strict=True):
+        dense[line, place] += value
+    origin, unit = half_ranges(bounds, kind != "from zero")
+    assert columns.products(X, labels).tolist() == exact_products(
+        X.toarray(), labels, bounds, origin, unit
+    )
+    np.testing.assert_allclose(X.toarray(), dense, atol=1e-12)
+
+
+def test_entries_that_are_no_numbers_are_found_in_every_storage():
+    X = np.zeros((50, 4))
+    X[:, 1], X[30, 2] = 1.0, np.nan
+    bounds = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 1.0]])
+    for used, centred in ((bounds[:1], True), (bounds, True), (bounds, False)):
+        columns = IntegerColumns.within(used, *half_ranges(used, centred))
+        for stored in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X)):
+            with pytest.raises(ValueError, match="must be finite"):
+                columns.products(stored, np.ones(50, dtype=np.int64))

@@ -8,24 +8,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from privasso.operators import Genotypes
+from privasso.privacy import _association_kernels as kernels
 
 #: Entries and labels are integers of these sizes at most.
 ENTRY, LABEL = 1 << 16, 1 << 20
-#: Rows whose sums are exact in floating point, and columns whose sums stay in cache.
-_ROWS, _COLUMNS = 1 << 15, 4096
-#: The same for columns of small integers.
-_SMALL_COLUMNS = 1024
-#: The same for sparse rows: no difference of two entries is larger than 2^17.
+#: Sparse rows whose sums are exact: no difference of two entries is larger than 2^17.
 _SPARSE_ROWS = 1 << 16
-#: Entries of sparse columns that are made integers before they are summed.
+#: Entries of sparse rows that are made integers before they are summed.
 _ENTRIES = 1 << 17
 #: More rows would not fit 64 bits, and the places of more columns not 32.
 _MOST_ROWS, _MOST_COLUMNS = 1 << 26, 1 << 32
-#: Adding and subtracting it rounds a small number to an integer.
-_ROUND = 1.5 * 2.0**52
 _NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
@@ -116,10 +110,10 @@ class IntegerColumns:
         m, n = X.shape
         total = np.zeros(n, dtype=np.int64)
         by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-        for start in range(0, m, _ROWS):
-            stop = min(start + _ROWS, m)
+        for start in range(0, m, kernels.MOST_ROWS):
+            stop = min(start + kernels.MOST_ROWS, m)
             block = np.asarray(X[start:stop])
-            kernel = _by_columns if by_columns else _by_rows
+            kernel = kernels.by_columns if by_columns else kernels.by_rows
             sums = np.zeros(n)
             kernel(block, ell[start:stop], self.origin, self.factor, self.least, self.largest, sums)
             total += _whole(sums)
@@ -127,38 +121,64 @@ class IntegerColumns:
 
     def _sparse(self, X: Any, ell: np.ndarray) -> np.ndarray:
         """Stored entries as far as they differ from zero, and what zeros would add."""
-        if not X.has_canonical_format:
-            # Two entries in one place would count twice.
-            X = X.copy()
-            X.sum_duplicates()
         stored = X if X.format in ("csr", "csc") else X.tocsr()
-        parts = (stored.indptr, stored.indices, stored.data)
-        longest, total_label = int(np.max(np.diff(stored.indptr), initial=0)), int(ell.sum())
+        by_columns = stored.format == "csc"
+        total = (self._stored_columns if by_columns else self._stored_rows)(stored, ell)
+        if total is None:
+            # Two entries in one place would count twice.
+            stored = stored.copy()
+            stored.sum_duplicates()
+            total = (self._stored_columns if by_columns else self._stored_rows)(stored, ell)
+            assert total is not None
+        return total
+
+    def _of_zeros(self, n: int, ell: np.ndarray) -> np.ndarray:
+        """The sums of columns of zeros."""
+        total = np.empty(n, dtype=np.int64)
+        total[:] = self.of_zero().astype(np.int64) * int(ell.sum())
+        return total
+
+    def _stored_columns(self, X: Any, ell: np.ndarray) -> np.ndarray | None:
+        """The sums of CSC columns; None if entries are not in order, or are there twice."""
+        # Labels of 21 bits are exact in 32, and half as long to read.
+        short, total = ell.astype(np.float32), self._of_zeros(X.shape[1], ell)
         scaling = (self.origin, self.factor, self.least, self.largest, self.of_zero())
-        total = np.empty(X.shape[1], dtype=np.int64)
-        total[:] = scaling[-1].astype(np.int64) * total_label
-        if stored.format == "csc":
-            # Labels of 21 bits are exact in 32, and half as long to read.
-            short = ell.astype(np.float32)
-            o, f, s, t, z = (np.broadcast_to(part, total.size) for part in scaling)
-            room = np.empty(max(_ENTRIES, min(longest, _ROWS)))
-            if not _stored_columns(*parts, short, o, f, s, t, z, total, room):
-                raise ValueError(_NOT_FINITE)
-            return total
+        o, f, s, t, z = (np.broadcast_to(part, total.size) for part in scaling)
+        found = kernels.stored_columns(X.indptr, X.indices, X.data, short, o, f, s, t, z, total)
+        if found == 2:
+            raise ValueError(_NOT_FINITE)
+        return total if found == 0 else None
+
+    def _stored_rows(self, X: Any, ell: np.ndarray) -> np.ndarray | None:
+        """The same for CSR rows."""
+        m, n = X.shape
+        total, parts = self._of_zeros(n, ell), (X.indptr, X.indices, X.data)
+        scaling = (self.origin, self.factor, self.least, self.largest, self.of_zero())
         alike = self.origin.size == 1
-        room, sums = np.empty(max(_ENTRIES, longest) if alike else 0), np.zeros(total.size)
-        columns = np.zeros((0 if alike else total.size, 8))
-        if not alike:
+        usual = (self.least == -ENTRY) & (self.largest == ENTRY) | (self.factor == 0.0)
+        centred = not alike and bool(usual.all())
+        room, columns, sums = np.empty(0), np.empty((0, 0)), np.zeros(n)
+        if alike:
+            room = np.empty(max(_ENTRIES, int(np.max(np.diff(X.indptr), initial=0))))
+        elif centred:
+            columns = np.stack([self.origin, self.factor, scaling[-1], sums], axis=1)
+        else:
+            columns = np.zeros((n, 8))
             columns[:, :5] = np.column_stack(scaling)
-        for start in range(0, X.shape[0], _SPARSE_ROWS):
-            stop = min(start + _SPARSE_ROWS, X.shape[0])
+        for start in range(0, m, _SPARSE_ROWS):
+            rows = start, min(start + _SPARSE_ROWS, m)
             if alike:
                 o, f, s, t, z = (float(part[0]) for part in scaling)
-                _alike_rows(start, stop, *parts, ell, o, f, s, t, z, sums, room)
+                good = kernels.alike_rows(*rows, *parts, ell, o, f, s, t, z, sums, room)
+            elif centred:
+                good = kernels.centred_rows(*rows, *parts, ell, float(ENTRY), columns)
+                sums, columns[:, 3] = columns[:, 3].copy(), 0.0
             else:
-                _stored_rows(start, stop, *parts, ell, columns)
+                good = kernels.general_rows(*rows, *parts, ell, columns)
                 sums, columns[:, 5] = columns[:, 5].copy(), 0.0
-            if not _moved(sums, total):
+            if not good:
+                return None
+            if not kernels.moved(sums, total):
                 raise ValueError(_NOT_FINITE)
         return total
 
@@ -212,7 +232,7 @@ class IntegerColumns:
             X = X.view(np.int8)
         total, weights = np.zeros(X.shape[1], dtype=np.int64), ell.astype(np.int32)
         by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-        kernel = _small_columns if by_columns else _small_rows
+        kernel = kernels.small_columns if by_columns else kernels.small_rows
         rows = (1 << 31) // (LABEL * (size + 1))
         for start in range(0, X.shape[0], rows):
             kernel(np.asarray(X[start : start + rows]), weights[start : start + rows], *ends, total)
@@ -245,231 +265,3 @@ def _whole(sums: np.ndarray) -> np.ndarray:
 
 def _factor(unit: np.ndarray) -> np.ndarray:
     return np.divide(float(ENTRY), unit, out=np.zeros(unit.size), where=unit > 0.0)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _integer(x, origin, factor, least, largest):  # pragma: no cover
-    """What is not a number stays so, and is found in the sums."""
-    k = (np.float64(x) - origin) * factor
-    if k < least:
-        k = least
-    if k > largest:
-        k = largest
-    return (k + _ROUND) - _ROUND
-
-
-@njit(nogil=True, cache=True)
-def _by_rows(X, ell, origin, factor, least, largest, sums):  # pragma: no cover
-    """Eight rows at a time, so that what belongs to a column is loaded once for them."""
-    m, n = X.shape
-    whole = m - m % 8
-    for first in range(0, n, _COLUMNS):
-        last = min(first + _COLUMNS, n)
-        start, times, low = origin[first:last], factor[first:last], least[first:last]
-        high, total = largest[first:last], sums[first:last]
-        for i in range(0, whole, 8):
-            x0, x1, x2 = X[i, first:last], X[i + 1, first:last], X[i + 2, first:last]
-            x3, x4, x5 = X[i + 3, first:last], X[i + 4, first:last], X[i + 5, first:last]
-            x6, x7 = X[i + 6, first:last], X[i + 7, first:last]
-            w0, w1, w2, w3 = ell[i], ell[i + 1], ell[i + 2], ell[i + 3]
-            w4, w5, w6, w7 = ell[i + 4], ell[i + 5], ell[i + 6], ell[i + 7]
-            for j in range(last - first):
-                o, f, s, t = start[j], times[j], low[j], high[j]
-                a, b = _integer(x0[j], o, f, s, t), _integer(x1[j], o, f, s, t)
-                c, d = _integer(x2[j], o, f, s, t), _integer(x3[j], o, f, s, t)
-                first_half = (a * w0 + b * w1) + (c * w2 + d * w3)
-                a, b = _integer(x4[j], o, f, s, t), _integer(x5[j], o, f, s, t)
-                c, d = _integer(x6[j], o, f, s, t), _integer(x7[j], o, f, s, t)
-                total[j] += first_half + ((a * w4 + b * w5) + (c * w6 + d * w7))
-        for i in range(whole, m):
-            x, weight = X[i, first:last], ell[i]
-            for j in range(last - first):
-                total[j] += _integer(x[j], start[j], times[j], low[j], high[j]) * weight
-
-
-@njit(nogil=True, cache=True)
-def _small_rows(X, ell, low, high, total):  # pragma: no cover
-    """Add Σ clip(x)·ℓ of small integers; no sum of this block leaves 32 bits."""
-    m, n = X.shape
-    whole = m - m % 4
-    sums = np.zeros(_SMALL_COLUMNS, dtype=np.int32)
-    for first in range(0, n, _SMALL_COLUMNS):
-        last = min(first + _SMALL_COLUMNS, n)
-        least, largest = low[first:last], high[first:last]
-        sums[:] = 0
-        for i in range(0, whole, 4):
-            x0, x1 = X[i, first:last], X[i + 1, first:last]
-            x2, x3 = X[i + 2, first:last], X[i + 3, first:last]
-            w0, w1, w2, w3 = ell[i], ell[i + 1], ell[i + 2], ell[i + 3]
-            for j in range(last - first):
-                s, t = least[j], largest[j]
-                a = np.int32(min(max(x0[j], s), t)) * w0
-                b = np.int32(min(max(x1[j], s), t)) * w1
-                c = np.int32(min(max(x2[j], s), t)) * w2
-                d = np.int32(min(max(x3[j], s), t)) * w3
-                sums[j] = np.int32(sums[j] + np.int32(a + b) + np.int32(c + d))
-        for i in range(whole, m):
-            x, weight = X[i, first:last], ell[i]
-            for j in range(last - first):
-                x_ = np.int32(min(max(x[j], least[j]), largest[j]))
-                sums[j] = np.int32(sums[j] + x_ * weight)
-        for j in range(last - first):
-            total[first + j] += sums[j]
-
-
-@njit(nogil=True, cache=True)
-def _small_columns(X, ell, low, high, total):  # pragma: no cover
-    """The same by columns."""
-    m, n = X.shape
-    for j in range(n):
-        x, s, t = X[:, j], low[j], high[j]
-        found = np.int32(0)
-        for i in range(m):
-            found = np.int32(found + np.int32(min(max(x[i], s), t)) * ell[i])
-        total[j] += found
-
-
-@njit(nogil=True, cache=True)
-def _by_columns(X, ell, origin, factor, least, largest, sums):  # pragma: no cover
-    m, n = X.shape
-    products = np.empty(m)
-    for j in range(n):
-        x = X[:, j]
-        start, times, low, high = origin[j], factor[j], least[j], largest[j]
-        for i in range(m):
-            k = (np.float64(x[i]) - start) * times
-            if k < low:
-                k = low
-            if k > high:
-                k = high
-            products[i] = ((k + _ROUND) - _ROUND) * ell[i]
-        sums[j] = _sum(products)
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc"})
-def _sum(x):  # pragma: no cover
-    """A sum in any order, which makes no difference for integers."""
-    total = 0.0
-    for i in range(x.size):
-        total += x[i]
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _moved(sums, total):  # pragma: no cover
-    """Move sums of integers to totals; False if one is not finite."""
-    for j in range(sums.size):
-        if not np.isfinite(sums[j]):
-            return False
-        total[j] += np.int64(sums[j])
-        sums[j] = 0.0
-    return True
-
-
-@njit(nogil=True, cache=True)
-def _stored_rows(start, stop, indptr, indices, data, ell, columns):  # pragma: no cover
-    """All that belongs to a column lies in one row of `columns`, and its sum too."""
-    for i in range(start, stop):
-        weight = ell[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            k = (np.float64(data[p]) - columns[j, 0]) * columns[j, 1]
-            k = columns[j, 2] if k < columns[j, 2] else k
-            k = columns[j, 3] if k > columns[j, 3] else k
-            columns[j, 5] += (((k + _ROUND) - _ROUND) - columns[j, 4]) * weight
-
-
-@njit(nogil=True, cache=True)
-def _alike_rows(
-    start, stop, indptr, indices, data, ell, origin, factor, least, largest, zero, sums, room
-):  # pragma: no cover
-    """The same where all columns have the same bounds.
-
-    The products of many rows are put into `room` first, which the processor does for several
-    entries at once, and then added to the sums of their columns.
-    """
-    first = start
-    while first < stop:
-        last = _filled(indptr, first, stop, room.size)
-        begin = indptr[first]
-        for i in range(first, last):
-            p, q = indptr[i], indptr[i + 1]
-            part = room[p - begin : q - begin]
-            _times(ell[i], data[p:q], origin, factor, least, largest, zero, part)
-        _scatter(room, indices[begin : indptr[last]], sums)
-        first = last
-
-
-@njit(nogil=True, cache=True)
-def _stored_columns(
-    indptr, indices, data, ell, origin, factor, least, largest, zero, total, room
-):  # pragma: no cover
-    """The same by columns; False if an entry is not finite.
-
-    Labels are put into `room` first. No sum is of more entries than a floating-point number bears.
-    """
-    n, first = indptr.size - 1, 0
-    while first < n:
-        last = _filled(indptr, first, n, room.size)
-        begin, end = indptr[first], indptr[last]
-        held = end - begin <= room.size
-        if held:
-            _gather(ell, indices[begin:end], room)
-        for j in range(first, last):
-            for p in range(indptr[j], indptr[j + 1], _ROWS):
-                q = min(p + _ROWS, indptr[j + 1])
-                labels = room[p - begin : q - begin]
-                if not held:
-                    labels = room[: q - p]
-                    _gather(ell, indices[p:q], labels)
-                o, f, s, t, z = origin[j], factor[j], least[j], largest[j], zero[j]
-                _multiply(labels, data[p:q], o, f, s, t, z)
-                found = _sum(labels)
-                if not np.isfinite(found):
-                    return False
-                total[j] += np.int64(found)
-        first = last
-    return True
-
-
-@njit(nogil=True, cache=True)
-def _filled(indptr, first, stop, size):  # pragma: no cover
-    """The end of the rows or columns from the first on that have so many entries; one at least."""
-    last = first + 1
-    while last < stop and indptr[last + 1] - indptr[first] <= size:
-        last += 1
-    return last
-
-
-@njit(nogil=True, cache=True)
-def _gather(ell, places, found):  # pragma: no cover
-    for p in range(places.size):
-        found[p] = ell[np.uint64(np.uint32(places[p]))]
-
-
-@njit(nogil=True, cache=True)
-def _scatter(products, places, sums):  # pragma: no cover
-    for p in range(places.size):
-        sums[np.uint64(np.uint32(places[p]))] += products[p]
-
-
-@njit(nogil=True, cache=True)
-def _times(label, x, origin, factor, least, largest, zero, found):  # pragma: no cover
-    """The integers of entries less that of zero, times one label."""
-    base = _ROUND + zero
-    for i in range(x.size):
-        k = (np.float64(x[i]) - origin) * factor
-        k = least if k < least else k
-        k = largest if k > largest else k
-        found[i] = ((k + _ROUND) - base) * label
-
-
-@njit(nogil=True, cache=True)
-def _multiply(labels, x, origin, factor, least, largest, zero):  # pragma: no cover
-    """Multiply labels by the integers of entries less that of zero."""
-    base = _ROUND + zero
-    for i in range(x.size):
-        k = (np.float64(x[i]) - origin) * factor
-        k = least if k < least else k
-        k = largest if k > largest else k
-        labels[i] *= (k + _ROUND) - base
