@@ -16,6 +16,7 @@ from privasso.blocks._part import (
 from privasso.blocks._row_blocks import Progress, RowBlocks
 from privasso.blocks._sources import blocks_of
 from privasso.blocks._sparse_files import SparseTable, read_sparse, sparse_of
+from privasso.blocks._triplets import read_triplets
 
 __all__ = [
     "ArrayPart",
@@ -41,5 +42,6 @@ __all__ = [
     "phenotypes",
     "read_bed",
     "read_sparse",
+    "read_triplets",
     "sparse_of",
 ]

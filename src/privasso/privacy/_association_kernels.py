@@ -11,8 +11,8 @@ from numba import njit
 
 #: Rows whose sums are exact in floating point: entries are at most 2^17 and labels 2^20.
 MOST_ROWS = 1 << 15
-#: Columns whose sums stay in cache, of floating-point numbers and of small integers.
-_COLUMNS, _SMALL_COLUMNS = 4096, 1024
+#: Columns whose sums stay in cache.
+_COLUMNS = 4096
 #: Adding and subtracting it rounds a small number to an integer.
 _ROUND = 1.5 * 2.0**52
 
@@ -62,9 +62,9 @@ def small_rows(X, ell, low, high, total):  # pragma: no cover
     """Add Σ clip(x)·ℓ of small integers; no sum of this block leaves 32 bits."""
     m, n = X.shape
     whole = m - m % 4
-    sums = np.zeros(_SMALL_COLUMNS, dtype=np.int32)
-    for first in range(0, n, _SMALL_COLUMNS):
-        last = min(first + _SMALL_COLUMNS, n)
+    sums = np.zeros(_COLUMNS, dtype=np.int32)
+    for first in range(0, n, _COLUMNS):
+        last = min(first + _COLUMNS, n)
         least, largest = low[first:last], high[first:last]
         sums[:] = 0
         for i in range(0, whole, 4):

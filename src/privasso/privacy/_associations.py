@@ -91,9 +91,9 @@ class IntegerColumns:
             return self._packed(X, ell)
         if sp.issparse(X):
             return self._sparse(X, ell)
-        X, each = np.asanyarray(X), self._each(X.shape[1])
-        found = each._small(X, ell) if X.dtype in (np.int8, np.bool_) else None
-        return each._dense(X, ell) if found is None else found
+        X = np.asanyarray(X)
+        found = self._small(X, ell) if X.dtype in (np.int8, np.bool_) else None
+        return self._each(X.shape[1])._dense(X, ell) if found is None else found
 
     def _each(self, n: int) -> IntegerColumns:
         """The same with a description of each of N columns."""
@@ -227,7 +227,8 @@ class IntegerColumns:
         size = int(max(np.max(np.abs(low)), np.max(np.abs(high)), 1.0)) if exact.all() else 128
         if size > 127:
             return None
-        ends = low.astype(np.int8), high.astype(np.int8)
+        least, largest = (np.empty(X.shape[1], dtype=np.int8) for _ in range(2))
+        least[:], largest[:] = low, high
         if X.dtype != np.int8:
             X = X.view(np.int8)
         total, weights = np.zeros(X.shape[1], dtype=np.int64), ell.astype(np.int32)
@@ -235,9 +236,16 @@ class IntegerColumns:
         kernel = kernels.small_columns if by_columns else kernels.small_rows
         rows = (1 << 31) // (LABEL * (size + 1))
         for start in range(0, X.shape[0], rows):
-            kernel(np.asarray(X[start : start + rows]), weights[start : start + rows], *ends, total)
-        sums = int(ell.sum())
-        return factor.astype(np.int64) * total - offset.astype(np.int64) * sums
+            kernel(
+                np.asarray(X[start : start + rows]),
+                weights[start : start + rows],
+                least,
+                largest,
+                total,
+            )
+        total *= factor.astype(np.int64)
+        total -= offset.astype(np.int64) * int(ell.sum())
+        return total
 
 
 def check_public_fill(X: Genotypes) -> None:

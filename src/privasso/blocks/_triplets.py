@@ -1,0 +1,166 @@
+"""Sparse tables in long form: Parquet files with one line (row, column, value) for each entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._text import escaped
+from privasso.blocks._files import Stamp
+from privasso.blocks._part import DataChangedError
+
+#: Lines that are read at a time.
+_CHUNK = 1 << 20
+#: Names of the three columns.
+NAMES = ("row", "column", "value")
+
+
+def read_triplets(
+    paths: str | Path | Sequence[str | Path],
+    shape: tuple[int, int],
+    names: tuple[str, str, str] = NAMES,
+) -> Any:
+    """Read a sparse matrix from Parquet files of triplets, straight into its arrays.
+
+    The files are read twice, some lines at a time: once for the number of entries in each row, and
+    once for the entries. Their lines and the files may be in any order. Values in one place are
+    added up, as scipy does.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        The files.
+    shape : (int, int)
+        Rows and columns, M and N; they have to be given, because the last ones may be empty.
+    names : (str, str, str)
+        The columns with the place of an entry, counted from 0, and its value.
+
+    Returns
+    -------
+    scipy.sparse.csr_array
+        In single precision if all files are, with sorted columns.
+
+    Raises
+    ------
+    ValueError
+        If a file has not these columns, or a place is missing or outside of the shape.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> lines = {"row": [1, 0, 1], "column": [2, 0, 2], "value": [1.5, 3.0, 0.5]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "counts.parquet")
+    ...     pl.DataFrame(lines).write_parquet(path)
+    ...     read_triplets(path, (2, 3)).toarray()
+    array([[3., 0., 0.],
+           [0., 0., 2.]])
+    """
+    m, n = (int(k) for k in shape)
+    if m < 1 or n < 1:
+        raise ValueError(f"shape must have rows and columns, not {shape}")
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    files = [_File(str(path), names) for path in given]
+    if not files:
+        raise ValueError("there are no files to read")
+    counts, size = np.zeros(m, dtype=np.int64), 0
+    for file in files:
+        for (rows,) in file.read(names[:1]):
+            _check_places(file, names[0], rows, m)
+            counts += np.bincount(rows, minlength=m)
+            size += rows.size
+    index = np.int32 if max(n, size) < 2**31 else np.int64
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(index)
+    single = all(file.single for file in files)
+    data, indices = np.empty(size, np.float32 if single else np.float64), np.empty(size, index)
+    free = indptr[:-1].astype(np.int64)
+    for file in files:
+        for rows, columns, values in file.read(names):
+            _check_places(file, names[0], rows, m)
+            _check_places(file, names[1], columns, n)
+            # Entries of one row follow one another, each at the next free place.
+            order = np.argsort(rows, kind="stable")
+            sorted_ = rows[order]
+            begins = np.flatnonzero(np.diff(sorted_, prepend=-1))
+            lengths = np.diff(begins, append=sorted_.size)
+            nth = np.arange(sorted_.size) - np.repeat(begins, lengths)
+            at = free[sorted_] + nth
+            if np.any(at >= indptr[sorted_ + 1]):
+                raise file.changed()
+            indices[at], data[at] = columns[order], values[order]
+            free[sorted_[begins]] += lengths
+        file.check()
+    if not np.array_equal(free, indptr[1:]):
+        raise files[-1].changed()
+    found = sp.csr_array((data, indices, indptr), shape=(m, n))
+    found.sum_duplicates()  # which sorts them too
+    return found
+
+
+class _File:
+    """A Parquet file with the three columns, each of a type that will do."""
+
+    def __init__(self, path: str, names: tuple[str, str, str]) -> None:
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ValueError("reading Parquet needs pyarrow; install privasso[dask]") from None
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{escaped(path)} is not there")
+        self.path, self.stamp = path, Stamp.of(path)
+        try:
+            schema = pq.read_schema(path)
+        except pa.ArrowException:
+            raise ValueError(f"{escaped(path)} is no Parquet file that can be read") from None
+        for name, integer in zip(names, (True, True, False), strict=True):
+            if name not in schema.names:
+                raise ValueError(
+                    f"{escaped(path)} has no column {name!r}; a sparse table in long form has the "
+                    f"columns {', '.join(map(repr, names))}"
+                )
+            kind = schema.field(name).type
+            if integer and not pa.types.is_integer(kind):
+                raise self.refusal(name, "must hold integers, places counted from 0")
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise self.refusal(name, "must hold numbers")
+        self.single = schema.field(names[2]).type == pa.float32()
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[np.ndarray, ...]]:
+        """Some columns, some lines at a time."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.check()
+        try:
+            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+                for batch in file.iter_batches(_CHUNK, columns=list(names), use_threads=False):
+                    for name in names:
+                        if batch.column(name).null_count:
+                            raise self.refusal(name, "has missing values")
+                    yield tuple(batch.column(name).to_numpy(zero_copy_only=False) for name in names)
+        except (pa.ArrowException, OSError):
+            raise ValueError(f"{escaped(self.path)} is damaged and cannot be read") from None
+
+    def check(self) -> None:
+        """Refuse a file that is not what it was."""
+        if Stamp.of(self.path) != self.stamp:
+            raise self.changed()
+
+    def changed(self) -> DataChangedError:
+        """The error for a file that is not what it was."""
+        return DataChangedError(f"{escaped(self.path)} changed while it was being read")
+
+    def refusal(self, name: str, why: str) -> ValueError:
+        """The error about a column."""
+        return ValueError(f"column {name!r} of {escaped(self.path)} {why}")
+
+
+def _check_places(file: _File, name: str, places: np.ndarray, size: int) -> None:
+    if places.size and (int(places.min()) < 0 or int(places.max()) >= size):
+        raise file.refusal(name, f"must hold places from 0 to {size - 1}; one is outside")
