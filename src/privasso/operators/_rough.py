@@ -107,39 +107,47 @@ def _number(word):  # pragma: no cover
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _update(bits, lo, hi, x, g, beta, gamma, acc):  # pragma: no cover
-    """``g <- beta*g + gamma*F@x`` and ``acc += F.T @ g`` over rows lo..hi, four rows at a time."""
+    """``g <- beta*g + gamma*F@x`` and ``acc += F.T @ g`` over rows lo..hi, eight rows at a time."""
     n = bits.shape[1]
-    end = lo + (hi - lo) // 4 * 4
-    zero = np.float32(0.0)
-    for i in range(lo, end, 4):
+    end = lo + (hi - lo) // 8 * 8
+    o = np.float32(0.0)
+    for i in range(lo, end, 8):
         a, b, c, d = bits[i], bits[i + 1], bits[i + 2], bits[i + 3]
-        s0, s1, s2, s3 = zero, zero, zero, zero
+        e, f, h, k = bits[i + 4], bits[i + 5], bits[i + 6], bits[i + 7]
+        s0, s1, s2, s3, s4, s5, s6, s7 = o, o, o, o, o, o, o, o
         for j in range(n):
             xj = x[j]
             s0 += _number(a[j]) * xj
             s1 += _number(b[j]) * xj
             s2 += _number(c[j]) * xj
             s3 += _number(d[j]) * xj
-        g[i] = beta * g[i] + gamma * s0
-        g[i + 1] = beta * g[i + 1] + gamma * s1
-        g[i + 2] = beta * g[i + 2] + gamma * s2
-        g[i + 3] = beta * g[i + 3] + gamma * s3
-        g0, g1, g2, g3 = (
-            np.float32(g[i]),
-            np.float32(g[i + 1]),
-            np.float32(g[i + 2]),
-            np.float32(g[i + 3]),
-        )
+            s4 += _number(e[j]) * xj
+            s5 += _number(f[j]) * xj
+            s6 += _number(h[j]) * xj
+            s7 += _number(k[j]) * xj
+        g0, g1 = np.float32(beta * g[i] + gamma * s0), np.float32(beta * g[i + 1] + gamma * s1)
+        g2, g3 = np.float32(beta * g[i + 2] + gamma * s2), np.float32(beta * g[i + 3] + gamma * s3)
+        g4, g5 = np.float32(beta * g[i + 4] + gamma * s4), np.float32(beta * g[i + 5] + gamma * s5)
+        g6, g7 = np.float32(beta * g[i + 6] + gamma * s6), np.float32(beta * g[i + 7] + gamma * s7)
+        g[i], g[i + 1], g[i + 2], g[i + 3] = g0, g1, g2, g3
+        g[i + 4], g[i + 5], g[i + 6], g[i + 7] = g4, g5, g6, g7
         for j in range(n):
             acc[j] += (
-                _number(a[j]) * g0 + _number(b[j]) * g1 + _number(c[j]) * g2 + _number(d[j]) * g3
+                _number(a[j]) * g0
+                + _number(b[j]) * g1
+                + _number(c[j]) * g2
+                + _number(d[j]) * g3
+                + _number(e[j]) * g4
+                + _number(f[j]) * g5
+                + _number(h[j]) * g6
+                + _number(k[j]) * g7
             )
     for i in range(end, hi):
         a = bits[i]
-        s0 = zero
+        s0 = o
         for j in range(n):
             s0 += _number(a[j]) * x[j]
-        g[i] = beta * g[i] + gamma * s0
-        g0 = np.float32(g[i])
+        g0 = np.float32(beta * g[i] + gamma * s0)
+        g[i] = g0
         for j in range(n):
             acc[j] += _number(a[j]) * g0
