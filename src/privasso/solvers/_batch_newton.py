@@ -19,7 +19,7 @@ from numba import njit
 
 from privasso._blas import gram_matrix, one_thread
 from privasso._clock import Clock
-from privasso._threads import n_threads, run
+from privasso._threads import compiled, n_threads, run
 from privasso.operators import Operator, as_operator
 from privasso.solvers._newton import cholesky_solve
 
@@ -76,15 +76,9 @@ class NewtonSteps:
                 if clock.expired():
                     return
                 k = rows[j]
-                moved, path = newton_step(
-                    self._gram,
-                    self._norms,
-                    X[k, self._used],
-                    C[j, self._used],
-                    lams[k],
-                    self._rank,
-                )
-                X[k, self._used], paths[k, self._used] = moved, path
+                x, c = X[k, self._used], C[j, self._used]
+                step = partial(newton_step, self._gram, self._norms, x, c, lams[k], self._rank)
+                X[k, self._used], paths[k, self._used] = compiled(step)
 
         try:
             with one_thread():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._clock import Clock
-from privasso._threads import interruptible
+from privasso._threads import compiled, interruptible
 from privasso.solvers._newton import (
     cholesky_solve,
     copy_submatrix,
@@ -191,7 +191,7 @@ class Subproblem:
         """Descent and Newton steps on z, in place; None if they are not enough."""
         arguments = self.H, self.b, self.weights, z, self._rank, rounds, tol, like
         if z.size < SHORT_CALL:
-            solved, active, L = descent_and_newton(*arguments)
+            solved, active, L = compiled(lambda: descent_and_newton(*arguments))
         else:
             solved, active, L = interruptible(lambda: descent_and_newton(*arguments))
         if not solved:
