@@ -284,6 +284,82 @@ def digits() -> WideTable:
     return WideTable(X, y, (0.0, 1.0), "whether a digit is even, products of two pixels")
 
 
+def molecules() -> WideTable:
+    frame = r_table("modeldata", "permeability_qsar")
+    X = frame[[name for name in frame.columns if name.startswith("chem")]].to_numpy(np.float64)
+    meaning = "permeability of a molecule, of its substructures"
+    return WideTable(X, frame["permeability"].to_numpy(np.float64), (0.0, 60.0), meaning)
+
+
+def grants() -> WideTable:
+    """Counts of persons reach 5 or 15, of their publications 100."""
+    frame = some_rows(r_table("modeldata", "grants_other"), 2500)
+    y = (frame.pop("class").astype(str) == "successful").to_numpy(np.float64)
+    factors = [levels(frame[name]) for name in frame.columns if frame[name].dtype == object]
+    counts = frame.select_dtypes("number")
+    published = ("all_pub", "astar_", "a_", "b_", "c_")
+    top = [
+        15.0 if name.startswith("num_") else 100.0 if name.startswith(published) else 5.0
+        for name in counts.columns
+    ]
+    top[list(counts.columns).index("day")] = 366.0
+    X = np.hstack([np.clip(counts.to_numpy(np.float64) / top, 0.0, 1.0), *factors])
+    return WideTable(X, y, (0.0, 1.0), "success of a proposal, of persons, sponsors and dates")
+
+
+def tumours() -> WideTable:
+    from sklearn.datasets import load_breast_cancer
+
+    data: Any = load_breast_cancer()
+    tops = (30, 40, 200, 2500, 0.2, 0.4, 0.5, 0.25, 0.4, 0.1)
+    tops += (3, 5, 25, 600, 0.04, 0.15, 0.4, 0.06, 0.1, 0.03)
+    tops += (40, 50, 260, 4500, 0.25, 1.1, 1.3, 0.3, 0.7, 0.25)
+    parts = [unit(x, (0.0, top))[:, None] for x, top in zip(data.data.T, tops, strict=True)]
+    y = data.target.astype(np.float64)
+    return WideTable(
+        products(parts, 2), y, (0.0, 1.0), "whether a tumour is benign, products of two"
+    )
+
+
+def bodies() -> WideTable:
+    frame = r_table("openintro", "bdims")
+    lengths = [name for name in frame.columns if name.endswith(("_di", "_de"))]
+    girths = [name for name in frame.columns if name.endswith("_gi")]
+    numbers: dict[str, Bounds] = {
+        **dict.fromkeys(lengths, (5.0, 50.0)),
+        **dict.fromkeys(girths, (10.0, 140.0)),
+        "age": (18, 70),
+        "hgt": (140, 200),
+        "sex": (0, 1),
+    }
+    X = products(groups(frame, numbers), 3)
+    y = frame["wgt"].to_numpy(np.float64)
+    return WideTable(X, y, (40.0, 120.0), "weight of a person, products of three measures")
+
+
+def cars() -> WideTable:
+    frame = r_table("modeldata", "car_prices")
+    numbers: dict[str, Bounds] = {"Mileage": (0, 60_000), "Cylinder": (4, 8), "Doors": (2, 4)}
+    numbers |= dict.fromkeys(frame.columns[4:], (0.0, 1.0))
+    X = products(groups(frame, numbers), 3)
+    y = np.log10(frame["Price"].to_numpy(np.float64))
+    return WideTable(X, y, (3.5, 5.0), "log of the price of a car, products of three")
+
+
+def diabetes() -> WideTable:
+    from sklearn.datasets import load_diabetes
+
+    data: Any = load_diabetes(scaled=False)
+    bounds: list[Bounds] = [(18, 80), (1, 2), (15, 45), (60, 140), (90, 310), (40, 250)]
+    bounds += [(20, 100), (2, 10), (3, 6.5), (50, 130)]
+    parts = [unit(x, one)[:, None] for x, one in zip(data.data.T, bounds, strict=True)]
+    y = data.target.astype(np.float64)
+    return WideTable(products(parts, 4), y, (0.0, 350.0), "progress of diabetes, products of four")
+
+
+#: Tables by which no setting of ours was chosen.
+UNSEEN = ("molecules", "grants", "tumours", "bodies", "cars", "diabetes")
+
 LOADERS: dict[str, Callable[[], WideTable]] = {
     "single cells": single_cells,
     "tissues": tissues,
@@ -295,6 +371,12 @@ LOADERS: dict[str, Callable[[], WideTable]] = {
     "trains": trains,
     "hotels": hotels,
     "digits": digits,
+    "molecules": molecules,
+    "grants": grants,
+    "tumours": tumours,
+    "bodies": bodies,
+    "cars": cars,
+    "diabetes": diabetes,
 }
 
 

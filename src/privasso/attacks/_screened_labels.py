@@ -51,7 +51,7 @@ def labels_made_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
     m, n = plan.X.shape
     X, y = table_for_label_choice(m, n, plan.screened.fit.y_bounds)
     name = "a label made up to decide which columns are chosen"
-    return screened_label_pairs(replace(plan, X=X), y, {0: name})
+    return screened_label_pairs(replace(plan, X=X, components=None), y, {0: name})
 
 
 def table_for_label_choice(
@@ -99,7 +99,7 @@ class _Law:
         """Means, columns, coefficients, intercept, correction, and the release of the fit."""
         release = release_vector(self.fit_of(tuple(made.columns.tolist())), made.release)
         # Columns that are constant are not released.
-        release = np.pad(release, (0, made.order.size + 1 - release.size))
+        release = np.pad(release, (0, self.plan.n_fitted + 1 - release.size))
         parts = (made.means, made.order, made.few.coef, [made.few.intercept, made.level], release)
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
 
@@ -115,20 +115,21 @@ class _Law:
         `fits` returns the score of the fit of given columns.
         """
         count, level = self.plan.screened.screening.count, self.plan.screened.level
+        end = count + self.plan.n_fitted
         means, rest = releases[:, :_MEANS], releases[:, _MEANS:]
-        orders, coefs = rest[:, :count].astype(np.int64), rest[:, count : 2 * count]
-        intercepts, levels = rest[:, 2 * count], rest[:, 2 * count + 1]
+        orders, coefs = rest[:, :count].astype(np.int64), rest[:, count:end]
+        intercepts, levels = rest[:, end], rest[:, end + 1]
         seen = level.observed(levels / level.width, one.size)
         found = np.empty(len(releases))
         for k, order in enumerate(orders):
             columns = np.sort(order)
-            release = rest[k : k + 1, 2 * count + 2 :]
+            release = rest[k : k + 1, end + 2 :]
             total = float(fits(tuple(columns.tolist()))(release)[0])
             for y, sign in ((one, 1.0), (two, -1.0)):
                 total += sign * self._choice(y, means[k], order)
                 if self.plan.options.fit_intercept:
-                    fitted = self.plan.X[:, columns] @ coefs[k] + intercepts[k]
-                    residuals = (y - np.asarray(fitted).ravel()) / level.width
+                    fitted = self.plan.fitted_columns(columns.tolist()) @ coefs[k] + intercepts[k]
+                    residuals = (y - fitted) / level.width
                     mean = float(np.mean(np.clip(residuals, -1.0, 1.0)))
                     total -= sign * 0.5 * ((seen[k] - mean) / level.noise(y.size)) ** 2
             found[k] = total
@@ -152,7 +153,7 @@ class _Law:
     def _peel(self, order: tuple[int, ...]) -> Peeled:
         """Columns after those of the order were chosen."""
         if not order:
-            return Peeled(self.plan.X)
+            return self.plan.peeled()
         peeled = self._peeled(order[:-1]).copy()
         peeled.take(order[-1])
         return peeled

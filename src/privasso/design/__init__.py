@@ -1,6 +1,7 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
 from privasso.design._clipped_rows import ClippedSettings, clipped_settings, row_roots
+from privasso.design._components import PrincipalComponents, standardised
 from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._file import SavedDesign, load_design, save_design
@@ -28,6 +29,7 @@ __all__ = [
     "ObjectiveDesign",
     "OptimalDesign",
     "OptimalShape",
+    "PrincipalComponents",
     "ReleaseShape",
     "SavedDesign",
     "ScreenedDesign",
@@ -45,5 +47,6 @@ __all__ = [
     "row_roots",
     "rows_needed",
     "save_design",
+    "standardised",
     "whitened_moments",
 ]

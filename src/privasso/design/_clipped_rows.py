@@ -51,6 +51,7 @@ def clipped_settings(
     kappa: float,
     sensitivities: Mapping[float, float],
     shrinks: Sequence[float] = (0.0, SHRINK),
+    gain: float = _GAIN,
 ) -> ClippedSettings:
     """Choose the ridge R²/t and the part of the rows to shrink with the least expected error.
 
@@ -64,8 +65,8 @@ def clipped_settings(
     from which q and E_g follow as in state evolution. What u then tells about x₀ is worth the
     error (1/M) tr A(P⁻¹ + q²A(E_g A + σ²)⁻¹A)⁻¹ of the best linear guess, P the prior covariance
     of x₀. The error is averaged over labels that vary by 1/12, 1/6 and 1/4 of their range, of
-    whose variance the columns explain 30, 60 and 90 per cent. Shrinking must gain at least one
-    per cent of the variance. No label is read.
+    whose variance the columns explain 30, 60 and 90 per cent. By default shrinking must gain at
+    least one per cent of the variance. No label is read.
 
     Parameters
     ----------
@@ -77,6 +78,8 @@ def clipped_settings(
         The values of t to choose from, and c = 2κR/σ for each of them.
     shrinks : sequence of float
         Parts of the rows to choose from, increasing.
+    gain : float
+        What a larger part must gain, as a part of the variance of the labels.
 
     Examples
     --------
@@ -92,7 +95,7 @@ def clipped_settings(
         errors = {t: spectrum.error(kappa, c, t) for t, c in sensitivities.items()}
         enough = (1.0 + _CLOSE) * min(errors.values())
         t = min(t for t, error in errors.items() if error <= enough)
-        if best is None or best.error - errors[t] > _GAIN:
+        if best is None or best.error - errors[t] > gain:
             best = ClippedSettings(t, shrink, errors[t])
     assert best is not None
     return best

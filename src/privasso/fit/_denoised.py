@@ -58,7 +58,13 @@ class Denoised:
 
     @cached_property
     def _root(self) -> np.ndarray:
-        """R with RᵀR = FᵀF for standardised columns; as many rows as the rank."""
+        """R with RᵀR = FᵀF for standardised columns; as many rows as the rank, or F itself."""
+        m, n = self.rows.shape
+        if m < n and self.rows.weights is None:
+            R = np.empty((m, self._scale.size))
+            for span, block in self.rows.blocks():
+                R[span] = block[:, self.rows.live] / self._scale
+            return R
         G = self.rows.gram / np.outer(self._scale, self._scale)
         with one_thread():
             values, vectors = np.linalg.eigh(G)

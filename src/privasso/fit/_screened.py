@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from privasso._clock import Clock
 from privasso._validation import finite_labels
+from privasso.design import PrincipalComponents
+from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._perturbed import Published
 from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._posterior import Posterior
+from privasso.fit._rows import prepared_rows
 from privasso.fit._start import account, check_length, check_run, fit_in_words
+from privasso.noise import Shaped
 from privasso.privacy import (
+    MOST_COMPONENTS,
     Guarantee,
     LabelDP,
+    Peeled,
     Release,
     ScreenedLabels,
     ScreeningOutlook,
     Terms,
     bit_source,
+    check_size,
 )
+
+#: Components are considered where there are more columns than this part of the rows.
+_WIDE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +52,8 @@ class LabelTranscript:
     release : Release
         Of the fit of these.
     few : ReleasedModel
-        What was computed from it: coefficients of the chosen columns and intercept.
+        What was computed from it: coefficients of the chosen columns and of the components, and
+        the intercept.
     level : float
         What is added to the intercept.
     """
@@ -70,6 +84,10 @@ class ScreenedLabelPlan:
         What a fit will state.
     seeded : bool
         Whether the noise comes from a fixed random state.
+    X : ndarray or sparse matrix
+        The covariates.
+    components : PrincipalComponents or None
+        Those of the covariates that are fitted beside the chosen columns.
     """
 
     options: FitOptions
@@ -77,8 +95,27 @@ class ScreenedLabelPlan:
     guarantee: Guarantee = field(repr=False)
     seeded: bool
     X: Any = field(repr=False)
+    components: PrincipalComponents | None = field(default=None, repr=False)
 
     noise = None
+
+    @property
+    def n_fitted(self) -> int:
+        """Number of chosen columns and components."""
+        d = 0 if self.components is None else self.components.count
+        return self.screened.screening.count + d
+
+    def peeled(self) -> Peeled:
+        """The columns to choose from."""
+        return Peeled(self.X, None if self.components is None else self.components.scores)
+
+    def fitted_columns(self, columns: Sequence[int]) -> np.ndarray:
+        """The chosen columns and the components, of which the fit is."""
+        chosen = self.X[:, list(columns)]
+        chosen = np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen, dtype=np.float64)
+        if self.components is None:
+            return chosen
+        return np.hstack([chosen, self.components.scores])
 
     @property
     def outlook(self) -> ScreeningOutlook:
@@ -108,7 +145,10 @@ class ScreenedLabelPlan:
             account(labels, self.guarantee, self.options.ledger, what)
         made = self.transcript(labels, rng)
         few = replace(made.few, intercept=made.few.intercept + made.level)
-        return Published(self._model(few, made.columns, feature_names), self.options.privacy)
+        whole = self._model(few, made.columns, feature_names)
+        if self.components is not None:
+            whole = self._sparse(whole, few, self.components)
+        return Published(whole, self.options.privacy)
 
     def transcript(
         self,
@@ -121,7 +161,7 @@ class ScreenedLabelPlan:
         `inner` may keep what `fit_of` returns, for many runs on the same covariates.
         """
         means, screening = list[float](), self.screened.screening
-        order = screening.order(self.X, y, bit_source(rng), means)
+        order = screening.order(self.peeled(), y, bit_source(rng), means)
         columns = np.sort(order)
         plan = (inner or self.fit_of)(tuple(columns.tolist()))
         released = plan.release(y, rng=rng, charged=True)
@@ -131,26 +171,30 @@ class ScreenedLabelPlan:
         return LabelTranscript(tuple(means), order, released.release, few, level)
 
     def fit_of(self, columns: tuple[int, ...]) -> Plan:
-        """The plan for the fit of chosen columns.
+        """The plan for the fit of chosen columns, and of the components if there are any.
 
         The covariates are public and so is the choice: it is a fit like any other.
         """
         inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)
-        return plan_fit(self.X[:, list(columns)], inner, seeded=self.seeded)
+        F = self.fitted_columns(columns)
+        if self.components is not None:
+            rows = prepared_rows(F, bool(self.options.fit_intercept))
+            inner = replace(inner, noise=Shaped(shrink=self.screened.shrink(rows)), lam="auto")
+        return plan_fit(F, inner, seeded=self.seeded)
 
-    def residuals(self, y: np.ndarray, columns: np.ndarray, few: ReleasedModel) -> np.ndarray:
+    def residuals(self, y: np.ndarray, columns: Sequence[int], few: ReleasedModel) -> np.ndarray:
         """What a fit of some columns leaves of the clipped labels."""
-        fitted = self.X[:, columns] @ few.coef + few.intercept
-        return np.clip(y, *self.screened.fit.y_bounds) - np.asarray(fitted).ravel()
+        fitted = self.fitted_columns(columns) @ few.coef + few.intercept
+        return np.clip(y, *self.screened.fit.y_bounds) - fitted
 
     def _model(
         self, few: ReleasedModel, chosen: np.ndarray, feature_names: tuple[str, ...] | None
     ) -> ReleasedModel:
         """The model of all columns: coefficients of those that were not chosen are zero."""
         coef = np.zeros(self.X.shape[1])
-        coef[chosen] = few.coef
+        coef[chosen] = few.coef[: chosen.size]
         errors = None
-        if few.coef_se is not None:
+        if few.coef_se is not None and self.components is None:
             errors = np.full(coef.size, np.nan)
             errors[chosen] = few.coef_se
         return replace(
@@ -163,6 +207,26 @@ class ScreenedLabelPlan:
             noise=None,
         )
 
+    def _sparse(
+        self, whole: ReleasedModel, few: ReleasedModel, components: PrincipalComponents
+    ) -> ReleasedModel:
+        """The sparsest model of all columns that predicts practically as components do.
+
+        The components are combinations of all columns. Nothing but public covariates and what was
+        released is used.
+        """
+        beside = components.coefficients(few.coef[-components.count :])
+        coef = whole.coef + beside
+        level = whole.intercept - float(components.mean @ beside)
+        rows = prepared_rows(self.X, fit_intercept=True)
+        mean = level + float(rows.mean @ coef)
+        guess = Posterior(coef[rows.live], np.zeros(int(rows.live.sum())), mean)
+        lasso = Denoised(guess, rows, tol=self.options.tol)
+        clock, lam = Clock(self.options.time_limit), self.options.fixed_lam
+        lam = lasso.choose(clock) if lam is None else lam
+        coef, intercept = lasso.solve(lam, clock=clock)
+        return replace(whole, coef=coef, intercept=intercept, lam=lam)
+
 
 def plan_screened_labels(
     X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool
@@ -172,9 +236,21 @@ def plan_screened_labels(
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
     m, n = X.shape
-    screened = privacy.screened(m, n, fit_intercept=options.fit_intercept, screen=options.screen)
+    components = None
+    if options.screen == "auto" and options.fit_intercept and n > _WIDE * m:
+        check_size(m, n)
+        components = PrincipalComponents.of(X, MOST_COMPONENTS)
+    screened = privacy.screened(
+        m,
+        n,
+        fit_intercept=options.fit_intercept,
+        screen=options.screen,
+        components=components,
+    )
     if screened is None:
         return None
     terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=m)
     guarantee = privacy.guarantee_for_screened(screened, terms)
-    return ScreenedLabelPlan(options, screened, guarantee, seeded, X)
+    used = screened.settings.components
+    components = components.first(used) if components is not None and used else None
+    return ScreenedLabelPlan(options, screened, guarantee, seeded, X, components)

@@ -2,6 +2,7 @@
 
 from privasso.privacy._associations import check_public_fill
 from privasso.privacy._clipped_release import whitened_rows
+from privasso.privacy._component_settings import MOST_COMPONENTS
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Claim, Guarantee
 from privasso.privacy._kind import (
@@ -17,7 +18,7 @@ from privasso.privacy._kind import (
 from privasso.privacy._label_centre import CentreSteps
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._label_level import Level, direct_level, weighted_residuals
-from privasso.privacy._label_screening import Peeled
+from privasso.privacy._label_screening import Peeled, check_size
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
@@ -49,6 +50,7 @@ from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
 
 __all__ = [
+    "MOST_COMPONENTS",
     "Calibration",
     "CentreSteps",
     "Claim",
@@ -90,6 +92,7 @@ __all__ = [
     "check_public_fill",
     "check_same_neighbours",
     "check_screen",
+    "check_size",
     "choice_chances",
     "compose",
     "direct_level",

@@ -10,10 +10,11 @@ import numpy as np
 
 from privasso._validation import check_coded, label_bounds, positive_float, probability
 from privasso.accounting import objective_sensitivity, sensitivity_for
-from privasso.design import ScreenedDesign, Sparse
+from privasso.design import PrincipalComponents, ScreenedDesign, Sparse
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy._component_settings import component_screening
 from privasso.privacy._composition import alone
 from privasso.privacy._guarantee import Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
@@ -337,18 +338,27 @@ class LabelDP(ReleasesProducts):
         )
 
     def screened(
-        self, n_rows: int, n_columns: int, *, fit_intercept: bool, screen: Screen
+        self,
+        n_rows: int,
+        n_columns: int,
+        *,
+        fit_intercept: bool,
+        screen: Screen,
+        components: PrincipalComponents | None = None,
     ) -> ScreenedLabels | None:
         """The choice of columns and the privacy of the fit of these; None where all are fitted.
 
-        Both are decided from the size of the table. The covariates are used when columns are
-        chosen.
+        Both are decided from the size of the table and, where they are given, from the principal
+        components of the covariates, some of which are then fitted beside the chosen columns.
         """
         if self.mechanism == "release":
             raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
-        settings = screening_settings(
-            self.epsilon, self.delta, n_rows, n_columns, screen, neighbours="labels"
-        )
+        if components is None:
+            settings = screening_settings(
+                self.epsilon, self.delta, n_rows, n_columns, screen, neighbours="labels"
+            )
+        else:
+            settings = component_screening(self.epsilon, self.delta, components, n_columns)
         if settings is None:
             return None
         epsilon, kappa, t = budget_of_fit(settings, n_rows, self.kappa, self.t)
@@ -371,11 +381,18 @@ class LabelDP(ReleasesProducts):
             "epsilon": self.epsilon,
         }
         chosen = price_of_choice([screening.choices], screened.mu, screened.n_columns, self.delta)
+        d = screened.settings.components
+        beside = (f"fitted beside them: the first {d} principal components of the covariates",)
         return replace(
             plain,
             kind=SCREENED_LABEL_CLAIM.kind,
             parameters=tuple(numbers.items()),
-            released=(chosen, *plain.released, *((RESIDUAL_MEAN,) if terms.fit_intercept else ())),
+            released=(
+                chosen,
+                *(beside if d else ()),
+                *plain.released,
+                *((RESIDUAL_MEAN,) if terms.fit_intercept else ()),
+            ),
         )
 
     def composition(self, mu: float | None) -> str:

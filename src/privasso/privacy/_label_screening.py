@@ -63,7 +63,7 @@ class LabelScreening:
         return self.choices.count
 
     def choose(self, X: Any, y: np.ndarray, bits: BitSource) -> np.ndarray:
-        """Return the indices of the columns, in increasing order.
+        """Return the indices of the columns of X, in increasing order.
 
         Examples
         --------
@@ -79,21 +79,21 @@ class LabelScreening:
         >>> 2 in chosen, len(set(chosen.tolist()) & {0, 1})
         (True, 1)
         """
-        return np.sort(self.order(X, y, bits))
+        return np.sort(self.order(Peeled(X), y, bits))
 
     def order(
-        self, X: Any, y: np.ndarray, bits: BitSource, seen: list[float] | None = None
+        self, peeled: Peeled, y: np.ndarray, bits: BitSource, seen: list[float] | None = None
     ) -> np.ndarray:
         """Return the indices of the columns in the order in which they are chosen.
 
-        The guarantee covers the order, and the noisy means from which the centre of the labels was
-        found, which are added to `seen`.
+        They are taken from `peeled`. The guarantee covers the order, and the noisy means from which
+        the centre of the labels was found, which are added to `seen`.
         """
         clipped = np.clip(y, *self.y_bounds)
         centre = noisy_centre(
             clipped, self.y_bounds, self.radius, self.mu, bits, replaced=True, seen=seen
         )
-        labels, peeled = self.labels(clipped, centre), Peeled(X)
+        labels = self.labels(clipped, centre)
         for _ in range(self.count):
             scores, scale = peeled.scores(labels, self.choices.epsilon_each)
             peeled.take(int(peeled.left[noisy_largest(scores, scale, 1, bits)[0]]))
@@ -116,6 +116,9 @@ class Peeled:
     ----------
     X : array_like or sparse matrix of shape (M, N)
         Public covariates.
+    beside : ndarray of shape (M, D), optional
+        Orthogonal columns that are fitted in any case; what they explain is taken away from all
+        columns at first.
 
     Examples
     --------
@@ -125,8 +128,10 @@ class Peeled:
     ([2], [0, 1, 3])
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, beside: np.ndarray | None = None) -> None:
         self._columns = standard_columns(X)
+        if beside is not None and beside.shape[1]:
+            _project_all(self._columns, beside)
         self.left, self.chosen = np.arange(self._columns.shape[1]), list[int]()
 
     def scores(self, labels: np.ndarray, epsilon_each: float) -> tuple[np.ndarray, float]:
@@ -149,6 +154,15 @@ class Peeled:
         return other
 
 
+def check_size(n_rows: int, n_columns: int) -> None:
+    """Refuse tables that are too large to be held in memory."""
+    if n_rows * n_columns > _MOST:
+        raise ValueError(
+            f"screening for labels holds the {n_rows} × {n_columns} table in memory; choose fewer "
+            "columns first"
+        )
+
+
 def standard_columns(X: Any) -> np.ndarray:
     """Centred columns with entries clipped at one deviation, of the length √M.
 
@@ -161,10 +175,7 @@ def standard_columns(X: Any) -> np.ndarray:
     [[-0.71, 0.0], [-0.71, 0.0], [1.41, 0.0]]
     """
     m, n = X.shape
-    if m * n > _MOST:
-        raise ValueError(
-            f"screening for labels holds the {m} × {n} table in memory; choose fewer columns first"
-        )
+    check_size(m, n)
     U = np.empty((m, n), dtype=np.float32)
     stored: Any = X.tocsc() if sp.issparse(X) else X
     if not sp.issparse(X) and not isinstance(X, Genotypes):
@@ -213,3 +224,11 @@ def _project(columns: np.ndarray, chosen: int) -> None:
         block = columns[:, start : start + _COLUMNS]
         block -= np.outer(q, q @ block)
     columns[:, chosen] = 0.0
+
+
+def _project_all(columns: np.ndarray, beside: np.ndarray) -> None:
+    """Take away from all columns what they have of orthogonal ones."""
+    Q = (beside / np.linalg.norm(beside, axis=0)).astype(np.float32)
+    for start in range(0, columns.shape[1], _COLUMNS):
+        block = columns[:, start : start + _COLUMNS]
+        block -= Q @ (Q.T @ block)

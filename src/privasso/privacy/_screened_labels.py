@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privasso.accounting import objective_epsilon
+from privasso.accounting import objective_epsilon, objective_sensitivity
+from privasso.design import clipped_settings
+from privasso.operators import Covariates
 from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
@@ -15,6 +17,10 @@ from privasso.privacy._screening_settings import CLIP, ScreeningSettings
 
 if TYPE_CHECKING:
     from privasso.privacy._label_dp import LabelDP
+
+
+#: What shrinking rows must gain, as a part of the variance of the labels.
+_GAIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,18 @@ class ScreenedLabels:
     def mu(self) -> float:
         """Sensitivity of all sums of labels and residuals that are released."""
         return math.hypot(self.screening.mu, self.level.mu)
+
+    def shrink(self, rows: Covariates) -> float:
+        """Part of the rows of chosen columns and components that is shrunk in the fit.
+
+        Shrunk rows pull the coefficients away from the best ones for all rows, and components are
+        never quite linear in what they stand for, so that much must be gained.
+        """
+        fit = self.fit
+        assert fit.kappa is not None
+        assert fit.t is not None
+        c = objective_sensitivity(fit.epsilon, fit.delta, fit.t, "labels")
+        return clipped_settings(rows, fit.kappa, {fit.t: c}, gain=_GAIN).shrink
 
 
 def budget_of_fit(

@@ -54,21 +54,23 @@ class ScreeningSettings:
     Attributes
     ----------
     count : int
-        Number of columns to choose at first.
+    Number of columns to choose at first.
     share : float
-        Squared sensitivity of everything before the last fit relative to that of a Gaussian
-        mechanism with the whole budget.
+    Squared sensitivity of everything before the last fit relative to that of a Gaussian
+    mechanism with the whole budget.
     epsilon, delta : float
-        The budget of the choice and of the fit together.
+    The budget of the choice and of the fit together.
     centred : bool
-        Whether the centre of the labels is found too.
+    Whether the centre of the labels is found too.
     neighbours : {"records", "labels"}
-        Whether a record is emptied, or a label replaced.
+    Whether a record is emptied, or a label replaced.
     second : int
-        Number of columns to choose in each further round, by their association with the residuals
-        of a fit of the ones before; zero for one round.
+    Number of columns to choose in each further round, by their association with the residuals
+    of a fit of the ones before; zero for one round.
     further : int
-        Number of further rounds: 0, 1 or 3.
+    Number of further rounds: 0, 1 or 3.
+    components : int
+    Principal components of public covariates that are fitted beside the chosen columns.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class ScreeningSettings:
     neighbours: Literal["records", "labels"] = "records"
     second: int = 0
     further: int = 0
+    components: int = 0
 
     def __post_init__(self) -> None:
         if self.further not in _PARTS or (self.further > 0) != (self.second > 0):
@@ -109,7 +112,7 @@ class ScreeningSettings:
 
     @property
     def columns(self) -> int:
-        """Number of columns of the last fit."""
+        """Number of columns that are chosen."""
         return self.count + self.further * self.second
 
     @property
@@ -211,7 +214,7 @@ class ScreeningSettings:
         chance = self.found(prior, n_rows, n_columns)
         # A Gaussian mechanism of the same sensitivity has nearly the loss of all before the fit.
         c = sensitivity_beside(self.epsilon, self.delta, self.t, self.whole, self.neighbours)
-        k = self.columns
+        k = self.columns + self.components
         return _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
 
     def _after(

@@ -1,0 +1,138 @@
+"""Leading principal components of public covariates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._blas import one_thread
+
+#: Columns that are standardised together.
+_COLUMNS = 256
+#: A column with less than this part of its mean as deviation holds nothing but rounding.
+_CONSTANT = 1e-6
+#: Largest entry of a column in units of its scale.
+_LARGEST = 4.0
+#: Directions beyond those that are wanted, and products with the covariates, that make the
+#: leading ones accurate.
+_BEYOND, _TIMES = 20, 4
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalComponents:
+    """Scores and directions of standardised columns Z, the largest first.
+
+    Attributes
+    ----------
+    mean, scale : ndarray of shape (N,)
+        Of the columns; the scale of a constant column is infinite.
+    directions : ndarray of shape (N, D)
+        Weights of the standardised columns in each score.
+    scores : ndarray of shape (M, D)
+        Z times the directions: mean zero, mean square one, uncorrelated.
+    shares : ndarray of shape (D,)
+        Part of the variance of all standardised columns that lies along each.
+    rank : int
+        Largest number of components that there can be.
+    """
+
+    mean: np.ndarray = field(repr=False)
+    scale: np.ndarray = field(repr=False)
+    directions: np.ndarray = field(repr=False)
+    scores: np.ndarray = field(repr=False)
+    shares: np.ndarray = field(repr=False)
+    rank: int
+
+    @classmethod
+    def of(cls, X: Any, most: int) -> PrincipalComponents:
+        """Find at most so many components, by subspace iteration from a fixed start.
+
+        They need not be accurate to many digits: what is done with them depends on the covariates
+        alone, whatever they are.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (M, N)
+            Public covariates.
+        most : int
+            Number of components.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> factor = rng.standard_normal(500)
+        >>> X = np.outer(factor, np.ones(40)) + rng.standard_normal((500, 40))
+        >>> found = PrincipalComponents.of(X, 3)
+        >>> bool(0.45 < found.shares[0] < 0.55), found.shares[1] < 0.03
+        (True, np.True_)
+        >>> bool(abs(np.corrcoef(found.scores[:, 0], factor)[0, 1]) > 0.98)
+        True
+        """
+        Z, mean, scale = standardised(X)
+        m, n = Z.shape
+        live = int(np.isfinite(scale).sum())
+        rank = min(m - 1, live)
+        wanted = min(most, rank)
+        with one_thread():
+            width = min(wanted + _BEYOND, m, n)
+            basis = np.random.default_rng(0).standard_normal((n, width)).astype(np.float32)
+            for _ in range(_TIMES):
+                basis = np.linalg.qr(Z.T @ np.linalg.qr(Z @ basis)[0])[0]
+            left, sizes, right = np.linalg.svd((Z @ basis).astype(np.float64), full_matrices=False)
+        kept = min(wanted, int(np.sum(sizes > 1e-4 * sizes[0]))) if live else 0
+        directions = basis.astype(np.float64) @ right[:kept].T * (np.sqrt(m) / sizes[:kept])
+        shares = sizes[:kept] ** 2 / max(float(np.sum(Z.astype(np.float64) ** 2)), 1e-300)
+        return cls(mean, scale, directions, np.sqrt(m) * left[:, :kept], shares, rank)
+
+    @property
+    def count(self) -> int:
+        """Number of components."""
+        return self.shares.size
+
+    def first(self, count: int) -> PrincipalComponents:
+        """The first so many of them."""
+        return replace(
+            self,
+            directions=self.directions[:, :count],
+            scores=self.scores[:, :count],
+            shares=self.shares[:count],
+        )
+
+    def coefficients(self, weights: np.ndarray) -> np.ndarray:
+        """Coefficients of the columns that predict the same as weights of the scores.
+
+        They predict what differs from the mean.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(1).random((30, 4))
+        >>> found = PrincipalComponents.of(X, 2)
+        >>> coef = found.coefficients(np.array([1.0, -2.0]))
+        >>> bool(np.allclose((X - found.mean) @ coef, found.scores @ [1.0, -2.0], atol=1e-4))
+        True
+        """
+        return (self.directions @ weights) / self.scale
+
+
+def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centred columns of mean square one in single precision, their means and their deviations.
+
+    A constant column becomes zeros, and its deviation infinite.
+    """
+    m, n = X.shape
+    Z, mean, scale = np.empty((m, n), dtype=np.float32), np.empty(n), np.empty(n)
+    stored = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
+    for start in range(0, n, _COLUMNS):
+        part = stored[:, start : start + _COLUMNS]
+        block = np.array(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+        middle = block.mean(axis=0)
+        block -= middle
+        size = np.sqrt(np.mean(block**2, axis=0))
+        size = np.maximum(size, np.max(np.abs(block), axis=0) / _LARGEST)
+        size = np.where(size > _CONSTANT * np.abs(middle), size, np.inf)
+        Z[:, start : start + _COLUMNS] = block / size
+        mean[start : start + _COLUMNS], scale[start : start + _COLUMNS] = middle, size
+    return Z, mean, scale
