@@ -54,23 +54,23 @@ class ScreeningSettings:
     Attributes
     ----------
     count : int
-    Number of columns to choose at first.
+        Number of columns to choose at first.
     share : float
-    Squared sensitivity of everything before the last fit relative to that of a Gaussian
-    mechanism with the whole budget.
+        Squared sensitivity of everything before the last fit relative to that of a Gaussian
+        mechanism with the whole budget.
     epsilon, delta : float
-    The budget of the choice and of the fit together.
+        The budget of the choice and of the fit together.
     centred : bool
-    Whether the centre of the labels is found too.
+        Whether the centre of the labels is found too.
     neighbours : {"records", "labels"}
-    Whether a record is emptied, or a label replaced.
+        Whether a record is emptied, or a label replaced.
     second : int
-    Number of columns to choose in each further round, by their association with the residuals
-    of a fit of the ones before; zero for one round.
+        Number of columns to choose in each further round, by their association with the residuals
+        of a fit of the ones before; zero for one round.
     further : int
-    Number of further rounds: 0, 1 or 3.
+        Number of further rounds: 0, 1 or 3.
     components : int
-    Principal components of public covariates that are fitted beside the chosen columns.
+        Principal components of public covariates that are fitted beside the chosen columns.
 
     Examples
     --------
