@@ -1,6 +1,7 @@
 """The exact law of a choice of columns and of the fits after it."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations
 
@@ -176,6 +177,39 @@ def test_ratios_of_labels_of_real_rows():
     y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(50), -3.0, 3.0)
     (pair,) = screened_label_pairs(plan, y, {0: "row"})
     check_ratio(pair, 600)
+
+
+def plan_with_components(epsilon, delta):
+    """Rows of two factors, with a large one, and labels of one column of its own."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 12))
+    X += 0.4 * rng.standard_normal((40, 12))
+    X[0] *= 3.0
+    privacy = pv.LabelDP(epsilon, delta, y_bounds=(-3, 3))
+    plan = plan_for(X, FitOptions(privacy, screen="auto"), seeded=True)
+    assert isinstance(plan, ScreenedLabelPlan)
+    assert plan.components is not None
+    return plan, np.clip(X[:, 0] + 0.2 * rng.standard_normal(40), -3.0, 3.0)
+
+
+def test_ratios_of_labels_with_components():
+    """The likelihood ratio of everything that is released has the mean one."""
+    plan, y = plan_with_components(4.0, 0.02)
+    (pair,) = screened_label_pairs(plan, y, {0: "row"})
+    check_ratio(pair, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("budget", "least", "most"), [(1.0, 0.05, 1.0), (4.0, 1.0, np.inf)])
+def test_attack_on_a_fit_with_components(budget, least, most):
+    """Everything together stays below the claim, and a fit with four times its ε does not."""
+    plan, y = plan_with_components(2.0, 0.02)
+    fit = plan.screened.fit
+    weaker = replace(plan.screened, fit=replace(fit, epsilon=budget * fit.epsilon))
+    pairs = screened_label_pairs(replace(plan, screened=weaker), y, {0: "row"})
+    (found,) = attack(pairs, plan.guarantee.loss, 150, 0.01, np.random.default_rng(0))
+    assert found.closest is not None
+    assert least < found.closest.share <= most
 
 
 def test_the_made_up_record_moves_choices_by_twice_the_sensitivity():

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 import privasso as pv
 from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss, compose_losses
+from privasso.fit import FitOptions, ScreenedLabelPlan, plan_for
 from privasso.ledger import BudgetError, Ledger
 from privasso.privacy import Guarantee, ScreeningPrior, ScreeningSettings, compose, usual_screening
 
@@ -294,6 +295,64 @@ def test_copies_of_a_column_are_not_chosen_under_label_privacy():
     groups = set((est.screened_ // 10).tolist())
     assert {0, 1, 2, 3} <= groups
     assert est.score(X, y) > 0.8
+
+
+def latent(m, n, seed):
+    """Columns that follow five factors; labels follow these, and one column for itself."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((2 * m, 5))
+    X = Z @ rng.standard_normal((5, n)) + rng.standard_normal((2 * m, n))
+    y = Z @ [0.6, -0.5, 0.4, 0.3, 0.3] + 0.6 * (X[:, 7] - Z @ np.linalg.lstsq(Z, X[:, 7])[0])
+    y += 0.3 * rng.standard_normal(2 * m)
+    return X[:m], y[:m], X[m:], y[m:]
+
+
+def test_components_of_public_covariates_are_fitted_beside_chosen_columns():
+    X, y, X_test, y_test = latent(800, 1000, 0)
+    dp = pv.LabelDP(2.0, 1e-6, (-5.0, 5.0))
+    est = pv.PrivateLasso(privacy=dp, screen="auto", random_state=0).fit(X, y)
+    few = pv.PrivateLasso(privacy=dp, screen=5, random_state=0).fit(X, y + 1e-6)
+    assert est.score(X_test, y_test) > 0.65
+    assert est.score(X_test, y_test) > few.score(X_test, y_test) + 0.1
+    assert 7 in est.screened_
+    # A LASSO of all columns: sparse, although components are combinations of all.
+    assert 5 < np.count_nonzero(est.coef_) < 700
+    assert "principal components" in est.guarantee_.released[1]
+    numbers = dict(est.guarantee_.parameters)
+    parts = [
+        ObjectiveLoss(numbers["c"], numbers["t"], "labels"),
+        ChoiceLoss(numbers["choice_epsilon"], est.screened_.size),
+        GaussianLoss(numbers["mu"]),
+    ]
+    assert 1.95 < compose_losses(parts).epsilon(1e-6) < 2.0
+
+
+def test_components_at_a_given_lambda_and_from_a_sparse_matrix():
+    X, y, _, _ = latent(300, 300, 1)
+    X = np.where(np.abs(X) > 1.0, X, 0.0)
+    dp = pv.LabelDP(3.0, 1e-6, (-5.0, 5.0))
+    coefs = [
+        pv.PrivateLasso(privacy=dp, screen="auto", lam=lam, random_state=0).fit(table, labels).coef_
+        for lam, table, labels in ((5.0, X, y), (5.0, sp.csr_array(X), y + 1e-9), (50.0, X, -y))
+    ]
+    assert 0 < np.count_nonzero(coefs[2]) < np.count_nonzero(coefs[0])
+    assert coefs[0] == pytest.approx(coefs[1], abs=1e-5)
+
+
+def test_independent_columns_have_no_leading_components():
+    X = np.random.default_rng(0).standard_normal((400, 600))
+    dp = pv.LabelDP(3.0, 1e-6, (-3.0, 3.0))
+    plan = plan_for(X, FitOptions(dp, screen="auto"), seeded=True)
+    assert isinstance(plan, ScreenedLabelPlan)
+    assert plan.components is None
+
+
+def test_constant_covariates_are_fitted_as_they_are():
+    dp = pv.LabelDP(3.0, 1e-6, (-3.0, 3.0))
+    est = pv.PrivateLasso(privacy=dp, screen="auto", random_state=0).fit(
+        np.ones((20, 30)), np.arange(20) / 10.0
+    )
+    assert not est.coef_.any()
 
 
 def test_label_fits_of_all_columns_where_that_is_better():

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from scipy.stats import chisquare
 
 from privasso.accounting import ChoiceLoss
-from privasso.privacy import bit_source
+from privasso.design import PrincipalComponents
+from privasso.privacy import Peeled, bit_source
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import noisy_centre
@@ -330,6 +331,26 @@ def closest_label_choice(factor):
             for a, b in ((p, q), (q, p)):
                 worst = max(worst, float(np.maximum(a - math.exp(x) * b, 0.0).sum()) / claim)
     return worst
+
+
+def test_no_label_moves_associations_beside_components_by_more_than_the_claim():
+    """Both ends of every label, with columns from which components were taken away."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_t(2, (30, 3)) @ rng.standard_normal((3, 50))
+    X += 0.1 * rng.standard_t(2, (30, 50))
+    scores = PrincipalComponents.of(X, 4).scores
+    peeled, epsilon, worst = Peeled(X, scores), 0.5, 0.0
+    assert np.abs(scores.T @ peeled._columns).max() < 1e-2
+    for _ in range(3):
+        one = rng.choice([-LABEL, LABEL], 30).astype(float)
+        before, scale = peeled.scores(one, epsilon)
+        for row in range(30):
+            two = one.copy()
+            two[row] = -one[row]
+            change = peeled.scores(two, epsilon)[0] - before
+            worst = max(worst, float(np.ptp(change)) / (epsilon * scale))
+        peeled.take(int(peeled.left[np.argmax(before)]))
+    assert 0.4 < worst <= 1.0
 
 
 def test_no_choice_by_labels_exceeds_the_claim():

@@ -69,15 +69,16 @@ class _Fit:
         return cls(squares.size, length, weight, epsilon, delta)
 
     def lost(self, parts: np.ndarray, missed: np.ndarray) -> np.ndarray:
-        """Part of the explainable variance that is lost, by the deviation of the labels.
+        """Part of the explainable variance that is lost, for each of several tables.
 
-        `parts` are those that the columns explain, one row for each deviation, and `missed` is
-        what no column explains; see `clipped_settings` for the formulas.
+        A table has a row of `parts`, which its columns explain, and `missed`, which none does. All
+        deviations of labels come in turn; see `clipped_settings` for the formulas.
         """
         kappa, t = default_kappa(self.epsilon), LABEL_RIDGE * self.epsilon
         c = objective_sensitivity(self.epsilon, self.delta, t, "labels")
         noise, ridge, n = (2.0 * kappa / c) ** 2, 1.0 / t, parts.shape[1]
-        a, total = self.n_rows * self.weight / self.length, _DEVIATIONS**2
+        a = self.n_rows * self.weight / self.length
+        total = np.resize(_DEVIATIONS, missed.size) ** 2
         prior = total[:, None] * _EXPLAINED * parts * self.length
         whole = prior.sum(axis=1)
         residual = total * (1.0 - _EXPLAINED * (1.0 - missed)) * self.weight
@@ -111,23 +112,36 @@ class _Table:
         leading = _MOST_LEADING * max(1.0 - independent / square, 0.0)
         self.leading, self.along = leading, leading * even**2 / square + (1.0 - leading) * even
 
-    def explained(self, settings: ScreeningSettings) -> float:
-        """Part of what can be explained that the fit is expected to find."""
+    def explained(self, settings: ScreeningSettings, least: float = -np.inf) -> float:
+        """Part of what can be explained that the fit is expected to find.
+
+        If it could not be more than `least` even if all columns that matter were chosen, the part
+        in this case is returned, which takes far less time.
+        """
         d, k = settings.components, settings.count
         squares = self.squares[:, d] + k + 1.0
         fit = _Fit.of(squares, settings.epsilon_left, settings.delta)
         along = self.along[:d]
         rest = (1.0 - self.leading) * max(1.0 - float(self.even[:d].sum()), 0.0)
         beyond = max(1.0 - float(along.sum()) - rest, 0.0)
-        lost = []
-        for n_true in _TRUE:
-            chance = np.array([self._chance(settings, n_true, rest, x) for x in _DEVIATIONS])
-            parts = np.zeros((_DEVIATIONS.size, d + k))
-            parts[:, :d] = along
-            found = min(n_true, k)
-            parts[:, d : d + found] = (rest * chance / found)[:, None]
-            lost.append(fit.lost(parts, beyond + rest * (1.0 - chance)))
-        return 1.0 - float(np.mean(lost))
+
+        def found(chances: np.ndarray) -> float:
+            parts = np.zeros((len(_TRUE), _DEVIATIONS.size, d + k))
+            parts[..., :d] = along
+            for part, n_true, chance in zip(parts, _TRUE, chances, strict=True):
+                some = min(n_true, k)
+                part[:, d : d + some] = (rest * chance / some)[:, None]
+            missed = beyond + rest * (1.0 - chances)
+            return 1.0 - float(np.mean(fit.lost(parts.reshape(missed.size, -1), missed.ravel())))
+
+        # No more than k columns can be chosen.
+        most = np.array([[min(1.0, k / n_true)] * _DEVIATIONS.size for n_true in _TRUE])
+        best = found(most)
+        if best <= least:
+            return best
+        return found(
+            np.array([[self._chance(settings, s, rest, x) for x in _DEVIATIONS] for s in _TRUE])
+        )
 
     def _chance(
         self, settings: ScreeningSettings, n_true: int, rest: float, deviation: float
@@ -188,6 +202,8 @@ def component_screening(
     >>> found.components, found.count
     (3, 1)
     """
+    if not components.count:
+        return None
     table = _Table(components, n_columns)
     best, most = None, table.directly(epsilon, delta) + _GAIN
     for share, count, d in itertools.product(_SHARES, _COUNTS, _COMPONENTS):
@@ -196,7 +212,7 @@ def component_screening(
         one = ScreeningSettings(
             count, share, epsilon, delta, centred, neighbours="labels", components=d
         )
-        found = table.explained(one)
+        found = table.explained(one, most)
         if found > most:
             best, most = one, found
     return best
