@@ -95,7 +95,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         Choose so many columns first, by their association with the labels and with noise, and fit
         only these: for many columns and few rows. ``"auto"`` decides from the size of the table
         alone how many, at which share of the budget, and whether to fit all columns instead. With
-        `RecordDP` X may then be sparse. Not with `OnAverage`.
+        `LabelDP` the covariates are public, and it may also fit their leading principal components
+        beside the chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`.
 
     Attributes
     ----------
@@ -120,8 +121,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         Only where the mechanism gives them, as `LabelDP` does: standard errors of the coefficients,
         privacy noise included, given which of them are not zero; NaN for the others.
     screened_ : ndarray of int
-        Only with `screen`: indices of the columns that were chosen; all other coefficients are
-        zero.
+        Only with `screen`: indices of the columns that were chosen. All other coefficients are
+        zero, unless principal components were fitted, too.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -122,17 +122,25 @@ class ScreeningOutlook:
 
     def in_words(self) -> str:
         """What is predicted, and for what."""
-        best = {"screened": "choosing columns first", "direct": "a fit of all columns"}
-        return (
+        about = (
             f"Predicted for independent columns that together explain {self.explained:.0%} of the "
-            f"labels. On average over these numbers of columns {best[self.better]} is better."
+            "labels."
         )
+        if self.settings.components:
+            return (
+                f"{about} The columns of this table are correlated: its first "
+                f"{self.settings.components} principal components are fitted, too, and labels "
+                "that follow them are predicted better than this."
+            )
+        best = {"screened": "choosing columns first", "direct": "a fit of all columns"}
+        return f"{about} On average over these numbers of columns {best[self.better]} is better."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "columns": self.settings.columns,
             "rounds": self.settings.further + 1,
+            "components": self.settings.components,
             "share": self.settings.share,
             "explained": self.explained,
             "missed": [{"explains": part, "missed": chance} for part, chance in self.missed],

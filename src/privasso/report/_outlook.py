@@ -27,6 +27,11 @@ def outlook_lines(outlook: ScreeningOutlook) -> list[tuple[str, str]]:
             f"{settings.share:g} of the squared sensitivity",
         ),
         *(
+            [("Components", f"the first {settings.components} of the covariates are fitted, too")]
+            if settings.components
+            else []
+        ),
+        *(
             (
                 f"Chance to miss in the first round a column that explains {part:.0%}",
                 f"{chance:.2f}",
