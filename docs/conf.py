@@ -70,10 +70,13 @@ def level_of_captions(app, pagename, templatename, context, doctree):
 
 
 def reachable_code(app, pagename, templatename, context, doctree):
-    """Let keyboards reach code blocks and pictures, which scroll where they are wide."""
+    """Let keyboards reach what scrolls where it is wide: code, pictures, tables and formulas."""
     if context.get("body"):
         body = context["body"].replace("<pre>", '<pre tabindex="0">')
-        context["body"] = body.replace("<p><img ", '<p tabindex="0"><img ')
+        body = body.replace("<p><img ", '<p tabindex="0"><img ')
+        for kind in ("table-wrapper", "formula"):
+            body = body.replace(f'<div class="{kind}', f'<div tabindex="0" class="{kind}')
+        context["body"] = body
 
 
 def whole_words(app, pagename, templatename, context, doctree):
