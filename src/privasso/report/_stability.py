@@ -39,8 +39,9 @@ class Stability:
             )
         if self.kind == "denoised":
             return (
-                "The LASSO ran on the predictions of the best guess from the release, so that a "
-                "minimiser exists at every λ, however strong the noise."
+                "The LASSO was fitted to the predictions of the posterior mean given the release, "
+                "and not to the noisy release itself. So a minimiser exists at every λ, however "
+                "strong the noise."
             )
         if self.critical_lam is None:
             return (
