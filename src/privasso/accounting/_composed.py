@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Cells of the grid of losses over the reach of all parts together.
 _CELLS = 10_000
-#: Largest step of the grid of losses. With larger ones e^step overflows; they protect nothing anyway.
+#: Largest step of the grid: with larger ones e^step overflows, and such losses protect nothing.
 _LARGEST_STEP = 30.0
 #: Added to δ: more than the rounding errors of the convolutions.
 _ROUNDING = 1e-12
