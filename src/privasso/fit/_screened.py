@@ -70,6 +70,15 @@ class ScreenedLabelPlan:
         What a fit will state.
     seeded : bool
         Whether the noise comes from a fixed random state.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> X = np.random.default_rng(0).random((300, 20))
+    >>> plan = plan_for(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1)), screen=3))
+    >>> type(plan).__name__, plan.guarantee["epsilon"]
+    ('ScreenedLabelPlan', 1.0)
     """
 
     options: FitOptions

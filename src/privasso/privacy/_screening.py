@@ -42,6 +42,15 @@ class Screening:
     centred : bool
         Whether columns are measured from the middle of their bounds and labels from their centre,
         as for a fit with an intercept; otherwise both from zero.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, screen=1))
+    >>> plan.objective.screening.centred
+    True
     """
 
     choices: ChoiceLoss

@@ -25,6 +25,11 @@ class Stability:
     kind : str
         ``"denoised"``, ``"full rank"``, ``"exact"`` (the linear programme on the covariates and
         the release) or ``"unknown"``.
+
+    Examples
+    --------
+    >>> Stability(0.5, "exact").critical_lam
+    0.5
     """
 
     critical_lam: float | None
