@@ -110,11 +110,14 @@ class Screening:
     def associations(self, X: Any, y: np.ndarray, centre: float, radius: float) -> np.ndarray:
         """The absolute associations of all columns with labels clipped at c ± r, as integers."""
         labels = clipped_integers(y, centre, radius, LABEL)
-        # Columns that are all alike are described by one.
-        bounds = self.bounds[:1] if np.all(self.bounds == self.bounds[:1]) else self.bounds
-        columns = IntegerColumns.within(bounds, *half_ranges(bounds, self.centred))
-        found = columns.products(X, labels)
+        found = self.columns.products(X, labels)
         return np.abs(found, out=found)
+
+    @property
+    def columns(self) -> IntegerColumns:
+        """How entries become integers; columns that are all alike are described by one."""
+        bounds = self.bounds[:1] if np.all(self.bounds == self.bounds[:1]) else self.bounds
+        return IntegerColumns.within(bounds, *half_ranges(bounds, self.centred))
 
     def choose_more(
         self,
@@ -142,9 +145,16 @@ class Screening:
         bits : BitSource
             Source of all noise.
         """
-        left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
         radius = clip * (self.y_bounds[1] - self.y_bounds[0])
-        return left[_largest(self.associations(X, residuals, 0.0, radius)[left], choices, bits)]
+        found = self.associations(X, residuals, 0.0, radius)
+        return self.largest_left(found, chosen, choices, bits)
+
+    def largest_left(
+        self, associations: np.ndarray, chosen: np.ndarray, choices: ChoiceLoss, bits: BitSource
+    ) -> np.ndarray:
+        """The noisy choice from the associations of all columns but those chosen before."""
+        left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
+        return left[_largest(associations[left], choices, bits)]
 
 
 def noise_scale(choices: ChoiceLoss) -> float:
