@@ -16,7 +16,7 @@ install: .venv/.installed
 	@echo "privasso is installed in .venv; run: source .venv/bin/activate"
 
 demo: .venv/.installed
-	$(BIN)/privasso demo --out demo --draws 6
+	$(BIN)/privasso demo --out demo --draws 4
 	$(BIN)/privasso reproduce --quick --out demo/paper
 	@echo "Look at demo/paper/index.html (the paper, reproduced) and demo/diabetes-report.html (a fit)."
 

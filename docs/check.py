@@ -15,6 +15,10 @@ from urllib.parse import unquote, urlsplit
 #: Pages that readers see first; the others share their layout.
 PAGES = (
     "index.html",
+    "choose.html",
+    "glossary.html",
+    "reference.html",
+    "real-tables.html",
     "explore.html",
     "_static/explorer.html",
     "auto_gallery/index.html",
@@ -93,20 +97,30 @@ def broken_links(root):
 
 
 def barriers(root, chromium):
-    """Yield what axe-core finds serious, requests that leave the folder, and a search in vain."""
+    """Yield what axe-core finds serious, requests that leave the folder, and a search in vain.
+
+    Pages in the dark are as narrow as on a phone, and must not be wider than that.
+    """
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for scheme in ("light", "dark"):
-            context = browser.new_context(bypass_csp=True, offline=True, color_scheme=scheme)
+        for scheme, width in (("light", 1280), ("dark", 400)):
+            context = browser.new_context(
+                bypass_csp=True,
+                offline=True,
+                color_scheme=scheme,
+                viewport={"width": width, "height": 900},
+            )
             page = context.new_page()
             asked = []
             page.on("request", lambda request, asked=asked: asked.append(request.url))
             for name in PAGES:
                 page.goto((root / name).as_uri())
                 page.wait_for_timeout(500)
+                if page.evaluate("document.documentElement.scrollWidth") > width:
+                    yield f"{name} is wider than {width} pixels"
                 for each in Axe().run(page).response["violations"]:
                     if each["impact"] in ("serious", "critical"):
                         for node in each["nodes"]:

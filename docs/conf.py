@@ -70,10 +70,13 @@ def level_of_captions(app, pagename, templatename, context, doctree):
 
 
 def reachable_code(app, pagename, templatename, context, doctree):
-    """Let keyboards reach code blocks and pictures, which scroll where they are wide."""
+    """Let keyboards reach what scrolls where it is wide: code, pictures, tables and formulas."""
     if context.get("body"):
         body = context["body"].replace("<pre>", '<pre tabindex="0">')
-        context["body"] = body.replace("<p><img ", '<p tabindex="0"><img ')
+        body = body.replace("<p><img ", '<p tabindex="0"><img ')
+        for kind in ("table-wrapper", "formula"):
+            body = body.replace(f'<div class="{kind}', f'<div tabindex="0" class="{kind}')
+        context["body"] = body
 
 
 def whole_words(app, pagename, templatename, context, doctree):
@@ -84,8 +87,23 @@ def whole_words(app, pagename, templatename, context, doctree):
         )
 
 
+def no_false_links(app, pagename, templatename, context, doctree):
+    """Take links from words of a type, such as shape, that are also names of attributes."""
+    if context.get("body"):
+        link = r'<a class="reference internal" [^>]*><em>(shape|n_features)</em></a>'
+        context["body"] = re.sub(link, r"<em>\1</em>", context["body"])
+
+
+def keep_underscores(app, what, name, obj, options, lines):
+    """Keep the last character of attributes such as coef_, which would be the mark of a link."""
+    for k, line in enumerate(lines):
+        lines[k] = re.sub(r"^(:(?:ivar|vartype) \w+)_:", r"\1\\_:", line)
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", keep_underscores, priority=900)  # after napoleon
     app.connect("build-finished", lambda app, error: error or write_explorer(app))
     app.connect("html-page-context", level_of_captions, priority=900)  # after the theme
     app.connect("html-page-context", reachable_code)
     app.connect("html-page-context", whole_words)
+    app.connect("html-page-context", no_false_links)

@@ -139,7 +139,7 @@ def interruptible(task: Callable[[], T]) -> T:
 
 
 def compiled(task: Callable[[], T]) -> T:
-    """Return ``task()``, a short compiled call that catches an error of its own, such as LinAlgError.
+    """Return ``task()``, a short compiled call that catches errors of its own (LinAlgError).
 
     Numba runs a piece of Python for that. If Ctrl-C comes in between, it raises `SystemError`, of
     which this makes `KeyboardInterrupt` again.

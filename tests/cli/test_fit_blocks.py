@@ -48,6 +48,11 @@ def test_the_same_model_as_from_one_file_in_memory(folder, capsys):
     )
     assert whole == parts == one
     assert "--memory 1GB" in (folder / "parts.html").read_text()
+    fit("--screen 1 --out whole.json", "whole.parquet")
+    fit("--screen 1 --out parts.json --memory 1GB", "part-*.parquet")
+    chosen = json.loads((folder / "parts.json").read_text())
+    assert chosen == json.loads((folder / "whole.json").read_text())
+    assert chosen["guarantee"]["kind"] == "record-dp-screened"
     capsys.readouterr()
     fit("--dry-run --json", "part-*.parquet")
     assert json.loads(capsys.readouterr().out)["n_rows"] == 900
@@ -61,7 +66,7 @@ def test_the_same_model_as_from_one_file_in_memory(folder, capsys):
         ("--out m.json --scheduler tcp://x:1", "part-*.parquet", "--scheduler needs --engine dask"),
         ("--out m.json --memory much", "part-*.parquet", "--memory must be a size such as 4GB"),
         ("--out m.json --memory 10MB", "part-*.parquet", "give at least 0.49GB"),
-        ("--out m.json --screen 1", "part-*.parquet", "--screen needs the whole table in memory"),
+        ("--out m.json --binary", "part-*.parquet", "--binary needs the whole table in memory"),
         ("--out m.json --exclude nothing", "part-*.parquet", "has no column 'nothing'"),
         ("--out m.json --engine local", "bounds.csv", "only Parquet and Arrow files"),
     ],

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Cells of the grid of losses over the reach of all parts together.
 _CELLS = 10_000
+#: Largest step of the grid: with larger ones e^step overflows, and such losses protect nothing.
+_LARGEST_STEP = 30.0
 #: Added to δ: more than the rounding errors of the convolutions.
 _ROUNDING = 1e-12
 
@@ -64,7 +66,17 @@ class ComposedLoss(Loss):
 
     Each part is replaced by a distribution on a grid that dominates it (connect the dots:
     Doroshenko and others, 2022), the two orders of the pair separately; `dp_accounting` convolves
-    them. What comes out is an upper bound.
+    them. What comes out is an upper bound. Losses beyond 300,000 are too large for the grid;
+    ε is then infinite.
+
+    Examples
+    --------
+    >>> from privasso.accounting import ApproximateLoss
+    >>> loss = ComposedLoss((ApproximateLoss(0.5, 0.0), GaussianLoss(0.3)))
+    >>> 1.5 < loss.epsilon(1e-6) < 0.5 + GaussianLoss(0.3).epsilon(1e-6)
+    True
+    >>> ComposedLoss((ApproximateLoss(1e9, 0.0), GaussianLoss(0.3))).epsilon(1e-6)
+    inf
     """
 
     parts: tuple[Loss, ...]
@@ -84,6 +96,8 @@ class ComposedLoss(Loss):
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return δ at each ε for both orders."""
+        if self._too_large:
+            return np.ones_like(epsilons), np.ones_like(epsilons)
         forward, backward = (
             np.minimum(np.asarray(one.get_delta_for_epsilon(epsilons.tolist())) + _ROUNDING, 1.0)
             for one in self._distributions
@@ -93,9 +107,14 @@ class ComposedLoss(Loss):
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε for δ; inf for a δ that the arithmetic cannot resolve."""
         delta = positive_float("delta", delta) - _ROUNDING
-        if delta <= 0.0:
+        if delta <= 0.0 or self._too_large:
             return math.inf
         return max(float(one.get_epsilon_for_delta(delta)) for one in self._distributions)
+
+    @property
+    def _too_large(self) -> bool:
+        """Whether a step of the grid is a loss that protects nothing."""
+        return self.reach / _CELLS > _LARGEST_STEP
 
     @cached_property
     def _distributions(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:

@@ -48,6 +48,10 @@ class Dask(Engine):
         read(self.n_rows)
         return found
 
+    def select(self, columns: np.ndarray) -> Dask:
+        """Parts with some of the columns; files are read for these alone."""
+        return Dask([_selected(part, columns) for part in self.parts], self.n_rows, self.client)
+
     def _computed(self, root: Any) -> Sums:
         try:
             if self.client is not None:
@@ -62,6 +66,19 @@ class Dask(Engine):
                     "smaller partitions"
                 ) from None
             raise
+
+
+def _selected(part: Any, columns: np.ndarray) -> Any:
+    if isinstance(part, Part):
+        return part.select(columns)
+    import dask
+
+    X, y = part
+    return dask.delayed(_taken, pure=False)(X, columns), y  # type: ignore[attr-defined]
+
+
+def _taken(X: Any, columns: np.ndarray) -> np.ndarray:
+    return np.asarray(X)[:, columns]
 
 
 def _on_part(part: Any, known: tuple[Task, Any]) -> Sums:
@@ -107,6 +124,10 @@ class Group(Part):
     def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Number of rows."""
         return sum(part.rows for part in self.parts)
+
+    def select(self, columns: np.ndarray) -> Group:
+        """The same group of parts with some of the columns."""
+        return Group(tuple(part.select(columns) for part in self.parts))
 
     def chunks(self) -> Iterator[Chunk]:
         """Read one part after the other."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
+import numpy as np
+
 from privasso._threads import n_threads
 from privasso.blocks._part import Part, Sums, Task, added, sums_of
 
@@ -34,6 +36,10 @@ class Engine(ABC):
     def sum(self, task: Task, state: Any, read: Reader) -> Sums:
         """Return the sums over all parts; each part counts once, however often it was tried."""
 
+    @abstractmethod
+    def select(self, columns: np.ndarray) -> Engine:
+        """Return an engine for some of the columns of the same parts."""
+
 
 class Local(Engine):
     """Some threads of this process.
@@ -59,6 +65,10 @@ class Local(Engine):
                 read(part.rows)
             return total
         return self._in_threads(task, state, read)
+
+    def select(self, columns: np.ndarray) -> Local:
+        """The same threads, whose parts have some of the columns."""
+        return Local([part.select(columns) for part in self.parts], self.jobs)
 
     def _in_threads(self, task: Task, state: Any, read: Reader) -> Sums:
         waiting, total = deque(self.parts), {}

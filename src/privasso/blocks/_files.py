@@ -76,6 +76,11 @@ class FilePart(Part):
                 yield self._chunk(batch)
         self._check()
 
+    def select(self, columns: np.ndarray) -> FilePart:
+        """Only these columns are read."""
+        fill = None if self.fill is None else tuple(self.fill[j] for j in columns)
+        return replace(self, columns=tuple(self.columns[j] for j in columns), fill=fill)
+
     def _slices(self, step: int) -> Iterator[Chunk]:
         """All numbers of the row group, some columns at a time, then some rows of them."""
         import pyarrow.parquet as pq

@@ -57,6 +57,33 @@ class Part(ABC):
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, some at a time."""
 
+    def select(self, columns: np.ndarray) -> Part:
+        """The same rows with some of their columns."""
+        return SomeColumns(self, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SomeColumns(Part):
+    """A part of which some columns are used, all of which are read."""
+
+    part: Part
+    columns: np.ndarray = field(repr=False)
+
+    @property
+    def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of rows."""
+        return self.part.rows
+
+    @property
+    def held(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As for all columns."""
+        return self.part.held
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read the rows, and take the columns."""
+        for X, y in self.part.chunks():
+            yield X[:, self.columns], y
+
 
 @dataclass(frozen=True, eq=False)
 class ArrayPart(Part):

@@ -143,6 +143,12 @@ class RowBlocks:
         self._passes[0] += 1
         return found
 
+    def select(self, columns: np.ndarray) -> RowBlocks:
+        """Return the same rows with some of their columns; files are read for these alone."""
+        names = None if self.names is None else tuple(self.names[j] for j in columns)
+        shape, engine = (self.shape[0], len(columns)), self.engine.select(columns)
+        return replace(self, shape=shape, engine=engine, names=names)
+
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""
         return replace(self, progress=progress, _passes=[0])

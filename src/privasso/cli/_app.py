@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ParamSpec, TextIO, cast, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from privasso._text import escaped
 from privasso._version import __version__
@@ -46,10 +47,29 @@ EXIT_INTERRUPTED = 130
 P = ParamSpec("P")
 
 
+class _PlainHelp:
+    """A command whose help does not say that --help takes a value."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # pyright: ignore[reportAttributeAccessIssue]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class _Command(_PlainHelp, TyperCommand):
+    pass
+
+
+class _Group(_PlainHelp, TyperGroup):
+    pass
+
+
 def build() -> typer.Typer:
     """Return the application with all commands."""
     app = typer.Typer(
         name="privasso",
+        cls=_Group,
         help="Private LASSO for data whose columns have very different scales.",
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
@@ -71,7 +91,7 @@ def build() -> typer.Typer:
             print(context.get_help())
 
     for command in COMMANDS:
-        app.command()(_with_notes(command))
+        app.command(cls=_Command)(_with_notes(command))
     for group in GROUPS:
         app.add_typer(_quiet_group(group))
     return app
@@ -79,14 +99,14 @@ def build() -> typer.Typer:
 
 def _quiet_group(group: typer.Typer) -> typer.Typer:
     """A copy of the group whose commands have --quiet, too."""
-    found = typer.Typer(name=group.info.name)
+    found = typer.Typer(name=group.info.name, cls=_Group)
     if group.registered_callback is not None:
         callback = group.registered_callback.callback
         assert callback is not None
         found.callback(invoke_without_command=True)(callback)
     for each in group.registered_commands:
         assert each.callback is not None
-        found.command(each.name)(_with_notes(each.callback))
+        found.command(each.name, cls=_Command)(_with_notes(each.callback))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -153,7 +154,7 @@ def audit(
                     rng=seed,
                     progress=progress,
                 )
-        again = shlex.join(["privasso", *sys.argv[1:]])
+        again = _in_lines(["privasso", *sys.argv[1:]])
         paths = dict(outputs.paths)
         outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
     if as_json:
@@ -164,6 +165,22 @@ def audit(
             print(f"\nwrote {' and '.join(map(str, paths.values()))}")
     if found.passed is False:
         raise typer.Exit(1)
+
+
+def _in_lines(words: Sequence[str]) -> str:
+    r"""A command, with each of its options on a line of its own.
+
+    >>> print(_in_lines(["privasso", "audit", "my data.csv", "--y-bounds", "-1", "1", "--binary"]))
+    privasso audit 'my data.csv' \
+        --y-bounds -1 1 \
+        --binary
+    """
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--"):
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n    ".join(map(shlex.join, lines))
 
 
 def _labels(data: Path, target: str | None) -> Any:

@@ -105,7 +105,8 @@ def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary
                 "it first or leave it out with --exclude"
             )
     memory = None if settings.memory is None else bytes_of(settings.memory)
-    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads(), blocks.held)
+    width = min(blocks.shape[1], settings.screened_at_most or blocks.shape[1])
+    jobs, entries = reading_plan(memory, width + 1, n_threads(), blocks.held)
     fill = {one.name: one.filled for one in dictionary.entries if not isinstance(one, LevelEntry)}
     blocks = open_files(paths, target, features=blocks.names, jobs=jobs, entries=entries, fill=fill)
     if settings.engine != "dask":

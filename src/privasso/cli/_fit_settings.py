@@ -183,7 +183,8 @@ class FitSettings:
                     f"{option_of(name)} needs the whole table in memory for --label-dp, and this "
                     "one is read in blocks; leave it out"
                 )
-        for name in ("binary", "screen", "shape", "private_scales", "from_release"):
+        screen = ("screen",) if self.label_dp else ()
+        for name in ("binary", *screen, "shape", "private_scales", "from_release"):
             if getattr(self, name) not in (None, False):
                 raise ValueError(
                     f"{option_of(name)} needs the whole table in memory, and this one is read in "
@@ -325,6 +326,12 @@ class FitSettings:
         if not self.screen.isdecimal() or int(self.screen) < 1:
             raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
         return int(self.screen)
+
+    @property
+    def screened_at_most(self) -> int | None:
+        """How many columns are fitted at most, after a choice; None where all may be."""
+        screen = self.screened()
+        return screen if isinstance(screen, int) else None
 
     def missing_rule(self) -> str:
         """What becomes of missing covariates."""

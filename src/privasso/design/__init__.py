@@ -1,7 +1,7 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
 from privasso.design._clipped_rows import ClippedSettings, clipped_settings, row_roots
-from privasso.design._components import PrincipalComponents, standardised
+from privasso.design._components import PrincipalComponents, column_blocks, standardised
 from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._file import SavedDesign, load_design, save_design
@@ -38,6 +38,7 @@ __all__ = [
     "TunedDesign",
     "best_shrink",
     "clipped_settings",
+    "column_blocks",
     "least_leakage_exponent",
     "load_design",
     "misspecification_table",

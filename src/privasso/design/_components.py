@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._blas import one_thread
+from privasso.operators import Genotypes
 
 #: Columns that are standardised together.
 _COLUMNS = 256
@@ -84,7 +86,7 @@ class PrincipalComponents:
             left, sizes, right = np.linalg.svd((Z @ basis).astype(np.float64), full_matrices=False)
         kept = min(wanted, int(np.sum(sizes > 1e-4 * sizes[0]))) if live else 0
         directions = basis.astype(np.float64) @ right[:kept].T * (np.sqrt(m) / sizes[:kept])
-        shares = sizes[:kept] ** 2 / max(float(np.sum(Z.astype(np.float64) ** 2)), 1e-300)
+        shares = sizes[:kept] ** 2 / max(float(np.sum(Z**2, dtype=np.float64)), 1e-300)
         return cls(mean, scale, directions, np.sqrt(m) * left[:, :kept], shares, rank)
 
     @property
@@ -118,21 +120,43 @@ class PrincipalComponents:
 
 
 def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centred columns of mean square one in single precision, their means and their deviations.
+    """Centred columns in single precision, their means, and the scales they are divided by.
 
-    A constant column becomes zeros, and its deviation infinite.
+    The scale is the deviation, or a quarter of the largest entry if that is more, so that levels
+    and words that are rare do not count as much as others. A constant column becomes zeros, and
+    its scale infinite.
+
+    Examples
+    --------
+    >>> rare = np.append(np.zeros(99), 1.0)
+    >>> Z, mean, scale = standardised(np.column_stack([np.arange(100.0), rare, np.ones(100)]))
+    >>> np.abs(Z).max(axis=0).round(2).tolist(), scale.round(2).tolist()
+    ([1.71, 4.0, 0.0], [28.87, 0.25, inf])
     """
     m, n = X.shape
     Z, mean, scale = np.empty((m, n), dtype=np.float32), np.empty(n), np.empty(n)
-    stored = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
-    for start in range(0, n, _COLUMNS):
-        part = stored[:, start : start + _COLUMNS]
-        block = np.array(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+    for span, block in column_blocks(X):
         middle = block.mean(axis=0)
         block -= middle
         size = np.sqrt(np.mean(block**2, axis=0))
         size = np.maximum(size, np.max(np.abs(block), axis=0) / _LARGEST)
         size = np.where(size > _CONSTANT * np.abs(middle), size, np.inf)
-        Z[:, start : start + _COLUMNS] = block / size
-        mean[start : start + _COLUMNS], scale[start : start + _COLUMNS] = middle, size
+        Z[:, span], mean[span], scale[span] = block / size, middle, size
     return Z, mean, scale
+
+
+def column_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some columns of a table at a time, dense and in double precision, which may be changed.
+
+    Examples
+    --------
+    >>> [(span.start, block.shape) for span, block in column_blocks(sp.csr_array((5, 300)))]
+    [(0, (5, 256)), (256, (5, 44))]
+    """
+    stored: Any = X.tocsc() if sp.issparse(X) else X
+    if not sp.issparse(X) and not isinstance(X, Genotypes):
+        stored = np.asanyarray(X)
+    for start in range(0, X.shape[1], _COLUMNS):
+        span = slice(start, start + _COLUMNS)
+        part = stored[:, span]
+        yield span, np.array(part.toarray() if sp.issparse(part) else part, dtype=np.float64)

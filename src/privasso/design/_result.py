@@ -41,6 +41,12 @@ class Constraint:
         κ, a, e, or the largest sensitivity μ(ε, δ).
     width : float
         Width of the label bounds; 1 unless the kind is "label_dp".
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> pv.optimal_design(pv.Model(alpha=2.0), max_onavekl=1.0).constraint
+    Constraint(kind='max_onavekl', target=1.0, width=1.0)
     """
 
     kind: str

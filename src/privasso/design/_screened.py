@@ -77,6 +77,17 @@ class ScreenedDesign:
         Predicted R² of the fit of chosen columns, and of a fit of all.
     table : Sparse
         The table that this is for.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import RecordBudget
+    >>> model = pv.Model(alpha=2.0, rho=0.0025)
+    >>> best = pv.optimal_design(
+    ...     model, record_dp=RecordBudget(1.0, 1e-6), n_features=4000, screen="auto"
+    ... )
+    >>> best.columns < 4000, best.r2 > best.direct_r2
+    (True, True)
     """
 
     covers: str

@@ -24,7 +24,9 @@ from privasso.privacy import (
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
+    RecordPasses,
     ScreenedObjective,
+    ScreenedPasses,
     ShapedObjective,
     StatisticsMechanism,
     Terms,
@@ -177,16 +179,22 @@ class PerturbedPlan:
         missing_labels: bool,
     ) -> Published:
         """Read all blocks once, charge the ledger, draw the noise, and fit."""
-        assert isinstance(self.objective, PerturbedObjective)
-        passes = self.objective.opened(blocks, missing_labels=missing_labels)
-        what = fit_in_words(blocks.shape, target, self.seeded)
+        chosen, what = None, fit_in_words(blocks.shape, target, self.seeded)
+        objective = self.objective
+        assert isinstance(objective, PerturbedObjective | ScreenedObjective)
+        passes = objective.opened(blocks, missing_labels=missing_labels)
         account(passes.identity, self.guarantee, self.options.ledger, what)
         try:
-            found = self.objective.release_over(passes, self.lam, bit_source(rng))
+            if isinstance(objective, ScreenedObjective):
+                assert isinstance(passes, ScreenedPasses)
+                coef, intercept, chosen = objective.release_over(passes, self.lam, bit_source(rng))
+            else:
+                assert isinstance(passes, RecordPasses)
+                coef, intercept = objective.release_over(passes, self.lam, bit_source(rng))
         except (DataChangedError, WorkersLostError) as error:
             spent = self.options.privacy.after_failure("")
             raise AfterReleaseError(f"{spent} What happened: {error}.") from error
-        return self._published(*found, feature_names)
+        return self._published(coef, intercept, feature_names, screened=chosen)
 
     def _published(
         self,
@@ -277,21 +285,26 @@ def check_screened(X: Any) -> None:
 def _plan_blocks(
     blocks: RowBlocks, options: FitOptions, privacy: PerturbsObjective, *, seeded: bool
 ) -> PerturbedPlan:
-    """The plan for blocks of rows, which only the plain mechanism can read."""
+    """The plan for blocks of rows, of the plain mechanism, or of one that chooses columns first."""
     m, n = blocks.shape
     intercept, names = options.fit_intercept, blocks.names
-    asked = options.screen is not None or options.classes is not None
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
+    if options.screen is not None:
+        screened = privacy.screened(m, n, names, fit_intercept=intercept, screen=options.screen)
+        if screened is not None:
+            lam = screened.lam if options.fixed_lam is None else options.fixed_lam
+            guarantee = privacy.guarantee_for_screened(screened, terms)
+            return PerturbedPlan(options, screened, lam, guarantee, seeded, blocks)
     if (
-        asked
+        options.classes is not None
         or privacy.shaped(m, n, names, fit_intercept=intercept) is not None
         or privacy.statistics(m, n, names, fit_intercept=intercept) is not None
     ):
         raise ValueError(
             "blocks of rows are fitted with mechanism='objective' and public bounds, without "
-            "screen, shape or classes; leave these out, or fit an array in memory"
+            "shape or classes; leave these out, or fit an array in memory"
         )
     objective = privacy.objective(m, n, names, fit_intercept=intercept)
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
-    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
     guarantee = privacy.guarantee_for(objective.noise, terms)
     return PerturbedPlan(options, objective, lam, guarantee, seeded, blocks)

@@ -22,6 +22,7 @@ from privasso.fit._posterior import Posterior
 from privasso.fit._rows import prepared_rows
 from privasso.fit._start import account, check_length, check_run, fit_in_words
 from privasso.noise import Shaped
+from privasso.operators import Genotypes
 from privasso.privacy import (
     MOST_COMPONENTS,
     Guarantee,
@@ -88,6 +89,15 @@ class ScreenedLabelPlan:
         The covariates.
     components : PrincipalComponents or None
         Those of the covariates that are fitted beside the chosen columns.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> X = np.random.default_rng(0).random((300, 20))
+    >>> plan = plan_for(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1)), screen=3))
+    >>> type(plan).__name__, plan.guarantee["epsilon"]
+    ('ScreenedLabelPlan', 1.0)
     """
 
     options: FitOptions
@@ -218,7 +228,8 @@ class ScreenedLabelPlan:
         beside = components.coefficients(few.coef[-components.count :])
         coef = whole.coef + beside
         level = whole.intercept - float(components.mean @ beside)
-        rows = prepared_rows(self.X, fit_intercept=True)
+        packed = isinstance(self.X, Genotypes)
+        rows = prepared_rows(self.X.toarray() if packed else self.X, fit_intercept=True)
         mean = level + float(rows.mean @ coef)
         guess = Posterior(coef[rows.live], np.zeros(int(rows.live.sum())), mean)
         lasso = Denoised(guess, rows, tol=self.options.tol)

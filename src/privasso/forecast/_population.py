@@ -30,6 +30,11 @@ class Truth:
         without an intercept.
     residual_sd : float
         Standard deviation of the residual.
+
+    Examples
+    --------
+    >>> Truth(np.array([0.5, 0.0]), level=1.0, residual_sd=0.3).residual_sd
+    0.3
     """
 
     coef: np.ndarray = field(repr=False)
@@ -39,7 +44,13 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a simulated fit found, in the terms of `Truth`."""
+    """What a simulated fit found, in the terms of `Truth`.
+
+    Examples
+    --------
+    >>> Estimate(np.array([0.4, 0.0]), level=1.1).level
+    1.1
+    """
 
     coef: np.ndarray = field(repr=False)
     level: float

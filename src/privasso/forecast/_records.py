@@ -54,6 +54,14 @@ class RecordScheme:
         λ, or None for the one that follows from the number of rows.
     fit_intercept : bool
         Whether there is an intercept.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 8, y_bounds=(0, 6))
+    >>> scheme = RecordScheme(privacy, 2000, np.array([(0.0, 1.0)] * 8), np.full(8, np.nan))
+    >>> scheme.n_columns, scheme.unavailable is None
+    (8, True)
     """
 
     privacy: RecordDP

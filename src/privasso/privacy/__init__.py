@@ -1,9 +1,11 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
 from privasso.privacy._associations import check_public_fill
+from privasso.privacy._block_screening import ScreenedPasses
 from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._component_settings import MOST_COMPONENTS
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
+from privasso.privacy._exact_minimiser import RecordPasses
 from privasso.privacy._guarantee import Claim, Guarantee
 from privasso.privacy._kind import (
     Calibration,
@@ -67,6 +69,7 @@ __all__ = [
     "RecordBudget",
     "RecordDP",
     "RecordFit",
+    "RecordPasses",
     "RecordSettings",
     "RecordStatistics",
     "Release",
@@ -74,6 +77,7 @@ __all__ = [
     "Scales",
     "ScreenedLabels",
     "ScreenedObjective",
+    "ScreenedPasses",
     "Screening",
     "ScreeningOutlook",
     "ScreeningPrior",

@@ -19,7 +19,7 @@ _SPARSE_ROWS = 1 << 16
 #: Entries of sparse rows that are made integers before they are summed.
 _ENTRIES = 1 << 17
 #: More rows would not fit 64 bits, and the places of more columns not 32.
-_MOST_ROWS, _MOST_COLUMNS = 1 << 26, 1 << 32
+MOST_ROWS, _MOST_COLUMNS = (1 << 26) - 1, 1 << 32
 _NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
@@ -82,8 +82,8 @@ class IntegerColumns:
         """
         if X.shape[1] >= _MOST_COLUMNS:
             raise ValueError(f"at most {_MOST_COLUMNS - 1} columns can be summed")
-        if X.shape[0] >= _MOST_ROWS:
-            raise ValueError(f"at most {_MOST_ROWS - 1} rows can be summed without rounding")
+        if X.shape[0] > MOST_ROWS:
+            raise ValueError(f"at most {MOST_ROWS} rows can be summed without rounding")
         if labels.size and int(np.max(np.abs(labels))) > LABEL:
             raise ValueError("labels must be at most 2^20 in size")
         ell = labels.astype(np.float64)

@@ -122,7 +122,7 @@ class RecordPasses:
 
     def _unchanged(self, found: Sums) -> Sums:
         if not np.array_equal(found["checksum"], self.first["checksum"]):
-            raise DataChangedError(_CHANGED)
+            raise DataChangedError(CHANGED)
         return found
 
     def _sums(self, state: PassState) -> Sums:
@@ -130,11 +130,11 @@ class RecordPasses:
 
     def _counted(self, found: Sums) -> Sums:
         if int(found["rows"][0]) != self.blocks.shape[0]:
-            raise DataChangedError(_CHANGED)
+            raise DataChangedError(CHANGED)
         return found
 
 
-_CHANGED = (
+CHANGED = (
     "the data changed between two passes over them, so nothing was released; fit again when they "
     "are complete"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numba import njit
@@ -11,7 +12,7 @@ from privasso.privacy._integer_noise import noise_deviation, noisy_integers
 from privasso.privacy._rounded_gaussian import BitSource
 
 #: Clipped labels are integers of this many bits.
-_BITS = 34
+CENTRE_BITS = 34
 #: Rows whose sums fit 64 bits.
 _ROWS = 1 << 20
 #: Sums that are released: one of all labels, the others of labels clipped around the centre so far.
@@ -62,9 +63,19 @@ def noisy_centre(
     True
     """
     steps = CentreSteps(y_bounds, radius, mu, replaced)
+    return moved_centre(steps, lambda: steps.total(y), y.size, bits, seen)
+
+
+def moved_centre(
+    steps: CentreSteps,
+    total: Callable[[], int],
+    n_rows: int,
+    bits: BitSource,
+    seen: list[float] | None,
+) -> float:
+    """The same from sums of labels that are clipped around the centre so far, wherever they are."""
     for _ in range(STEPS):
-        total = steps.total(y)
-        mean = noisy_integers([total], steps.deviation, _BITS, bits)[0] / y.size
+        mean = noisy_integers([total()], steps.deviation, CENTRE_BITS, bits)[0] / n_rows
         steps.move(float(mean))
         if seen is not None:
             seen.append(float(mean))
@@ -94,17 +105,17 @@ class CentreSteps:
         self.half = 0.5 * self.high - 0.5 * self.low
         self.centre, self.within, self.slope = self.low + self.half, self.half, 1.0
         self.radius = radius
-        sensitivity = math.ldexp(2.0 if replaced else 1.0, _BITS)
+        sensitivity = math.ldexp(2.0 if replaced else 1.0, CENTRE_BITS)
         #: Of the noise in a sum of integers.
         self.deviation = noise_deviation(sensitivity, mu / math.sqrt(STEPS) * (1.0 - 1e-15))
 
     def total(self, y: np.ndarray) -> int:
         """The sum of labels that are clipped around the centre so far, as an integer."""
-        return clipped_total(y, self.centre, self.within, 1 << _BITS)
+        return clipped_total(y, self.centre, self.within, 1 << CENTRE_BITS)
 
     def log_density(self, mean: float, y: np.ndarray) -> float:
         """The logarithm of the density of the noisy mean, up to a constant."""
-        off = math.ldexp(mean, _BITS) * y.size - self.total(y)
+        off = math.ldexp(mean, CENTRE_BITS) * y.size - self.total(y)
         return -0.5 * (off / self.deviation) ** 2
 
     def move(self, mean: float) -> None:

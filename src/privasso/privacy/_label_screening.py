@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from privasso.accounting import ChoiceLoss
-from privasso.operators import Genotypes
+from privasso.design import column_blocks
 from privasso.privacy._associations import LABEL
 from privasso.privacy._integer_noise import ROUNDING
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
@@ -177,20 +176,15 @@ def standard_columns(X: Any) -> np.ndarray:
     m, n = X.shape
     check_size(m, n)
     U = np.empty((m, n), dtype=np.float32)
-    stored: Any = X.tocsc() if sp.issparse(X) else X
-    if not sp.issparse(X) and not isinstance(X, Genotypes):
-        stored = np.asanyarray(X)
-    for start in range(0, n, _COLUMNS):
-        part = stored[:, start : start + _COLUMNS]
-        block = np.array(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+    for span, block in column_blocks(X):
         for _ in range(2):
             block -= block.mean(axis=0)
             size = np.sqrt(np.mean(block**2, axis=0))
             block /= np.where(size > 0.0, size, 1.0)
-            block = np.clip(block, -_CLIP, _CLIP)
+            np.clip(block, -_CLIP, _CLIP, out=block)
         block -= block.mean(axis=0)
         size = np.sqrt(np.mean(block**2, axis=0))
-        U[:, start : start + _COLUMNS] = block / np.where(size > 1e-6, size, np.inf)
+        U[:, span] = block / np.where(size > 1e-6, size, np.inf)
     return U
 
 

@@ -95,6 +95,15 @@ class ObjectiveNoise:
         ℓ. κ = 1 for the logistic one.
     mu : float
         Sensitivity of all Gaussian releases of the same data that the budget covers too.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
+    >>> round(plan.objective.noise.t, 3), plan.objective.noise.loss
+    (0.326, 'huber')
     """
 
     kappa: float

@@ -35,6 +35,15 @@ class PerturbedLogistic(PerturbedObjective):
     ----------
     reach : float
         K.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import Classes, FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, classes=Classes()))
+    >>> type(plan.objective).__name__
+    'PerturbedLogistic'
     """
 
     reach: float = 0.0

@@ -22,7 +22,7 @@ from privasso.solvers import LABEL_BITS, entry_grid
 _SHORTER = 2.0**-40
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
 _BLOCK = 1 << 16
-_LABELS = "y must be finite; fill or drop missing labels before the fit"
+LABELS_NOT_FINITE = "y must be finite; fill or drop missing labels before the fit"
 NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
@@ -101,7 +101,7 @@ class RecordMap:
         self, X: np.ndarray, y: np.ndarray, start: int, rows: np.ndarray, labels: np.ndarray
     ) -> None:
         if not self.missing_labels and not np.isfinite(y[start : start + len(labels)]).all():
-            raise ValueError(_LABELS)
+            raise ValueError(LABELS_NOT_FINITE)
         y = np.asarray(y, dtype=np.float64)
         step = max(1, _BLOCK // self.n_columns)
         squares = np.empty(min(step, len(labels)))

@@ -30,6 +30,15 @@ class RecordSettings:
         λ, in units of the labels.
     explained : float
         Part of the signal that the fit is expected to explain.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import record_settings
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 10, y_bounds=(0, 1))
+    >>> found = record_settings(privacy, 5000, 10)
+    >>> 0.0 < found.kappa < 1.0, 0.0 < found.explained < 1.0
+    (True, True)
     """
 
     kappa: float

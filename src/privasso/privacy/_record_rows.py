@@ -50,6 +50,15 @@ class PerturbedObjective:
         What is found in the data about the columns first, with noise of its own.
     level : Level or None
         How the intercept is corrected after the fit, in units of the range of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
+    >>> plan.objective.bounds.shape, plan.objective.fit_intercept
+    ((2, 2), True)
     """
 
     noise: ObjectiveNoise

@@ -67,7 +67,7 @@ class LevelSums:
 
     def add(self, part: int, G: np.ndarray, labels: np.ndarray, grid: int) -> None:
         """Add the sum over some rows."""
-        self._total += [part & ((1 << _HALF) - 1), part >> _HALF]
+        self._total += halves(part)
         self._seen[0] += len(labels)
         self._seen[1:] += rows_checksum(G, labels, grid)
 
@@ -78,8 +78,36 @@ class LevelSums:
 
 def summed(sums: Sums) -> int:
     """The sum of residuals from what a pass returned."""
-    low, high = sums["residuals"].tolist()
+    return whole(sums["residuals"])
+
+
+def halves(total: int) -> np.ndarray:
+    """A large integer in two parts, which can be added up separately.
+
+    >>> whole(halves(-(2**70)) + halves(5)) == 5 - 2**70
+    True
+    """
+    return np.array([total & ((1 << _HALF) - 1), total >> _HALF], dtype=np.int64)
+
+
+def whole(parts: np.ndarray) -> int:
+    """The integer from sums of its parts."""
+    low, high = parts.tolist()
     return low + (high << _HALF)
+
+
+def ordered_residuals(
+    X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
+) -> np.ndarray:
+    """Residuals y − X @ coef − intercept, the same to the last bit for a row in any block.
+
+    >>> ordered_residuals(np.eye(2), np.ones(2), np.array([0.5, 2.0]), 0.25)
+    array([ 0.25, -1.25])
+    """
+    residuals = np.array(y, dtype=np.float64)
+    _subtract(X, coef, residuals)
+    residuals -= intercept
+    return residuals
 
 
 def full_residuals(G: np.ndarray, labels: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -9,9 +9,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.accounting import ChoiceLoss, ObjectiveLoss
+from privasso.blocks import RowBlocks
+from privasso.privacy._block_screening import (
+    AssociationPass,
+    Fitted,
+    LabelPass,
+    LevelPass,
+    ScreenedPasses,
+)
+from privasso.privacy._label_centre import CentreSteps, moved_centre
 from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._residual_pass import ordered_residuals, whole
 from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_settings import ScreeningSettings
@@ -85,6 +95,15 @@ class ScreenedObjective:
         What all of these follow from.
     level : Level or None
         How the intercept of the last fit is corrected, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, screen=1))
+    >>> type(plan.objective).__name__, plan.objective.settings.count
+    ('ScreenedObjective', 1)
     """
 
     screening: Screening
@@ -115,8 +134,10 @@ class ScreenedObjective:
 
         All other coefficients are zero. Of a sparse matrix only the chosen columns are filled.
         """
-        found = self.transcript(X, y, lam, bits)
-        coef, (some, intercept) = np.zeros(X.shape[1]), found.fits[-1]
+        return self._published(self.transcript(X, y, lam, bits))
+
+    def _published(self, found: Transcript) -> tuple[np.ndarray, float, np.ndarray]:
+        coef, (some, intercept) = np.zeros(len(self.screening.bounds)), found.fits[-1]
         coef[found.columns] = some
         return coef, intercept + found.level, found.columns
 
@@ -149,4 +170,58 @@ class ScreenedObjective:
         self, few: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
     ) -> np.ndarray:
         """What a fit of some columns leaves of the clipped labels."""
-        return np.clip(y, *self.screening.y_bounds) - few @ coef - intercept
+        return ordered_residuals(few, np.clip(y, *self.screening.y_bounds), coef, intercept)
+
+    def opened(self, blocks: RowBlocks, *, missing_labels: bool = False) -> ScreenedPasses:
+        """Read all rows of blocks once, before noise is drawn, so that bad data cost nothing."""
+        return ScreenedPasses.opened(self, blocks, missing_labels=missing_labels)
+
+    def release_over(
+        self, passes: ScreenedPasses, lam: float, bits: BitSource
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """Run both mechanisms over blocks of rows that were opened; see `release`."""
+        return self._published(self.transcript_over(passes, lam, bits))
+
+    def transcript_over(self, passes: ScreenedPasses, lam: float, bits: BitSource) -> Transcript:
+        """The same as `transcript`, to the last bit, from sums over blocks of rows."""
+        screening, means, fits = self.screening, list[float](), list[Fitted]()
+        bounds, width = screening.y_bounds, screening.y_bounds[1] - screening.y_bounds[0]
+        n_rows, n_columns = passes.blocks.shape
+        centre, task = 0.0, LabelPass(bounds)
+        if screening.centred:
+            steps = CentreSteps(bounds, screening.radius, screening.mu, False)
+            totals = iter([whole(passes.first["total"])])
+
+            def total() -> int:
+                known = next(totals, None)
+                return (
+                    passes.label_total(task, steps.centre, steps.within) if known is None else known
+                )
+
+            centre = moved_centre(steps, total, n_rows, bits, means)
+        associated = AssociationPass(screening.columns, bounds, n_columns)
+
+        def associations(centre: float, radius: float, fitted: Fitted | None) -> np.ndarray:
+            return np.abs(passes.again(associated, (centre, radius, fitted))["sums"])
+
+        def fit(table: PerturbedObjective) -> Fitted:
+            chosen = np.sort(np.concatenate(sets))
+            table = replace(table, bounds=screening.bounds[chosen])
+            blocks = passes.blocks.select(chosen)
+            opened = table.opened(blocks, missing_labels=passes.missing_labels)
+            return Fitted(chosen, *table.release_over(opened, lam, bits))
+
+        first = associations(centre, screening.radius, None)
+        sets = [screening.largest_left(first, np.empty(0, np.intp), screening.choices, bits)]
+        for one in self.rounds:
+            fits.append(fit(one.table))
+            found = associations(0.0, one.clip * width, fits[-1])
+            sets.append(screening.largest_left(found, fits[-1].columns, one.choices, bits))
+        fits.append(fit(self.table))
+        level = 0.0
+        if self.level is not None:
+            residuals = LevelPass(self.level, bounds)
+            found = passes.again(residuals, fits[-1], fits[-1].columns)
+            level = self.level.from_total(whole(found["total"]), n_rows, bits)
+        pairs = tuple((one.coef, one.intercept) for one in fits)
+        return Transcript(tuple(means), tuple(sets), pairs, level)

@@ -42,6 +42,15 @@ class Screening:
     centred : bool
         Whether columns are measured from the middle of their bounds and labels from their centre,
         as for a fit with an intercept; otherwise both from zero.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, screen=1))
+    >>> plan.objective.screening.centred
+    True
     """
 
     choices: ChoiceLoss
@@ -101,11 +110,14 @@ class Screening:
     def associations(self, X: Any, y: np.ndarray, centre: float, radius: float) -> np.ndarray:
         """The absolute associations of all columns with labels clipped at c ± r, as integers."""
         labels = clipped_integers(y, centre, radius, LABEL)
-        # Columns that are all alike are described by one.
-        bounds = self.bounds[:1] if np.all(self.bounds == self.bounds[:1]) else self.bounds
-        columns = IntegerColumns.within(bounds, *half_ranges(bounds, self.centred))
-        found = columns.products(X, labels)
+        found = self.columns.products(X, labels)
         return np.abs(found, out=found)
+
+    @property
+    def columns(self) -> IntegerColumns:
+        """How entries become integers; columns that are all alike are described by one."""
+        bounds = self.bounds[:1] if np.all(self.bounds == self.bounds[:1]) else self.bounds
+        return IntegerColumns.within(bounds, *half_ranges(bounds, self.centred))
 
     def choose_more(
         self,
@@ -133,9 +145,16 @@ class Screening:
         bits : BitSource
             Source of all noise.
         """
-        left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
         radius = clip * (self.y_bounds[1] - self.y_bounds[0])
-        return left[_largest(self.associations(X, residuals, 0.0, radius)[left], choices, bits)]
+        found = self.associations(X, residuals, 0.0, radius)
+        return self.largest_left(found, chosen, choices, bits)
+
+    def largest_left(
+        self, associations: np.ndarray, chosen: np.ndarray, choices: ChoiceLoss, bits: BitSource
+    ) -> np.ndarray:
+        """The noisy choice from the associations of all columns but those chosen before."""
+        left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
+        return left[_largest(associations[left], choices, bits)]
 
 
 def noise_scale(choices: ChoiceLoss) -> float:

@@ -135,6 +135,16 @@ def fit_facts(
 
     With `assumptions` the facts that only a report needs are computed too. `given_lam` is λ where
     it was given and not chosen from the release; a forecast is then about fits at this λ.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.fit import FitOptions, plan_fit
+    >>> X = np.random.default_rng(105).random((300, 2))
+    >>> released = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1)))).release(X[:, 0])
+    >>> facts = fit_facts(released, released.solve(1.0), command="privasso fit …")
+    >>> facts.n_rows, facts.names
+    (300, ('x0', 'x1'))
     """
     privacy, rows, release = released.privacy, released.rows, released.release
     bare = FitFacts(

@@ -23,8 +23,8 @@ from privasso.solvers import Status
 #: What the noise of a coefficient is, by whether the LASSO ran on the best guess from the release.
 _MEANING = {
     True: (
-        "Its noise is the standard deviation of the best guess from the release, given the noise "
-        "of the release and an assumed variance of the labels."
+        "Its noise is the posterior standard deviation of the coefficient given the release, which "
+        "includes the privacy noise and assumes a variance of the labels."
     ),
     False: (
         "Its noise is the standard deviation that the privacy noise alone gives the coefficient, "

@@ -42,6 +42,15 @@ class RecordMechanism:
     chances : tuple of (float, float)
         Where columns are chosen: parts of the variance of the labels, and the predicted chance that
         a column which explains so much is among those of the first round.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
+    >>> RecordMechanism.of(plan).lines()[0]
+    ('each column is divided by', 'half the range of its bounds')
     """
 
     name: str

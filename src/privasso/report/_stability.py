@@ -25,6 +25,11 @@ class Stability:
     kind : str
         ``"denoised"``, ``"full rank"``, ``"exact"`` (the linear programme on the covariates and
         the release) or ``"unknown"``.
+
+    Examples
+    --------
+    >>> Stability(0.5, "exact").critical_lam
+    0.5
     """
 
     critical_lam: float | None
@@ -39,8 +44,9 @@ class Stability:
             )
         if self.kind == "denoised":
             return (
-                "The LASSO ran on the predictions of the best guess from the release, so that a "
-                "minimiser exists at every λ, however strong the noise."
+                "The LASSO was fitted to the predictions of the posterior mean given the release, "
+                "and not to the noisy release itself. So a minimiser exists at every λ, however "
+                "strong the noise."
             )
         if self.critical_lam is None:
             return (
