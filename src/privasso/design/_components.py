@@ -130,7 +130,7 @@ def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     --------
     >>> rare = np.append(np.zeros(99), 1.0)
     >>> Z, mean, scale = standardised(np.column_stack([np.arange(100.0), rare, np.ones(100)]))
-    >>> np.abs(Z).max(axis=0).round(2).tolist(), scale.round(2).tolist()
+    >>> np.abs(Z).max(axis=0).astype(float).round(2).tolist(), scale.round(2).tolist()
     ([1.71, 4.0, 0.0], [28.87, 0.25, inf])
     """
     m, n = X.shape

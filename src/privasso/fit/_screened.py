@@ -119,7 +119,7 @@ class ScreenedLabelPlan:
         """The columns to choose from."""
         return Peeled(self.X, None if self.components is None else self.components.scores)
 
-    def fitted_columns(self, columns: Sequence[int]) -> np.ndarray:
+    def fitted_columns(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """The chosen columns and the components, of which the fit is."""
         chosen = self.X[:, list(columns)]
         chosen = np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen, dtype=np.float64)
@@ -192,7 +192,9 @@ class ScreenedLabelPlan:
             inner = replace(inner, noise=Shaped(shrink=self.screened.shrink(rows)), lam="auto")
         return plan_fit(F, inner, seeded=self.seeded)
 
-    def residuals(self, y: np.ndarray, columns: Sequence[int], few: ReleasedModel) -> np.ndarray:
+    def residuals(
+        self, y: np.ndarray, columns: Sequence[int] | np.ndarray, few: ReleasedModel
+    ) -> np.ndarray:
         """What a fit of some columns leaves of the clipped labels."""
         fitted = self.fitted_columns(columns) @ few.coef + few.intercept
         return np.clip(y, *self.screened.fit.y_bounds) - fitted
