@@ -158,13 +158,16 @@ class Table(ABC):
         raise ValueError(f"{escaped(self.path)} has no column{plural} {absent[0]!r}{hint}")
 
     def _instead_of(self, name: str) -> str:
-        """The column that was probably meant, or which columns there are."""
+        """The column that was probably meant, or how many columns there are.
+
+        All names are not shown: in a file whose first line is damaged or missing they hold the
+        values of a record.
+        """
         spelled = {each.casefold(): each for each in self.names}
         close = get_close_matches(name.casefold(), spelled, n=1)
         if close:
             return f"did you mean {spelled[close[0]]!r}?"
-        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
-        return f"its columns are {', '.join(map(repr, self.names[:_NAMED]))}{more}"
+        return f"it has {len(self.names)} columns, none with such a name"
 
     def feature_names(
         self,
