@@ -23,7 +23,8 @@ def folder(tmp_path, monkeypatch):
     return prepared(tmp_path, monkeypatch)
 
 
-NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+#: Numbers, and pictures of them.
+NUMBER = re.compile(r"base64,[\w+/=]+|[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 #: One record as it may come: beyond its bounds, of another kind, missing, with fields too many.
 EXTREME = [
     "1e300,-1e300,heart,1e300",

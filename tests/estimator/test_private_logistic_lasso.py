@@ -196,7 +196,7 @@ def test_a_kept_release_of_labels_serves_logistic_models():
         other = pv.PrivateLasso(3.0, wide).fit(X, y)
     model = est.release_.open(X, classes=Classes()).solve(3.0)
     assert model.coef.tolist() == est.coef_[0].tolist()
-    with pytest.raises(ValueError, match=r"y_bounds must be \(0, 1\)"):
+    with pytest.raises(ValueError, match="so their bounds are 0 and 1"):
         other.release_.open(X, classes=Classes())
     with pytest.raises(ValueError, match="no sample_weight"):
         est.release_.open(X, classes=Classes(), sample_weight=np.ones(300))
@@ -220,7 +220,7 @@ def test_a_ledger_is_charged_and_a_second_fit_warns():
     [
         (None, "privacy must say what to protect"),
         (pv.OnAverage(0.1), "OnAverage is not for labels of two classes"),
-        (pv.LabelDP(1.0, 1e-6, (0, 5)), r"y_bounds must be \(0, 1\)"),
+        (pv.LabelDP(1.0, 1e-6, (0, 5)), "so their bounds are 0 and 1"),
         (pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="objective"), "needs the same noise"),
     ],
 )

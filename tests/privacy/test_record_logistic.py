@@ -244,7 +244,7 @@ def test_a_record_without_a_label_is_empty():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"y_bounds": (0, 2)}, r"y_bounds must be \(0, 1\)"),
+        ({"y_bounds": (0, 2)}, "so their bounds are 0 and 1"),
         ({"kappa": 0.1}, "no choice of kappa"),
         ({"shape": "private"}, "no choice of shape"),
         ({"mechanism": "statistics"}, "no choice of mechanism"),
