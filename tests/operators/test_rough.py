@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import privasso as pv
 from privasso.operators import ColumnMajor, Metered, Rough, RowMajor, _dense, as_operator
 
 # Rows that do not divide by four or eight, below and above the threshold for threads.
@@ -56,3 +57,26 @@ def test_only_a_large_matrix_in_double_precision_by_rows_is_rounded(monkeypatch)
 def test_numbers_beyond_single_precision_are_infinite_not_wrong():
     *_, rough = Rough.made_with_squares(np.array([[1e300, 1e-300, -2.0]]), np.zeros(1))
     assert rough.toarray().tolist() == [[np.inf, 0.0, -2.0]]
+
+
+def test_a_large_problem_starts_on_the_rounded_copy_and_ends_with_a_proof(monkeypatch):
+    """The optimality conditions hold for F itself, in products that the solver did not make."""
+    from privasso.solvers import _amp
+
+    starts, true = [], _amp.rough_start
+
+    def noted(*arguments):
+        starts.append(1)
+        return true(*arguments)
+
+    monkeypatch.setattr(_amp, "rough_start", noted)
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((2100, 4100)) / np.sqrt(4100)
+    x = np.where(rng.random(4100) < 0.05, rng.standard_normal(4100), 0.0)
+    y, eta = F @ x + 0.1 * rng.standard_normal(2100), 0.05 * rng.standard_normal(4100)
+    found = pv.solve(F, y, 0.2, eta)
+    assert starts
+    gradient = F.T @ (y - F @ found.x) - eta
+    support = found.x != 0.0
+    assert np.abs(gradient[support] - 0.2 * np.sign(found.x[support])).max() <= 2e-8 * 0.2
+    assert np.abs(gradient).max() <= 0.2 * (1.0 + 2e-8)
