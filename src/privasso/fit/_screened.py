@@ -186,11 +186,10 @@ class ScreenedLabelPlan:
         The covariates are public and so is the choice: it is a fit like any other.
         """
         inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)
-        F = self.fitted_columns(columns)
+        rows = prepared_rows(self.fitted_columns(columns), bool(self.options.fit_intercept))
         if self.components is not None:
-            rows = prepared_rows(F, bool(self.options.fit_intercept))
             inner = replace(inner, noise=Shaped(shrink=self.screened.shrink(rows)), lam="auto")
-        return plan_fit(F, inner, seeded=self.seeded)
+        return plan_fit(rows, inner, seeded=self.seeded)
 
     def residuals(
         self, y: np.ndarray, columns: Sequence[int] | np.ndarray, few: ReleasedModel
