@@ -109,8 +109,8 @@ def load_release(path: str | os.PathLike[str]) -> KeptRelease | KeptStatistics:
     ...     file = os.path.join(folder, "release.json")
     ...     pv.save_release(est.release_, file)
     ...     kept = pv.load_release(file)
-    >>> type(kept).__name__
-    'KeptRelease'
+    >>> type(kept).__name__, kept.guarantee["epsilon"]
+    ('KeptRelease', 1.0)
     """
     return _checked(read_json(path, most_bytes=MAX_BYTES))
 

@@ -80,9 +80,18 @@ def _lines(path: Path) -> int:
 
 
 def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:
-    """Names of the variants of a .bed file, from the .bim file beside it; each must be there once.
+    r"""Names of the variants of a .bed file, from the .bim file beside it; each must be there once.
 
     Names and the alleles that are counted are taken to be public.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.bim")
+    ...     _ = path.write_text("1 rs12 0 100 A G\n1 rs7 0 250 C T\n")
+    ...     bed_names(path.with_suffix(".bed"))
+    ('rs12', 'rs7')
     """
     bim = Path(path).with_suffix(".bim")
     names = tuple(words[1] for words in _words(bim, 6))

@@ -22,8 +22,18 @@ class DataChangedError(RuntimeError):
 
     Examples
     --------
-    >>> issubclass(DataChangedError, RuntimeError)
-    True
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from privasso.blocks import open_files
+    >>> def count(chunks, state):
+    ...     return {"rows": np.array([sum(len(y) for X, y in chunks)])}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pl.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]}).write_parquet(f"{folder}/1.parquet")
+    ...     blocks = open_files([f"{folder}/1.parquet"], "y")
+    ...     pl.DataFrame({"a": [1.0], "y": [0.0]}).write_parquet(f"{folder}/1.parquet")
+    ...     blocks.sum(count, None)
+    Traceback (most recent call last):
+    privasso.blocks._part.DataChangedError: ... changed or vanished while it was being read, ...
     """
 
 
@@ -32,8 +42,15 @@ class WorkersLostError(RuntimeError):
 
     Examples
     --------
-    >>> issubclass(WorkersLostError, RuntimeError)
-    True
+    >>> from privasso.blocks import ArrayPart, Dask
+    >>> class KilledWorker(Exception):
+    ...     pass
+    >>> class Cluster:
+    ...     def compute(self, task):
+    ...         raise KilledWorker
+    >>> Dask([ArrayPart(np.ones((3, 2)), np.zeros(3))], 3, Cluster()).sum(max, None, print)
+    Traceback (most recent call last):
+    privasso.blocks._part.WorkersLostError: the workers that read the data died again and again, ...
     """
 
 
@@ -46,8 +63,9 @@ class Part(ABC):
     --------
     >>> import numpy as np
     >>> from privasso.blocks import ArrayPart
-    >>> isinstance(ArrayPart(np.ones((3, 2)), np.zeros(3)), Part)
-    True
+    >>> part = ArrayPart(np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2))
+    >>> [X.tolist() for X, y in part.select(np.array([1])).chunks()]
+    [[[2.0], [4.0]]]
     """
 
     rows: int

@@ -29,6 +29,11 @@ class Progress:
         Rows read in the present pass, and all rows.
     seconds : float
         Since this pass began.
+
+    Examples
+    --------
+    >>> Progress(passes=2, rows=250, n_rows=1000, seconds=3.0).seconds_left
+    9.0
     """
 
     passes: int

@@ -102,7 +102,20 @@ def read_sparse(
 
 
 def sparse_of(X: Any, y: Any) -> SparseTable | None:
-    """What a user passed as covariates and labels, if it is a file or an AnnData; else None."""
+    r"""What a user passed as covariates and labels, if it is a file or an AnnData; else None.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> lines = "%%MatrixMarket matrix coordinate integer general", "2 3 2", "1 1 5", "2 3 7"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.mtx")
+    ...     _ = path.write_text("\n".join(lines))
+    ...     float(sparse_of(path, [0.5, 1.5]).X.sum())
+    12.0
+    >>> sparse_of([[1.0]], [2.0]) is None
+    True
+    """
     target = y if isinstance(y, str) else None
     if is_sparse_file(X):
         table = read_sparse(X, target)

@@ -39,6 +39,13 @@ class ClippedSettings:
         Part of the rows that is shrunk.
     error : float
         Expected squared error of a prediction, as a part of the variance of the labels.
+
+    Examples
+    --------
+    >>> from privasso.design import clipped_settings
+    >>> rows = Covariates(np.random.default_rng(0).standard_t(3, (300, 5)), centre=True)
+    >>> clipped_settings(rows, 0.1, {0.05: 0.23, 0.3: 0.2})  # two values of t to choose from
+    ClippedSettings(t=0.05, shrink=0.5, error=0.0595...)
     """
 
     t: float
@@ -102,7 +109,13 @@ def clipped_settings(
 
 
 def row_roots(rows: Covariates) -> np.ndarray | None:
-    """√w_μ: a row with its label enters the objective times the root of its weight."""
+    """√w_μ: a row with its label enters the objective times the root of its weight.
+
+    Examples
+    --------
+    >>> row_roots(Covariates(np.eye(3), centre=False, weights=[1.0, 4.0, 9.0]))
+    array([1., 2., 3.])
+    """
     return None if rows.weights is None else np.sqrt(rows.weights)
 
 

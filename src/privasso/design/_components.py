@@ -39,6 +39,13 @@ class PrincipalComponents:
         Part of the variance of all standardised columns that lies along each.
     rank : int
         Largest number of components that there can be.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])  # a column is ten times the other
+    >>> found = PrincipalComponents.of(X, 1)
+    >>> found.shares.round(6), abs(found.scores[:, 0]).round(3)
+    (array([1.]), array([1.225, 0.   , 1.225]))
     """
 
     mean: np.ndarray = field(repr=False)

@@ -71,6 +71,14 @@ class CorrelatedDesign:
     certificate : float or None
         tr(WΣ)·tr(CΣ⁻¹)/T² − 1 for this W, computed from the noise itself: no shape has a smaller
         tr(WΣ) at the same sensitivity by more than this part. None without a W.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> model = pv.Model(alpha=2.0, covariance=np.diag([1.0, 4.0, 1.0, 4.0]))
+    >>> best = pv.optimal_design(model, max_error=0.02, lam=0.7, gamma=1.0, rng=0)
+    >>> best.noise.gamma, 0.019 < best.E <= 0.02
+    (1.0, True)
     """
 
     lam: float

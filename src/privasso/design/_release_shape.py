@@ -36,6 +36,15 @@ class ReleaseShape:
         Σ over the live columns.
     sigma_sum : float
         σ₀, zero without an intercept.
+
+    Examples
+    --------
+    >>> from privasso.design import release_shape
+    >>> rows = Covariates(np.repeat(np.eye(4), 25, axis=0), centre=True)
+    >>> shape = release_shape(rows, shrink=0.0)
+    >>> sizes = rows.squared_row_norms(shape.covariance) + shape.sigma_sum**-2
+    >>> float(sizes.max().round(9))  # no row is larger than 1
+    1.0
     """
 
     covariance: Covariance = field(repr=False)

@@ -25,6 +25,12 @@ class Sparse:
         Part of the variance of the labels that they explain.
     label_sd : float
         Standard deviation of the labels.
+
+    Examples
+    --------
+    >>> table = Sparse(n_rows=5000, n_columns=2000, n_true=10, explained=0.5, label_sd=2.0)
+    >>> table.explained * table.label_sd**2  # variance that ten columns explain together
+    2.0
     """
 
     n_rows: int
@@ -119,7 +125,16 @@ class ScreenedDesign:
 
 @runtime_checkable
 class ScreeningBudget(Protocol):
-    """A privacy budget under which columns can be chosen, such as `LabelDP` or `RecordBudget`."""
+    """A privacy budget under which columns can be chosen, such as `LabelDP` or `RecordBudget`.
+
+    Examples
+    --------
+    >>> from privasso.privacy import RecordBudget
+    >>> table = Sparse(n_rows=50000, n_columns=2000, n_true=10, explained=0.66, label_sd=0.1)
+    >>> found = RecordBudget(1.0, 1e-6).screened_design(table, 12)
+    >>> found.columns, found.direct_r2 < found.r2 <= 0.66
+    (12, True)
+    """
 
     def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
         """Return the choice with the largest predicted R², of so many columns if they are given."""

@@ -11,7 +11,13 @@ from privasso.encoding._troubles import Trouble
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A column of float64 numbers; NaN stands for a missing value."""
+    """A column of float64 numbers; NaN stands for a missing value.
+
+    Examples
+    --------
+    >>> Numbers("age", np.array([30.0, np.nan, 50.0])).missing
+    array([1])
+    """
 
     name: str
     values: np.ndarray = field(repr=False)
@@ -30,6 +36,11 @@ class Levels:
     """A column of texts: row m has ``levels[codes[m]]``, and no value where the code is −1.
 
     The levels are sorted, each once, and each occurs.
+
+    Examples
+    --------
+    >>> Levels("ward", np.array([1, 0, -1]), ("a", "b")).missing  # texts "b", "a" and none
+    array([2])
     """
 
     name: str
@@ -57,6 +68,14 @@ class Columns:
     block : ndarray or None
         The numbers of all columns as one matrix in Fortran order, of which their values are
         views; None if they are not stored like that.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from privasso.encoding import columns_of_frame
+    >>> found = columns_of_frame(pl.DataFrame({"age": [30.0, None], "ward": ["b", "a"]}))
+    >>> found.columns, found.n_rows
+    ((Numbers(name='age'), Levels(name='ward', levels=('a', 'b'))), 2)
     """
 
     columns: tuple[Numbers | Levels, ...]

@@ -30,6 +30,11 @@ class Trouble:
         First row that shows it, counted from 0, where there is one.
     count : int or None
         Rows or levels, where that matters.
+
+    Examples
+    --------
+    >>> print(refusal([Trouble("age", "missing", row=2, count=1)], option_words))
+    column 'age' has a missing value in row 3; fill it with --missing mean or ...
     """
 
     column: str

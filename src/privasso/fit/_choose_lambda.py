@@ -39,8 +39,15 @@ class TimeLimitWarning(UserWarning):
 
     Examples
     --------
-    >>> issubclass(TimeLimitWarning, UserWarning)
-    True
+    >>> import warnings
+    >>> import privasso as pv
+    >>> X = np.random.default_rng(0).random((200, 2))
+    >>> lasso = pv.PrivateLasso(privacy=pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)), time_limit=1e-9)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = lasso.fit(X, X[:, 0])
+    >>> {each.category.__name__ for each in caught}
+    {'TimeLimitWarning'}
     """
 
 

@@ -26,6 +26,18 @@ class Posterior:
         Their posterior standard deviations, which include the privacy noise.
     mean_label : float
         Posterior mean of the label at the means of the columns; zero without an intercept.
+
+    Examples
+    --------
+    >>> from privasso.noise import Diagonal
+    >>> rows = Covariates(np.repeat(np.eye(4), 25, axis=0), centre=False)
+    >>> b = np.array([50.0, 1.0, -1.5, 0.5])
+    >>> little, much = (
+    ...     posterior(Release(b, Diagonal(np.full(4, sigma)), 100, 0.0), rows, None, 1.0)
+    ...     for sigma in (1.0, 10.0)
+    ... )
+    >>> bool(np.all(little.deviation < much.deviation))  # ten times the noise
+    True
     """
 
     coef: np.ndarray = field(repr=False)

@@ -36,6 +36,13 @@ class RowMoments:
         Root mean squares of the live columns: the units of standardised columns.
     intercept : bool
         Whether there is the column of ones.
+
+    Examples
+    --------
+    >>> rows = Covariates(np.array([[1.0], [3.0]]), centre=False)
+    >>> found = RowMoments.of(rows, np.array([1.0, 0.5]))
+    >>> found.G, found.G2  # 1 + 9/2 and 1 + 9/4
+    (array([[5.5]]), array([[3.25]]))
     """
 
     G: np.ndarray = field(repr=False)

@@ -33,8 +33,14 @@ class AfterReleaseError(RuntimeError):
 
     Examples
     --------
-    >>> issubclass(AfterReleaseError, RuntimeError)
-    True
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_fit
+    >>> X = np.random.default_rng(102).random((500, 2))
+    >>> options = FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"))
+    >>> released = plan_fit(X, options).release(X[:, 0])
+    >>> raise released.failure(OSError("the disk is full"), "in release.json")
+    Traceback (most recent call last):
+    privasso.fit._released.AfterReleaseError: The privacy budget of this fit is spent, but ...
     """
 
 

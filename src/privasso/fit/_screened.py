@@ -57,6 +57,18 @@ class LabelTranscript:
         the intercept.
     level : float
         What is added to the intercept.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.fit import plan_for
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((2000, 8))
+    >>> y = 0.5 * X[:, 4] + 0.3 * X[:, 1] + 0.1 * rng.random(2000)
+    >>> plan = plan_for(X, FitOptions(pv.LabelDP(5.0, 1e-6, (0, 1)), screen=2), seeded=True)
+    >>> made = plan.transcript(y, np.random.default_rng(0))
+    >>> made.columns, made.few.coef.shape
+    (array([1, 4]), (2,))
     """
 
     means: tuple[float, ...]

@@ -91,7 +91,17 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
 
 
 def warn_user(message: str, category: type[UserWarning] = PrivacyWarning) -> None:
-    """Warn at the line of the caller outside of privasso and scikit-learn."""
+    """Warn at the line of the caller outside of privasso and scikit-learn.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("these labels were used before")
+    >>> caught[0].category.__name__, str(caught[0].message)
+    ('PrivacyWarning', 'these labels were used before')
+    """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _module(frame).startswith(_INNER):
         frame, level = frame.f_back, level + 1

@@ -105,6 +105,13 @@ class BlockWhitening:
         2^e/σ for independent noise.
     digits : ndarray of shape (2, N, rank) or None
         The whitening matrix in steps of `unit`, cut into two digits.
+
+    Examples
+    --------
+    >>> grid = ColumnGrid(np.array([-20, -20]), np.zeros(2))
+    >>> found = BlockWhitening.of(Diagonal(np.array([4.0, 0.25])), grid, np.array([0, 1]))
+    >>> [white.tolist() for _, white, _ in found.rows(np.array([[4.0, 1.0]]))]  # 4/2 and 1/0.5
+    [[[2.0, 2.0]]]
     """
 
     grid: ColumnGrid
@@ -172,13 +179,25 @@ def bits_of(number: float) -> np.ndarray:
 
 
 def number_of(bits: np.ndarray) -> float:
-    """The inverse of `bits_of`."""
+    """The inverse of `bits_of`.
+
+    Examples
+    --------
+    >>> number_of(bits_of(0.1))
+    0.1
+    """
     return float(np.ascontiguousarray(bits, dtype=np.int64).view(np.float64)[0])
 
 
 @njit(cache=True, nogil=True)
 def largest_square(rows: np.ndarray) -> float:  # pragma: no cover
-    """The largest squared length of a row, each summed in the order of its entries."""
+    """The largest squared length of a row, each summed in the order of its entries.
+
+    Examples
+    --------
+    >>> largest_square(np.array([[3.0, 4.0], [1.0, 1.0]]))
+    25.0
+    """
     largest = 0.0
     for i in range(rows.shape[0]):
         total = 0.0
@@ -191,7 +210,15 @@ def largest_square(rows: np.ndarray) -> float:  # pragma: no cover
 
 @njit(cache=True, nogil=True)
 def checksum(k: np.ndarray, bits: np.ndarray) -> Any:  # pragma: no cover
-    """The sum over rows of a number that all entries of a row and the bits of its label decide."""
+    """The sum over rows of a number that all entries of a row and the bits of its label decide.
+
+    Examples
+    --------
+    >>> rows, bits = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([5, 6])
+    >>> found = checksum(rows, bits)
+    >>> found == checksum(rows[[1, 0]], bits[[1, 0]]), found == checksum(rows[[1, 0]], bits)
+    (True, False)
+    """
     total = np.int64(0)
     for i in range(k.shape[0]):
         h = bits[i]

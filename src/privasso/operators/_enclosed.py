@@ -22,7 +22,15 @@ _UNDERFLOW = 2.0**-1070
 
 
 class Enclosed(NamedTuple):
-    """Real numbers, each within `error` of the unevaluated sum ``value + low``."""
+    """Real numbers, each within `error` of the unevaluated sum ``value + low``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> high, low = two_sum(np.array([1.0]), np.array([1e-30]))
+    >>> Enclosed(high, low, np.zeros(1))  # their sum, without error
+    Enclosed(value=array([1.]), low=array([1.e-30]), error=array([0.]))
+    """
 
     value: np.ndarray
     low: np.ndarray

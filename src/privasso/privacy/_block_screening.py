@@ -159,6 +159,22 @@ class ScreenedPasses:
         What the first pass found. It holds private numbers.
     missing_labels : bool
         Whether a label that is NaN makes an empty record.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.fit import FitOptions, plan_for
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.random((500, 2)), rng.random(500)
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> objective = plan_for(X, FitOptions(privacy, screen=1)).objective
+    >>> whole, cut = (RowBlocks.of_arrays(X, y, n_parts=parts) for parts in (1, 3))
+    >>> passes = [
+    ...     ScreenedPasses.opened(objective, blocks, missing_labels=False)
+    ...     for blocks in (whole, cut)
+    ... ]
+    >>> passes[0].identity == passes[1].identity  # however the rows are cut
+    True
     """
 
     blocks: RowBlocks = field(repr=False)

@@ -132,6 +132,17 @@ def whitened_rows(
     """G, whose rows are no longer than the radius, and the factors of the rows; no label is read.
 
     The calibrated noise is `level` = σ·width/unit times the one under which rows have this length.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.fit import FitOptions, plan_fit
+    >>> privacy = pv.LabelDP(1.0, 1e-6, (0, 1), kappa=0.5, t=0.5)
+    >>> plan = plan_fit(np.random.default_rng(0).standard_normal((300, 4)), FitOptions(privacy))
+    >>> noise = plan.calibration.objective
+    >>> G, factors = whitened_rows(plan.rows, plan.calibration, noise, noise.sigma)
+    >>> G.shape, bool(np.linalg.norm(G, axis=1).max() <= noise.radius)
+    ((300, 5), True)
     """
     covariance, m = calibration.covariance, rows.shape[0]
     rank = covariance.rank

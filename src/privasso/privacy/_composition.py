@@ -100,7 +100,19 @@ def formal_loss(guarantee: Guarantee) -> Loss:
 
 
 def check_same_neighbours(guarantees: Sequence[Guarantee]) -> None:
-    """Refuse guarantees that speak of different neighbours or of different label bounds."""
+    """Refuse guarantees that speak of different neighbours or of different label bounds.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import Terms
+    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+    >>> wide, narrow = (pv.LabelDP(1.0, 1e-6, (0, high)).guarantee(terms) for high in (9, 1))
+    >>> check_same_neighbours([wide, wide])  # they compose: nothing happens
+    >>> check_same_neighbours([wide, narrow])
+    Traceback (most recent call last):
+    ValueError: guarantees for labels within different bounds (0.0, 9.0 and 0.0, 1.0) are not ...
+    """
     first = guarantees[0]
     for other in guarantees[1:]:
         if other.adjacency != first.adjacency:

@@ -77,6 +77,18 @@ class RecordPasses:
         What is summed over them.
     first : Sums
         What the first pass found, at x = 0. It holds private numbers.
+
+    Examples
+    --------
+    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
+    >>> blocks, setting = RowBlocks.of_arrays(rows, labels), PassSetting.of(1, 19, 1.0)
+    >>> passes = RecordPasses.begun(blocks, setting, None)
+    >>> passes.again(PassState(FixedPoint((0,), 1)))["rows"].tolist()
+    [2]
+    >>> rows[0] = 0.75
+    >>> passes.again(PassState(FixedPoint((0,), 1)))
+    Traceback (most recent call last):
+    privasso.blocks._part.DataChangedError: the data changed between two passes over them, so ...
     """
 
     blocks: RowBlocks = field(repr=False)

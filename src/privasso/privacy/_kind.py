@@ -50,6 +50,20 @@ class Calibration:
     objective : ObjectiveNoise or None
         The perturbed objective that the release comes from, for whitened rows and labels in units
         of their range; None where the products themselves are released.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.fit import FitOptions, plan_fit
+    >>> X = np.random.default_rng(0).standard_normal((300, 4))
+    >>> narrow, wide = (
+    ...     plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, high)), noise=pv.Isotropic(1.0)))
+    ...     for high in (1, 4)
+    ... )
+    >>> round(wide.calibration.level / narrow.calibration.level, 9)  # bounds 4 times as wide
+    4.0
+    >>> narrow.calibration.mu == wide.calibration.mu  # the same ε and δ
+    True
     """
 
     covariance: Covariance = field(repr=False)
@@ -124,8 +138,10 @@ class Privacy(ABC):
     Examples
     --------
     >>> import privasso as pv
-    >>> isinstance(pv.LabelDP(1.0, 1e-6, (0, 1)), Privacy), pv.OnAverage(0.1).formal
-    (True, False)
+    >>> [kind.formal for kind in (pv.LabelDP, pv.RecordDP, pv.OnAverage)]
+    [True, True, False]
+    >>> [kind.public_covariates for kind in (pv.LabelDP, pv.RecordDP)]
+    [True, False]
     """
 
     #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
@@ -188,8 +204,9 @@ class ReleasesProducts(Privacy):
     Examples
     --------
     >>> import privasso as pv
-    >>> isinstance(pv.LabelDP(1.0, 1e-6, (0, 1)), ReleasesProducts)
-    True
+    >>> rows = Covariates(np.random.default_rng(0).standard_normal((300, 3)), centre=True)
+    >>> pv.LabelDP(1.0, 1e-6, (0, 1)).default_noise(rows)
+    Shaped(sigma=1.0, shrink=0.5)
     """
 
     @abstractmethod
@@ -244,7 +261,9 @@ class PerturbsObjective(Privacy):
     Examples
     --------
     >>> import privasso as pv
-    >>> isinstance(pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)], y_bounds=(0, 1)), PerturbsObjective)
+    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    >>> noise = privacy.objective(500, 2, None, fit_intercept=True).noise
+    >>> abs(noise.ridge * noise.t / noise.radius**2 - 1.0) < 1e-9  # Λ = R²/t
     True
     """
 
@@ -309,7 +328,16 @@ def register_kind(kind: _Kind) -> _Kind:
 
 
 def check_products(privacy: object) -> None:
-    """Refuse what does not release products of rows and labels."""
+    """Refuse what does not release products of rows and labels.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> check_products(pv.LabelDP(1.0, 1e-6, (0, 1)))  # it does: nothing happens
+    >>> check_products(pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)], y_bounds=(0, 1)))
+    Traceback (most recent call last):
+    ValueError: RecordDP releases coefficients only, no products of rows and labels; use ...
+    """
     check_kind(privacy)
     if not isinstance(privacy, ReleasesProducts):
         raise ValueError(

@@ -154,7 +154,15 @@ class Peeled:
 
 
 def check_size(n_rows: int, n_columns: int) -> None:
-    """Refuse tables that are too large to be held in memory."""
+    """Refuse tables that are too large to be held in memory.
+
+    Examples
+    --------
+    >>> check_size(1000, 20000)  # it fits: nothing happens
+    >>> check_size(10**6, 10**6)
+    Traceback (most recent call last):
+    ValueError: screening for labels holds the 1000000 × 1000000 table in memory; choose fewer ...
+    """
     if n_rows * n_columns > _MOST:
         raise ValueError(
             f"screening for labels holds the {n_rows} × {n_columns} table in memory; choose fewer "

@@ -118,6 +118,17 @@ def objective_claim(
         What data sets differ in, for a group of k.
     assumptions : callable
         The assumptions of a guarantee, restated for a group of k.
+
+    Examples
+    --------
+    >>> claim = objective_claim(
+    ...     "example",
+    ...     lambda guarantee: f"ε = {guarantee['epsilon']:g}.",
+    ...     "records",
+    ...     adjacency=lambda k: f"{k} records",
+    ... )
+    >>> claim.required
+    ('c', 'delta', 'epsilon', 'n_rows', 'shift', 't')
     """
     needed = "c > 0, mu > 0, t and shift that are" if gaussian else "c > 0, t and shift that are"
 

@@ -66,8 +66,9 @@ class UncertifiedError(RuntimeError):
 
     Examples
     --------
-    >>> issubclass(UncertifiedError, RuntimeError)
-    True
+    >>> raise UncertifiedError(UNCERTIFIED)
+    Traceback (most recent call last):
+    privasso.privacy._perturbed_objective.UncertifiedError: the minimiser could not be certified ...
     """
 
 

@@ -66,6 +66,13 @@ class Transcript:
         Coefficients and intercept of each fit.
     level : float
         What is added to the last intercept.
+
+    Examples
+    --------
+    >>> first, second = np.array([7, 2]), np.array([4])
+    >>> fits = (np.array([0.5, 1.0]), 0.1), (np.array([0.9, 0.3, 0.5]), 0.1)
+    >>> Transcript((0.4, 0.5), (first, second), fits, level=0.02).columns
+    array([2, 4, 7])
     """
 
     means: tuple[float, ...]

@@ -162,6 +162,11 @@ def noise_scale(choices: ChoiceLoss) -> float:
 
     No record changes a sum by more than ENTRY·LABEL, and so the difference of two absolute values
     by more than twice that.
+
+    Examples
+    --------
+    >>> noise_scale(ChoiceLoss(0.1, 5)) / noise_scale(ChoiceLoss(0.2, 5))  # half the ε
+    2.0
     """
     return 2.0 * ENTRY * LABEL / choices.epsilon_each * ROUNDING
 

@@ -112,6 +112,18 @@ def choice_chances(
     for normal labels. Strengths are parts of the variance of the labels that a column explains.
     The noise is that for a difference of two associations that changes by at most `span` times the
     clipped labels.
+
+    Examples
+    --------
+    >>> prior = ScreeningPrior(n_true=5)
+    >>> few, many = (
+    ...     choice_chances(prior, rows, 1000, 5, clip=0.08, epsilon_each=0.1)
+    ...     for rows in (1000, 20000)
+    ... )
+    >>> few.round(3), many.round(3)
+    (array([0.003, 0.453]), array([0., 1.]))
+    >>> bool(abs(995 * few[0] + 5 * few[1] - 5.0) < 1e-6)  # five columns are chosen
+    True
     """
     law, each = association_law(prior, n_rows, clip=clip), prior.explained / prior.n_true
     true = min(prior.n_true, n_columns - 1)

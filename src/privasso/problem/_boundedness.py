@@ -28,7 +28,14 @@ _DIRECT_LIMIT = 2e9
 
 
 def slope(problem: Problem, d: np.ndarray) -> float:
-    """Slope of the objective along d far out: λ‖d‖₁ − bᵀd, relative to λ‖d‖₁."""
+    """Slope of the objective along d far out: λ‖d‖₁ − bᵀd, relative to λ‖d‖₁.
+
+    Examples
+    --------
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
+    >>> slope(twins, np.array([1.0, -1.0]))  # (2 − 5)/2
+    -1.5
+    """
     length = problem.lam * np.abs(d).sum()
     return float((length - problem.b @ d) / length) if length > 0 else 0.0
 
@@ -50,7 +57,14 @@ def is_ray(problem: Problem, d: np.ndarray) -> bool:
 
 
 def zero_column_ray(problem: Problem) -> np.ndarray | None:
-    """Return a unit ray along a zero column with |b_i| > λ, if there is one; reads nothing of F."""
+    """Return a unit ray along a zero column with |b_i| > λ, if there is one; reads nothing of F.
+
+    Examples
+    --------
+    >>> problem = Problem(np.array([[1.0, 0.0]]), b=[5.0, -3.0], lam=1.0)
+    >>> zero_column_ray(problem)
+    array([ 0., -1.])
+    """
     free = np.flatnonzero((problem.squares == 0) & (np.abs(problem.b) > problem.lam))
     if free.size == 0:
         return None
@@ -67,6 +81,14 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
     projection soon is a ray itself. The projection is computed to full accuracy only if its slope
     is negative after a few iterations of conjugate gradients. On nearly collinear columns these
     converge slowly; if F is not large, an eigendecomposition then takes their place.
+
+    Examples
+    --------
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
+    >>> ray_from(twins, np.array([9.0, -7.0]))
+    array([ 1., -1.])
+    >>> ray_from(twins, np.array([1.0, 1.0])) is None
+    True
     """
     scale = np.abs(x).max(initial=0.0)
     if scale == 0.0:
@@ -91,7 +113,16 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
 
 
 class ProgrammeError(RuntimeError):
-    """The linear programme could not be solved, as can happen with very different scales."""
+    """The linear programme could not be solved, as can happen with very different scales.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> problem = Problem(rng.standard_normal((100, 200)), rng.standard_normal(200), 1.0)
+    >>> linear_programme(problem, time_limit=1e-6)
+    Traceback (most recent call last):
+    privasso.problem._boundedness.ProgrammeError: the linear programme for the ... failed: ...
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +137,13 @@ class Programme:
         The point that attains the minimum.
     d : ndarray, shape (N,)
         The direction, ‖d‖₁ = 1, that attains the maximum.
+
+    Examples
+    --------
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 1.0], lam=1.0)
+    >>> found = linear_programme(twins)
+    >>> round(found.critical, 6), found.d.round(6)  # bᵀd = (5 − 1)/2
+    (2.0, array([ 0.5, -0.5]))
     """
 
     critical: float
@@ -131,6 +169,13 @@ def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Pr
     ------
     ProgrammeError
         When the programme cannot be solved, or not in that time.
+
+    Examples
+    --------
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 1.0], lam=1.0)
+    >>> found = linear_programme(twins)  # the smallest max(|5 − w|, |1 − w|)
+    >>> round(found.critical, 6), found.w.round(6)
+    (2.0, array([3.]))
     """
     from scipy.optimize import linprog  # takes long to import, and few solves need it
 

@@ -85,6 +85,13 @@ def certify(
 
     Without `anchors` only directions are tried that need no further pass over F, and the gap may
     be infinite.
+
+    Examples
+    --------
+    >>> problem = Problem(np.eye(2), np.array([3.0, 0.5]), 1.0)
+    >>> x = np.array([2.0, 0.0])
+    >>> certify(problem, x, w=x, c=problem.b - x)
+    Certificate(kkt=0.0, kkt_beyond_rounding=0.0, gap=0.0)
     """
     lam = problem.lam
     violation = violations(c, x, lam)
@@ -121,7 +128,14 @@ def cancellation_floor(x: np.ndarray, norms: np.ndarray, lam: float) -> np.ndarr
 
 
 def rounding_floor(b: np.ndarray, norms: np.ndarray, length: float) -> np.ndarray:
-    """Size of the rounding error in b − FᵀFx, component by component, given ‖Fx‖."""
+    """Size of the rounding error in b − FᵀFx, component by component, given ‖Fx‖.
+
+    Examples
+    --------
+    >>> floor = rounding_floor(np.array([1.0, 100.0]), norms=np.ones(2), length=0.0)
+    >>> (floor / _EPS).tolist()
+    [16.0, 1600.0]
+    """
     out = np.abs(b)
     out += norms * length
     out *= 16 * _EPS
@@ -141,6 +155,14 @@ def dual_gap(
 
     Computed as Σ(λ|x_i| − c_i x_i) + t wᵀδ + ½t²‖δ‖². Every term vanishes at the optimum, so that
     no digits are lost in a difference of large numbers.
+
+    Examples
+    --------
+    >>> problem = Problem(np.eye(2), np.array([3.0, 0.5]), 1.0)
+    >>> x = np.array([2.5, 0.0])  # the minimiser is (2, 0)
+    >>> above = problem.objective(x) - problem.objective(np.array([2.0, 0.0]))
+    >>> float(above) <= dual_gap(problem, x, w=x, c=problem.b - x)
+    True
     """
     base = float(np.sum(problem.lam * np.abs(x) - c * x))
     for delta, q in _directions(problem, w, c, path, anchors):

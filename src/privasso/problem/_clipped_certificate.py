@@ -50,6 +50,16 @@ class ClippedCertificate:
         Gradient of the smooth part.
     fitted : Enclosed, shape (M,)
         Fx.
+
+    Examples
+    --------
+    >>> from privasso.problem import Huber
+    >>> problem = ClippedProblem(np.eye(2), [3.0, 0.5], 0.5, loss=Huber(1.0), ridge=1.0)
+    >>> best, near = (certify_clipped(problem, np.array([first, 0.0])) for first in (0.5, 0.6))
+    >>> best.proves(1e-12), near.proves(1e-12)
+    (True, False)
+    >>> best.residual, near.residual.round(9)  # the ridge pulls 0.1 further than the row
+    (array([0., 0.]), array([0.1, 0. ]))
     """
 
     kkt: float

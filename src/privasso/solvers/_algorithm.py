@@ -34,6 +34,14 @@ class Outcome:
         What is known about x.
     by : Algorithm or None
         The algorithm that found x, if it is not the one that was asked (see `Auto`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
+    >>> found = Outcome.unbounded(twins, np.array([1.0, -1.0]), [])
+    >>> found.status.name, found.x
+    ('UNBOUNDED', array([nan, nan]))
     """
 
     x: np.ndarray
@@ -119,7 +127,19 @@ _Class = TypeVar("_Class", bound=type[Algorithm])
 
 
 def register(algorithm: _Class) -> _Class:
-    """Make an algorithm available to `solve` under its name, with default options."""
+    """Make an algorithm available to `solve` under its name, with default options.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Another(Algorithm):
+    ...     name = "cd"
+    ...
+    ...     def minimise(self, problem, tol, clock): ...
+    >>> register(Another)
+    Traceback (most recent call last):
+    ValueError: there already is an algorithm with the name 'cd'
+    """
     if algorithm.name in _REGISTRY:
         raise ValueError(f"there already is an algorithm with the name {algorithm.name!r}")
     _REGISTRY[algorithm.name] = algorithm

@@ -72,6 +72,16 @@ class PaperRuns(ComparesFields):
         moved at the last iteration.
     n_iter : ndarray of int, shape (K,)
         Iterations taken.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> s = pv.Model(alpha=1.0).sample(n_features=200, rng=0)
+    >>> etas = pv.Gram(0.05).draw(s.v, rng=1, size=2)
+    >>> starts = paper_starts(200, range(2))
+    >>> runs = amp_paper_many(s.F, s.y, np.array([0.05, 0.5]), etas, starts)
+    >>> runs.x.shape, runs.blown_up  # one column for each run
+    ((200, 2), array([False, False]))
     """
 
     x: np.ndarray

@@ -57,6 +57,13 @@ class ExactProblem:
         Λ.
     eta, thresholds : ndarray of shape (N,)
         η and λω.
+
+    Examples
+    --------
+    >>> setting = PassSetting.of(n_columns=1, grid=19, kappa=0.25)
+    >>> problem = ExactProblem(setting, 2, 1.0, 0.5, np.zeros(1), np.zeros(1))
+    >>> problem.point_bits(1e-6), problem.point_bits(1e-18)  # a smaller distance takes more bits
+    (48, 67)
     """
 
     setting: PassSetting
@@ -85,6 +92,12 @@ class ExactSolution:
         Upper bound of ‖x − x̂‖: ‖g‖/Λ for a subgradient g of P at x.
     n_passes : int
         Passes over the rows, the first included.
+
+    Examples
+    --------
+    >>> found = ExactSolution(FixedPoint((1, -3), 2), distance=1e-12, n_passes=4)
+    >>> found.x.values  # 1/4 and −3/4
+    array([ 0.25, -0.75])
     """
 
     x: FixedPoint

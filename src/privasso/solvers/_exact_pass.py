@@ -115,6 +115,12 @@ class PassSetting:
         q: ψ is computed in multiples of 2^−q.
     kappa : int
         κ in that unit, at most 2⁶¹.
+
+    Examples
+    --------
+    >>> setting = PassSetting.of(n_columns=3, grid=19, kappa=0.25)
+    >>> setting.unit, setting.kappa == 2**61, setting.clip
+    (63, True, 0.25)
     """
 
     n_columns: int
@@ -147,6 +153,11 @@ class PassState:
         The point at which the second derivatives are known; None where every row counts.
     fresh : bool
         Sum the second derivatives of all rows, whatever their residuals.
+
+    Examples
+    --------
+    >>> PassState(FixedPoint((3, -1), 2), fresh=True).x.values  # 3/4 and −1/4
+    array([ 0.75, -0.25])
     """
 
     x: FixedPoint
@@ -163,6 +174,16 @@ class ExactPass:
     setting : PassSetting
     prepare : callable, optional
         Turns records of a chunk, each by itself, into rows and labels on grids.
+
+    Examples
+    --------
+    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
+    >>> task = ExactPass(PassSetting.of(1, 19, 0.25))
+    >>> at = PassState(FixedPoint((0,), 70), fresh=True)
+    >>> whole = task([(rows, labels)], at)
+    >>> cut = task([(rows[1:], labels[1:]), (rows[:1], labels[:1])], at)
+    >>> all(np.array_equal(whole[name], cut[name]) for name in whole)
+    True
     """
 
     setting: PassSetting

@@ -58,6 +58,16 @@ class AmpState:
         The part of the support that the step changed.
     block : optional
         Columns of F that were copied out during the iteration.
+
+    Examples
+    --------
+    >>> from privasso.solvers import Amp
+    >>> problem = Problem(np.eye(2), np.array([3.0, 0.5]), 1.0)
+    >>> state = Amp().init(problem)
+    >>> for _ in range(50):
+    ...     state = Amp().step(problem, state)
+    >>> state.x.round(6), state.n_active  # the minimiser of ½‖x‖² − bᵀx + ‖x‖₁
+    (array([2., 0.]), 1)
     """
 
     x: np.ndarray

@@ -194,9 +194,14 @@ class NotConvergedError(SolveError):
 
     Examples
     --------
-    >>> import privasso as pv
-    >>> issubclass(pv.NotConvergedError, pv.SolveError)  # `solve(..., throw=False)` raises neither
-    True
+    >>> import numpy as np, privasso as pv
+    >>> rng = np.random.default_rng(0)
+    >>> F, y = rng.standard_normal((30, 40)), rng.standard_normal(30)
+    >>> pv.solve(F, y, 0.01, method="cd", time_limit=1e-9, throw=False).status.name
+    'TIME_LIMIT'
+    >>> pv.solve(F, y, 0.01, method="cd", time_limit=1e-9)
+    Traceback (most recent call last):
+    privasso.solvers._solution.NotConvergedError: The time limit was over before cd converged: ...
     """
 
 

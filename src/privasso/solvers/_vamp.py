@@ -72,6 +72,16 @@ class VampState:
         The fraction a of nonzero coefficients.
     change, turnover : float
         As in `AmpState`.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> model = pv.model.RotatedModel(alpha=0.5, spectrum=pv.model.Orthogonal())
+    >>> s = model.sample(n_features=200, rng=0)
+    >>> problem = pv.problem.Problem.from_labels(s.F, s.y, 0.2)
+    >>> state = VampTextbook().step(problem, VampTextbook().init(problem))
+    >>> state.n_active, float(state.active)  # 3 of 200
+    (3, 0.015)
     """
 
     x: np.ndarray

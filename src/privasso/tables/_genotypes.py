@@ -20,11 +20,24 @@ _OF_BYTE = _COPIES[np.arange(256)[:, None] >> [0, 2, 4, 6] & 3]
 
 
 class BedTable(Table):
-    """A .bed file with its .bim and .fam files: copies of an allele, NaN where they are missing.
+    r"""A .bed file with its .bim and .fam files: copies of an allele, NaN where they are missing.
 
     The labels are the phenotypes of the .fam file, by the name ``pheno``, or columns of another
     file that names the people: those of `with_labels`. A label that is -9 or no number is NaN, and
     so is that of a person whom the file does not name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.bed")
+    ...     _ = path.write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b11_01_00]))
+    ...     _ = path.with_suffix(".bim").write_text("1 rs12 0 100 A G\n1 rs7 0 250 C T\n")
+    ...     _ = path.with_suffix(".fam").write_text("a 1 0 0 2 1.5\na 2 0 0 1 -9\nb 1 0 0 1 2.0\n")
+    ...     table = BedTable(path)
+    ...     columns, labels = table.columns_and_labels(["rs12", "rs7"], "pheno")
+    >>> [one.values.tolist() for one in columns.columns], labels
+    ([[0.0, 1.0, 2.0], [2.0, nan, 0.0]], array([1.5, nan, 2. ]))
     """
 
     def __init__(self, path: Path, labels: Path | None = None) -> None:

@@ -69,7 +69,18 @@ def clipped_state_evolution(
 
 
 class ClippedPoint(NamedTuple):
-    """Error and sparsity on given columns, and (b, q) as a start for the next point nearby."""
+    """Error and sparsity on given columns, and (b, q) as a start for the next point nearby.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.theory import clipped_point
+    >>> model, one = pv.Model(scales=pv.Constant(1.0)), np.ones(1)
+    >>> point = clipped_point(model, 0.2, 0.1, one, one, 0.01 * one, 0.5 * one)
+    >>> near = clipped_point(model, 0.21, 0.1, one, one, 0.01 * one, 0.5 * one, point.start)
+    >>> 0.0 < near.rho_hat < point.rho_hat < 1.0  # a larger λ leaves fewer coefficients
+    True
+    """
 
     E: float
     rho_hat: float

@@ -46,6 +46,15 @@ class PointGradients(NamedTuple):
         Derivatives in the logarithm of each variance.
     start : (float, float)
         Where a search for a point nearby may start.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.theory import point_gradients
+    >>> model, one = pv.Model(scales=pv.Constant(1.0)), np.ones(1)
+    >>> at, above = (point_gradients(model, lam, 0.01 * one, one, one) for lam in (0.2, 0.200002))
+    >>> bool(abs(np.log(above.E / at.E) / np.log(1.00001) - at.E_by_lam) < 1e-3)
+    True
     """
 
     E: float

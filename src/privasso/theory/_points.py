@@ -39,8 +39,14 @@ class QuadratureWarning(UserWarning):
 
     Examples
     --------
-    >>> issubclass(QuadratureWarning, UserWarning)
-    True
+    >>> import privasso as pv
+    >>> model = pv.Model(scales=pv.LogNormal(0.0, 4.0))  # s beyond e⁴ in one column of six
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = pv.state_evolution(model, 1e-3, pv.Gram(0.1))
+    ...     _ = pv.state_evolution(model, 1e-3, pv.Isotropic(0.1))
+    >>> {each.category.__name__ for each in caught}
+    {'QuadratureWarning'}
     """
 
 
