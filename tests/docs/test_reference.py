@@ -33,7 +33,8 @@ def is_listed(home, name):
     if re.search(rf"auto(class|function|exception):: {home}\.{name}\n", REFERENCE):
         return True
     listed = re.search(rf"automodule:: {home}\n   :members:(.*?)(?=\n\n|\n```)", REFERENCE, re.S)
-    if listed is None:
+    # Names that a module imports on demand are not among those that automodule finds.
+    if listed is None or name not in vars(importlib.import_module(home)):
         return False
     chosen, _, left_out = listed[1].partition(":exclude-members:")
     chosen = re.findall(r"\w+", re.split(r":inh|:member-o", chosen)[0])

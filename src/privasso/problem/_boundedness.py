@@ -57,7 +57,7 @@ def is_ray(problem: Problem, d: np.ndarray) -> bool:
 
 
 def zero_column_ray(problem: Problem) -> np.ndarray | None:
-    """Return a unit ray along a zero column with |b_i| > λ, if there is one; reads nothing of F.
+    """Return a unit ray along a zero column with b_i beyond ±λ, if there is one; F is not read.
 
     Examples
     --------
