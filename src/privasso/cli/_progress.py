@@ -97,7 +97,7 @@ def _announce_compiling() -> None:
                 self.said = True
                 print(
                     "privasso: compiling its kernels for this machine; this takes up to a minute, "
-                    "once",
+                    "the first time that a command needs them",
                     file=sys.stderr,
                 )
 
