@@ -45,13 +45,20 @@ def _spaced(formula: str) -> str:
 
 
 def _known(latex: str) -> str:
-    """Commands that the converter does not know, by ones that it does."""
+    r"""Commands that the converter does not know, by ones that it does.
+
+    It sets one letter in braces in italics, so that an expectation would look like the error E.
+
+    >>> _known(r"\mathrm{E}[E] + \mathrm{Var}\,q")
+    '\\mathrm E[E] + \\mathrm{Var}\\,q'
+    """
     if r"\\" in latex and r"\begin" not in latex:  # several lines, aligned at &
         latex = rf"\begin{{aligned}}{latex.strip()}\end{{aligned}}"
     latex = latex.replace("{aligned}", "{align*}")  # without numbers
     latex = latex.replace(r"\arg", r"\mathrm{arg}\,")
     latex = re.sub(r"\\(tfrac|dfrac)(?![a-zA-Z])", r"\\frac", latex)
     latex = re.sub(r"\\operatorname\*?\{([^}]*)\}", r"\\mathrm{\1}", latex)
+    latex = re.sub(r"\\mathrm\{([a-zA-Z])\}", r"\\mathrm \1", latex)
     return re.sub(r"\\(Bigl|Bigr|bigl|bigr|Bigg[lr]?|bigg[lr]?|Big|big)(?![a-zA-Z])", "", latex)
 
 
