@@ -61,3 +61,27 @@ def test_a_gram_matrix_in_many_short_calls_is_the_same(monkeypatch):
     np.testing.assert_allclose(_blas.gram_matrix(A), A.T @ A, rtol=1e-12, atol=1e-12)
     B = np.random.default_rng(1).standard_normal((90, 500))
     np.testing.assert_allclose(_blas.product(A, B), A @ B, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_upper_factor_in_place(dtype):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((90, 60))
+    A = (rows.T @ rows).astype(dtype)
+    below = np.tril_indices(60, -1)
+    U = A.copy()
+    U[below] = np.nan  # is not read
+    assert _blas.factorise_upper(U)
+    assert np.isnan(U[below]).all()
+    U[below] = 0.0
+    np.testing.assert_allclose(U.T @ U, A, rtol=0, atol=100 * np.finfo(dtype).eps * A.max())
+
+
+def test_upper_factor_of_an_indefinite_matrix():
+    assert not _blas.factorise_upper(np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+
+@pytest.mark.parametrize("A", [np.eye(2, dtype=int), np.eye(4)[::2, ::2], np.ones(3)])
+def test_upper_factor_refuses_what_lapack_would_misread(A):
+    with pytest.raises(TypeError, match="C-ordered"):
+        _blas.factorise_upper(A)

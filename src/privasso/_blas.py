@@ -9,6 +9,8 @@ they are done.
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from itertools import pairwise
@@ -16,6 +18,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numba.extending import get_cython_function_address
 from threadpoolctl import ThreadpoolController
 
 from privasso._threads import n_threads, run
@@ -104,3 +107,32 @@ def gram_matrix(A: np.ndarray) -> np.ndarray:
     with one_thread():
         run([partial(fill, load) for load in loads])
     return out
+
+
+@cache
+def _potrf(name: str) -> Callable[..., None]:
+    """A function of LAPACK, called through ctypes so that other threads go on meanwhile."""
+    address = get_cython_function_address("scipy.linalg.cython_lapack", name)
+    integer = ctypes.POINTER(ctypes.c_int)
+    types = ctypes.c_char_p, integer, ctypes.c_void_p, integer, integer
+    return ctypes.CFUNCTYPE(None, *types)(address)
+
+
+def factorise_upper(A: np.ndarray) -> bool:
+    """Replace the upper triangle of A by that of U, where A = UᵀU; False if there is no such U.
+
+    What is below the diagonal is neither read nor changed. Other threads go on meanwhile, which
+    they do not during a call of scipy's own function, and nothing is copied.
+
+    >>> A = np.array([[4.0, 2.0], [7.0, 2.0]])
+    >>> factorise_upper(A), A
+    (True, array([[2., 1.],
+           [7., 1.]]))
+    """
+    if A.dtype not in (np.float32, np.float64) or not A.flags.c_contiguous or A.ndim != 2:
+        raise TypeError("A must be a C-ordered matrix of single or double precision")
+    n, failed = ctypes.c_int(len(A)), ctypes.c_int(0)
+    # LAPACK reads columns where we have rows, so that our upper triangle is its lower one.
+    potrf = _potrf("spotrf" if A.dtype == np.float32 else "dpotrf")
+    potrf(b"L", ctypes.byref(n), A.ctypes.data, ctypes.byref(n), ctypes.byref(failed))
+    return failed.value == 0

@@ -26,8 +26,9 @@ GRAM_COLUMNS = 4096
 #: Columns with a field |u|/λ above this after batched AMP form the first working set.
 _CANDIDATE = 0.96
 _MAX_ROUNDS = 4
-#: Newton steps from where batched AMP ends. Most problems need one, nearly all two.
-_NEWTON_ROUNDS = 3
+#: Newton steps from where batched AMP ends. Most problems need one, nearly all two, and further
+#: ones of a few problems take less time than the Gram matrix in double precision that they avoid.
+_NEWTON_ROUNDS = 6
 #: Most columns, for each problem, of a Gram matrix that all problems share.
 _COLUMNS_PER_PROBLEM = 40
 #: Columns with |c|/λ above this at the minimiser of the problem before are in the working set.

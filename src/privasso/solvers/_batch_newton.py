@@ -17,11 +17,10 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from privasso._blas import gram_matrix, one_thread
+from privasso._blas import factorise_upper, gram_matrix, one_thread
 from privasso._clock import Clock
-from privasso._threads import compiled, n_threads, run
+from privasso._threads import n_threads, run
 from privasso.operators import Operator, as_operator
-from privasso.solvers._newton import cholesky_solve
 
 
 class NewtonSteps:
@@ -72,13 +71,22 @@ class NewtonSteps:
         parts = n_threads()
 
         def work(part: int) -> None:
+            room = np.empty(0, np.float32)
             for j in range(part, rows.size, parts):
                 if clock.expired():
                     return
-                k = rows[j]
-                x, c = X[k, self._used], C[j, self._used]
-                step = partial(newton_step, self._gram, self._norms, x, c, lams[k], self._rank)
-                X[k, self._used], paths[k, self._used] = compiled(step)
+                k, c = rows[j], C[j, self._used]
+                x, path = X[k, self._used], np.zeros(self._used.size)
+                active, signs = support(x, c, lams[k])
+                n = active.size
+                if 0 < n <= self._rank:
+                    if room.size < n * n:
+                        room = np.empty(n * n, np.float32)
+                    U = room[: n * n].reshape(n, n)
+                    upper_submatrix(self._gram, active, U)
+                    if factorise_upper(U):
+                        move(U, self._norms, active, signs, lams[k], x, c, path)
+                X[k, self._used], paths[k, self._used] = x, path
 
         try:
             with one_thread():
@@ -89,32 +97,53 @@ class NewtonSteps:
 
 
 @njit(nogil=True, cache=True)
-def newton_step(H, norms, x, c, lam, rank):  # pragma: no cover
-    """The point after a step and the path there; x itself and zeros if there is no factor."""
+def support(x, c, lam):  # pragma: no cover
+    """The columns of the support and those whose condition is violated, with their signs."""
     signs = np.sign(x)
     for i in range(x.size):
         if x[i] == 0.0 and abs(c[i]) > lam:
             signs[i] = np.sign(c[i])
     active = np.flatnonzero(signs)
-    moved, path = x.copy(), np.zeros_like(x)
+    return active, signs[active]
+
+
+@njit(nogil=True, cache=True)
+def upper_submatrix(H, index, out):  # pragma: no cover
+    """The upper triangle of ``H[index][:, index]``; the rest of `out` stays as it is."""
+    for i in range(index.size):
+        row, to, later = H[index[i]], out[i, i:], index[i:]
+        for j in range(later.size):
+            to[j] = row[later[j]]
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def move(U, norms, active, signs, lam, x, c, path):  # pragma: no cover
+    """Take the step with the factor UᵀU, in place; `path` becomes the direction of the path.
+
+    Both systems are solved at once, so that U is read twice instead of four times.
+    """
     n = active.size
-    if n == 0 or n > rank:
-        return moved, path
-    A = np.empty((n, n), H.dtype)
+    step, along = np.empty(n), np.empty(n)
     for i in range(n):
-        row = H[active[i]]
-        for j in range(i + 1):  # the factorisation reads no more
-            A[i, j] = row[active[j]]
-        A[i, i + 1 :] = 0.0
-    try:
-        L = np.linalg.cholesky(A)
-    except Exception:  # LinAlgError, which numba cannot name
-        return moved, path
-    step = cholesky_solve(L, (c[active] - lam * signs[active]) / norms[active])
-    along = cholesky_solve(L, lam * signs[active] / norms[active])
+        at = active[i]
+        along[i] = lam * signs[i] / norms[at]
+        step[i] = c[at] / norms[at] - along[i]
+    for i in range(n):
+        s, t = step[i] / U[i, i], along[i] / U[i, i]
+        step[i], along[i] = s, t
+        row, one, other = U[i, i + 1 :], step[i + 1 :], along[i + 1 :]
+        for j in range(row.size):
+            one[j] -= row[j] * s
+            other[j] -= row[j] * t
+    for i in range(n - 1, -1, -1):
+        s, t = step[i], along[i]
+        row, one, other = U[i, i + 1 :], step[i + 1 :], along[i + 1 :]
+        for j in range(row.size):
+            s -= row[j] * one[j]
+            t -= row[j] * other[j]
+        step[i], along[i] = s / U[i, i], t / U[i, i]
     for i in range(n):
         at = active[i]
         new = x[at] + step[i] / norms[at]
-        moved[at] = new if new * signs[at] > 0.0 else 0.0
+        x[at] = new if new * signs[i] > 0.0 else 0.0
         path[at] = along[i] / norms[at]
-    return moved, path
