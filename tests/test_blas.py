@@ -63,25 +63,30 @@ def test_a_gram_matrix_in_many_short_calls_is_the_same(monkeypatch):
     np.testing.assert_allclose(_blas.product(A, B), A @ B, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("short", [1000, 10], ids=["at once", "interruptible"])
+@pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_upper_factor_in_place(dtype):
+def test_factors_in_place(dtype, upper, short, monkeypatch):
+    monkeypatch.setattr(_blas, "_SHORT_CALL", short)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((90, 60))
     A = (rows.T @ rows).astype(dtype)
-    below = np.tril_indices(60, -1)
-    U = A.copy()
-    U[below] = np.nan  # is not read
-    assert _blas.factorise_upper(U)
-    assert np.isnan(U[below]).all()
-    U[below] = 0.0
-    np.testing.assert_allclose(U.T @ U, A, rtol=0, atol=100 * np.finfo(dtype).eps * A.max())
+    other = np.tril_indices(60, -1) if upper else np.triu_indices(60, 1)
+    found = A.copy()
+    found[other] = np.nan  # is not read
+    assert _blas.factorise_upper(found) if upper else _blas.factorise_lower(found)
+    assert np.isnan(found[other]).all()
+    found[other] = 0.0
+    L = found.T if upper else found
+    np.testing.assert_allclose(L @ L.T, A, rtol=0, atol=100 * np.finfo(dtype).eps * A.max())
 
 
-def test_upper_factor_of_an_indefinite_matrix():
-    assert not _blas.factorise_upper(np.array([[1.0, 2.0], [2.0, 1.0]]))
+@pytest.mark.parametrize("factorise", [_blas.factorise_upper, _blas.factorise_lower])
+def test_an_indefinite_matrix_has_no_factor(factorise):
+    assert not factorise(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
 @pytest.mark.parametrize("A", [np.eye(2, dtype=int), np.eye(4)[::2, ::2], np.ones(3)])
-def test_upper_factor_refuses_what_lapack_would_misread(A):
+def test_what_lapack_would_misread_is_refused(A):
     with pytest.raises(TypeError, match="C-ordered"):
         _blas.factorise_upper(A)

@@ -21,7 +21,7 @@ import numpy as np
 from numba.extending import get_cython_function_address
 from threadpoolctl import ThreadpoolController
 
-from privasso._threads import n_threads, run
+from privasso._threads import interruptible, n_threads, run
 
 #: Floating-point operations below which one thread is the better choice.
 SERIAL_BELOW = 1e10
@@ -29,6 +29,8 @@ SERIAL_BELOW = 1e10
 _LONGEST_CALL = 3e9
 #: Columns of a block of a large Gram matrix.
 _BLOCK = 1024
+#: Matrices with fewer rows than this are factorised in a few hundredths of a second.
+_SHORT_CALL = 1000
 
 
 @cache
@@ -129,10 +131,30 @@ def factorise_upper(A: np.ndarray) -> bool:
     (True, array([[2., 1.],
            [7., 1.]]))
     """
-    if A.dtype not in (np.float32, np.float64) or not A.flags.c_contiguous or A.ndim != 2:
+    return _factorise(A, b"L")
+
+
+def factorise_lower(A: np.ndarray) -> bool:
+    """Replace the lower triangle of A by that of L, where A = LLᵀ; as `factorise_upper`.
+
+    >>> A = np.array([[4.0, 7.0], [2.0, 2.0]])
+    >>> factorise_lower(A), A
+    (True, array([[2., 7.],
+           [1., 1.]]))
+    """
+    return _factorise(A, b"U")
+
+
+def _factorise(A: np.ndarray, triangle: bytes) -> bool:
+    """LAPACK reads columns where we have rows, so that its lower triangle is our upper one."""
+    kind = A.dtype.char
+    if kind not in "fd" or not A.flags.c_contiguous or A.ndim != 2:
         raise TypeError("A must be a C-ordered matrix of single or double precision")
     n, failed = ctypes.c_int(len(A)), ctypes.c_int(0)
-    # LAPACK reads columns where we have rows, so that our upper triangle is its lower one.
-    potrf = _potrf("spotrf" if A.dtype == np.float32 else "dpotrf")
-    potrf(b"L", ctypes.byref(n), A.ctypes.data, ctypes.byref(n), ctypes.byref(failed))
+    potrf = _potrf("spotrf" if kind == "f" else "dpotrf")
+    arguments = triangle, ctypes.byref(n), A.ctypes.data, ctypes.byref(n), ctypes.byref(failed)
+    if len(A) < _SHORT_CALL:
+        potrf(*arguments)
+    else:
+        interruptible(lambda: potrf(*arguments))
     return failed.value == 0

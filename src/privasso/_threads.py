@@ -138,26 +138,6 @@ def interruptible(task: Callable[[], T]) -> T:
     return results[0]
 
 
-def compiled(task: Callable[[], T]) -> T:
-    """Return ``task()``, a short compiled call that catches errors of its own (LinAlgError).
-
-    Numba runs a piece of Python for that. If Ctrl-C comes in between, it raises `SystemError`, of
-    which this makes `KeyboardInterrupt` again.
-
-    >>> compiled(lambda: 6 * 7)
-    42
-    """
-    try:
-        return task()
-    except SystemError as error:
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
-            cause = cause.__cause__
-        raise
-
-
 def _forget_workers() -> None:
     """Drop the pool in a forked child, where its threads do not exist."""
     global _queue, _starting

@@ -105,7 +105,7 @@ def test_a_vertex_has_independent_columns_and_is_no_worse(n, rank, seed):
     def objective(x):  # with the signs of z, where w|z| is linear
         return 0.5 * x @ H @ x - descent @ x
 
-    found = to_vertex(H, descent, z)
+    found = to_vertex(H, np.arange(n), descent, z)
     if found is None:
         values, vectors = np.linalg.eigh(H)
         null = vectors[:, values < 1e-10]

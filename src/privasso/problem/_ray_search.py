@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import get_lapack_funcs
 
 from privasso._threads import interruptible
 from privasso.operators import Operator
 from privasso.problem._boundedness import is_ray, ray_from
 from privasso.problem._problem import Problem
 
+_geqrf, _geqp3, _orgqr = get_lapack_funcs(("geqrf", "geqp3", "orgqr"), dtype=np.float64)
+#: Columns that LAPACK may treat at once.
+_BLOCK = 64
 #: Largest M·N·min(M, N) for which F is factorised, which takes about a second.
 _LIMIT = 4e9
 #: Diagonal entries of the triangular factor below this part of the largest one: a smaller rank.
@@ -53,12 +55,28 @@ class RaySearch:
     @cached_property
     def _basis(self) -> np.ndarray:
         """Orthonormal basis of the row space of FD⁻¹, one vector per column."""
-        A = (self._op.toarray() / self._norms).T
-        Q, size = interruptible(lambda: _factorised(A, pivoting=False))
+        Q, size = interruptible(lambda: self._factorised(pivoting=False))
         if size.min(initial=np.inf) <= _SUSPICIOUS * size.max(initial=0.0):
-            Q, size = interruptible(lambda: _factorised(A, pivoting=True))
-            Q = np.ascontiguousarray(Q[:, size > _RANK_TOLERANCE * size.max(initial=0.0)])
+            del Q
+            Q, size = interruptible(lambda: self._factorised(pivoting=True))
+            Q = Q[:, : np.count_nonzero(size > _RANK_TOLERANCE * size.max(initial=0.0))]
         return Q
+
+    def _factorised(self, *, pivoting: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The orthonormal factor of (FD⁻¹)ᵀ, and the sizes of the diagonal of the triangular one.
+
+        With pivoting these are in descending order. The factor takes the place of the matrix.
+        """
+        A = np.divide(self._op.toarray(), self._norms, order="C").T  # as LAPACK wants it
+        rows, columns = A.shape
+        room = _BLOCK * max(columns, 1)
+        if pivoting:
+            A, _, tau, *_ = _geqp3(A, lwork=room, overwrite_a=1)
+        else:
+            A, tau, *_ = _geqrf(A, lwork=room, overwrite_a=1)
+        size = np.abs(np.diag(A))
+        Q, *_ = _orgqr(A[:, : min(rows, columns)], tau, lwork=room, overwrite_a=1)
+        return Q, size
 
     def _outside(self, d: np.ndarray) -> np.ndarray:
         """The part of d in the null space of FD⁻¹."""
@@ -83,9 +101,3 @@ class RaySearch:
             return None
         d = d / largest
         return d if is_ray(problem, d) else None
-
-
-def _factorised(A: np.ndarray, *, pivoting: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The orthonormal factor of A, and the sizes of the diagonal of the triangular one."""
-    Q, R, *_ = cast(Any, qr(A, mode="economic", pivoting=pivoting, check_finite=False))
-    return Q, np.abs(np.diag(R))

@@ -15,15 +15,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._blas import factorise_lower
 from privasso._clock import Clock
-from privasso._threads import compiled, interruptible
+from privasso._threads import interruptible
 from privasso.solvers._newton import (
+    EPOCHS,
     cholesky_solve,
     copy_submatrix,
-    descent_and_newton,
+    descend,
     largest_violation,
+    newton_steps,
+    residual,
 )
-from privasso.solvers._proximal import FIRST_SIGMA, SHORT_CALL, cholesky, proximal_points
+from privasso.solvers._proximal import FIRST_SIGMA, proximal_points
 from privasso.solvers._vertex import to_vertex
 
 #: Rounds of descent and Newton steps before the proximal-point iteration takes over,
@@ -34,7 +38,8 @@ _ROUGH_ROUNDS = 3
 _VERTICES = 4
 #: Most columns of which independent ones are chosen, by an eigendecomposition.
 _MOST_DEPENDENT = 800
-_SINGLE, _DOUBLE = np.empty(0, np.float32), np.empty(0)
+#: On fewer columns than this, coordinate descent ends after a few hundredths of a second.
+_SHORT_DESCENT = 1000
 #: Proximal points without a halving of the violation before giving up.
 _PATIENCE = 12
 _REFINEMENTS = 2
@@ -47,7 +52,10 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """H on an active set as LLᵀ, L lower triangular, in single or double precision."""
+    """H on an active set as LLᵀ, in single or double precision.
+
+    L is the lower triangle of an array of which the rest means nothing.
+    """
 
     active: np.ndarray
     L: np.ndarray
@@ -57,20 +65,19 @@ class Factor:
         return cholesky_solve(self.L, rhs)
 
 
-def submatrix(H: np.ndarray, index: np.ndarray) -> np.ndarray:
+def submatrix(H: np.ndarray, index: np.ndarray, dtype: type = np.float64) -> np.ndarray:
     """H[index][:, index], several times faster than with NumPy's indexing."""
-    out = np.empty((index.size, index.size))
+    out = np.empty((index.size, index.size), dtype)
     copy_submatrix(H, index, out)
     return out
 
 
 def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
     """Factorise H on the active set; None if it is singular to working precision."""
-    try:
-        L = cholesky(submatrix(H, active))
-    except np.linalg.LinAlgError:
+    L = submatrix(H, active)
+    if not factorise_lower(L) or np.diagonal(L).min(initial=1.0) <= _LEAST_PIVOT:
         return None
-    return Factor(active, L) if np.diagonal(L).min(initial=1.0) > _LEAST_PIVOT else None
+    return Factor(active, L)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +151,9 @@ class Subproblem:
         """
         z = z.copy()
         if roughly:
-            found = self._newton(z, tol, _SINGLE, _ROUGH_ROUNDS)
+            found = self._newton(z, tol, np.float32, _ROUGH_ROUNDS)
             return found or GramResult(z, sigma=sigma)
-        found = self._newton(z, tol, _SINGLE, 4) or self._newton(z, tol, _DOUBLE)
+        found = self._newton(z, tol, np.float32, 4) or self._newton(z, tol)
         for _ in range(_VERTICES):
             if found is not None or clock.expired():
                 break
@@ -156,7 +163,7 @@ class Subproblem:
             if active.size <= self._rank and factorise(self.H, active) is not None:
                 break
             z = self._vertex(z, active)
-            found = self._newton(z, tol, _DOUBLE)
+            found = self._newton(z, tol)
         if found is not None:
             return found
         best, best_violation, factor, stale = z, np.inf, None, 0
@@ -186,22 +193,35 @@ class Subproblem:
         return GramResult(best, factor, sigma=last_sigma)
 
     def _newton(
-        self, z: np.ndarray, tol: float, like: np.ndarray, rounds: int = _ROUNDS
+        self, z: np.ndarray, tol: float, dtype: type = np.float64, rounds: int = _ROUNDS
     ) -> GramResult | None:
         """Descent and Newton steps on z, in place; None if they are not enough."""
-        arguments = self.H, self.b, self.weights, z, self._rank, rounds, tol, like
-        if z.size < SHORT_CALL:
-            solved, active, L = compiled(lambda: descent_and_newton(*arguments))
-        else:
-            solved, active, L = interruptible(lambda: descent_and_newton(*arguments))
-        if not solved:
-            return None
-        return GramResult(z, Factor(active, L) if active.size else None)
+        H, b, weights = self.H, self.b, self.weights
+        r = np.empty_like(z)
+        residual(H, b, z, r)
+        for _ in range(rounds):
+            if z.size < _SHORT_DESCENT:
+                descend(H, z, r, weights, EPOCHS, tol)
+            else:
+                interruptible(lambda: descend(H, z, r, weights, EPOCHS, tol))
+            if largest_violation(b, weights, z, r) <= tol:
+                return GramResult(z)  # coordinate descent alone was enough
+            active = z.nonzero()[0]  # on small problems, np.flatnonzero would take most of the time
+            if not 0 < active.size <= self._rank:
+                return None
+            L = submatrix(H, active, dtype)
+            if not factorise_lower(L):
+                return None
+            if newton_steps(H, b, weights, z, r, active, L, tol):
+                return GramResult(z, Factor(active, L))
+            del L  # large; the next one need not be there beside it
+        solved = largest_violation(b, weights, z, r) <= tol
+        return GramResult(z) if solved else None
 
     def _vertex(self, z: np.ndarray, active: np.ndarray) -> np.ndarray:
         """A point no worse than z on independent columns, or z if there is none that way."""
         descent = self.b[active] - self.weights[active] * np.sign(z[active])
-        found = to_vertex(submatrix(self.H, active), descent, z[active])
+        found = to_vertex(self.H, active, descent, z[active])
         if found is None:
             return z
         moved = np.zeros_like(z)
@@ -227,16 +247,15 @@ class Subproblem:
             factor = factorise(self.H, active)
             if factor is None:
                 return z, None, False
-        H, weights = submatrix(self.H, active), self.weights[active]
-        target = self.b[active] - weights * np.sign(z[active])
-        exact = factor.solve(target)
-        for _ in range(_REFINEMENTS):
-            exact += factor.solve(target - H @ exact)
-        if not np.all(exact * z[active] > 0):
+        signs, weights = np.sign(z[active]), self.weights[active]
+        refined, r = np.zeros_like(z), np.empty_like(z)
+        for _ in range(1 + _REFINEMENTS):
+            residual(self.H, self.b, refined, r)
+            refined[active] += factor.solve(r[active] - weights * signs)
+        exact = refined[active]
+        if not np.all(exact * signs > 0):
             return z, factor, False
-        refined = np.zeros_like(z)
-        refined[active] = exact
-        r = self.b - self.H @ refined
+        residual(self.H, self.b, refined, r)
         left = float(np.max(np.abs(r[active] - weights * np.sign(exact)) / weights))
         r[active] = 0.0
         violated = np.abs(r) > self.weights * (1.0 + tol)

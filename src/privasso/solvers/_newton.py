@@ -154,67 +154,48 @@ def gain(weights, z, r, new, r_new):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
-def descent_and_newton(H, b, weights, z, rank, n_rounds, tol, like):  # pragma: no cover
-    """Alternate descent and Newton steps on z, in place.
+def newton_steps(H, b, weights, z, r, active, L, tol):  # pragma: no cover
+    """Newton steps on the active set, H = LLᵀ there, as long as its signs stay; z and r in place.
 
-    The factorisation has the precision of the array `like`. A factor in single precision takes
-    half the time. The steps are computed from residuals in double precision, so that a second and
-    a third step with the same factor remove its error unless H is badly conditioned.
+    L may be in single precision, which takes half the time. The steps are computed from residuals
+    in double precision, so that a second and a third step with the same factor remove its error
+    unless H is badly conditioned.
 
     A Newton step that changes signs is not exact. Two points are compared then: the minimum along
     the step, and the end of the step with zero for every coefficient whose sign it changes. The
     second mostly is better, because it leaves many columns out at once.
 
-    Returns whether z is optimal to tol, the support of the last Newton step and the lower
-    triangular factor of H on it.
+    Returns whether z is optimal to tol.
     """
-    r = np.empty_like(z)
-    residual(H, b, z, r)
-    active = np.flatnonzero(z)[:0]
-    L = np.empty((0, 0), like.dtype)
-    for _ in range(n_rounds):
-        descend(H, z, r, weights, EPOCHS, tol)
-        if largest_violation(b, weights, z, r) <= tol:
-            # Coordinate descent alone was enough; no factor fits this support.
-            return True, active[:0], L
-        active = np.flatnonzero(z)
-        if active.size == 0 or active.size > rank:
-            return False, active, L
-        A = np.empty((active.size, active.size), like.dtype)
-        copy_submatrix(H, active, A)
-        try:
-            L = np.linalg.cholesky(A)
-        except Exception:  # LinAlgError, which numba cannot name
-            return False, active, L
-        for _ in range(STEPS):
-            signs = np.sign(z[active])
-            descent = r[active] - weights[active] * signs
-            p = cholesky_solve(L, descent)
-            decrease = np.dot(descent, p)
-            if not decrease > 0.0:
-                break
-            t, hit = line_search(z[active], p, decrease, decrease, weights[active])
-            if hit < 0 and t == 1.0:
-                z[active] += p
-                residual(H, b, z, r)
-                if largest_violation(b, weights, z, r) <= tol:
-                    return True, active, L
-                continue
-            cut = z.copy()
-            cut[active] = np.where((z[active] + p) * signs > 0.0, z[active] + p, 0.0)
-            r_cut = np.empty_like(r)
-            residual(H, b, cut, r_cut)
-            along = z.copy()
-            along[active] += t * p
-            if hit >= 0:
-                along[active[hit]] = 0.0
-            r_along = np.empty_like(r)
-            residual(H, b, along, r_along)
-            if gain(weights, z, r, cut, r_cut) > gain(weights, z, r, along, r_along):
-                z[:] = cut
-                r[:] = r_cut
-            else:
-                z[:] = along
-                r[:] = r_along
-            break  # the support has changed, and the factor no longer fits
-    return largest_violation(b, weights, z, r) <= tol, active, L
+    for _ in range(STEPS):
+        signs = np.sign(z[active])
+        descent = r[active] - weights[active] * signs
+        p = cholesky_solve(L, descent)
+        decrease = np.dot(descent, p)
+        if not decrease > 0.0:
+            break
+        t, hit = line_search(z[active], p, decrease, decrease, weights[active])
+        if hit < 0 and t == 1.0:
+            z[active] += p
+            residual(H, b, z, r)
+            if largest_violation(b, weights, z, r) <= tol:
+                return True
+            continue
+        cut = z.copy()
+        cut[active] = np.where((z[active] + p) * signs > 0.0, z[active] + p, 0.0)
+        r_cut = np.empty_like(r)
+        residual(H, b, cut, r_cut)
+        along = z.copy()
+        along[active] += t * p
+        if hit >= 0:
+            along[active[hit]] = 0.0
+        r_along = np.empty_like(r)
+        residual(H, b, along, r_along)
+        if gain(weights, z, r, cut, r_cut) > gain(weights, z, r, along, r_along):
+            z[:] = cut
+            r[:] = r_cut
+        else:
+            z[:] = along
+            r[:] = r_along
+        break  # the support has changed, and the factor no longer fits
+    return False

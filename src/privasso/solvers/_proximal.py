@@ -23,13 +23,11 @@ finds either a minimiser or the proof that there is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 
+from privasso._blas import factorise_lower
 from privasso._clock import Clock
-from privasso._threads import interruptible
 from privasso.solvers._newton import cholesky_solve, copy_submatrix
 
 FIRST_SIGMA, _GROWTH, _LAST_SIGMA = 1.0, 5.0, 1e12
@@ -37,32 +35,10 @@ _LEAST_SIGMA = FIRST_SIGMA / _GROWTH**4
 #: Points at the largest σ that works before the next larger one, which has failed, is tried again.
 _TRUST = 4
 _MAX_NEWTON = 50
-#: Matrices with fewer rows than this are factorised in a few hundredths of a second.
-SHORT_CALL = 1000
 #: A step that should lower ψ by less than this part of ψ cannot be told from rounding,
 _INVISIBLE = 1e-14
 #: and after so many of these a point is as accurate as it can become.
 _MAX_INVISIBLE = 3
-
-_potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)
-
-
-def cholesky(A: np.ndarray) -> np.ndarray:
-    """The lower triangular factor of A, in its place; Ctrl-C does not wait for it.
-
-    LAPACK is called directly, which takes half the time of NumPy's function and no more memory.
-
-    >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
-    array([[2., 0.],
-           [1., 1.]])
-    """
-    if len(A) < SHORT_CALL:
-        upper, failed = _potrf(A.T, lower=0, clean=1, overwrite_a=1)
-    else:
-        upper, failed = interruptible(lambda: _potrf(A.T, lower=0, clean=1, overwrite_a=1))
-    if failed:
-        raise np.linalg.LinAlgError("the matrix is not positive definite")
-    return upper.T
 
 
 def proximal_points(
@@ -133,11 +109,10 @@ def _proximal_point(
             copy_submatrix(H, active, A)
             A *= sigma
             A.flat[:: active.size + 1] += 1.0
-            try:
-                factor = cholesky(A)
-            except np.linalg.LinAlgError:  # σ is too large for the rounding errors of H
+            if not factorise_lower(A):  # σ is too large for the rounding errors of H
                 break
-            du[active] -= sigma * cholesky_solve(factor, He[active])
+            du[active] -= sigma * cholesky_solve(A, He[active])
+            del A  # large; the next one need not be there beside it
         Hdu = H @ du
         slope = -float(He @ du)
         psi = 0.5 * float(u @ Hu) + float(z @ z) / (2 * sigma)

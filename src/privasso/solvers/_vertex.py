@@ -9,37 +9,45 @@ After as many such moves as there are null directions the columns are independen
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-#: Eigenvalues of H on the support below this part of the largest one count as zero.
+import numpy as np
+from scipy.linalg import get_lapack_funcs
+
+from privasso.solvers._newton import copy_submatrix
+
+_pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
+#: A column of unit norm whose squared distance from the span of others is at most this depends on
+#: them, and a slope of this part of the largest one is zero.
 _NULL = 1e-12
 #: Rows that are changed at once.
 _ROWS = 64
 
 
-def to_vertex(H: np.ndarray, descent: np.ndarray, z: np.ndarray) -> np.ndarray | None:
+def to_vertex(
+    H: np.ndarray, active: np.ndarray, descent: np.ndarray, z: np.ndarray
+) -> np.ndarray | None:
     """Move z until the columns of its support are independent; None if it falls for ever.
 
     Parameters
     ----------
-    H : ndarray of shape (n, n)
-        Gram matrix on the support of z.
+    H : ndarray of shape (N, N)
+        Gram matrix of columns of unit norm.
+    active : ndarray of int, shape (n,)
+        The support of z.
     descent : ndarray of shape (n,)
-        Minus the gradient of the linear part, b − w·sgn(z).
+        Minus the gradient of the linear part, b − w·sgn(z), on the support.
     z : ndarray of shape (n,)
-        Coefficients, none of them zero.
+        Coefficients of the support, none of them zero.
 
     Examples
     --------
     Two equal columns, of which one is enough:
 
-    >>> to_vertex(np.ones((2, 2)), np.zeros(2), np.array([1.0, 3.0])).round(12)
+    >>> to_vertex(np.ones((2, 2)), np.arange(2), np.zeros(2), np.array([1.0, 3.0])).round(12)
     array([0., 4.])
     """
-    values, vectors = np.linalg.eigh(H)
-    del H  # large, and not needed any longer
-    null = vectors[:, : np.count_nonzero(values <= _NULL * values[-1])].copy()
-    del vectors
+    null = _null_directions(H, active)
     scale = float(np.abs(descent).max(initial=0.0))
     z = z.copy()
     while null.shape[1]:
@@ -64,3 +72,31 @@ def to_vertex(H: np.ndarray, descent: np.ndarray, z: np.ndarray) -> np.ndarray |
             null[part] -= np.outer(v[part], row)
         null[first] = 0.0
     return z
+
+
+def _null_directions(H: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """A basis of the null space of H on the active set, one direction per column.
+
+    Cholesky factorisation with pivoting takes one column after another, each time the one that is
+    furthest from the span of those before. Those that are left depend on the others, H₁₁u = h₁ⱼ,
+    and (−u, 1) is a null direction.
+
+    >>> _null_directions(np.ones((3, 3)), np.array([0, 2]))
+    array([[-1.],
+           [ 1.]])
+    """
+    n = active.size
+    A = np.empty((n, n))
+    copy_submatrix(H, active, A)
+    factor, order, rank, _ = _pstrf(A.T, tol=_NULL, lower=1, overwrite_a=1)
+    del A  # its memory is that of the factor
+    U = factor.T  # upper triangular: U₁₁u = U₁₂ is solved in the place of U₁₂
+    for i in range(rank - 1, -1, -1):
+        U[i, rank:] -= U[i, i + 1 : rank] @ U[i + 1 : rank, rank:]
+        U[i, rank:] /= U[i, i]
+    u = U[:rank, rank:].copy()
+    del factor, U  # large, and not needed any longer
+    null = np.zeros((n, n - rank))
+    null[order[:rank] - 1] = np.negative(u, out=u)
+    null[order[rank:] - 1, np.arange(n - rank)] = 1.0
+    return null

@@ -14,17 +14,26 @@ from privasso.problem import Problem, RaySearch
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 from privasso.solvers._proximal import FIRST_SIGMA
 
+#: Part of the columns from which on F itself is used, rather than copies of its columns,
+_MOST = 0.75
+#: if F has at least so many entries; copies of fewer take no memory worth mentioning.
+_LARGE = 1 << 17
+#: Columns that are copied at once to compute their Gram matrix.
+_AT_ONCE = 128
+
 
 class WorkingSet:
     """Columns copied out of F, with the Gram matrix of these columns at unit norm.
 
-    The coefficients on the set are z_i = x_i·‖F_i‖, those of columns of unit norm.
+    The coefficients on the set are z_i = x_i·‖F_i‖, those of columns of unit norm. A set of most
+    columns keeps no copies, which would be as large as F.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem  # another one with the same F may take its place
         self._rays = RaySearch(problem.op, problem.norms)
         self._blocks: list[Block] = []
+        self._whole = False  # whether F takes the place of the copies
         self.index = np.empty(0, dtype=np.int64)
         self.gram = np.empty((0, 0))
         self.norms = np.empty(0)
@@ -35,23 +44,49 @@ class WorkingSet:
         """Add columns and their coefficients; `block` holds the columns if copied out before."""
         if index.size == 0:
             return
-        if block is None:
-            block = self.problem.op.working_columns(index)
-        self._extend_gram(index, block)
+        op = self.problem.op
+        m, n = op.shape
+        plain = op.dense and not op.packed and op.entry_bytes == 8 and m * n >= _LARGE
+        self._whole |= plain and self.index.size + index.size > _MOST * n
+        if self._whole:
+            self._blocks = []
+            self._extend_gram_by_all(index)
+        else:
+            if block is None:
+                block = op.working_columns(index)
+            self._extend_gram(index, block)
+            if isinstance(block, PackedColumns) and self._blocks:
+                block = self._blocks.pop().joined(block)
+            self._blocks.append(block)
+            op.count(index.size / op.shape[1])
         self.index = np.concatenate([self.index, index])
         self.norms = self.problem.norms[self.index]
         self.z = np.concatenate([self.z, x * self.problem.norms[index]])
-        if isinstance(block, PackedColumns) and self._blocks:
-            block = self._blocks.pop().joined(block)
-        self._blocks.append(block)
-        self.problem.op.count(index.size / self.problem.shape[1])
+
+    def _larger_gram(self, new: int) -> np.ndarray:
+        """Make room for further columns; the smaller matrix is not needed any longer."""
+        old = self.index.size
+        gram = np.empty((new, new))
+        gram[:old, :old] = self.gram
+        self.gram = gram
+        return gram
+
+    def _extend_gram_by_all(self, index: np.ndarray) -> None:
+        """Products with all columns of F, of which those in the set are kept."""
+        every = np.concatenate([self.index, index])
+        norms, old = self.problem.norms[every], self.index.size
+        gram = self._larger_gram(every.size)
+        for start in range(old, every.size, _AT_ONCE):
+            part = slice(start, min(start + _AT_ONCE, every.size))
+            found = self.problem.op.rmatmat(self.problem.op.columns(every[part]))[every]
+            found /= norms[part]
+            found /= norms[:, None]
+            gram[:, part], gram[part] = found, found.T
 
     def _extend_gram(self, index: np.ndarray, block: Block) -> None:
         norms = self.problem.norms[index]
-        old, new = self.index.size, self.index.size + index.size
-        gram = np.empty((new, new))
-        gram[:old, :old] = self.gram
-        self.gram = gram  # the smaller one is not needed beside it any longer
+        old = self.index.size
+        gram = self._larger_gram(old + index.size)
         start = 0
         for other in self._blocks:
             stop = start + other.shape[1]
@@ -119,6 +154,8 @@ class WorkingSet:
 
     def matvec(self, z: np.ndarray) -> np.ndarray:
         """F_S x for x = z / norms."""
+        if self._whole:
+            return self.problem.op.matvec(self.scatter(z))
         x = z / self.norms
         w = np.zeros(self.problem.shape[0])
         start = 0
