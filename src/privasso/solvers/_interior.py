@@ -30,6 +30,8 @@ _LOOK = 5
 _SHORT = 0.99
 #: Mean product of slack and multiplier, relative to its first value, at which the support is clear.
 _CLEAR = (1e-7, 1e-10, 1e-13)
+#: What is added to a diagonal, relative to its largest entry, one after another until it helps.
+_RIDGES = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)
 _MAX_EXCHANGES = 60
 _REFINEMENTS = 3
 
@@ -115,8 +117,14 @@ class _Method:
         return self._mean() / self._first
 
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """Columns whose multiplier is larger than its slack, and the signs of the coefficients."""
-        on = np.flatnonzero(np.any(self.z > self.s, axis=0))
+        """Columns whose multiplier is larger than its slack, and the signs of the coefficients.
+
+        There are no more than the rank allows: those with the largest ratio of the two.
+        """
+        ratio = (self.z / self.s).max(axis=0)
+        on = np.flatnonzero(ratio > 1.0)
+        if on.size > len(self.A):
+            on = np.sort(on[np.argsort(-ratio[on])[: len(self.A)]])
         return on, np.where(self.z[0, on] > self.z[1, on], 1.0, -1.0)
 
     def step(self) -> bool:
@@ -124,11 +132,8 @@ class _Method:
         A, s, z = self.A, self.s, self.z
         missing = self._room(self.b - A.T @ self.w) - s
         stationary = self.w - A @ (z[0] - z[1])
-        matrix = (A * (z / s).sum(axis=0)) @ A.T
-        matrix.flat[:: len(matrix) + 1] += 1.0
-        try:
-            factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError:
+        factor = self._factor()
+        if factor is None:
             return False
 
         def direction(products: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,6 +154,20 @@ class _Method:
         self.w = self.w + t * dw
         self.s, self.z = s + t * ds, z + t * dz
         return bool(np.isfinite(self.w).all() and (self.s > 0.0).all() and (self.z > 0.0).all())
+
+    def _factor(self) -> tuple[np.ndarray, bool] | None:
+        """I + AΘAᵀ factorised, with a little more on its diagonal where rounding demands it.
+
+        The direction is then not quite that of Newton's method, but leads the same way.
+        """
+        for ridge in _RIDGES:
+            matrix = (self.A * (self.z / self.s).sum(axis=0)) @ self.A.T
+            matrix.flat[:: len(matrix) + 1] += 1.0 + ridge * float(np.max(np.diag(matrix)))
+            try:
+                return cho_factor(matrix, overwrite_a=True, check_finite=False)
+            except np.linalg.LinAlgError:
+                continue
+        return None
 
     def _room(self, c: np.ndarray) -> np.ndarray:
         return np.stack([self.limit - c, self.limit + c])
