@@ -292,3 +292,10 @@ def test_refusals(kwargs, message):
     arguments = {"model": pv.Model(), "lam": 0.2, "noise": pv.Gram(0.1)} | kwargs
     with pytest.raises(ValueError, match=message):
         pv.state_evolution(**arguments)
+
+
+def test_scales_beyond_all_averages_are_refused_with_advice():
+    model = pv.Model(scales=pv.LogNormal(0.0, 6.0))
+    with pytest.raises(ValueError, match="pass n_features"):
+        pv.state_evolution(model, 1e-3, pv.Gram(0.1))
+    assert np.isfinite(pv.state_evolution(model, 1e-3, pv.Gram(0.1), n_features=1000).E)

@@ -129,10 +129,16 @@ def _solve_level(
     n = lams.size
 
     def solve(first: int, last: int) -> None:
-        solve_level(
-            values, first, last, warm, lams, sigmas, ratio,
-            model.alpha, model.rho, model.sigma_xi**2, nodes.v, nodes.w, nodes.profile,
-        )  # fmt: skip
+        try:
+            solve_level(
+                values, first, last, warm, lams, sigmas, ratio,
+                model.alpha, model.rho, model.sigma_xi**2, nodes.v, nodes.w, nodes.profile,
+            )  # fmt: skip
+        except ZeroDivisionError:
+            raise ValueError(
+                f"{model.scales!r} spans too many orders of magnitude for an average over all "
+                "scales; pass n_features to predict for that many columns"
+            ) from None
 
     workers = min(n_threads(), n) if n * nodes.v.size > _SERIAL_BELOW else 1
     edges = [n * k // workers for k in range(workers + 1)]
