@@ -6,12 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 
 from privasso._blas import gram_matrix
 from privasso._clock import Clock
 from privasso.operators import Block, PackedColumns, RowMajor
 from privasso.problem import Problem, RaySearch
-from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
+from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise
 from privasso.solvers._proximal import FIRST_SIGMA
 
 #: Part of the columns from which on F itself is used, rather than copies of its columns,
@@ -35,10 +36,16 @@ class WorkingSet:
         self._blocks: list[Block] = []
         self._whole = False  # whether F takes the place of the copies
         self.index = np.empty(0, dtype=np.int64)
-        self.gram = np.empty((0, 0))
+        self._room = np.empty(0)  # the memory of the Gram matrix, which may be smaller
         self.norms = np.empty(0)
         self.z = np.empty(0)
         self._sigma = FIRST_SIGMA
+
+    @property
+    def gram(self) -> np.ndarray:
+        """Gram matrix of the columns at unit norm."""
+        n = self.index.size
+        return self._room[: n * n].reshape(n, n)
 
     def add(self, index: np.ndarray, x: np.ndarray, block: Block | None = None) -> None:
         """Add columns and their coefficients; `block` holds the columns if copied out before."""
@@ -64,11 +71,14 @@ class WorkingSet:
         self.z = np.concatenate([self.z, x * self.problem.norms[index]])
 
     def _larger_gram(self, new: int) -> np.ndarray:
-        """Make room for further columns; the smaller matrix is not needed any longer."""
+        """Make room for further columns, in the same memory if that is large enough."""
         old = self.index.size
+        if new * new <= self._room.size:
+            spread(self._room, old, new)
+            return self._room[: new * new].reshape(new, new)
         gram = np.empty((new, new))
         gram[:old, :old] = self.gram
-        self.gram = gram
+        self._room = gram.reshape(-1)
         return gram
 
     def _extend_gram_by_all(self, index: np.ndarray) -> None:
@@ -121,7 +131,7 @@ class WorkingSet:
             self._blocks[k] = (
                 block.taken(own) if isinstance(block, PackedColumns) else block[:, own]
             )
-        self.gram = submatrix(self.gram, keep)
+        compact(self._room, self.index.size, keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
     def minimise(self, lam: float, tol: float, clock: Clock, *, roughly: bool) -> GramResult:
@@ -183,6 +193,26 @@ class WorkingSet:
         x = np.zeros(self.problem.shape[1])
         x[self.index] = values / self.norms
         return x
+
+
+@njit(nogil=True, cache=True)
+def compact(room, n, keep):  # pragma: no cover
+    """Keep some rows and columns of a matrix of n rows, in place; `keep` is in ascending order.
+
+    What is written lies before what is still to be read.
+    """
+    k = keep.size
+    for i in range(k):
+        for j in range(k):
+            room[i * k + j] = room[keep[i] * n + keep[j]]
+
+
+@njit(nogil=True, cache=True)
+def spread(room, old, new):  # pragma: no cover
+    """Make the rows of a matrix longer, in place: from the last, so that none is overwritten."""
+    for i in range(old - 1, 0, -1):
+        for j in range(old - 1, -1, -1):
+            room[i * new + j] = room[i * old + j]
 
 
 def _times(block: Block, x: np.ndarray) -> np.ndarray:
