@@ -326,6 +326,14 @@ def test_the_level_is_the_mean_of_its_posterior(mean, often):
     assert math.isclose(level.expected(mean, m), at @ weight / weight.sum(), rel_tol=1e-4)
 
 
+@pytest.mark.parametrize("m", [60, 400])
+def test_what_the_level_adds_where_there_is_no_difference(m):
+    """By many releases of residuals that are all zero."""
+    level, zeros = Level(0.2, 3.0), np.zeros(m)
+    found = np.array([level.release(zeros, bits(seed)) for seed in range(4000)])
+    assert abs(np.mean(found**2) / (9.0 * level.error(m)) - 1.0) < 0.12
+
+
 def test_noise_of_the_centre():
     """Three sums of the sensitivity 1/√3 each, the last with labels clipped at r."""
     y, mu, r = np.zeros(1000), 0.2, 0.05
