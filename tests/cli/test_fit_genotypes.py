@@ -135,7 +135,7 @@ def test_advice_where_all_variants_are_better_can_be_followed(study, capsys):
     assert "leave screen (--screen) out, or give it the number of columns to choose" in error
     for advised in ("", "--screen 2"):
         run(f"{line} {advised}", capsys)
-        assert pv.load("m.json").feature_names[:2] == ("rs3", "rs40")
+        assert {"rs3", "rs40"} <= set(pv.load("m.json").feature_names or ())
         Path("m.json").unlink()
 
 
