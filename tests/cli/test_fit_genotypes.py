@@ -129,6 +129,16 @@ def test_a_dry_run_reads_no_genotype(study, capsys, monkeypatch):
     assert (record["n_rows"], record["n_features"]) == (M, N)
 
 
+def test_advice_where_all_variants_are_better_can_be_followed(study, capsys):
+    line = f"--record-dp {DP} --features rs3,rs40,rs5 --seed 1 --out m.json"
+    error = run(f"{line} --screen auto", capsys, code=2).err
+    assert "leave screen (--screen) out, or give it the number of columns to choose" in error
+    for advised in ("", "--screen 2"):
+        run(f"{line} {advised}", capsys)
+        assert {"rs3", "rs40"} <= set(pv.load("m.json").feature_names or ())
+        Path("m.json").unlink()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

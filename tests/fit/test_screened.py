@@ -13,7 +13,16 @@ import privasso as pv
 from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss, compose_losses
 from privasso.fit import FitOptions, ScreenedLabelPlan, plan_for
 from privasso.ledger import BudgetError, Ledger
-from privasso.privacy import Guarantee, ScreeningPrior, ScreeningSettings, compose, usual_screening
+from privasso.privacy import (
+    Guarantee,
+    ScreeningPrior,
+    ScreeningSettings,
+    bit_source,
+    compose,
+    usual_screening,
+)
+from privasso.privacy._record_screening import screened_objective
+from privasso.privacy._record_settings import usual_t
 
 
 def privacy(n, epsilon=1.0, **options):
@@ -213,17 +222,18 @@ def test_further_rounds_find_what_correlated_columns_hide(kind, most):
     assert loss < most
 
 
+def objective_of(settings, n, m):
+    """The choice and the fit with these settings."""
+    dp, t = privacy(n), usual_t(settings.epsilon)
+    bounds = dp.column_bounds(n)
+    return screened_objective(settings, bounds, dp.y_bounds, m, fit_intercept=True, kappa=None, t=t)
+
+
 def simulated(m, n, columns, share, repeats, further):
     """Hits and R² of repeated fits, with their predictions."""
     prior = ScreeningPrior(10, 0.7, 0.125, 1.0 / 3.0)
     settings = ScreeningSettings.divided(columns, further, share, 1.0, 1e-6)
-    dp = privacy(n)
-    from privasso.privacy import bit_source
-    from privasso.privacy._record_screening import screened_objective
-
-    fit = screened_objective(
-        settings, dp.column_bounds(n), dp.y_bounds, m, fit_intercept=True, kappa=None, t=0.3
-    )
+    fit = objective_of(settings, n, m)
     hits, r2 = [], []
     for k in range(repeats):
         X, y, X_test, y_test, support = wide(m, n, np.random.default_rng(k))
@@ -248,6 +258,30 @@ def test_predictions_agree_with_simulations(m, columns, share, further):
     assert 0.15 < chance < 0.98  # neither certain nor hopeless
     agree(hits, chance, 0.02)
     agree(r2, predicted, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "share", "further", "most"),
+    [(1.0, 0.65, 0, 0.02), (1.0, 0.65, 1, 0.06), (3.0, 0.65, 3, 0.05), (1.0, 0.2, 3, 0.02)],
+)
+def test_the_noise_of_the_last_fit_is_predicted(epsilon, share, further, most):
+    """Against its calibration, which convolves the losses of all choices and fits before it."""
+    settings = ScreeningSettings.divided(30, further, share, epsilon, 1e-6)
+    exact = objective_of(settings, 40, 2000).noise.c
+    assert abs(settings.c / exact - 1.0) < most
+
+
+def test_predictions_count_fits_before_the_last_one_and_the_noise_of_the_level():
+    """Four rounds with most of the budget and few rows, where both cost 0.03."""
+    m, n = 400, 300
+    settings = ScreeningSettings.divided(12, 3, 0.65, 3.0, 1e-6)
+    fit, r2 = objective_of(settings, n, m), []
+    for k in range(24):
+        X, y, X_test, y_test, _ = wide(m, n, np.random.default_rng(k), true=3)
+        coef, intercept, _ = fit.release(X, y, fit.lam, bit_source(np.random.default_rng(k)))
+        r2.append(1.0 - np.mean((y_test - X_test @ coef - intercept) ** 2) / y_test.var())
+    prior = ScreeningPrior(3, 0.7, 0.125, 1.0 / 3.0)
+    agree(np.array(r2), settings.r2(prior, m, n), 0.005)
 
 
 def test_settings_follow_the_size_of_the_table():

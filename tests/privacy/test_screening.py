@@ -33,12 +33,19 @@ def nearest(x: Fraction) -> int:
 def exact_products(X, labels, bounds, origin, unit):
     """Σ k ℓ in rationals, from the entries as they are stored."""
     found = []
+    # Where all lower bounds are zero, entries are measured from there.
+    from_zero = np.all(bounds[:, 0] == 0.0) and np.all(origin == unit) and np.all(unit > 0.0)
     for j in range(X.shape[1]):
         total = 0
         for x, ell in zip(X[:, j].tolist(), labels.tolist(), strict=True):
             cut = min(max(Fraction(x), Fraction(bounds[j, 0])), Fraction(bounds[j, 1]))
             # The machine's own difference and quotient, which are part of the map of a record.
-            k = nearest(Fraction((float(cut) - origin[j]) * (ENTRY / unit[j])))
+            factor = ENTRY / unit[j] if unit[j] > 0.0 else 0.0
+            k = nearest(Fraction((float(cut) - origin[j]) * factor))
+            if from_zero:
+                k = nearest(Fraction(float(cut) * factor)) - ENTRY
+                wanted = (Fraction(x) - Fraction(unit[j])) * ENTRY / Fraction(unit[j])
+                assert abs(k - min(max(wanted, -ENTRY), ENTRY)) < 0.5 + 1e-9
             total += k * ell
         found.append(total)
     return found
@@ -55,15 +62,43 @@ def storages(X, tmp_path):
     yield "coo", sp.coo_array(X)
 
 
+def some_bounds(kind, n, rng):
+    """Bounds for which sparse rows are read in different ways, and whether from the middle."""
+    low, length = rng.uniform(-2.0, 0.5, n), rng.uniform(0.5, 3.0, n)
+    if kind in ("lower bounds zero", "a column of zeros"):
+        low = np.zeros(n)
+    if kind == "symmetric":
+        low = -0.5 * length
+    if kind == "a column of zeros":
+        length[2] = 0.0
+    if kind == "a constant":
+        length[0] = 0.0
+    bounds = np.stack([low, low + length], axis=1)
+    if kind == "zero is outside":
+        bounds = np.outer(rng.uniform(0.1, 1.0, n), [1.0, 2.0])
+    return bounds, kind not in ("from zero", "zero is outside")
+
+
+KINDS = (
+    "all differ",
+    "lower bounds zero",
+    "symmetric",
+    "a column of zeros",
+    "a constant",
+    "from zero",
+    "zero is outside",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sums_are_exact_in_every_storage(tmp_path, dtype):
+def test_sums_are_exact_in_every_storage(tmp_path, dtype, kind):
     rng = np.random.default_rng(0)
     m, n = 60, 7
     X = (rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.4)).astype(dtype)
     labels = rng.integers(-LABEL, LABEL + 1, m)
-    low = rng.uniform(-2.0, 0.5, n)
-    bounds = np.stack([low, low + rng.uniform(0.5, 3.0, n)], axis=1)
-    origin, unit = bounds.mean(axis=1), 0.5 * np.diff(bounds, axis=1)[:, 0]
+    bounds, centred = some_bounds(kind, n, rng)
+    origin, unit = half_ranges(bounds, centred)
     columns = IntegerColumns.within(bounds, origin, unit)
     exact = exact_products(X.astype(np.float64), labels, bounds, origin, unit)
     for name, stored in storages(X, tmp_path):
@@ -120,14 +155,16 @@ def test_many_rows_are_summed_exactly():
 
 @pytest.mark.parametrize("shape", [(140_000, 2), (2, 140_000)])
 @pytest.mark.parametrize("alike", [True, False])
-def test_long_rows_and_columns_are_summed_exactly(shape, alike):
+@pytest.mark.parametrize("low", [-1.0, 0.0])
+def test_long_rows_and_columns_are_summed_exactly(shape, alike, low):
     """More entries than are worked on together, in one row or one column."""
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.integers(-2, 3, shape) / 2.0)
-    bounds = np.tile([-1.0, 0.5], (1 if alike else shape[1], 1))
+    bounds = np.tile([low, 0.5], (1 if alike else shape[1], 1))
     columns = IntegerColumns.within(bounds, *half_ranges(bounds, True))
     labels = rng.integers(-LABEL, LABEL + 1, shape[0])
-    k = np.rint((np.clip(X.toarray(), -1.0, 0.5) + 0.25) * (ENTRY / 0.75)).astype(np.int64)
+    middle, half = 0.5 * (low + 0.5), 0.5 * (0.5 - low)
+    k = np.rint((np.clip(X.toarray(), low, 0.5) - middle) * (ENTRY / half)).astype(np.int64)
     for stored in (X, X.tocsc()):
         assert (columns.products(stored, labels) == labels @ k).all()
 
@@ -149,9 +186,10 @@ def test_missing_values_are_refused(kind):
         columns.products(kind(X), np.ones(5, dtype=np.int64))
 
 
-def test_no_record_changes_a_sum_by_more_than_the_claim():
+@pytest.mark.parametrize("lowest", [-9.0, 0.0])
+def test_no_record_changes_a_sum_by_more_than_the_claim(lowest):
     rng = np.random.default_rng(1)
-    bounds = np.stack([rng.uniform(-9, 0, 40), rng.uniform(0, 1, 40)], axis=1)
+    bounds = np.stack([rng.uniform(lowest, 0, 40), rng.uniform(0, 1, 40)], axis=1)
     origin, unit = bounds.mean(axis=1), 0.5 * np.diff(bounds, axis=1)[:, 0]
     columns = IntegerColumns.within(bounds, origin, unit)
     X = 20.0 * rng.standard_normal((50, 40))
@@ -161,6 +199,7 @@ def test_no_record_changes_a_sum_by_more_than_the_claim():
         emptied = labels.copy()
         emptied[i] = 0
         change = np.abs(whole - columns.products(X, emptied))
+        assert (columns.products(sp.csr_array(X), emptied) == columns.products(X, emptied)).all()
         assert change.max() <= ENTRY * LABEL
         assert change.max() > 0.99 * ENTRY * LABEL  # the claim is not too large either
 
@@ -287,6 +326,14 @@ def test_the_level_is_the_mean_of_its_posterior(mean, often):
     assert math.isclose(level.expected(mean, m), at @ weight / weight.sum(), rel_tol=1e-4)
 
 
+@pytest.mark.parametrize("m", [60, 400])
+def test_what_the_level_adds_where_there_is_no_difference(m):
+    """By many releases of residuals that are all zero."""
+    level, zeros = Level(0.2, 3.0), np.zeros(m)
+    found = np.array([level.release(zeros, bits(seed)) for seed in range(4000)])
+    assert abs(np.mean(found**2) / (9.0 * level.error(m)) - 1.0) < 0.12
+
+
 def test_noise_of_the_centre():
     """Three sums of the sensitivity 1/√3 each, the last with labels clipped at r."""
     y, mu, r = np.zeros(1000), 0.2, 0.05
@@ -361,7 +408,7 @@ def test_halved_sensitivity_of_labels_is_caught():
     assert closest_label_choice(2.5) > 1.0
 
 
-@pytest.mark.parametrize("kind", ["alike", "centred", "from zero"])
+@pytest.mark.parametrize("kind", ["alike", "centred", "from zero", "lower bounds zero"])
 @pytest.mark.parametrize("form", ["csr", "csc"])
 def test_entries_that_are_stored_twice_or_in_any_order_count_once(kind, form):
     """Bounds hold for the sum of two entries in one place, as scipy reads them."""
@@ -375,7 +422,7 @@ def test_entries_that_are_stored_twice_or_in_any_order_count_once(kind, form):
     X = {"csr": sp.csr_array, "csc": sp.csc_array}[form](parts, shape=(m, n))
     assert not X.has_canonical_format
     high = np.full(n, 0.8) if kind == "alike" else rng.uniform(0.3, 1.0, n)
-    bounds = np.stack([-0.5 * high, high], axis=1)
+    bounds = np.stack([0.0 * high if kind == "lower bounds zero" else -0.5 * high, high], axis=1)
     used = bounds[:1] if kind == "alike" else bounds
     columns = IntegerColumns.within(used, *half_ranges(used, kind != "from zero"))
     labels = rng.integers(-LABEL, LABEL + 1, m)

@@ -278,7 +278,8 @@ def check_screened(X: Any) -> None:
     if isinstance(X, Genotypes):
         raise ValueError(
             "a fit of all columns is expected to be better than one of some here, and packed "
-            "genotypes are read in another way for that; leave screen out"
+            "genotypes are read in another way for that; leave screen (--screen) out, or give it "
+            "the number of columns to choose"
         )
 
 

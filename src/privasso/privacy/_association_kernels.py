@@ -144,27 +144,56 @@ def general_rows(start, stop, indptr, indices, data, ell, columns):  # pragma: n
     becomes, and its sum.
     """
     for i in range(start, stop):
-        weight = ell[i]
-        if not increasing(indices[indptr[i] : indptr[i + 1]]):
+        weight, places = ell[i], indices[indptr[i] : indptr[i + 1]]
+        x = data[indptr[i] : indptr[i + 1]]
+        if not increasing(places):
             return False
-        for p in range(indptr[i], indptr[i + 1]):
-            j = np.uint64(np.uint32(indices[p]))
-            k = rounded(data[p], columns[j, 0], columns[j, 1], columns[j, 2], columns[j, 3])
+        for p in range(places.size):
+            j = np.uint64(np.uint32(places[p]))
+            k = rounded(x[p], columns[j, 0], columns[j, 1], columns[j, 2], columns[j, 3])
             columns[j, 5] += (k - columns[j, 4]) * weight
     return True
 
 
 @njit(nogil=True, cache=True)
-def centred_rows(start, stop, indptr, indices, data, ell, limit, columns):  # pragma: no cover
-    """The same where all limits are ±limit: origin, factor, what zero becomes, and the sum."""
+def centred_rows(
+    start, stop, indptr, indices, data, ell, least, largest, columns
+):  # pragma: no cover
+    """The same where all limits are the same: origin, factor, what zero becomes, and the sum."""
     for i in range(start, stop):
-        weight = ell[i]
-        if not increasing(indices[indptr[i] : indptr[i + 1]]):
+        weight, places = ell[i], indices[indptr[i] : indptr[i + 1]]
+        x = data[indptr[i] : indptr[i + 1]]
+        if not increasing(places):
             return False
-        for p in range(indptr[i], indptr[i + 1]):
-            j = np.uint64(np.uint32(indices[p]))
-            k = rounded(data[p], columns[j, 0], columns[j, 1], -limit, limit)
+        for p in range(places.size):
+            j = np.uint64(np.uint32(places[p]))
+            k = rounded(x[p], columns[j, 0], columns[j, 1], least, largest)
             columns[j, 3] += (k - columns[j, 2]) * weight
+    return True
+
+
+@njit(nogil=True, cache=True)
+def scaled_rows(
+    start, stop, indptr, indices, data, ell, factor, least, largest, sums, room
+):  # pragma: no cover
+    """The same where all limits are the same and zero becomes zero: x·factor is enough.
+
+    The factors of the entries of many rows are put into `room`, then the products in their place,
+    and then these are added to the sums of their columns. Of all columns only the factors are read
+    in the first step and only the sums in the last one, so that they stay in cache.
+    """
+    first = start
+    while first < stop:
+        last = _filled(indptr, first, stop, room.size)
+        begin = indptr[first]
+        _look_up(indices[begin : indptr[last]], factor, room)
+        for i in range(first, last):
+            p, q = indptr[i], indptr[i + 1]
+            if not increasing(indices[p:q]):
+                return False
+            _times_factors(ell[i], data[p:q], least, largest, room[p - begin : q - begin])
+        _scatter(room, indices[begin : indptr[last]], sums)
+        first = last
     return True
 
 
@@ -235,6 +264,19 @@ def _filled(indptr, first, stop, size):  # pragma: no cover
 def _scatter(products, places, sums):  # pragma: no cover
     for p in range(places.size):
         sums[np.uint64(np.uint32(places[p]))] += products[p]
+
+
+@njit(nogil=True, cache=True)
+def _look_up(places, values, found):  # pragma: no cover
+    for p in range(places.size):
+        found[p] = values[np.uint64(np.uint32(places[p]))]
+
+
+@njit(nogil=True, cache=True)
+def _times_factors(label, x, least, largest, found):  # pragma: no cover
+    """The integers of entries times one label, in place of the factors."""
+    for i in range(x.size):
+        found[i] = rounded(x[i], 0.0, found[i], least, largest) * label
 
 
 @njit(nogil=True, cache=True)

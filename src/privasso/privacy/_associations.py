@@ -28,7 +28,9 @@ class IntegerColumns:
     """How the entries of columns become integers, each by itself.
 
     An entry x becomes the integer nearest to 2^16·(x − origin)/unit, cut to [least, largest], which
-    lies within ±2^16. A column whose unit is zero becomes zeros.
+    lies within ±2^16. A column whose unit is zero becomes zeros. Where zero is the lower bound of
+    every column, so that it becomes −2^16, the integer is computed as that of 2^16·x/unit, less
+    2^16: then sparse rows need one number for each column only.
 
     Attributes
     ----------
@@ -47,6 +49,20 @@ class IntegerColumns:
     def factor(self) -> np.ndarray:
         """2^16/unit, or zero."""
         return _factor(self.unit)
+
+    @cached_property
+    def shift(self) -> int:
+        """2^16 if entries are measured from zero, the lower bound of all columns; otherwise 0."""
+        usual = (self.least == -ENTRY) & (self.largest == ENTRY) & np.isfinite(self.factor)
+        return ENTRY if np.all((self.origin == self.unit) & (self.unit > 0.0) & usual) else 0
+
+    @property
+    def scaling(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """From where entries are measured, factors, and limits of the integers before the shift."""
+        if not self.shift:
+            return self.origin, self.factor, self.least, self.largest
+        start = np.zeros(self.origin.size)
+        return start, self.factor, self.least + self.shift, self.largest + self.shift
 
     @classmethod
     def within(cls, bounds: np.ndarray, origin: np.ndarray, unit: np.ndarray) -> IntegerColumns:
@@ -102,21 +118,18 @@ class IntegerColumns:
             return self
         return IntegerColumns(*(np.full(n, part[0]) for part in parts))
 
-    def of_zero(self) -> np.ndarray:
-        """The integer that zero becomes in each column."""
-        return self._of(0.0).astype(np.float64)
-
     def _dense(self, X: np.ndarray, ell: np.ndarray) -> np.ndarray:
         m, n = X.shape
-        total = np.zeros(n, dtype=np.int64)
+        total, scaling = np.zeros(n, dtype=np.int64), self.scaling
         by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
         for start in range(0, m, kernels.MOST_ROWS):
             stop = min(start + kernels.MOST_ROWS, m)
             block = np.asarray(X[start:stop])
             kernel = kernels.by_columns if by_columns else kernels.by_rows
             sums = np.zeros(n)
-            kernel(block, ell[start:stop], self.origin, self.factor, self.least, self.largest, sums)
+            kernel(block, ell[start:stop], *scaling, sums)
             total += _whole(sums)
+        total -= self.shift * int(ell.sum())
         return total
 
     def _sparse(self, X: Any, ell: np.ndarray) -> np.ndarray:
@@ -135,15 +148,19 @@ class IntegerColumns:
     def _of_zeros(self, n: int, ell: np.ndarray) -> np.ndarray:
         """The sums of columns of zeros."""
         total = np.empty(n, dtype=np.int64)
-        total[:] = self.of_zero().astype(np.int64) * int(ell.sum())
+        total[:] = (-self.shift if self.shift else self._of(0.0)) * int(ell.sum())
         return total
+
+    def _with_zero(self) -> tuple[np.ndarray, ...]:
+        """The scaling, and what zero becomes before the shift."""
+        zero = np.zeros(1) if self.shift else self._of(0.0).astype(np.float64)
+        return *self.scaling, zero
 
     def _stored_columns(self, X: Any, ell: np.ndarray) -> np.ndarray | None:
         """The sums of CSC columns; None if entries are not in order, or are there twice."""
         # Labels of 21 bits are exact in 32, and half as long to read.
         short, total = ell.astype(np.float32), self._of_zeros(X.shape[1], ell)
-        scaling = (self.origin, self.factor, self.least, self.largest, self.of_zero())
-        o, f, s, t, z = (np.broadcast_to(part, total.size) for part in scaling)
+        o, f, s, t, z = (np.broadcast_to(part, total.size) for part in self._with_zero())
         found = kernels.stored_columns(X.indptr, X.indices, X.data, short, o, f, s, t, z, total)
         if found == 2:
             raise ValueError(_NOT_FINITE)
@@ -153,25 +170,27 @@ class IntegerColumns:
         """The same for CSR rows."""
         m, n = X.shape
         total, parts = self._of_zeros(n, ell), (X.indptr, X.indices, X.data)
-        scaling = (self.origin, self.factor, self.least, self.largest, self.of_zero())
-        alike = self.origin.size == 1
-        usual = (self.least == -ENTRY) & (self.largest == ENTRY) | (self.factor == 0.0)
-        centred = not alike and bool(usual.all())
+        o, f, s, t, z = self._with_zero()
+        alike = o.size == 1
+        # Columns whose unit is zero become zeros with any limits that enclose zero.
+        limits = _common(s[f > 0.0], t[f > 0.0])
         room, columns, sums = np.empty(0), np.empty((0, 0)), np.zeros(n)
-        if alike:
+        if alike or (limits and not o.any()):
             room = np.empty(max(_ENTRIES, int(np.max(np.diff(X.indptr), initial=0))))
-        elif centred:
-            columns = np.stack([self.origin, self.factor, scaling[-1], sums], axis=1)
+        elif limits:
+            columns = np.stack([o, f, z, sums], axis=1)
         else:
             columns = np.zeros((n, 8))
-            columns[:, :5] = np.column_stack(scaling)
+            columns[:, :5] = np.column_stack([o, f, s, t, z])
         for start in range(0, m, _SPARSE_ROWS):
             rows = start, min(start + _SPARSE_ROWS, m)
             if alike:
-                o, f, s, t, z = (float(part[0]) for part in scaling)
-                good = kernels.alike_rows(*rows, *parts, ell, o, f, s, t, z, sums, room)
-            elif centred:
-                good = kernels.centred_rows(*rows, *parts, ell, float(ENTRY), columns)
+                one = float(o[0]), float(f[0]), float(s[0]), float(t[0]), float(z[0])
+                good = kernels.alike_rows(*rows, *parts, ell, *one, sums, room)
+            elif limits and room.size:
+                good = kernels.scaled_rows(*rows, *parts, ell, f, *limits, sums, room)
+            elif limits:
+                good = kernels.centred_rows(*rows, *parts, ell, *limits, columns)
                 sums, columns[:, 3] = columns[:, 3].copy(), 0.0
             else:
                 good = kernels.general_rows(*rows, *parts, ell, columns)
@@ -206,8 +225,9 @@ class IntegerColumns:
 
     def _of(self, x: float | np.ndarray) -> np.ndarray:
         """The integer that a number becomes in each column."""
-        k = np.clip((x - self.origin) * self.factor, self.least, self.largest)
-        return np.rint(k).astype(np.int64)
+        start, factor, least, largest = self.scaling
+        k = np.clip((x - start) * factor, least, largest)
+        return np.rint(k).astype(np.int64) - self.shift
 
     def _small(self, X: np.ndarray, ell: np.ndarray) -> np.ndarray | None:
         """The sums of small integers, of genotypes for instance; None where k is not a multiple.
@@ -269,6 +289,14 @@ def _whole(sums: np.ndarray) -> np.ndarray:
     if not np.isfinite(sums).all():
         raise ValueError(_NOT_FINITE)
     return sums.astype(np.int64)
+
+
+def _common(least: np.ndarray, largest: np.ndarray) -> tuple[float, float] | None:
+    """The limits of all columns, if they are the same and enclose zero."""
+    if not least.size or np.ptp(least) != 0.0 or np.ptp(largest) != 0.0:
+        return None
+    low, high = float(least[0]), float(largest[0])
+    return (low, high) if low <= 0.0 <= high else None
 
 
 def _factor(unit: np.ndarray) -> np.ndarray:

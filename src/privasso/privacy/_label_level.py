@@ -25,6 +25,8 @@ LABEL_MEAN = "a noisy mean of the labels that corrects the intercept"
 _BITS = 34
 #: Steps of a bisection to the last digits.
 _HALVINGS = 60
+#: Values of a normal number over which means are taken.
+_NORMAL = np.linspace(-8.0, 8.0, 321)
 #: Deviations of small and large differences as parts of the range.
 _SMALL, _LARGE = 0.004, 0.1
 #: Of fits without a choice of columns: sensitivity of the sum relative to that of a Gaussian
@@ -114,6 +116,20 @@ class Level:
         logs -= logs.max(axis=1, keepdims=True)
         weights = np.exp(logs) * [1.0 - self.often, self.often]
         return weights @ (variances / both) / weights.sum(axis=1) * means
+
+    def error(self, n_rows: float) -> float:
+        """The mean square of what is added where there is no difference, in parts of the range.
+
+        Examples
+        --------
+        >>> level = Level(0.05, 1.0)
+        >>> round(level.noise(500), 3), round(level.error(500) ** 0.5, 3)
+        (0.04, 0.02)
+        >>> round(level.noise(5000), 4), round(level.error(5000) ** 0.5, 4)
+        (0.004, 0.0022)
+        """
+        found = self._expected(self.noise(n_rows) * _NORMAL, n_rows)
+        return float(np.average(found**2, weights=np.exp(-0.5 * _NORMAL**2)))
 
     def observed(self, level: np.ndarray, n_rows: float) -> np.ndarray:
         """The noisy means from which these parts of the range were expected.
