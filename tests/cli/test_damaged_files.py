@@ -7,7 +7,9 @@ its own, and the options are set up only once; all else is as on the command lin
 
 import io
 import random
+import shutil
 import signal
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -107,17 +109,26 @@ def tables():
     }
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with a model, a release and a design."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("whole"))
+        data().write_csv("whole.csv")
+        files = ["--out", "model.json", "--keep-release", "release.json"]
+        assert main(["fit", "whole.csv", *FIT, *files]) == 0
+        with_levels().write_parquet("levels.parquet")
+        rule = ["--missing", "indicator"]
+        assert main(["fit", "levels.parquet", *FIT, *rule, "--out", "levels.json"]) == 0
+        assert main(["design", "--max-onavekl", "0.5", "--out", "design.json"]) == 0
+        return Path.cwd()
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with a model, a release and a design, which are made anew for each test."""
+def folder(whole, tmp_path, monkeypatch):
+    """A copy of the folder, in which the test may damage what it likes."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    data().write_csv("whole.csv")
-    files = ["--out", "model.json", "--keep-release", "release.json"]
-    assert main(["fit", "whole.csv", *FIT, *files]) == 0
-    with_levels().write_parquet("levels.parquet")
-    rule = ["--missing", "indicator"]
-    assert main(["fit", "levels.parquet", *FIT, *rule, "--out", "levels.json"]) == 0
-    assert main(["design", "--max-onavekl", "0.5", "--out", "design.json"]) == 0
     return tmp_path
 
 
