@@ -39,7 +39,7 @@ class FrameTable(Table):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; of text the first column is read, and only counted."""
+        """Number of rows; the first column is read, and only counted."""
         try:
             first = [self.names[0]]
             answer = self._living().ask(
