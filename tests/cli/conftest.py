@@ -1,6 +1,11 @@
 """Settings shared by the tests of the command line."""
 
+import os
+
 import pytest
+
+from privasso.tables import _frames
+from privasso.tables._reader import Reader
 
 
 @pytest.fixture(autouse=True)
@@ -8,3 +13,32 @@ def few_simulated_fits(monkeypatch):
     """Forecast from a few simulated fits; their number is tested in its own room."""
     monkeypatch.setattr("privasso.forecast._forecast._MOST", 6)
     monkeypatch.setattr("privasso.forecast._records._FITS", 2)
+
+
+class SharedReader(Reader):
+    """A reader of tables for many commands, each of which would start its own in 0.3 s.
+
+    It was started in another folder, so that it is told whole paths.
+    """
+
+    def ask(self, **request):
+        return super().ask(**{**request, "path": os.path.abspath(str(request["path"]))})
+
+
+@pytest.fixture(scope="session")
+def readers():
+    """The reader that all tests share, in a list; a new one takes its place if it has died."""
+    shared: list[SharedReader] = []
+    yield shared
+    for one in shared:
+        one.close()
+
+
+@pytest.fixture(autouse=True)
+def one_reader(readers, monkeypatch):
+    def reader():
+        if not readers or not readers[0].alive:
+            readers[:] = [SharedReader()]
+        return readers[0]
+
+    monkeypatch.setattr(_frames, "Reader", reader)

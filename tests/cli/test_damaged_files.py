@@ -17,7 +17,6 @@ import pytest
 import typer
 
 from privasso.cli import _app, main
-from privasso.tables import _frames
 
 FIT = [
     "--target", "y", "--label-dp", "--epsilon", "3", "--delta", "1e-6", "--y-bounds", "0", "1000",
@@ -134,21 +133,9 @@ def folder(whole, tmp_path, monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Read tables in one process for as long as it lives, and set up the options once."""
+    """Set up the options once."""
     command = typer.main.get_command(_app.build())
     monkeypatch.setattr(_app, "build", lambda: command)
-    kept = []
-    start = _frames.Reader
-
-    def reader():
-        if not kept or not kept[0].alive:
-            kept[:] = [start()]
-        return kept[0]
-
-    monkeypatch.setattr(_frames, "Reader", reader)
-    yield
-    for one in kept:
-        one.close()
 
 
 @pytest.fixture
