@@ -36,7 +36,7 @@ _ROUNDS = 30
 _ROUGH_ROUNDS = 3
 #: Newton iterations that start again from independent columns.
 _VERTICES = 4
-#: Most columns of which independent ones are chosen, by an eigendecomposition.
+#: Most columns of which independent ones are chosen, by a factorisation with pivoting.
 _MOST_DEPENDENT = 800
 #: On fewer columns than this, coordinate descent ends after a few hundredths of a second.
 _SHORT_DESCENT = 1000
