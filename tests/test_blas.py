@@ -5,7 +5,14 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from privasso import _blas
-from privasso._blas import SERIAL_BELOW, gram_matrix, one_thread, product, threads_for
+from privasso._blas import (
+    SERIAL_BELOW,
+    gram_matrix,
+    one_thread,
+    product,
+    product_by_columns,
+    threads_for,
+)
 from privasso._threads import run
 
 
@@ -30,9 +37,12 @@ def test_product(n_rhs, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((900, 700)).astype(dtype)
     B = rng.standard_normal((700, n_rhs)).astype(dtype)
-    out = product(A, B)
-    assert out.dtype == dtype
-    np.testing.assert_allclose(out, A @ B, rtol=1e-3 if dtype == np.float32 else 1e-11, atol=1e-3)
+    for order, multiply in (("C", product), ("F", product_by_columns)):
+        out = multiply(A, np.asarray(B, order=order))
+        assert out.dtype == dtype
+        assert out.flags[f"{order}_CONTIGUOUS"]
+        close = 1e-3 if dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(out, A @ B, rtol=close, atol=1e-3)
 
 
 def test_contexts_limit_and_restore():
@@ -81,12 +91,24 @@ def test_factors_in_place(dtype, upper, short, monkeypatch):
     np.testing.assert_allclose(L @ L.T, A, rtol=0, atol=100 * np.finfo(dtype).eps * A.max())
 
 
+def test_rows_may_be_longer_than_the_matrix():
+    rows = np.random.default_rng(0).standard_normal((9, 5))
+    room = np.full((5, 8), np.nan)
+    room[:, :5] = rows.T @ rows
+    assert _blas.factorise_upper(room[:, :5])
+    np.testing.assert_allclose(np.triu(room[:, :5]), np.linalg.cholesky(rows.T @ rows).T)
+    assert np.isnan(room[:, 5:]).all()
+
+
 @pytest.mark.parametrize("factorise", [_blas.factorise_upper, _blas.factorise_lower])
 def test_an_indefinite_matrix_has_no_factor(factorise):
     assert not factorise(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
-@pytest.mark.parametrize("A", [np.eye(2, dtype=int), np.eye(4)[::2, ::2], np.ones(3)])
+MISREAD = [np.eye(2, dtype=int), np.eye(4)[::2, ::2], np.ones(3), np.eye(3)[:2], np.eye(2)[::-1]]
+
+
+@pytest.mark.parametrize("A", MISREAD)
 def test_what_lapack_would_misread_is_refused(A):
-    with pytest.raises(TypeError, match="C-ordered"):
+    with pytest.raises(TypeError, match="by rows"):
         _blas.factorise_upper(A)

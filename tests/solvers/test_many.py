@@ -222,7 +222,7 @@ def test_diverged_columns_of_batched_amp_are_not_promising():
     F, y, largest, _ = correlated(300, 100)
     squares = np.sum(F**2, axis=0)
     start = batch_amp(
-        as_operator(F), squares, (F.T @ y)[:, None], np.array([0.01 * largest]), Clock()
+        F.astype(np.float32), squares, (F.T @ y)[None], np.array([0.01 * largest]), Clock()
     )
     assert not start.promising[0]
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from privasso._blas import gram_matrix, one_thread, product
+from privasso._blas import gram_matrix, one_thread, product, product_by_columns
 from privasso._threads import chunks, run
 from privasso.operators import _enclosed as accurate
 from privasso.operators import _kernels as kernels
@@ -41,10 +41,12 @@ class _Dense(Operator):
         )
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
-        return product(self._F, X)
+        multiply = product_by_columns if X.flags.f_contiguous else product
+        return multiply(self._F, X)
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        return product(self._F.T, G)
+        multiply = product_by_columns if G.flags.f_contiguous else product
+        return multiply(self._F.T, G)
 
     def single(self) -> np.ndarray:
         if self._F.dtype == np.float32:

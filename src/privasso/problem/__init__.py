@@ -20,6 +20,7 @@ from privasso.problem._certificate import (
     rounding_floor,
     step_to_feasible,
 )
+from privasso.problem._certificates import certify_rows
 from privasso.problem._clipped import ClippedProblem, smallest_subgradient
 from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
 from privasso.problem._loss import Huber, Logistic, Loss
@@ -48,6 +49,7 @@ __all__ = [
     "certify",
     "certify_clipped",
     "certify_point",
+    "certify_rows",
     "critical_lambda",
     "dual_gap",
     "is_ray",

@@ -6,11 +6,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from privasso._blas import gram_matrix, one_thread, product
+from privasso._blas import gram_matrix, one_thread, product_by_columns
 from privasso._clock import Clock
 from privasso._threads import n_threads, run
 from privasso.operators import Operator
-from privasso.problem import Certificate, Problem, certify, zero_column_ray
+from privasso.problem import Certificate, Problem, certify, certify_rows, zero_column_ray
 from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._batch_newton import NewtonSteps
@@ -124,8 +124,7 @@ class Batch:
     def _leave(self, columns: np.ndarray) -> None:
         """Certify the points that these problems are at, when there is no time to go on."""
         X = np.nan_to_num(self.x[columns], copy=True)
-        W = np.ascontiguousarray(self.op.matmat(X.T).T)
-        fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
+        W, fitted = self._products(X)
         for j, k in enumerate(columns.tolist()):
             problem = self._problem(k)
             found = certify(problem, X[j], W[j], problem.b - fitted[j], anchors=False)
@@ -146,10 +145,11 @@ class Batch:
 
     def _shared_gram(self, todo: np.ndarray) -> np.ndarray:
         """Batched AMP, then Newton steps; returns the problems still open."""
-        start = batch_amp(self.op, self.squares, self.terms.some(todo).T, self.lams, self.clock)
+        single = self.op.single()
+        start = batch_amp(single, self.squares, self.terms.some(todo), self.lams, self.clock)
         self.n_iter += start.n_iter
         open_ = todo[start.promising]
-        self.x[open_] = start.x[:, open_].T
+        self.x[open_] = start.x[open_]
         C = self._conditions(open_)
         good = self._better_than_zero(open_, C)
         self.x[open_[~good]] = np.nan
@@ -157,16 +157,18 @@ class Batch:
         if open_.size == 0 or self.clock.expired():
             return todo
         near = np.abs(start.field) > _CANDIDATE
-        steps = NewtonSteps(self.op, self.norms, np.flatnonzero(near[:, open_].any(axis=1)))
+        steps = NewtonSteps(self.op, self.norms, np.flatnonzero(near[open_].any(axis=0)))
+        rest = open_
         for _ in range(_NEWTON_ROUNDS):
-            steps.take(self.x, C, self.lams, open_, self.path, self.clock)
-            open_, C = self._verify(open_)
-            if open_.size == 0 or self.clock.expired():
+            settled = steps.take(self.x, C, self.lams, rest, self.path, self.clock)
+            rest, C = self._verify(rest[settled], single)
+            if rest.size == 0 or self.clock.expired():
                 break
-        del steps
+        del steps, single
         # The others start again from where AMP ended.
-        candidates = {k: np.flatnonzero(near[:, k]) for k in open_.tolist()}
-        self.x[open_] = start.x[:, open_].T
+        open_ = open_[self.status[open_] != Status.CONVERGED]
+        candidates = {k: np.flatnonzero(near[k]) for k in open_.tolist()}
+        self.x[open_] = start.x[open_]
         for _ in range(_MAX_ROUNDS):
             if open_.size == 0 or self.clock.expired():
                 break
@@ -174,13 +176,12 @@ class Batch:
             open_, C = self._verify(open_)
             exceeding = np.abs(C) > self.lams[open_, None] * (1 + 0.1 * self.tol)
             for j, k in enumerate(open_.tolist()):
-                candidates[k] = np.flatnonzero(exceeding[j] | (self.x[k] != 0) | near[:, k])
+                candidates[k] = np.flatnonzero(exceeding[j] | (self.x[k] != 0) | near[k])
         return np.flatnonzero(self.status != Status.CONVERGED)
 
     def _conditions(self, columns: np.ndarray) -> np.ndarray:
         """B − FᵀFx of these problems."""
-        W = self.op.matmat(self.x[columns].T)
-        return self.terms.some(columns) - self.op.rmatmat(W).T
+        return self.terms.some(columns) - self._products(self.x[columns])[1]
 
     def _gram_pays(self, n_rhs: int) -> bool:
         """Whether the Gram matrix of all columns takes less time than a pass for each problem.
@@ -315,25 +316,38 @@ class Batch:
             d = factor.solve(np.sign(result.z[factor.active]) * weights[factor.active])
             self.path[k, at] = d / self.norms[at]
 
-    def _verify(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Certify with two matrix products; returns the problems that fail, and c of each."""
-        both = self.x[columns]
-        if self._dual_point is None:
-            both = np.vstack([both, self.path[columns]])
-        used = np.flatnonzero(both.any(axis=0))
-        if self.op.dense and not self.op.packed and 4 * used.size < both.shape[1]:
-            W = np.ascontiguousarray(product(self.op.columns(used), both[:, used].T).T)
+    def _verify(
+        self, columns: np.ndarray, single: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Certify with two matrix products; returns the problems that fail, and c of each.
+
+        With F in single precision the products of the paths are computed with that.
+        """
+        X, B = self.x[columns], self.terms.some(columns)
+        W, fitted = self._products(X)
+        C = B - fitted
+        if self._dual_point is not None:
+            directions = self._dual_point - W, C
+        elif single is None:
+            directions = self._products(self.path[columns])
         else:
-            W = np.ascontiguousarray(self.op.matmat(both.T).T)
-        fitted = np.ascontiguousarray(self.op.rmatmat(W.T).T)
-        C = self.terms.some(columns) - fitted[: columns.size]
-        failed: list[int] = []
-        for j, k in enumerate(columns.tolist()):
-            path = None
-            if self._dual_point is None:
-                path = W[columns.size + j], fitted[columns.size + j]
-            certificate = certify(self._problem(k), self.x[k], W[j], C[j], path, anchors=False)
-            self.n_iter[k] += 1
-            if not self._accept(k, certificate) and k not in self.falling:
-                failed.append(j)
+            paths = self.path[columns].astype(np.float32)
+            along = product_by_columns(single, paths.T)
+            directions = along.T, product_by_columns(single.T, along).T
+        certificates = certify_rows(self.norms, B, self.lams[columns], X, W, C, directions)
+        self.n_iter[columns] += 1
+        failed = [
+            j
+            for j, k in enumerate(columns.tolist())
+            if not self._accept(k, certificates[j]) and k not in self.falling
+        ]
         return columns[failed], C[failed]
+
+    def _products(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Fx and FᵀFx for every row x of X."""
+        used = np.flatnonzero(X.any(axis=0))
+        if self.op.dense and not self.op.packed and 4 * used.size < X.shape[1]:
+            W = product_by_columns(self.op.columns(used), X[:, used].T)
+        else:
+            W = self.op.matmat(X.T)
+        return np.ascontiguousarray(W.T), np.ascontiguousarray(self.op.rmatmat(W).T)

@@ -1,13 +1,12 @@
-"""Newton steps for many problems on one F, with a Gram matrix in single precision for all of them.
+"""Newton steps for many problems on one F, with one matrix of correlations for all of them.
 
 Where the support A and its signs are known, the minimiser solves F_AᵀF_A Δx_A = c_A − λ sgn(x_A),
-c = b − FᵀFx. The factor of F_AᵀF_A is needed only to some digits, because c comes from F in double
-precision: a step makes the error smaller by a factor of about 10⁻⁵. In single precision, the Gram
-matrix and its factors take half the time and half the memory.
+c = b − FᵀFx. From a start that is right to one part in a hundred, some columns still have to leave
+the support or to join it. `settle` finds them with one factor in single precision, and the integers
+of `fixed_correlations` restore the digits that the factor lacks. What is left is the rounding of
+these integers, times the length of the step.
 
-Coefficients whose sign a step would change become zero, and columns that violate their condition
-join the support. Nothing makes sure that this ends; who takes steps checks each point and gives up
-after a few.
+Nothing makes sure that this ends; who takes steps checks each point and gives up after a few.
 """
 
 from __future__ import annotations
@@ -17,10 +16,23 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from privasso._blas import factorise_upper, gram_matrix, one_thread
+from privasso._blas import FIXED, factorise_upper, fixed_correlations, one_thread
 from privasso._clock import Clock
 from privasso._threads import n_threads, run
-from privasso.operators import Operator, as_operator
+from privasso.operators import Operator
+from privasso.solvers._bordered import LOST, SETTLED, settle, square_submatrix
+
+#: Factorisations for one problem, and how many columns may change with one of them: this many, or
+#: this part of the support.
+_FACTORS = 4
+_LEAST_BORDER = 12
+_BORDER_PART = 6
+#: Columns with |γ| above this part of w may join the support.
+_NEAR = 0.8
+#: If more than this part of the columns is used, all are.
+_ALL = 0.9
+#: Numbers in single precision that fill a vector register.
+_LINE = 16
 
 
 class NewtonSteps:
@@ -41,18 +53,18 @@ class NewtonSteps:
     >>> X, paths = np.array([[1.0, 0.0]]), np.zeros((1, 2))
     >>> b = np.array([[3.0, -0.5]])
     >>> steps.take(X, b - X, np.array([1.0]), np.arange(1), paths, Clock())
+    array([ True])
     >>> X, paths
     (array([[2., 0.]]), array([[1., 0.]]))
     """
 
     def __init__(self, op: Operator, norms: np.ndarray, used: np.ndarray) -> None:
+        if used.size > _ALL * op.shape[1]:
+            used = np.arange(op.shape[1])  # without a copy of the columns
         self._used, self._norms = used, norms[used]
         self._rank = min(op.shape)
-        everything = used.size == op.shape[1]
-        columns = op.single() if everything else as_operator(op.columns(used)).single()
-        self._gram = gram_matrix(columns)
-        self._gram /= self._norms.astype(np.float32)
-        self._gram /= self._norms.astype(np.float32)[:, None]
+        columns = op.single()[:, used] if op.entry_bytes == 4 else op.columns(used)
+        self._gram = fixed_correlations(columns, self._norms)
 
     def take(
         self,
@@ -62,31 +74,26 @@ class NewtonSteps:
         rows: np.ndarray,
         paths: np.ndarray,
         clock: Clock,
-    ) -> None:
+    ) -> np.ndarray:
         """Move each row X[k], k in `rows`, in place; the j-th of them has c in C[j].
 
         Row k of `paths` becomes (F_AᵀF_A)⁻¹ λ sgn(x_A), how x changes as λ decreases. A row stays
-        as it is if the support is larger than M, or its columns depend on one another.
+        as it is if no support is found, the support is larger than M, or its columns depend on one
+        another. Returns which rows have moved.
         """
         parts = n_threads()
+        settled = np.zeros(rows.size, dtype=bool)
 
         def work(part: int) -> None:
-            room = np.empty(0, np.float32)
+            room = aligned(0)
             for j in range(part, rows.size, parts):
                 if clock.expired():
                     return
-                k, c = rows[j], C[j, self._used]
-                x, path = X[k, self._used], np.zeros(self._used.size)
-                active, signs = support(x, c, lams[k])
-                n = active.size
-                if 0 < n <= self._rank:
-                    if room.size < n * n:
-                        room = np.empty(n * n, np.float32)
-                    U = room[: n * n].reshape(n, n)
-                    upper_submatrix(self._gram, active, U)
-                    if factorise_upper(U):
-                        move(U, self._norms, active, signs, lams[k], x, c, path)
-                X[k, self._used], paths[k, self._used] = x, path
+                k, path = rows[j], np.zeros(self._used.size)
+                z, gamma = X[k, self._used] * self._norms, C[j, self._used] / self._norms
+                room, settled[j] = self._minimise(z, gamma, lams[k] / self._norms, path, room)
+                if settled[j]:
+                    X[k, self._used], paths[k, self._used] = z / self._norms, path / self._norms
 
         try:
             with one_thread():
@@ -94,56 +101,61 @@ class NewtonSteps:
         except BaseException:  # Ctrl-C is raised on one thread, and the others must end too
             clock.stop()
             raise
+        return settled
+
+    def _minimise(
+        self,
+        z: np.ndarray,
+        gamma: np.ndarray,
+        weights: np.ndarray,
+        path: np.ndarray,
+        room: np.ndarray,
+    ) -> tuple[np.ndarray, bool]:
+        """Move z to the minimiser; returns room for further factors, and whether z is there."""
+        side = sides(z, gamma, weights)
+        for _ in range(_FACTORS):
+            active = np.flatnonzero(side)
+            n = active.size
+            if not 0 < n <= self._rank:
+                break
+            stride = -(-n // _LINE) * _LINE
+            if room.size < n * stride:
+                room = aligned(n * stride)
+            Q = room[: n * stride].reshape(n, stride)
+            L = Q.view(np.int32)
+            square_submatrix(self._gram, active, Q, L)
+            if not factorise_upper(Q[:, :n]):
+                break
+            near = np.flatnonzero((side == 0.0) & (np.abs(gamma) > _NEAR * weights))
+            watched = np.concatenate([active, near])
+            limit = max(_LEAST_BORDER, n // _BORDER_PART)
+            outcome = settle(Q, L, self._gram, watched, side, z, gamma, weights, limit, path)
+            if outcome == SETTLED:
+                return room, True
+            if outcome == LOST:
+                break
+            for gone in np.flatnonzero((side == 0.0) & (z != 0.0)):
+                gamma += self._gram[gone] * (FIXED * z[gone])
+                z[gone] = 0.0
+        return room, False
 
 
-@njit(nogil=True, cache=True)
-def support(x, c, lam):  # pragma: no cover
-    """The columns of the support and those whose condition is violated, with their signs."""
-    signs = np.sign(x)
-    for i in range(x.size):
-        if x[i] == 0.0 and abs(c[i]) > lam:
-            signs[i] = np.sign(c[i])
-    active = np.flatnonzero(signs)
-    return active, signs[active]
+def aligned(size: int) -> np.ndarray:
+    """An array that begins where vector registers are filled from.
 
-
-@njit(nogil=True, cache=True)
-def upper_submatrix(H, index, out):  # pragma: no cover
-    """The upper triangle of ``H[index][:, index]``; the rest of `out` stays as it is."""
-    for i in range(index.size):
-        row, to, later = H[index[i]], out[i, i:], index[i:]
-        for j in range(later.size):
-            to[j] = row[later[j]]
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def move(U, norms, active, signs, lam, x, c, path):  # pragma: no cover
-    """Take the step with the factor UᵀU, in place; `path` becomes the direction of the path.
-
-    Both systems are solved at once, so that U is read twice instead of four times.
+    >>> aligned(3).ctypes.data % 64
+    0
     """
-    n = active.size
-    step, along = np.empty(n), np.empty(n)
-    for i in range(n):
-        at = active[i]
-        along[i] = lam * signs[i] / norms[at]
-        step[i] = c[at] / norms[at] - along[i]
-    for i in range(n):
-        s, t = step[i] / U[i, i], along[i] / U[i, i]
-        step[i], along[i] = s, t
-        row, one, other = U[i, i + 1 :], step[i + 1 :], along[i + 1 :]
-        for j in range(row.size):
-            one[j] -= row[j] * s
-            other[j] -= row[j] * t
-    for i in range(n - 1, -1, -1):
-        s, t = step[i], along[i]
-        row, one, other = U[i, i + 1 :], step[i + 1 :], along[i + 1 :]
-        for j in range(row.size):
-            s -= row[j] * one[j]
-            t -= row[j] * other[j]
-        step[i], along[i] = s / U[i, i], t / U[i, i]
-    for i in range(n):
-        at = active[i]
-        new = x[at] + step[i] / norms[at]
-        x[at] = new if new * signs[i] > 0.0 else 0.0
-        path[at] = along[i] / norms[at]
+    memory = np.empty(size + _LINE, np.float32)
+    first = -(memory.ctypes.data // memory.itemsize) % _LINE
+    return memory[first : first + size]
+
+
+@njit(nogil=True, cache=True)
+def sides(z, gamma, weights):  # pragma: no cover
+    """Signs of the support and of the columns whose condition is violated; otherwise zero."""
+    out = np.sign(z)
+    for i in range(z.size):
+        if z[i] == 0.0 and abs(gamma[i]) > weights[i]:
+            out[i] = np.sign(gamma[i])
+    return out
