@@ -21,6 +21,7 @@ NAMES = [
     "memory",
     "clipped",
     "many",
+    "batches",
     "unbounded",
     "start_up",
     "theory",

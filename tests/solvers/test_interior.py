@@ -75,3 +75,16 @@ def test_a_limit_of_time():
     found = interior_point(Problem(F, F.T @ y, 1.0), tol=1e-8, clock=clock)
     assert found.x is None
     assert found.ray is None
+
+
+def test_columns_that_still_join_are_no_reason_to_start_from_the_inside(monkeypatch):
+    """A set of more than M columns is solved accurately, but some columns outside are missing."""
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((120, 800)) / np.sqrt(120)
+    y = F[:, :50] @ rng.standard_normal(50) + 0.3 * rng.standard_normal(120)
+    lam = float(np.abs(F.T @ y).max()) / 30
+    monkeypatch.setattr("privasso.solvers._coordinate_descent.interior_point", None)
+    for _ in range(5):
+        eta = 0.1 * lam * rng.standard_normal(800)
+        found = pv.solve(F, y, lam, eta, method="cd")
+        assert found.kkt <= 1e-8

@@ -8,7 +8,7 @@ import privasso as pv
 from oracles import check_ray, kkt
 from privasso._clock import Clock
 from privasso.operators import as_operator
-from privasso.solvers import _batch, _batch_newton, solve_problems
+from privasso.solvers import _batch, _batch_newton, _growth, solve_problems
 
 
 def batch(law, n_rhs=12, n=300, sigma=0.05, seed=0):
@@ -255,3 +255,61 @@ def test_a_path_with_noise_ends_in_rays_below_the_critical_lambda():
     for k in range(3):
         assert kkt(F, y, lams[k], eta, path.x[:, k]) <= 1e-8
         check_ray(F, lams[k + 3], eta, path.rays[k + 3])
+
+
+def small_lambda(m, n, n_rhs, part=30, noise=0.1, seed=0):
+    """Independent columns, and a λ at which four fifths of the largest support are used."""
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((m, n)) / np.sqrt(m)
+    y = F[:, :50] @ rng.standard_normal(50) + 0.3 * rng.standard_normal(m)
+    lam = float(np.abs(F.T @ y).max()) / part
+    return F, y, lam, noise * lam * rng.standard_normal((n, n_rhs))
+
+
+@pytest.mark.parametrize("n_rhs", [8, 40])
+def test_supports_of_most_rows_are_found_by_the_batch_alone(n_rhs, monkeypatch):
+    """A batch that leaves columns out too early would leave its problems to single solves."""
+    F, y, lam, etas = small_lambda(200, 400, n_rhs)
+    alone = []
+    solve_problem = _batch.solve_problem
+
+    def counted(problem, **options):
+        alone.append(problem)
+        return solve_problem(problem, **options)
+
+    monkeypatch.setattr(_batch, "solve_problem", counted)
+    many = pv.solve_many(F, y, lam, etas)
+    assert np.count_nonzero(many.x, axis=0).min() > 120
+    assert len(alone) <= n_rhs // 8
+    for k in range(0, n_rhs, 5):
+        assert kkt(F, y, lam, etas[:, k], many.x[:, k]) <= 1e-8
+
+
+def test_a_few_problems_are_solved_one_by_one(monkeypatch):
+    F, y, lam, etas = small_lambda(100, 150, 3, part=5)
+    monkeypatch.setattr(_batch, "batch_amp", None)
+    many = pv.solve_many(F, y, lam, etas)
+    for k in range(3):
+        assert kkt(F, y, lam, etas[:, k], many.x[:, k]) <= 1e-8
+
+
+def test_a_poor_start_is_not_used(monkeypatch):
+    """The noise of the second problem has nothing in common with that of the first."""
+    F, y, largest, rng = correlated(80, 200)
+    lam = 0.02 * largest
+    etas = F.T @ (0.5 * rng.standard_normal((80, 2)) * np.std(y))
+    begun = []
+    begin = _growth.Growth._begin
+
+    def counted(self, problem):
+        begun.append(problem)
+        begin(self, problem)
+
+    monkeypatch.setattr(_growth.Growth, "_begin", counted)
+    many = pv.solve_many(F, y, lam, etas)
+    assert len(begun) == 2
+    assert (many.kkt <= 1e-8).all()
+    begun.clear()
+    close = np.stack([etas[:, 0], etas[:, 0] + 1e-3 * (etas[:, 1] - etas[:, 0])], axis=1)
+    assert (pv.solve_many(F, y, lam, close).kkt <= 1e-8).all()
+    assert len(begun) == 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
 
-from privasso._blas import gram_matrix, one_thread, product_by_columns
+from privasso._blas import one_thread, product_by_columns
 from privasso._clock import Clock
-from privasso._threads import n_threads, run
 from privasso.operators import Operator
 from privasso.problem import Certificate, Problem, certify, certify_rows, zero_column_ray
 from privasso.solvers._auto import amp_may_work
@@ -23,8 +23,10 @@ from privasso.solvers._whole_gram import WholeGram
 
 #: Most columns for which the Gram matrix of all of F is formed and shared.
 GRAM_COLUMNS = 4096
-#: Columns with a field |u|/λ above this after batched AMP form the first working set.
-_CANDIDATE = 0.96
+#: Fewest problems for which batched AMP is tried.
+_FEWEST = 8
+#: Columns with |c|/λ above this after batched AMP may be in the support.
+_CANDIDATE = 0.8
 _MAX_ROUNDS = 4
 #: Newton steps from where batched AMP ends. Most problems need one, nearly all two, and further
 #: ones of a few problems take less time than the Gram matrix in double precision that they avoid.
@@ -82,23 +84,38 @@ class Batch:
     def run(self) -> None:
         """Solve all problems."""
         n_rhs, n = self.terms.shape
-        todo = np.arange(n_rhs)
+        todo = np.argsort(-self.lams, kind="stable")
         alike = self._gram_pays(n_rhs) and self.terms.equal
         # From one λ to the next little changes, so that each is a better start than AMP would be.
-        many = n <= GRAM_COLUMNS and n_rhs > 1 and not alike
-        if many and amp_may_work(self.op):
-            todo = self._shared_gram(todo)
-        todo = todo[np.argsort(-self.lams[todo], kind="stable")]
+        independent = n_rhs > 1 and not alike and amp_may_work(self.op)
+        if independent and n <= GRAM_COLUMNS and n_rhs >= _FEWEST:
+            self._shared_gram()
+            todo = todo[self.status[todo] != Status.CONVERGED]
+        if independent and not self.terms.equal:
+            self._one_by_one(todo, self._afresh)
+            return
         growth = Growth(self._problem(0))
         with one_thread():
             if todo.size > 1 and self._gram_pays(todo.size) and not self.clock.expired():
                 self._record(int(todo[0]), self._one_after_another(growth, int(todo[0])))
                 todo = self._along_gram(todo)
-            for done, k in enumerate(todo.tolist()):
-                if self.clock.expired():
-                    self._leave(todo[done:])
-                    return
-                self._record(k, self._one_after_another(growth, k))
+            self._one_by_one(todo, partial(self._one_after_another, growth))
+
+    def _one_by_one(self, todo: np.ndarray, solve: Callable[[int], Solution]) -> None:
+        """Solve problem after problem, as long as there is time."""
+        for done, k in enumerate(todo.tolist()):
+            if self.clock.expired():
+                self._leave(todo[done:])
+                return
+            self._record(k, solve(k))
+
+    def _afresh(self, k: int) -> Solution:
+        """Solve problem k as if it were the only one."""
+        problem, ray = self._problem(k), self._known_ray(k)
+        if ray is not None:
+            return no_minimiser(problem, ray)
+        limit = self.clock.remaining()
+        return solve_problem(problem, tol=self.tol, throw=False, time_limit=limit)
 
     def _one_after_another(self, growth: Growth, k: int) -> Solution:
         """Solve problem k from where the one before it ended, or afresh if that fails."""
@@ -111,8 +128,7 @@ class Batch:
         outcome = growth.minimise(problem, tol=self.tol, clock=self.clock)
         if outcome.status is not Status.MAX_ITER:
             return solution_of(problem, outcome, self.tol)
-        limit = self.clock.remaining()
-        return solve_problem(problem, tol=self.tol, throw=False, time_limit=limit)
+        return self._afresh(k)
 
     def _known_ray(self, k: int) -> np.ndarray | None:
         """A ray of the same problem at a larger λ, which is a ray at this one too."""
@@ -143,41 +159,50 @@ class Batch:
         if solution.status is not Status.CONVERGED:
             self.messages[k] = solution.message
 
-    def _shared_gram(self, todo: np.ndarray) -> np.ndarray:
-        """Batched AMP, then Newton steps; returns the problems still open."""
+    def _shared_gram(self) -> None:
+        """Batched AMP, then Newton steps; some problems may stay open."""
+        everything = np.arange(self.terms.shape[0])
         single = self.op.single()
-        start = batch_amp(single, self.squares, self.terms.some(todo), self.lams, self.clock)
+        start = batch_amp(single, self.squares, self.terms.some(everything), self.lams, self.clock)
         self.n_iter += start.n_iter
-        open_ = todo[start.promising]
+        open_ = np.flatnonzero(start.promising)
         self.x[open_] = start.x[open_]
         C = self._conditions(open_)
         good = self._better_than_zero(open_, C)
         self.x[open_[~good]] = np.nan
         open_, C = open_[good], C[good]
         if open_.size == 0 or self.clock.expired():
-            return todo
-        near = np.abs(start.field) > _CANDIDATE
-        steps = NewtonSteps(self.op, self.norms, np.flatnonzero(near[open_].any(axis=0)))
-        rest = open_
+            return
+        shared: NewtonSteps | None = None
+        near = self._near(open_, C)
+        if np.sum(near.sum(axis=1, dtype=float) ** 2) > np.count_nonzero(near.any(axis=0)) ** 2:
+            shared = NewtonSteps(self.op, self.norms, np.flatnonzero(near.any(axis=0)))
+        del near, start
         for _ in range(_NEWTON_ROUNDS):
-            settled = steps.take(self.x, C, self.lams, rest, self.path, self.clock)
-            rest, C = self._verify(rest[settled], single)
-            if rest.size == 0 or self.clock.expired():
-                break
-        del steps, single
-        # The others start again from where AMP ended.
-        open_ = open_[self.status[open_] != Status.CONVERGED]
-        candidates = {k: np.flatnonzero(near[k]) for k in open_.tolist()}
-        self.x[open_] = start.x[open_]
-        for _ in range(_MAX_ROUNDS):
+            open_, C = self._verify(open_[self._newton_steps(open_, C, shared)], single)
             if open_.size == 0 or self.clock.expired():
+                return
+
+    def _near(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
+        """Which columns may be in the support of which of these problems."""
+        return (np.abs(C) > _CANDIDATE * self.lams[columns, None]) | (self.x[columns] != 0)
+
+    def _newton_steps(
+        self, columns: np.ndarray, C: np.ndarray, shared: NewtonSteps | None
+    ) -> np.ndarray:
+        """Take a step from each of these points, given c; returns which have moved.
+
+        Without `shared` correlations, each problem computes those of its own columns.
+        """
+        if shared is not None:
+            return shared.take(self.x, C, self.lams, columns, self.path, self.clock)
+        moved = np.zeros(columns.size, dtype=bool)
+        for j, near in enumerate(self._near(columns, C)):
+            if self.clock.expired():
                 break
-            self._solve_columns(candidates, open_)
-            open_, C = self._verify(open_)
-            exceeding = np.abs(C) > self.lams[open_, None] * (1 + 0.1 * self.tol)
-            for j, k in enumerate(open_.tolist()):
-                candidates[k] = np.flatnonzero(exceeding[j] | (self.x[k] != 0) | near[k])
-        return np.flatnonzero(self.status != Status.CONVERGED)
+            own, one = NewtonSteps(self.op, self.norms, np.flatnonzero(near)), slice(j, j + 1)
+            moved[one] = own.take(self.x, C[one], self.lams, columns[one], self.path, self.clock)
+        return moved
 
     def _conditions(self, columns: np.ndarray) -> np.ndarray:
         """B − FᵀFx of these problems."""
@@ -264,31 +289,6 @@ class Batch:
             cost = 0.5 * np.einsum("ki,ki->k", x, B - C)
             cost += self.lams[columns] * np.abs(x).sum(axis=1)
             return cost <= _HARDLY * np.einsum("ki,ki->k", B, x)
-
-    def _solve_columns(self, candidates: dict[int, np.ndarray], columns: np.ndarray) -> None:
-        """Solve each problem on its working set; of n threads, each takes every n-th problem.
-
-        All share the Gram matrix of the columns that are in any of their sets.
-        """
-        used = np.unique(np.concatenate([candidates[k] for k in columns.tolist()]))
-        gram = gram_matrix(self.op.columns(used))
-        gram /= self.norms[used]
-        gram /= self.norms[used, None]
-        parts = n_threads()
-
-        def work(part: int) -> None:
-            for k in columns[part::parts].tolist():
-                if self.clock.expired():
-                    return
-                own = submatrix(gram, np.searchsorted(used, candidates[k]))
-                self._solve_column(own, candidates[k], k)
-
-        try:
-            with one_thread():
-                run([partial(work, part) for part in range(parts)])
-        except BaseException:  # Ctrl-C is raised on one thread, and the others must end too
-            self.clock.stop()
-            raise
 
     def _solve_column(self, gram: np.ndarray, index: np.ndarray, k: int) -> None:
         """Solve problem k on the columns `index`, of which `gram` is the Gram matrix."""

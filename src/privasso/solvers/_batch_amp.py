@@ -20,26 +20,32 @@ from privasso._threads import n_threads, run
 
 #: A problem leaves the batch once an iteration changes less than this part of its support
 SETTLED_TURNOVER = 0.03
-#: and moves its coefficients by less than this, relative to their size. If it left earlier, more
-#: columns would have to change in the exact solve.
-SETTLED_CHANGE = 1e-2
-_MAX_ITER = 50
+#: and its coefficients are closer than this to where they will come to rest, relative to their
+#: size. If it left earlier, more columns would have to change in the exact solve. An iteration
+#: makes the distance smaller by a factor of about √(s/M), where s coefficients are not zero.
+SETTLED_DISTANCE = 0.04
+_MAX_ITER = 100
 #: The last problems end with the others: the product of a few takes nearly as long as that of many.
 _FEW = 1 / 32
 #: A problem whose iterates still move by more than this at the end has not been solved,
 _RESTLESS = 0.3
 #: and one whose iterates move by all of their size after so many iterations will not be.
 _EARLY = 12
+#: V = s_θ beyond which, after as many, a problem is left to a single solve: it is unbounded, or λ
+#: is close to critical.
+_LOST_V = 20.0
+#: A problem whose squared steps have not become shorter by this factor for so many iterations goes
+#: round in circles.
+_PROGRESS, _IDLE = 0.8, 8
 #: Multiplications of one product, which takes a tenth of a second; until then Ctrl-C waits.
 #: Products with fewer problems than this would be slow.
 _LONGEST_CALL = 6e9
 _SHORTEST_SHARE = 32
-#: V = s_θ beyond which a problem is left to a single solve: it is unbounded, or λ is close to
-#: critical.
-_LOST_V = 20.0
-#: After this many iterations, columns of F whose |u|/λ is below this for every right-hand side are
-#: left out.
-_SCREEN_AFTER = 3
+#: Rows below which a product is computed by columns.
+_FEW_ROWS = 10
+#: Once all problems are as close as this, columns of F whose |u|/λ is below this for every one of
+#: them are left out.
+_SCREEN_DISTANCE = 0.25
 _SCREEN_BELOW = 0.5
 
 
@@ -51,8 +57,6 @@ class BatchStart:
     ----------
     x : ndarray, shape (K, N)
         Approximate minimisers.
-    field : ndarray, shape (K, N)
-        The field u divided by λ.
     promising : ndarray of bool, shape (K,)
         Whether V stayed small and the iterates came to rest, so that the support is worth an exact
         solve.
@@ -61,7 +65,6 @@ class BatchStart:
     """
 
     x: np.ndarray
-    field: np.ndarray
     promising: np.ndarray
     n_iter: np.ndarray
 
@@ -75,8 +78,8 @@ def batch_amp(
     the clock has expired are not promising.
     """
     (m, n), n_rhs = F.shape, len(B)
-    x, field = np.zeros((n_rhs, n), np.float32), np.zeros((n_rhs, n), np.float32)
-    out = BatchStart(x, field, np.zeros(n_rhs, dtype=bool), np.zeros(n_rhs, dtype=np.int64))
+    x = np.zeros((n_rhs, n), np.float32)
+    out = BatchStart(x, np.zeros(n_rhs, dtype=bool), np.zeros(n_rhs, dtype=np.int64))
     longest = max(_SHORTEST_SHARE, int(_LONGEST_CALL / (float(m) * n)))
     count = min(n_rhs, max(n_threads(), -(-n_rhs // longest)))
     edges = [n_rhs * k // count for k in range(count + 1)]
@@ -116,6 +119,8 @@ class _Share:
         columns = np.arange(n)
         X, G = np.zeros((n_rhs, n), np.float32), np.zeros((n_rhs, m), np.float32)
         s = np.zeros(n_rhs, np.float32)
+        screened = False
+        shortest, idle = np.full(n_rhs, np.inf), np.zeros(n_rhs, np.int64)
         for iteration in range(_MAX_ITER):
             if clock.expired():
                 return
@@ -124,40 +129,50 @@ class _Share:
             else:
                 inverse = (1.0 / (1.0 + s))[:, None]
                 G *= s[:, None] * inverse
-                W = X @ F.T
+                W = _product(X, F.T)
                 W *= inverse
                 G -= W
-                U = G @ F
+                U = _product(G, F)
             sums = np.empty((4, rhs.size), np.float32)
             threshold(U, b, X, squares, s, lam, sums)
             active, flips, length, step = sums
             s = ((1.0 + s) * active / m).astype(np.float32)
             done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)
-            done &= step <= SETTLED_CHANGE**2 * length
-            lost = ~np.isfinite(s) | (s > _LOST_V) | ~np.isfinite(step)
+            rate = 1.0 - np.sqrt(np.minimum(active / m, 1.0))
+            done &= step <= (SETTLED_DISTANCE * rate) ** 2 * length
+            lost = ~np.isfinite(s) | ~np.isfinite(step)
             if iteration >= _EARLY:
-                lost |= step > length  # the iterates change by all of their size
-            done = (done & (iteration > 0)) | lost
+                lost |= (s > _LOST_V) | (step > length)  # the iterates change by all of their size
+            relative = step / np.maximum(length, np.finfo(np.float32).tiny)
+            shorter = relative < _PROGRESS * shortest
+            shortest[shorter] = relative[shorter]
+            idle = np.where(shorter, 0, idle + 1)
+            done = (done & (iteration > 0)) | lost | (idle >= _IDLE)
             if iteration == _MAX_ITER - 1 or np.count_nonzero(~done) <= _FEW * n_rhs:
                 done[:] = True
             near = None
-            if iteration == _SCREEN_AFTER:
-                near = (np.abs(U) > _SCREEN_BELOW * lam[:, None]).any(axis=0)
+            if not screened and (step <= (_SCREEN_DISTANCE * rate) ** 2 * length).all():
+                near, screened = (np.abs(U) > _SCREEN_BELOW * lam[:, None]).any(axis=0), True
             if done.any():
                 ended = rhs[done]
                 out.x[np.ix_(ended, columns)] = X[done]
-                out.field[np.ix_(ended, columns)] = U[done] / lam[done, None]
                 moving = step > _RESTLESS**2 * length
                 out.promising[ended] = ~(lost | moving)[done]
                 out.n_iter[ended] = iteration
                 keep = ~done
                 rhs, s, lam = rhs[keep], s[keep], lam[keep]
+                shortest, idle = shortest[keep], idle[keep]
                 X, G, b = X[keep], G[keep], b[keep]
             if rhs.size == 0:
                 return
             if near is not None and near.mean() < 0.8:
                 columns, squares, F = columns[near], squares[near], F[:, near]
                 X, b = X[:, near], np.ascontiguousarray(b[:, near])
+
+
+def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """``A @ B``; if A has few rows, BLAS is faster with both factors transposed."""
+    return A @ B if len(A) >= _FEW_ROWS else np.ascontiguousarray((B.T @ A.T).T)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})

@@ -35,8 +35,10 @@ CROWDED = 1
 #: or the columns depend on one another, or their changes do not end.
 LOST = 2
 
-#: Most changes of the support with one factor.
-_ROUNDS = 12
+#: Rounds of changes of the support with one factor,
+_ROUNDS = 40
+#: and those after which the number of columns that want to change must have become smaller.
+_PATIENCE = 3
 #: Smallest pivot of the bordered system: of a column of length one, what no other column explains.
 _DEPENDENT = 1e-5
 #: Residuals of the last system are made smaller than this part of w, in at most so many steps.
@@ -235,7 +237,12 @@ def residuals(L, H, watched, border, on, d, q, above, below):  # pragma: no cove
 
 @njit(nogil=True, cache=True)
 def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: no cover
-    """Find the support and its signs, and the minimiser on it.
+    """Find the support and its signs, and the minimiser on it, by block principal pivoting.
+
+    All columns that want to change do so at once. If that does not make them fewer for some rounds,
+    only the last of them changes, until they are fewer. Single changes by such a rule always end
+    where the columns are independent; many at once take fewer rounds. (Kim and Park, "Fast
+    active-set-type algorithms for L1-regularized linear regression", 2010.)
 
     Parameters
     ----------
@@ -257,6 +264,7 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
     border = np.empty(limit, np.int64)
     W, schur = np.empty((limit, n), np.float32), np.empty((limit, limit))
     t, above, count = np.empty(n, np.float32), np.empty(n), 0
+    signs, fewest, patience = np.empty(watched.size), watched.size + 1, _PATIENCE
     for _ in range(_ROUNDS):
         before, used = count, 0
         for j in range(watched.size):
@@ -281,10 +289,19 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
         t[:], q = above, below.copy()
         if not bordered_solve(Q, W, schur, on, t, q):
             return LOST
-        if not revise(H, watched, border, on, t, q, z, gamma, weights, side):
+        changes = revise(H, watched, border, on, t, q, z, gamma, weights, side, signs)
+        if changes == 0:
             return _finish(
                 Q, L, H, watched, border, on, W, schur, t, q, above, below, side, z, weights, path
             )
+        patience = _PATIENCE if changes < fewest else patience - 1
+        fewest = min(fewest, changes)
+        for j in range(watched.size - 1, -1, -1):
+            at = watched[j]
+            if signs[j] != side[at]:
+                side[at] = signs[j]
+                if patience < 0:
+                    break
     return LOST
 
 
@@ -295,8 +312,8 @@ def changed_sides(sign, j, n):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
-def revise(H, watched, border, on, t, q, z, gamma, weights, side):  # pragma: no cover
-    """Whether `side` had to be changed, given the solution (t, q) with the signs that it had.
+def revise(H, watched, border, on, t, q, z, gamma, weights, side, signs):  # pragma: no cover
+    """Find the signs that the solution (t, q) with the signs `side` asks for, and count changes.
 
     Coefficients that would cross zero leave the support, and columns that violate their condition
     join it.
@@ -308,7 +325,7 @@ def revise(H, watched, border, on, t, q, z, gamma, weights, side):  # pragma: no
     for k in range(on.size):
         if border[on[k]] >= n:
             moves[watched[border[on[k]]]] = q[k]
-    changed, used = False, 0
+    count, used = 0, 0
     for j in range(watched.size):
         at = watched[j]
         old = side[at]
@@ -319,9 +336,9 @@ def revise(H, watched, border, on, t, q, z, gamma, weights, side):  # pragma: no
             condition = q[used] if inner else gamma[at] - fixed_dot(H[at], moves)
             new = np.sign(condition) if abs(condition) > weights[at] else 0.0
         used += inner
-        side[at] = new
-        changed |= new != old
-    return changed
+        signs[j] = new
+        count += new != old
+    return count
 
 
 @njit(nogil=True, cache=True)

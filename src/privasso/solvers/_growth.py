@@ -29,6 +29,11 @@ _SMALL = 96
 _FIRST_COLUMNS = 48
 #: Rows per column from which on columns are probably hardly correlated.
 _TALL = 4
+#: Largest |c|/λ at the minimiser of the problem before from which the next one starts. From further
+#: away, the way from a large λ is shorter.
+_FAR = 2.0
+#: Exact solves on more columns than the support can have before another method is tried.
+_LARGE = 3
 #: Part of the support that may be missing in the set when it is solved exactly.
 _MISSING = 0.1
 
@@ -52,12 +57,18 @@ class Growth:
         index: np.ndarray | None = None,
         block: Block | None = None,
     ) -> None:
-        self._working = WorkingSet(problem) if problem.op.dense else SparseSet(problem)
-        self._fitted: np.ndarray | None = np.zeros(problem.shape[1])  # FᵀFx, None if not known
-        self._lam = np.inf
+        self._working: WorkingSet | SparseSet
+        self._fitted: np.ndarray | None  # FᵀFx, None if not known
+        self._lam: float
+        self._begin(problem)
         if x is not None and index is not None:
             self._working.add(index, x[index], block)
             self._fitted, self._lam = None, problem.lam
+
+    def _begin(self, problem: Problem) -> None:
+        """An empty set, at a λ so large that all coefficients are zero."""
+        self._working = WorkingSet(problem) if problem.op.dense else SparseSet(problem)
+        self._fitted, self._lam = np.zeros(problem.shape[1]), np.inf
 
     def minimise(
         self,
@@ -70,13 +81,16 @@ class Growth:
     ) -> Outcome:
         """Minimise over all columns, starting from where the last problem ended.
 
-        It gives up after some exact solves that gain nothing, or with `once` after the first on
-        more columns than the support can have that is not accurate enough.
+        It gives up after some exact solves that gain nothing. With `once` it gives up after the
+        first on more columns than the support can have that is not accurate on these columns
+        themselves, and after a few that are, but leave other columns to join.
         """
+        if self._far(problem):
+            self._begin(problem)
         working = self._working
         working.problem = problem
         steps: list[Step] = []
-        best, stalled, missing = np.inf, 0, 0
+        best, stalled, missing, large = np.inf, 0, 0, 0
         lam = problem.lam
         if self._fitted is not None:
             lam, missing = self._advance(problem, problem.b - self._fitted, None, tol, None)
@@ -107,15 +121,29 @@ class Growth:
                 best = min(best, certificate.kkt)
             if len(steps) >= max_rounds:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
+            large += not roughly and working.index.size >= min(problem.shape)
+            hopeless = once and large > 0 and (large > _LARGE or self._inaccurate(c, lam, tol))
             lam, missing = self._advance(problem, c, q, tol, result)
             del c, q  # large vectors, which the next round has of its own
-            hopeless = once and not roughly and working.index.size >= min(problem.shape)
             if hopeless or (missing == 0 and stalled > _PATIENCE):
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
 
     @property
     def _n_active(self) -> int:
         return int(np.count_nonzero(self._working.z))
+
+    def _far(self, problem: Problem) -> bool:
+        """Whether the last minimiser is a poor start: many columns of a large support change."""
+        if self._fitted is None or self._lam > problem.lam:  # the way from a large λ is begun
+            return False
+        excess = float(np.abs(problem.b - self._fitted).max()) / problem.lam
+        return excess * self._n_active > _FAR * problem.shape[0]
+
+    def _inaccurate(self, c: np.ndarray, lam: float, tol: float) -> bool:
+        """Whether conditions of columns of the set itself are violated by more than tol."""
+        index = self._working.index
+        inside = violations(c[index], self._working.z, lam)
+        return float(inside.max(initial=0.0)) > tol * lam
 
     def _restart(self) -> None:
         """Forget the coefficients, which a ray may have led far away."""
