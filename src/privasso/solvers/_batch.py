@@ -27,7 +27,7 @@ GRAM_COLUMNS = 4096
 _FEWEST = 8
 #: Columns with |c|/λ above this after batched AMP may be in the support.
 _CANDIDATE = 0.8
-_MAX_ROUNDS = 4
+_MAX_ROUNDS = 12
 #: Newton steps from where batched AMP ends. Most problems need one, nearly all two, and further
 #: ones of a few problems take less time than the Gram matrix in double precision that they avoid.
 _NEWTON_ROUNDS = 6
@@ -35,6 +35,8 @@ _NEWTON_ROUNDS = 6
 _COLUMNS_PER_PROBLEM = 40
 #: Columns with |c|/λ above this at the minimiser of the problem before are in the working set.
 _NEAR = 0.9
+#: of which at most this many, and as many as the support has, are outside of its support.
+_FIRST_COLUMNS = 50
 #: Largest cost ½‖Fx‖² + λ‖x‖₁ of a start, relative to bᵀx.
 _HARDLY = 1.1
 
@@ -239,6 +241,10 @@ class Batch:
             # Columns whose product with the residual may rise to λ on the way to it (strong rule).
             near = lam * min(_NEAR, max(2.0 - self.lams[before] / lam, 0.5))
             index = np.flatnonzero((np.abs(c) > near) | (x != 0))
+            most = 2 * np.count_nonzero(x) + _FIRST_COLUMNS
+            if index.size > most:
+                urgency = np.where(x[index] != 0, np.inf, np.abs(c[index]))
+                index = np.sort(index[np.argpartition(urgency, -most)[-most:]])
             self.x[k] = x
             for _ in range(_MAX_ROUNDS):
                 self._solve_column(submatrix(gram.H, index), index, k)

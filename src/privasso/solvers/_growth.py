@@ -32,6 +32,10 @@ _TALL = 4
 #: Largest |c|/λ at the minimiser of the problem before from which the next one starts. From further
 #: away, the way from a large λ is shorter.
 _FAR = 2.0
+#: Columns with |c|/λ above this stay in the set when another problem begins. They are only looked
+#: for if others are this part of the set.
+_CLOSE = .8
+_MANY_LESS = 0.9
 #: Exact solves on more columns than the support can have before another method is tried.
 _LARGE = 3
 #: Part of the support that may be missing in the set when it is solved exactly.
@@ -85,8 +89,8 @@ class Growth:
         first on more columns than the support can have that is not accurate on these columns
         themselves, and after a few that are, but leave other columns to join.
         """
-        if self._far(problem):
-            self._begin(problem)
+        if self._fitted is not None and self._lam <= problem.lam:
+            self._prepare(problem, problem.b - self._fitted)
         working = self._working
         working.problem = problem
         steps: list[Step] = []
@@ -132,12 +136,20 @@ class Growth:
     def _n_active(self) -> int:
         return int(np.count_nonzero(self._working.z))
 
-    def _far(self, problem: Problem) -> bool:
-        """Whether the last minimiser is a poor start: many columns of a large support change."""
-        if self._fitted is None or self._lam > problem.lam:  # the way from a large λ is begun
-            return False
-        excess = float(np.abs(problem.b - self._fitted).max()) / problem.lam
-        return excess * self._n_active > _FAR * problem.shape[0]
+    def _prepare(self, problem: Problem, c: np.ndarray) -> None:
+        """Begin another problem at the minimiser of the last one, where it has this c = b − FᵀFx.
+
+        If many columns of a large support will change, it begins from nothing instead. Otherwise
+        columns leave the set that were in it for the sake of other problems.
+        """
+        excess = float(np.abs(c).max()) / problem.lam
+        if excess * self._n_active > _FAR * problem.shape[0]:
+            self._begin(problem)
+            return
+        near = np.abs(c[self._working.index])
+        wanted = int(np.count_nonzero((near > _CLOSE * problem.lam) | (self._working.z != 0)))
+        if wanted < _MANY_LESS * near.size:
+            self._working.keep(near, wanted)
 
     def _inaccurate(self, c: np.ndarray, lam: float, tol: float) -> bool:
         """Whether conditions of columns of the set itself are violated by more than tol."""
