@@ -135,16 +135,12 @@ def fixed_correlations(A: np.ndarray, norms: np.ndarray) -> np.ndarray:
     """
     m, n = A.shape
     parts = 1 if m * float(n) * n < 2e7 else n_threads()
-    out = np.empty((n, n), dtype=np.int32)
+    out, inverses = np.empty((n, n), dtype=np.int32), 1.0 / norms
 
     def fill(i: slice, j: slice) -> None:
-        block = np.zeros((i.stop - i.start, j.stop - j.start))
-        for lo in range(0, m, _BLOCK):
-            left = A[lo : lo + _BLOCK, i].astype(np.float64, copy=False)
-            right = left if i == j else A[lo : lo + _BLOCK, j].astype(np.float64, copy=False)
-            block += left.T @ right
-        block /= norms[i, None] * FIXED
-        block /= norms[j]
+        block = _sum_of_products(A, i, j)
+        block *= inverses[i, None] / FIXED
+        block *= inverses[j]
         np.clip(np.rint(block, out=block), -(2**31 - 1), 2**31 - 1, out=block)
         out[i, j] = block
         if i != j:
@@ -152,6 +148,17 @@ def fixed_correlations(A: np.ndarray, norms: np.ndarray) -> np.ndarray:
 
     _each_pair(n, max(parts, ceil(n / _SMALL_BLOCK)), parts, fill)
     return out
+
+
+def _sum_of_products(A: np.ndarray, i: slice, j: slice) -> np.ndarray:
+    """``A[:, i].T @ A[:, j]`` in double precision, in calls that are short enough for Ctrl-C."""
+    out = None
+    for lo in range(0, len(A), _BLOCK):
+        left = A[lo : lo + _BLOCK, i].astype(np.float64, copy=False)
+        right = left if i == j else A[lo : lo + _BLOCK, j].astype(np.float64, copy=False)
+        part = left.T @ right
+        out = part if out is None else np.add(out, part, out=out)
+    return np.zeros((i.stop - i.start, j.stop - j.start)) if out is None else out
 
 
 def _each_pair(n: int, count: int, parts: int, fill: Callable[[slice, slice], None]) -> None:

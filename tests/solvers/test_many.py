@@ -299,13 +299,13 @@ def test_a_poor_start_is_not_used(monkeypatch):
     lam = 0.02 * largest
     etas = F.T @ (0.5 * rng.standard_normal((80, 2)) * np.std(y))
     begun = []
-    begin = _growth.Growth._begin
+    begin = _growth.Growth.begin
 
     def counted(self, problem):
         begun.append(problem)
         begin(self, problem)
 
-    monkeypatch.setattr(_growth.Growth, "_begin", counted)
+    monkeypatch.setattr(_growth.Growth, "begin", counted)
     many = pv.solve_many(F, y, lam, etas)
     assert len(begun) == 2
     assert (many.kkt <= 1e-8).all()

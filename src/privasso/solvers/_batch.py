@@ -130,6 +130,7 @@ class Batch:
         outcome = growth.minimise(problem, tol=self.tol, clock=self.clock)
         if outcome.status is not Status.MAX_ITER:
             return solution_of(problem, outcome, self.tol)
+        growth.begin(problem)  # what it holds is of no use to others, and takes memory
         return self._afresh(k)
 
     def _known_ray(self, k: int) -> np.ndarray | None:

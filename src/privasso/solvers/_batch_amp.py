@@ -23,7 +23,7 @@ SETTLED_TURNOVER = 0.03
 #: and its coefficients are closer than this to where they will come to rest, relative to their
 #: size. If it left earlier, more columns would have to change in the exact solve. An iteration
 #: makes the distance smaller by a factor of about √(s/M), where s coefficients are not zero.
-SETTLED_DISTANCE = 0.04
+SETTLED_DISTANCE = 0.05
 _MAX_ITER = 100
 #: The last problems end with the others: the product of a few takes nearly as long as that of many.
 _FEW = 1 / 32

@@ -28,7 +28,7 @@ _FACTORS = 4
 _LEAST_BORDER = 12
 _BORDER_PART = 6
 #: Columns with |γ| above this part of w may join the support.
-_NEAR = 0.8
+_NEAR = 0.9
 #: If more than this part of the columns is used, all are.
 _ALL = 0.9
 #: Numbers in single precision that fill a vector register.

@@ -41,8 +41,10 @@ _ROUNDS = 40
 _PATIENCE = 3
 #: Smallest pivot of the bordered system: of a column of length one, what no other column explains.
 _DEPENDENT = 1e-5
-#: Residuals of the last system are made smaller than this part of w, in at most so many steps.
+#: Residuals of the last system are made smaller than this part of w, in at most so many steps. One
+#: step is enough for residuals that are nearly as small.
 _SMALL = 1e-10
+_NEARLY = 1e-6
 _REFINEMENTS = 3
 
 
@@ -366,6 +368,8 @@ def _finish(
             return LOST
         d += t
         q += under
+        if worst <= _NEARLY:
+            break
     p = np.empty(on.size)
     for j in range(n):
         at = watched[j]

@@ -64,8 +64,7 @@ class CoordinateDescent(Algorithm):
         """Start from zero with the columns that gain most; if that fails, from the inside."""
         m, n = problem.shape
         small = float(m) * n * min(m, n) <= INTERIOR_LIMIT
-        growth = Growth(problem)
-        outcome = growth.minimise(
+        outcome = Growth(problem).minimise(
             problem,
             tol=tol,
             clock=clock,

@@ -34,8 +34,11 @@ _TALL = 4
 _FAR = 2.0
 #: Columns with |c|/λ above this stay in the set when another problem begins. They are only looked
 #: for if others are this part of the set.
-_CLOSE = .8
+_CLOSE = 0.8
 _MANY_LESS = 0.9
+#: Part of the memory that a set may take, because something else is there too; it weighs more if
+#: the numbers of F take half the memory of others.
+_SHARE, _SHARE_OF_SINGLE = 0.75, 0.68
 #: Exact solves on more columns than the support can have before another method is tried.
 _LARGE = 3
 #: Part of the support that may be missing in the set when it is solved exactly.
@@ -64,12 +67,12 @@ class Growth:
         self._working: WorkingSet | SparseSet
         self._fitted: np.ndarray | None  # FᵀFx, None if not known
         self._lam: float
-        self._begin(problem)
+        self.begin(problem)
         if x is not None and index is not None:
             self._working.add(index, x[index], block)
             self._fitted, self._lam = None, problem.lam
 
-    def _begin(self, problem: Problem) -> None:
+    def begin(self, problem: Problem) -> None:
         """An empty set, at a λ so large that all coefficients are zero."""
         self._working = WorkingSet(problem) if problem.op.dense else SparseSet(problem)
         self._fitted, self._lam = np.zeros(problem.shape[1]), np.inf
@@ -144,7 +147,7 @@ class Growth:
         """
         excess = float(np.abs(c).max()) / problem.lam
         if excess * self._n_active > _FAR * problem.shape[0]:
-            self._begin(problem)
+            self.begin(problem)
             return
         near = np.abs(c[self._working.index])
         wanted = int(np.count_nonzero((near > _CLOSE * problem.lam) | (self._working.z != 0)))
@@ -251,7 +254,8 @@ class Growth:
         """
         (m, n), part = op.shape, op.entry_bytes / 8.0  # of a number, for an entry of F
         support = min(self._n_active, m, n)  # an iterate may have more coefficients than that
-        room = 0.75 * (2.0 * part * m * n + 4.0 * support**2)  # something else is there too
+        share = _SHARE if op.packed or part >= 1.0 else _SHARE_OF_SINGLE
+        room = share * (2.0 * part * m * n + 4.0 * support**2)
         own = part * m if op.packed else m
         return int((np.sqrt(own * own + 8.0 * room) - own) / 4.0)
 

@@ -15,11 +15,16 @@ from functools import partial
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import get_lapack_funcs
 
 from privasso._clock import Clock
 from privasso._threads import interruptible
 from privasso.problem import Certificate, Problem, RaySearch, certify, violations
 from privasso.solvers._working_set import dense
+
+(_geqrf,) = get_lapack_funcs(("geqrf",), dtype=np.float64)
+#: Columns that LAPACK transforms at once.
+_BLOCK = 32
 
 #: Largest M·N·min(M, N): a step takes less than a second.
 INTERIOR_LIMIT = 4e9
@@ -96,7 +101,7 @@ class _Method:
     def __init__(self, problem: Problem) -> None:
         A = problem.op.toarray() / problem.norms
         if A.shape[0] > A.shape[1]:
-            A = interruptible(partial(_triangular, A))
+            A = np.triu(interruptible(partial(_triangular, A)))
         self.A = np.ascontiguousarray(A)
         self.norms = problem.norms
         self.b, self.limit = problem.b / problem.norms, problem.lam / problem.norms
@@ -211,6 +216,7 @@ def _on_support(
         x[on] = z / norms
         w = A @ z
         delta = A @ _solved(R, lam * sign[on] / norms)
+        del A, R  # before the next round makes others
         fitted, q = problem.op.pair_rmatvec(w, delta)
         c = problem.b - fitted
         wrong = on[z * sign[on] <= 0.0]
@@ -230,8 +236,10 @@ def _on_support(
 
 
 def _triangular(A: np.ndarray) -> np.ndarray:
-    """R of A = QR."""
-    return np.asarray(np.linalg.qr(A, mode="r"))
+    """R of A = QR, with other numbers below its diagonal."""
+    rows, columns = A.shape
+    factors, *_ = _geqrf(np.array(A, order="F"), lwork=_BLOCK * max(columns, 1), overwrite_a=1)
+    return factors[: min(rows, columns)]
 
 
 def _solved(R: np.ndarray, rhs: np.ndarray) -> np.ndarray:
