@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.matrices import MATRICES
+from bench.matrices import MATRICES, noise_vectors
 from bench.memory import LARGE
 from bench.timing import best_times
 
@@ -26,8 +26,7 @@ def run() -> pl.DataFrame:
             continue
         F, y = make()
         largest = float(np.abs(F.T @ y).max())
-        noise = np.random.default_rng(0).standard_normal((F.shape[0], N_RHS))
-        etas = np.asarray(F.T @ (0.3 * float(np.sqrt(np.mean(y**2))) * noise))
+        etas = noise_vectors(F, y, 0.3, N_RHS)
         for part in PARTS:
             lam = largest / part
             rows.append({"matrix": name, "λmax / λ": part} | _case(F, y, lam, etas))

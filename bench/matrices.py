@@ -29,6 +29,13 @@ def _labels(F: Any, seed: int = 0, n_active: int = 30, noise: float = 0.5) -> np
     return signal - signal.mean() + noise * rng.standard_normal(F.shape[0])
 
 
+def noise_vectors(F: Any, y: np.ndarray, part: float, n_rhs: int) -> np.ndarray:
+    """Noise in the row space, as if the labels had noise of this part of their size."""
+    size = part * float(np.sqrt(np.mean(y**2)))
+    noise = np.random.default_rng(0).standard_normal((F.shape[0], n_rhs))
+    return np.asarray(F.T @ (size * noise))
+
+
 def gaussian(m: int, n: int, seed: int = 0) -> Data:
     F = np.random.default_rng(seed).standard_normal((m, n))
     return F, _labels(F)

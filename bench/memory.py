@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.matrices import MATRICES
+from bench.matrices import MATRICES, noise_vectors
 
 N_RHS = 8
 PARTS = (10, 200, 1000)
@@ -32,8 +32,7 @@ def run() -> pl.DataFrame:
             continue
         F, y = make()
         largest = float(np.abs(F.T @ y).max())
-        noise = np.random.default_rng(0).standard_normal((F.shape[0], N_RHS))
-        etas = np.asarray(F.T @ (0.1 * float(np.sqrt(np.mean(y**2))) * noise))
+        etas = noise_vectors(F, y, 0.1, N_RHS)
         for part in PARTS:
             lam = largest / part
             one = _relative(F, lambda F=F, y=y, lam=lam: pv.solve(F, y, lam, throw=False))
