@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.matrices import MATRICES, noise_vectors
-from bench.memory import LARGE
+from bench.matrices import noisy_problems
 from bench.timing import best_times
 
 N_RHS = 8
@@ -21,16 +20,9 @@ NOTE = (
 
 def run() -> pl.DataFrame:
     rows = []
-    for name, make in MATRICES.items():
-        if name in LARGE:
-            continue
-        F, y = make()
-        largest = float(np.abs(F.T @ y).max())
-        etas = noise_vectors(F, y, 0.3, N_RHS)
-        for part in PARTS:
-            lam = largest / part
-            rows.append({"matrix": name, "λmax / λ": part} | _case(F, y, lam, etas))
-            print(rows[-1], flush=True)
+    for name, part, F, y, lam, etas in noisy_problems(PARTS, 0.3, N_RHS):
+        rows.append({"matrix": name, "λmax / λ": part} | _case(F, y, lam, etas))
+        print(rows[-1], flush=True)
     return pl.DataFrame(rows)
 
 

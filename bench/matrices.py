@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,6 @@ def _labels(F: Any, seed: int = 0, n_active: int = 30, noise: float = 0.5) -> np
     signal = F[:, active] @ rng.standard_normal(active.size)
     signal = signal / max(float(np.std(signal)), 1e-300)
     return signal - signal.mean() + noise * rng.standard_normal(F.shape[0])
-
-
-def noise_vectors(F: Any, y: np.ndarray, part: float, n_rhs: int) -> np.ndarray:
-    """Noise in the row space, as if the labels had noise of this part of their size."""
-    size = part * float(np.sqrt(np.mean(y**2)))
-    noise = np.random.default_rng(0).standard_normal((F.shape[0], n_rhs))
-    return np.asarray(F.T @ (size * noise))
 
 
 def gaussian(m: int, n: int, seed: int = 0) -> Data:
@@ -191,6 +184,28 @@ MATRICES: dict[str, Callable[[], Data]] = {
     "float32, AR(.9) 1000 × 3000": lambda: _single(autoregressive(1000, 3000, 0.9)),
     "large means 500 × 300": lambda: _shifted(gaussian(500, 300)),
 }
+
+
+#: These take long to make, and no set of columns is large beside them.
+LARGE = ("wide 200 × 1,000,000", "tall 200,000 × 1,000", "tall 1,000,000 × 20")
+
+
+def noisy_problems(
+    parts: tuple[int, ...], level: float, n_rhs: int
+) -> Iterator[tuple[str, int, Any, np.ndarray, float, np.ndarray]]:
+    """Name, λmax/λ, F, y, λ and noise vectors, for every matrix that is not LARGE and every part.
+
+    The noise is in the row space, as if the labels had noise of `level` times their size.
+    """
+    for name, make in MATRICES.items():
+        if name in LARGE:
+            continue
+        F, y = make()
+        largest = float(np.abs(F.T @ y).max())
+        noise = np.random.default_rng(0).standard_normal((F.shape[0], n_rhs))
+        etas = np.asarray(F.T @ (level * float(np.sqrt(np.mean(y**2))) * noise))
+        for part in parts:
+            yield name, part, F, y, largest / part, etas
 
 
 def _by_columns(data: Data) -> Data:

@@ -10,12 +10,10 @@ import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.matrices import MATRICES, noise_vectors
+from bench.matrices import noisy_problems
 
 N_RHS = 8
 PARTS = (10, 200, 1000)
-#: These take long to make, and no set of columns is large beside them.
-LARGE = ("wide 200 × 1,000,000", "tall 200,000 × 1,000", "tall 1,000,000 × 20")
 TITLE = "Memory beyond F (`solve` and `solve_many`)"
 NOTE = (
     "The largest amount of memory that a call had allocated at any time, F itself left out, "
@@ -27,27 +25,20 @@ NOTE = (
 
 def run() -> pl.DataFrame:
     rows = []
-    for name, make in MATRICES.items():
-        if name in LARGE:
-            continue
-        F, y = make()
-        largest = float(np.abs(F.T @ y).max())
-        etas = noise_vectors(F, y, 0.1, N_RHS)
-        for part in PARTS:
-            lam = largest / part
-            one = _relative(F, lambda F=F, y=y, lam=lam: pv.solve(F, y, lam, throw=False))
-            many = _relative(
-                F, lambda F=F, y=y, lam=lam, E=etas: pv.solve_many(F, y, lam, E, throw=False)
-            )
-            row = {
-                "matrix": name,
-                "λmax / λ": part,
-                "F, MB": f"{_size(F) / 1e6:.1f}",
-                "solve": f"{one:.2f}",
-                "solve_many": f"{many:.2f}",
-            }
-            print(row, flush=True)
-            rows.append(row)
+    for name, part, F, y, lam, etas in noisy_problems(PARTS, 0.1, N_RHS):
+        one = _relative(F, lambda F=F, y=y, lam=lam: pv.solve(F, y, lam, throw=False))
+        many = _relative(
+            F, lambda F=F, y=y, lam=lam, E=etas: pv.solve_many(F, y, lam, E, throw=False)
+        )
+        row = {
+            "matrix": name,
+            "λmax / λ": part,
+            "F, MB": f"{_size(F) / 1e6:.1f}",
+            "solve": f"{one:.2f}",
+            "solve_many": f"{many:.2f}",
+        }
+        print(row, flush=True)
+        rows.append(row)
     return pl.DataFrame(rows)
 
 

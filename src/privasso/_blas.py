@@ -21,6 +21,7 @@ import numpy as np
 from numba.extending import get_cython_function_address
 from threadpoolctl import ThreadpoolController
 
+from privasso._clock import Clock
 from privasso._threads import interruptible, n_threads, run
 
 #: Floating-point operations below which one thread is the better choice.
@@ -51,6 +52,19 @@ def threads_for(flops: float) -> AbstractContextManager[Any]:
     """A context in which BLAS uses one thread for a small job and all threads for a large one."""
     limits = 1 if flops < SERIAL_BELOW else n_threads()
     return _controller().limit(limits=limits, user_api="blas")
+
+
+def run_parts(tasks: list[Callable[[], None]], clock: Clock) -> None:
+    """Run long tasks on our own threads, BLAS on one thread in each of them.
+
+    If one fails or is interrupted, the clock stops, so that the others end soon.
+    """
+    try:
+        with one_thread():
+            run(tasks)
+    except BaseException:  # Ctrl-C is raised on one thread, and the others must end too
+        clock.stop()
+        raise
 
 
 def product(A: Any, B: np.ndarray) -> np.ndarray:

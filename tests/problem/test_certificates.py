@@ -110,3 +110,13 @@ def test_directions_in_single_precision_give_a_gap_that_is_not_smaller():
         over = np.abs(C[k] - t * (D32[k].astype(float) @ F)).max() - lams[k]
         assert over <= 1e-14 * lams[k]
     assert compared
+
+
+def test_a_longer_step_that_leaves_the_feasible_set_proves_no_gap():
+    """The second constraint ends where the first begins: there is no room for a longer step."""
+    x, direction = np.zeros((1, 2)), np.array([[1.0, -1.0]])
+    C, lams = np.array([[1.5, 0.5]]), np.ones(1)
+    exact = certify_rows(np.ones(2), C, lams, x, x, C, (direction, direction))
+    assert np.isfinite(exact[0].gap)
+    single = direction.astype(np.float32)
+    assert certify_rows(np.ones(2), C, lams, x, x, C, (single, single))[0].gap == np.inf

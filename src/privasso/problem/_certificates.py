@@ -77,7 +77,7 @@ def evidence(norms, B, lams, X, W, C, D, Q, longer, out, lo, hi):  # pragma: no 
                 beyond = max(beyond, violation)
             base += lam * abs(x[i]) - c[i] * x[i]
             inside &= size <= lam
-        t = 0.0 if inside else longer * _step(c, q, lam)
+        t = 0.0 if inside else _step(c, q, lam, longer)
         gap = base + t * along + 0.5 * t * t * square
         if not np.isfinite(base):  # comparisons with NaN are false: nothing above has a meaning
             kkt, beyond = np.inf, np.inf
@@ -85,8 +85,8 @@ def evidence(norms, B, lams, X, W, C, D, Q, longer, out, lo, hi):  # pragma: no 
 
 
 @njit(nogil=True, cache=True)
-def _step(c, q, lam):  # pragma: no cover
-    """Smallest t ≥ 0 with ‖c − t q‖_∞ ≤ λ, infinite if there is no such t."""
+def _step(c, q, lam, longer):  # pragma: no cover
+    """The smallest t ≥ 0 with ‖c − t q‖_∞ ≤ λ, times `longer`; infinite if that is not feasible."""
     lo, hi = 0.0, np.inf
     for i in range(c.size):
         if q[i] == 0.0:
@@ -96,4 +96,4 @@ def _step(c, q, lam):  # pragma: no cover
         towards = lam if q[i] > 0.0 else -lam
         lo = max(lo, (c[i] - towards) / q[i])
         hi = min(hi, (c[i] + towards) / q[i])
-    return lo if lo <= hi else np.inf
+    return longer * lo if longer * lo <= hi else np.inf

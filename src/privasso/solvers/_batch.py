@@ -28,14 +28,14 @@ _FEWEST = 8
 #: Columns with |c|/λ above this after batched AMP may be in the support.
 _CANDIDATE = 0.8
 _MAX_ROUNDS = 12
-#: Newton steps from where batched AMP ends. Most problems need one, nearly all two, and further
-#: ones of a few problems take less time than the Gram matrix in double precision that they avoid.
+#: Newton steps from where batched AMP ends. Nearly all problems need one, and further ones of a few
+#: problems take less time than single solves.
 _NEWTON_ROUNDS = 6
 #: Most columns, for each problem, of a Gram matrix that all problems share.
 _COLUMNS_PER_PROBLEM = 40
-#: Columns with |c|/λ above this at the minimiser of the problem before are in the working set.
+#: Columns with |c|/λ above this at the minimiser of the problem before are in the working set,
 _NEAR = 0.9
-#: of which at most this many, and as many as the support has, are outside of its support.
+#: of which at most this many, and as many as the support has, are outside of the support.
 _FIRST_COLUMNS = 50
 #: Largest cost ½‖Fx‖² + λ‖x‖₁ of a start, relative to bᵀx.
 _HARDLY = 1.1
@@ -45,7 +45,8 @@ class Batch:
     """One batched run; row k of every array belongs to problem k.
 
     `run` fills the arrays. Problems that the batch does not solve are solved one after another,
-    the largest λ first, each from where the one before it ended. Once the clock has expired, the
+    the largest λ first. Each begins where the one before it ended, unless the columns look
+    independent and the noise differs: AMP is then the better start. Once the clock has expired, the
     problems that are left keep the point that they are at, or zero if they were not begun, and get
     the status TIME_LIMIT.
     """

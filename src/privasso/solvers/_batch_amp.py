@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
-from privasso._blas import one_thread
+from privasso._blas import run_parts
 from privasso._clock import Clock
-from privasso._threads import n_threads, run
+from privasso._threads import n_threads
 
 #: A problem leaves the batch once an iteration changes less than this part of its support
 SETTLED_TURNOVER = 0.03
@@ -83,91 +83,79 @@ def batch_amp(
     longest = max(_SHORTEST_SHARE, int(_LONGEST_CALL / (float(m) * n)))
     count = min(n_rhs, max(n_threads(), -(-n_rhs // longest)))
     edges = [n_rhs * k // count for k in range(count + 1)]
-    shares = [_Share(F, squares, B, lams, out, slice(lo, hi)) for lo, hi in pairwise(edges)]
-    try:
-        with one_thread():
-            run([partial(share.run, clock) for share in shares])
-    except BaseException:  # Ctrl-C is raised on one thread, and the others must end too
-        clock.stop()
-        raise
+    single = squares.astype(np.float32)
+    shares = [
+        partial(_run_share, F, single, B[lo:hi], lams[lo:hi], out, np.arange(lo, hi), clock)
+        for lo, hi in pairwise(edges)
+    ]
+    run_parts(shares, clock)
     return out
 
 
-class _Share:
-    """The iterations of some of the problems, on one thread."""
-
-    def __init__(
-        self,
-        F: np.ndarray,
-        squares: np.ndarray,
-        B: np.ndarray,
-        lams: np.ndarray,
-        out: BatchStart,
-        rows: slice,
-    ) -> None:
-        self._F, self._out = F, out
-        self._terms, self._lams = B[rows], lams[rows]
-        self._index = np.arange(len(B))[rows]
-        self._squares = squares.astype(np.float32)
-
-    def run(self, clock: Clock) -> None:
-        """Iterate until the problems are done, or nearly all of them are."""
-        F, squares, out, rhs = self._F, self._squares, self._out, self._index
-        m, n = F.shape
-        n_rhs = rhs.size
-        b, lam = self._terms.astype(np.float32), self._lams.astype(np.float32)
-        columns = np.arange(n)
-        X, G = np.zeros((n_rhs, n), np.float32), np.zeros((n_rhs, m), np.float32)
-        s = np.zeros(n_rhs, np.float32)
-        screened = False
-        shortest, idle = np.full(n_rhs, np.inf), np.zeros(n_rhs, np.int64)
-        for iteration in range(_MAX_ITER):
-            if clock.expired():
-                return
-            if iteration == 0:
-                U = np.zeros_like(X)  # x = 0: the field is b itself, no product needed
-            else:
-                inverse = (1.0 / (1.0 + s))[:, None]
-                G *= s[:, None] * inverse
-                W = _product(X, F.T)
-                W *= inverse
-                G -= W
-                U = _product(G, F)
-            sums = np.empty((4, rhs.size), np.float32)
-            threshold(U, b, X, squares, s, lam, sums)
-            active, flips, length, step = sums
-            s = ((1.0 + s) * active / m).astype(np.float32)
-            done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)
-            rate = 1.0 - np.sqrt(np.minimum(active / m, 1.0))
-            done &= step <= (SETTLED_DISTANCE * rate) ** 2 * length
-            lost = ~np.isfinite(s) | ~np.isfinite(step)
-            if iteration >= _EARLY:
-                lost |= (s > _LOST_V) | (step > length)  # the iterates change by all of their size
-            relative = step / np.maximum(length, np.finfo(np.float32).tiny)
-            shorter = relative < _PROGRESS * shortest
-            shortest[shorter] = relative[shorter]
-            idle = np.where(shorter, 0, idle + 1)
-            done = (done & (iteration > 0)) | lost | (idle >= _IDLE)
-            if iteration == _MAX_ITER - 1 or np.count_nonzero(~done) <= _FEW * n_rhs:
-                done[:] = True
-            near = None
-            if not screened and (step <= (_SCREEN_DISTANCE * rate) ** 2 * length).all():
-                near, screened = (np.abs(U) > _SCREEN_BELOW * lam[:, None]).any(axis=0), True
-            if done.any():
-                ended = rhs[done]
-                out.x[np.ix_(ended, columns)] = X[done]
-                moving = step > _RESTLESS**2 * length
-                out.promising[ended] = ~(lost | moving)[done]
-                out.n_iter[ended] = iteration
-                keep = ~done
-                rhs, s, lam = rhs[keep], s[keep], lam[keep]
-                shortest, idle = shortest[keep], idle[keep]
-                X, G, b = X[keep], G[keep], b[keep]
-            if rhs.size == 0:
-                return
-            if near is not None and near.mean() < 0.8:
-                columns, squares, F = columns[near], squares[near], F[:, near]
-                X, b = X[:, near], np.ascontiguousarray(b[:, near])
+def _run_share(
+    F: np.ndarray,
+    squares: np.ndarray,
+    B: np.ndarray,
+    lams: np.ndarray,
+    out: BatchStart,
+    rhs: np.ndarray,
+    clock: Clock,
+) -> None:
+    """Iterate on the problems `rhs` until they are done, or nearly all of them are."""
+    (m, n), n_rhs = F.shape, rhs.size
+    b, lam = B.astype(np.float32), lams.astype(np.float32)
+    columns = np.arange(n)
+    X, G = np.zeros((n_rhs, n), np.float32), np.zeros((n_rhs, m), np.float32)
+    s = np.zeros(n_rhs, np.float32)
+    screened = False
+    shortest, idle = np.full(n_rhs, np.inf), np.zeros(n_rhs, np.int64)
+    for iteration in range(_MAX_ITER):
+        if clock.expired():
+            return
+        if iteration == 0:
+            U = np.zeros_like(X)  # x = 0: the field is b itself, no product needed
+        else:
+            inverse = (1.0 / (1.0 + s))[:, None]
+            G *= s[:, None] * inverse
+            W = _product(X, F.T)
+            W *= inverse
+            G -= W
+            U = _product(G, F)
+        sums = np.empty((4, rhs.size), np.float32)
+        threshold(U, b, X, squares, s, lam, sums)
+        active, flips, length, step = sums
+        s = ((1.0 + s) * active / m).astype(np.float32)
+        done = flips <= SETTLED_TURNOVER * np.maximum(active, 1)
+        rate = 1.0 - np.sqrt(np.minimum(active / m, 1.0))
+        done &= step <= (SETTLED_DISTANCE * rate) ** 2 * length
+        lost = ~np.isfinite(s) | ~np.isfinite(step)
+        if iteration >= _EARLY:
+            lost |= (s > _LOST_V) | (step > length)  # the iterates change by all of their size
+        relative = step / np.maximum(length, np.finfo(np.float32).tiny)
+        shorter = relative < _PROGRESS * shortest
+        shortest[shorter] = relative[shorter]
+        idle = np.where(shorter, 0, idle + 1)
+        done = (done & (iteration > 0)) | lost | (idle >= _IDLE)
+        if iteration == _MAX_ITER - 1 or np.count_nonzero(~done) <= _FEW * n_rhs:
+            done[:] = True
+        near = None
+        if not screened and (step <= (_SCREEN_DISTANCE * rate) ** 2 * length).all():
+            near, screened = (np.abs(U) > _SCREEN_BELOW * lam[:, None]).any(axis=0), True
+        if done.any():
+            ended = rhs[done]
+            out.x[np.ix_(ended, columns)] = X[done]
+            moving = step > _RESTLESS**2 * length
+            out.promising[ended] = ~(lost | moving)[done]
+            out.n_iter[ended] = iteration
+            keep = ~done
+            rhs, s, lam = rhs[keep], s[keep], lam[keep]
+            shortest, idle = shortest[keep], idle[keep]
+            X, G, b = X[keep], G[keep], b[keep]
+        if rhs.size == 0:
+            return
+        if near is not None and near.mean() < 0.8:
+            columns, squares, F = columns[near], squares[near], F[:, near]
+            X, b = X[:, near], np.ascontiguousarray(b[:, near])
 
 
 def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:

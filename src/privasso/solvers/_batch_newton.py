@@ -1,10 +1,10 @@
 """Newton steps for many problems on one F, with one matrix of correlations for all of them.
 
 Where the support A and its signs are known, the minimiser solves F_AᵀF_A Δx_A = c_A − λ sgn(x_A),
-c = b − FᵀFx. From a start that is right to one part in a hundred, some columns still have to leave
-the support or to join it. `settle` finds them with one factor in single precision, and the integers
-of `fixed_correlations` restore the digits that the factor lacks. What is left is the rounding of
-these integers, times the length of the step.
+c = b − FᵀFx. From a start that is right to a few parts in a hundred, some columns still have to
+leave the support or to join it. `settle` finds them with one factor in single precision, and the
+integers of `fixed_correlations` restore the digits that the factor lacks. What is left is the
+rounding of these integers, times the length of the step.
 
 Nothing makes sure that this ends; who takes steps checks each point and gives up after a few.
 """
@@ -16,9 +16,9 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from privasso._blas import FIXED, factorise_upper, fixed_correlations, one_thread
+from privasso._blas import FIXED, factorise_upper, fixed_correlations, run_parts
 from privasso._clock import Clock
-from privasso._threads import n_threads, run
+from privasso._threads import n_threads
 from privasso.operators import Operator
 from privasso.solvers._bordered import LOST, SETTLED, settle, square_submatrix
 
@@ -95,12 +95,7 @@ class NewtonSteps:
                 if settled[j]:
                     X[k, self._used], paths[k, self._used] = z / self._norms, path / self._norms
 
-        try:
-            with one_thread():
-                run([partial(work, part) for part in range(parts)])
-        except BaseException:  # Ctrl-C is raised on one thread, and the others must end too
-            clock.stop()
-            raise
+        run_parts([partial(work, part) for part in range(parts)], clock)
         return settled
 
     def _minimise(

@@ -29,8 +29,8 @@ _SMALL = 96
 _FIRST_COLUMNS = 48
 #: Rows per column from which on columns are probably hardly correlated.
 _TALL = 4
-#: Largest |c|/λ at the minimiser of the problem before from which the next one starts. From further
-#: away, the way from a large λ is shorter.
+#: Largest |c|/λ at the minimiser of the problem before, times the support over M, from which the
+#: next problem starts. From further away, the way from a large λ is shorter.
 _FAR = 2.0
 #: Columns with |c|/λ above this stay in the set when another problem begins. They are only looked
 #: for if others are this part of the set.
