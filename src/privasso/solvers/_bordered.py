@@ -9,10 +9,10 @@ operations. Instead each of these columns adds one unknown to the system of the 
     ⎢ H_JA  H_JJ    ⎥ ⎢ Δz_J ⎥ = ⎢ γ_J − w_J σ_J ⎥
     ⎣ Eᵀ            ⎦ ⎣  ν   ⎦   ⎣     −z_L      ⎦
 
-J are the columns that join, L those that leave, and E their unit vectors; σ_L = 0, so that ν is what
-γ_L becomes. With the factor UᵀU = H_AA, each unknown takes one triangular solve, and the rest is a
-small dense system that is quasidefinite: it has a factorisation without pivoting, whatever the order
-of its rows.
+J are the columns that join, L those that leave, and E their unit vectors; σ_L = 0, so that ν is
+what γ_L becomes. With the factor UᵀU = H_AA, each unknown takes one triangular solve, and the rest
+is a small dense system that is quasidefinite: it has a factorisation without pivoting, whatever the
+order of its rows.
 
 U is in single precision, and H is the matrix of integers that `fixed_correlations` returns. The
 changes are decided with U, and at the end residuals with H, in double precision, restore the digits
