@@ -1,0 +1,29 @@
+"""What every kind of private fit publishes does not change unnoticed."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fits
+
+PINNED = json.loads(fits.FILE.read_text())
+
+
+@pytest.mark.parametrize("name", fits.FITS)
+def test_what_a_fit_publishes(name):
+    """Numbers agree but for the rounding of another machine, and sentences to the letter."""
+    found, pinned = fits.published(name), PINNED[name]
+    scale = 1e-6 * max(map(abs, pinned["coef"]))
+    np.testing.assert_allclose(found["coef"], pinned["coef"], rtol=1e-6, atol=scale)
+    np.testing.assert_allclose(found["intercept"], pinned["intercept"], rtol=1e-6, atol=scale)
+    if pinned["errors"] is not None:
+        np.testing.assert_allclose(found["errors"], pinned["errors"], rtol=1e-6)
+    numbers, expected = (one["guarantee"].pop("parameters") for one in (found, pinned))
+    assert found["guarantee"] == pinned["guarantee"]
+    assert numbers.keys() == expected.keys()
+    for key, value in expected.items():
+        assert numbers[key] == pytest.approx(value, rel=1e-9), key
