@@ -12,7 +12,7 @@ import privasso as pv
 from bench.timing import best_times
 from privasso.fit import FitOptions, plan_fit
 from privasso.privacy import Release
-from privasso.privacy._rounded_gaussian import rounded_gaussian
+from privasso.queries import rounded_gaussian
 
 TITLE = "The exact privacy boundary, 100000 rows × 500 columns"
 NOTE = (

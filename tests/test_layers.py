@@ -25,6 +25,7 @@ LAYERS = [
     "solvers",
     "theory",
     "design",
+    "queries",
     "privacy",
     "ledger",
     "fit",

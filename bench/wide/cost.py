@@ -15,8 +15,8 @@ from numba import njit
 
 from privasso.accounting import ChoiceLoss
 from privasso.operators import Genotypes
-from privasso.privacy import bit_source
 from privasso.privacy._screening import Screening
+from privasso.queries import bit_source
 
 REPEATS = 7
 

@@ -19,14 +19,8 @@ from privasso.attacks._screened_labels import (
     table_for_label_choice,
 )
 from privasso.fit import FitOptions, PerturbedPlan, ScreenedLabelPlan, plan_for
-from privasso.privacy import (
-    Peeled,
-    ScreenedObjective,
-    _label_screening,
-    _screening,
-    bit_source,
-    noise_scale,
-)
+from privasso.privacy import Peeled, ScreenedObjective, _label_screening, _screening, noise_scale
+from privasso.queries import bit_source
 from privasso.theory import log_set_probability
 
 

@@ -7,9 +7,10 @@ from bed_reader import to_bed
 import privasso as pv
 from privasso.accounting import ChoiceLoss
 from privasso.operators import Genotypes
-from privasso.privacy import Screening, bit_source
+from privasso.privacy import Screening
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._estimate import half_ranges
+from privasso.queries import bit_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 M, N = 1203, 300

@@ -13,16 +13,10 @@ import privasso as pv
 from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss, compose_losses
 from privasso.fit import FitOptions, ScreenedLabelPlan, plan_for
 from privasso.ledger import BudgetError, Ledger
-from privasso.privacy import (
-    Guarantee,
-    ScreeningPrior,
-    ScreeningSettings,
-    bit_source,
-    compose,
-    usual_screening,
-)
+from privasso.privacy import Guarantee, ScreeningPrior, ScreeningSettings, compose, usual_screening
 from privasso.privacy._record_screening import screened_objective
 from privasso.privacy._record_settings import usual_t
+from privasso.queries import bit_source
 
 
 def privacy(n, epsilon=1.0, **options):

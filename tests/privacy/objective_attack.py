@@ -13,12 +13,8 @@ from scipy import stats
 from scipy.special import log_ndtr
 
 import privasso as pv
-from privasso.privacy import (
-    ObjectiveNoise,
-    bit_source,
-    calibrate_objective,
-    perturbed_minimiser,
-)
+from privasso.privacy import ObjectiveNoise, calibrate_objective, perturbed_minimiser
+from privasso.queries import bit_source
 from privasso.solvers import solve_clipped
 
 #: Runs that are solved at once.

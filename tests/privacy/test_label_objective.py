@@ -16,7 +16,7 @@ from privasso.fit import FitOptions, plan_fit
 from privasso.operators import Covariates
 from privasso.privacy import calibrate, release_labels
 from privasso.privacy._clipped_release import whitened_rows
-from privasso.privacy._rounded_gaussian import bit_source, rounded_gaussian
+from privasso.queries import bit_source, rounded_gaussian
 
 BOUNDS = (-2.0, 6.0)
 PRIVACY = pv.LabelDP(1.0, 1e-6, BOUNDS, mechanism="objective")

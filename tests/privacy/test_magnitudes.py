@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privasso.privacy import _integer_noise, bit_source
 from privasso.privacy._magnitudes import Magnitudes, _counts, magnitude_bins
 from privasso.privacy._moments import _sums, noisy_scales
+from privasso.queries import _integer_noise, bit_source
 
 
 def bits(seed=0):

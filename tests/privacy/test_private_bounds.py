@@ -14,7 +14,8 @@ from privasso.accounting import (
     objective_sensitivity,
     sensitivity_for,
 )
-from privasso.privacy import Guarantee, Terms, bit_source
+from privasso.privacy import Guarantee, Terms
+from privasso.queries import bit_source
 
 Y = (-4.0, 4.0)
 WIDE = 1000.0

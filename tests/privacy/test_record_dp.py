@@ -16,10 +16,10 @@ from privasso.privacy import (
     UncertifiedError,
     _exact_minimiser,
     _perturbed_objective,
-    bit_source,
     calibrate_objective,
     perturbed_minimiser,
 )
+from privasso.queries import bit_source
 
 BOUNDS = [(0.0, 10.0), (-1.0, 3.0), (2.0, 2.0), (0.0, 1e6)]
 PRIVACY = pv.RecordDP(1.0, 1e-6, bounds=BOUNDS, y_bounds=(0.0, 5.0))

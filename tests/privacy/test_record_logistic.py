@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 import privasso as pv
 from privasso.accounting import gaussian_delta
 from privasso.privacy import _perturbed_objective as inside
-from privasso.privacy import bit_source
 from privasso.privacy._perturbed_objective import calibrate_logistic
+from privasso.queries import bit_source
 
 BOUNDS = [(0.0, 10.0), (-1.0, 1.0), (100.0, 200.0)]
 

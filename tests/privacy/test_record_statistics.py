@@ -10,8 +10,9 @@ from sklearn.linear_model import Lasso
 
 import privasso as pv
 from privasso.accounting import gaussian_delta
-from privasso.privacy import Guarantee, Terms, _integer_noise, bit_source
+from privasso.privacy import Guarantee, Terms
 from privasso.privacy._second_moments import SecondMoments, integer_products
+from privasso.queries import _integer_noise, bit_source
 
 Y = (-4.0, 4.0)
 SCALE = np.array([1e-3, 1.0, 10.0, 1e4])
@@ -114,7 +115,7 @@ def test_any_lambda_from_one_release():
 def test_without_noise_it_is_the_lasso(monkeypatch):
     """Against scikit-learn on the scaled rows, which are not shrunk here."""
     monkeypatch.setattr(
-        "privasso.privacy._integer_noise.rounded_gaussian",
+        "privasso.queries._integer_noise.rounded_gaussian",
         lambda deviation, size, bits: np.zeros(size, dtype=np.int64),
     )
     monkeypatch.setattr("privasso.privacy._record_statistics._RIDGE", 1e-9)

@@ -12,14 +12,14 @@ from scipy.stats import chisquare
 
 from privasso.accounting import ChoiceLoss
 from privasso.design import PrincipalComponents
-from privasso.privacy import Peeled, bit_source
+from privasso.privacy import Peeled
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import noisy_centre
 from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import _associations, _project, standard_columns
-from privasso.privacy._largest import noisy_largest
 from privasso.privacy._screening import Screening, noise_scale
+from privasso.queries import bit_source, noisy_largest
 
 
 def bits(seed):

@@ -14,11 +14,11 @@ from privasso.privacy import (
     Terms,
     UncertifiedError,
     _shaped_minimiser,
-    bit_source,
     calibrate_objective,
     perturbed_minimiser,
 )
 from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
+from privasso.queries import bit_source
 
 Y = (-4.0, 4.0)
 BOUNDS = np.tile([-4.0, 4.0], (6, 1))

@@ -13,8 +13,8 @@ from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 from scipy import stats
 
-from privasso.privacy import _rounded_gaussian as module
-from privasso.privacy._rounded_gaussian import generator_bits, rounded_gaussian
+from privasso.queries import _rounded_gaussian as module
+from privasso.queries._rounded_gaussian import generator_bits, rounded_gaussian
 
 DEVIATIONS = [2.0**30, 1.37 * 2.0**33, 1.999 * 2.0**44, 2.0**54, 1.41 * 2.0**55]
 

@@ -10,15 +10,9 @@ from numpy.typing import NDArray
 
 from privasso.attacks._pair import Pair, World
 from privasso.fit import Plan
-from privasso.privacy import (
-    LabelDP,
-    Release,
-    bit_source,
-    direct_level,
-    weighted_residuals,
-    whitened_rows,
-)
+from privasso.privacy import LabelDP, Release, direct_level, weighted_residuals, whitened_rows
 from privasso.problem import Huber
+from privasso.queries import bit_source
 from privasso.theory import clipped_log_densities
 
 FloatArray = NDArray[np.float64]

@@ -12,11 +12,11 @@ from privasso.privacy import (
     ObjectiveNoise,
     PerturbedLogistic,
     PerturbedObjective,
-    bit_source,
     full_residuals,
     perturbed_minimiser,
 )
 from privasso.problem import Huber, Logistic
+from privasso.queries import bit_source
 from privasso.theory import clipped_log_densities
 
 FloatArray = NDArray[np.float64]

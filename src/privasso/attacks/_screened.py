@@ -19,9 +19,9 @@ from privasso.privacy import (
     PerturbedObjective,
     ScreenedObjective,
     Transcript,
-    bit_source,
     noise_scale,
 )
+from privasso.queries import bit_source
 from privasso.theory import log_set_probability
 
 FloatArray = NDArray[np.float64]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.attacks._pair import Pair, World
-from privasso.privacy import StatisticsMechanism, bit_source
+from privasso.privacy import StatisticsMechanism
+from privasso.queries import bit_source
 
 FloatArray = NDArray[np.float64]
 

@@ -30,9 +30,9 @@ from privasso.privacy import (
     ShapedObjective,
     StatisticsMechanism,
     Terms,
-    bit_source,
     check_public_fill,
 )
+from privasso.queries import bit_source
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,9 @@ from privasso.privacy import (
     ScreenedLabels,
     ScreeningOutlook,
     Terms,
-    bit_source,
     check_size,
 )
+from privasso.queries import bit_source
 
 #: Components are considered where there are more columns than this part of the rows.
 _WIDE = 0.25

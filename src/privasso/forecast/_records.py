@@ -20,7 +20,8 @@ from privasso.fit import FitOptions, PerturbedPlan, plan_for
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast
 from privasso.forecast._simulate import Simulated
-from privasso.privacy import RecordDP, StatisticsMechanism, UncertifiedError, bit_source
+from privasso.privacy import RecordDP, StatisticsMechanism, UncertifiedError
+from privasso.queries import bit_source
 
 #: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
 _SPREAD, _MARGIN = 1.0 / 6.0, 2.0

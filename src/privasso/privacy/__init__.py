@@ -40,7 +40,6 @@ from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._residual_pass import full_residuals
-from privasso.privacy._rounded_gaussian import bit_source
 from privasso.privacy._screen import check_screen
 from privasso.privacy._screened_labels import ScreenedLabels
 from privasso.privacy._screened_objective import ScreenedObjective, Transcript
@@ -88,7 +87,6 @@ __all__ = [
     "Terms",
     "Transcript",
     "UncertifiedError",
-    "bit_source",
     "calibrate",
     "calibrate_objective",
     "check_kind",

@@ -24,7 +24,7 @@ from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
 from privasso.privacy._residual_pass import LevelSums
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 from privasso.solvers import LABEL_BITS, PassSetting, entry_grid
 
 #: Entries of rows that are worked on at a time.

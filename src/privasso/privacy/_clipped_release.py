@@ -27,7 +27,7 @@ from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40

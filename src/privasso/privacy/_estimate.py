@@ -8,7 +8,7 @@ import numpy as np
 
 from privasso.privacy._magnitudes import LARGEST, Magnitudes
 from privasso.privacy._moments import noisy_scales
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 
 
 @dataclass(frozen=True)

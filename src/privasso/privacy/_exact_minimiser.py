@@ -22,7 +22,7 @@ from privasso.privacy._perturbed_objective import (
 )
 from privasso.privacy._record_map import RecordMap
 from privasso.privacy._residual_pass import ResidualPass, summed
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 from privasso.solvers import (
     ExactPass,
     ExactProblem,

@@ -12,7 +12,7 @@ from privasso.privacy._block_release import block_sums
 from privasso.privacy._integer_rows import IntegerSums, integer_sums, stays_sparse
 from privasso.privacy._kind import Calibration
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
+from privasso.queries import BitSource, rounded_gaussian
 
 #: Labels are rounded to a grid of 2^26 to 2^27 steps between their bounds.
 _LABEL_BITS = 27

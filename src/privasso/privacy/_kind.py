@@ -18,9 +18,9 @@ from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
+from privasso.queries import BitSource
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.

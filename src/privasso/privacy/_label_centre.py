@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from privasso.privacy._integer_noise import noise_deviation, noisy_integers
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource, noise_deviation, noisy_integers
 
 #: Clipped labels are integers of this many bits.
 CENTRE_BITS = 34
@@ -56,7 +55,7 @@ def noisy_centre(
 
     Examples
     --------
-    >>> from privasso.privacy import bit_source
+    >>> from privasso.queries import bit_source
     >>> y = np.random.default_rng(0).exponential(1.0, 20_000)
     >>> bits = bit_source(np.random.default_rng(1))
     >>> 0.7 < noisy_centre(y, (0.0, 10.0), 0.5, 0.2, bits) < 0.95  # mean 1, median 0.69

@@ -31,10 +31,10 @@ from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
 from privasso.privacy._label_settings import default_kappa
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screen import Screen, price_of_choice, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
 from privasso.privacy._screening_design import best_screening
+from privasso.queries import BitSource
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"

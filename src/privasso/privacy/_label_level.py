@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso.accounting import sensitivity_for
-from privasso.privacy._integer_noise import noise_deviation, noisy_integers
 from privasso.privacy._label_centre import clipped_total
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource, noise_deviation, noisy_integers
 
 #: What is released, in words.
 RESIDUAL_MEAN = "a noisy mean of the residuals that corrects the intercept"
@@ -66,7 +65,7 @@ class Level:
 
         Examples
         --------
-        >>> from privasso.privacy import bit_source
+        >>> from privasso.queries import bit_source
         >>> residuals = np.where(np.arange(5000) % 4 == 0, -1.0, 0.0)
         >>> level = Level(0.1, 1.0).release(residuals, bit_source(np.random.default_rng(0)))
         >>> -0.26 < level < -0.23

@@ -11,7 +11,7 @@ from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 
 #: Coefficients of this size have lost digits to underflow.
 _SMALLEST_EFFECT = 1e-290

@@ -26,8 +26,8 @@ from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default
 from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._row_weights import row_weights
+from privasso.queries import BitSource
 
 #: Values of t to choose from, relative to ε, and the one without columns to choose it for.
 _RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), LABEL_RIDGE

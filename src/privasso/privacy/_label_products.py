@@ -20,8 +20,8 @@ from privasso.privacy._label_mechanism import (
     why_infinite,
 )
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._row_weights import row_weights
+from privasso.queries import BitSource
 
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12

@@ -18,10 +18,8 @@ import numpy as np
 from privasso.accounting import ChoiceLoss
 from privasso.design import column_blocks
 from privasso.privacy._associations import LABEL
-from privasso.privacy._integer_noise import ROUNDING
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
-from privasso.privacy._largest import noisy_largest
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import ROUNDING, BitSource, noisy_largest
 
 #: Entries are clipped at so many deviations of their column, and once more after projections.
 _CLIP, LARGEST_ENTRY = 1.0, 1.5
@@ -68,7 +66,7 @@ class LabelScreening:
         --------
         Column 1 is a copy of column 0, and is not chosen in place of column 2:
 
-        >>> from privasso.privacy import bit_source
+        >>> from privasso.queries import bit_source
         >>> rng = np.random.default_rng(0)
         >>> X = rng.standard_normal((4000, 100))
         >>> X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(4000)

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri
 
-from privasso.privacy._integer_noise import noise_deviation, noisy_integers
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource, noise_deviation, noisy_integers
 
 #: Exponents of the largest bin and of the smallest: 2^±64 is about 10^±19.
 LARGEST, SMALLEST = 64, -63
@@ -62,7 +61,7 @@ class Magnitudes:
 
         Examples
         --------
-        >>> from privasso.privacy import bit_source
+        >>> from privasso.queries import bit_source
         >>> X = np.random.default_rng(0).standard_normal((9000, 2)) * [1e-5, 300.0]
         >>> found = Magnitudes.release(X, 0.1, bit_source(np.random.default_rng(1)))
         >>> found.ranges()[0].tolist()

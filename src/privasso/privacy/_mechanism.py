@@ -14,7 +14,7 @@ from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, check_products
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import bit_source
+from privasso.queries import bit_source
 from privasso.scales import ScaleLaw
 
 

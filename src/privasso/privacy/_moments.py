@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from privasso.privacy._integer_noise import ROUNDING, noise_deviation, noisy_integers
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import ROUNDING, BitSource, noise_deviation, noisy_integers
 
 #: Values in [−1, 1] are integers of this many bits, and their squares of twice as many.
 _BITS = 16
@@ -43,7 +42,7 @@ def noisy_scales(
 
     Examples
     --------
-    >>> from privasso.privacy import bit_source
+    >>> from privasso.queries import bit_source
     >>> Z = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((9000, 1))
     >>> found = noisy_scales(Z, 0.2, bit_source(np.random.default_rng(1)), centred=True)
     >>> [x.round(2).tolist() for x in found]

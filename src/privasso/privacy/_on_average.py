@@ -15,7 +15,7 @@ from privasso.operators import Covariates
 from privasso.privacy._guarantee import Claim, Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, Terms, register_kind
 from privasso.privacy._release import Release
-from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
+from privasso.queries import BitSource, rounded_gaussian
 from privasso.scales import ScaleLaw
 
 #: Integer noise of this deviation stands for standard normal numbers.

@@ -31,8 +31,8 @@ from privasso.accounting import (
     sensitivity_beside_choices,
     shift_epsilon,
 )
-from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
 from privasso.problem import ClippedProblem, Huber, Logistic
+from privasso.queries import BitSource, rounded_gaussian
 from privasso.solvers import solve_clipped_problem
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
@@ -311,12 +311,12 @@ def perturbed_minimiser(
 
     Examples
     --------
-    >>> from privasso.privacy._rounded_gaussian import generator_bits
+    >>> from privasso.queries import bit_source
     >>> G = np.ones((4000, 1))
     >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
     >>> rng = np.random.default_rng(0)
     >>> x = perturbed_minimiser(
-    ...     G, np.full(4000, 0.25), 0.0, noise, generator_bits(rng), penalty_weights=np.ones(1)
+    ...     G, np.full(4000, 0.25), 0.0, noise, bit_source(rng), penalty_weights=np.ones(1)
     ... )
     >>> bool(abs(x[0] - 0.25) < 0.01)
     True

@@ -18,7 +18,7 @@ from privasso.privacy._perturbed_objective import calibrate_logistic, perturbed_
 from privasso.privacy._record_map import shorter
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import logistic_lam, logistic_lengths, logistic_t
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 
 if TYPE_CHECKING:
     from privasso.privacy._record_dp import RecordDP

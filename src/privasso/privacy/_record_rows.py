@@ -17,7 +17,7 @@ from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_mini
 from privasso.privacy._record_map import NOT_FINITE, RecordMap
 from privasso.privacy._record_settings import origins
 from privasso.privacy._residual_pass import full_residuals
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import BitSource
 
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
 _BLOCK = 1 << 17

@@ -11,8 +11,8 @@ import numpy as np
 from privasso._validation import positive_float
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._second_moments import SecondMoments
+from privasso.queries import BitSource
 from privasso.solvers import solve_clipped
 
 #: Ridge in units of the largest eigenvalue of the noise.

@@ -22,9 +22,9 @@ from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._residual_pass import ordered_residuals, whole
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_settings import ScreeningSettings
+from privasso.queries import BitSource
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,8 @@ import numpy as np
 from privasso.accounting import ChoiceLoss
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._estimate import half_ranges
-from privasso.privacy._integer_noise import ROUNDING
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
-from privasso.privacy._largest import noisy_largest
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import ROUNDING, BitSource, noisy_largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +81,7 @@ class Screening:
 
         Examples
         --------
-        >>> from privasso.privacy import bit_source
+        >>> from privasso.queries import bit_source
         >>> rng = np.random.default_rng(0)
         >>> X = rng.uniform(-1.0, 1.0, (5000, 300))
         >>> y = X[:, 7] - X[:, 70] + 0.5 * rng.standard_normal(5000)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso.privacy._integer_noise import ROUNDING, noise_deviation, noisy_integers
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries import ROUNDING, BitSource, noise_deviation, noisy_integers
 
 #: Rows are rounded to integers with entries up to about 2^17.
 _BITS = 17
@@ -62,7 +61,7 @@ class SecondMoments:
 
         Examples
         --------
-        >>> from privasso.privacy import bit_source
+        >>> from privasso.queries import bit_source
         >>> H = np.random.default_rng(0).uniform(-1.0, 1.0, (50_000, 2))
         >>> found = SecondMoments.release(H, 1.5, 0.5, bit_source(np.random.default_rng(1)))
         >>> bool(np.abs(found.matrix - H.T @ H).max() < 4 * found.sigma), round(found.sigma, 2)

@@ -27,7 +27,7 @@ from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     UncertifiedError,
 )
-from privasso.privacy._rounded_gaussian import BitSource, rounded_gaussian
+from privasso.queries import BitSource, rounded_gaussian
 from privasso.solvers import solve_clipped
 
 #: Eigenvalues of S are raised to this part of the largest, so that rounding errors stay small.
@@ -91,7 +91,8 @@ def shaped_minimiser(
 
     Examples
     --------
-    >>> from privasso.privacy import bit_source, calibrate_objective
+    >>> from privasso.privacy import calibrate_objective
+    >>> from privasso.queries import bit_source
     >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
     >>> x = shaped_minimiser(
     ...     np.full((4000, 1), 0.5),

@@ -17,8 +17,8 @@ from privasso.privacy._record_statistics import (
     StatisticsMechanism,
     positive_part,
 )
-from privasso.privacy._rounded_gaussian import BitSource
 from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
+from privasso.queries import BitSource
 
 #: Eigenvalues of the shape are not taken to be below this part of their mean.
 _FLOOR = 0.01

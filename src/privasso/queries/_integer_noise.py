@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privasso.privacy._rounded_gaussian import (
+from privasso.queries._rounded_gaussian import (
     LARGEST_DEVIATION,
     SMALLEST_DEVIATION,
     BitSource,
@@ -56,7 +56,7 @@ def noisy_integers(
 
     Examples
     --------
-    >>> from privasso.privacy import bit_source
+    >>> from privasso.queries import bit_source
     >>> bits = bit_source(np.random.default_rng(0))
     >>> found = noisy_integers([3 << 40, -1 << 40], 2.0**35, 40, bits)
     >>> bool(np.abs(found - [3, -1]).max() < 0.2)

@@ -20,7 +20,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numba import njit
 
-from privasso.privacy._rounded_gaussian import BitSource
+from privasso.queries._rounded_gaussian import BitSource
 
 #: Bound on the relative errors of a few operations and logarithms, with a wide margin.
 _MARGIN = 2.0**-44
@@ -52,7 +52,7 @@ def noisy_largest(
 
     Examples
     --------
-    >>> from privasso.privacy import bit_source
+    >>> from privasso.queries import bit_source
     >>> bits = bit_source(np.random.default_rng(0))
     >>> noisy_largest(np.array([0, 900, 0, 800, 0]), 10.0, 2, bits).tolist()
     [1, 3]
