@@ -64,6 +64,28 @@ def test_a_record_changes_nothing_but_numbers(folder, capsys):
         assert not any("SECRET" in text for text in found)
 
 
+@pytest.mark.parametrize("at", [1, 150, -1], ids=["first", "middle", "last"])
+def test_a_line_that_does_not_fit_is_an_empty_record(folder, at):
+    """One field too many, or a quote that does not close: as if the record were not there."""
+    lines = table().write_csv().splitlines()
+    record = lines[at]
+    for name, line in {"more": f"1,{record}", "quote": f'"{record}', "empty": ""}.items():
+        lines[at] = line
+        Path("data.csv").write_text("\n".join(lines) + "\n")
+        fit(f"{DP} --bounds bounds.csv --seed 3 --out {name}.json")
+    more, quote, empty = (Path(f"{name}.json").read_text() for name in ("more", "quote", "empty"))
+    assert more == quote == empty
+
+
+def test_lines_of_write_table(folder):
+    lines = table().write_csv().splitlines()
+    fit(f"{DP} --bounds bounds.csv --seed 3 --out plain.json")
+    named = [lines[0], *(f'"{k}",{line}' for k, line in enumerate(lines[1:]))]
+    Path("data.csv").write_text("\n".join(named) + "\n")
+    fit(f"{DP} --bounds bounds.csv --seed 3 --row-names --out named.json")
+    assert Path("plain.json").read_text() == Path("named.json").read_text()
+
+
 @pytest.mark.parametrize(
     "options",
     [

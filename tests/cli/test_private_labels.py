@@ -48,13 +48,18 @@ def test_bad_labels_are_refused_without_saying_which(folder, capsys, ending, lab
     write(ending, LABELS[labels])
     options = DP.replace("status", "y") if ending == "npz" else DP
     assert main(["fit", f"data.{ending}", *options.split(), "--out", "model.json"]) == 2
-    assert capsys.readouterr().err == SENTENCE
+    error = capsys.readouterr().err
+    typed = ("dates",) if ending != "npz" else ("dates", "text", "text alone")
+    if ending != "csv" and labels in typed:  # the type of the column is public
+        assert "does not hold numbers by its type" in error or "holds objects" in error
+        assert "HIV" not in error
+    else:
+        assert error == SENTENCE
     assert {path.name for path in folder.iterdir()} == {f"data.{ending}"}
 
 
 @pytest.mark.parametrize("command", [f"{DP} --dry-run", f"{DP} --out o.json"])
 def test_text_that_comes_late_in_a_csv_file_is_not_quoted(folder, capsys, command):
-    """Polars guesses types from the first rows and quotes the cell that does not fit."""
     lines = [f"{k % 7},{'positive' if k == 15_000 else 1}" for k in range(20_000)]
     (folder / "data.csv").write_text("a,status\n" + "\n".join(lines) + "\n")
     code = main(["fit", "data.csv", *command.split()])
@@ -66,7 +71,7 @@ def test_a_row_that_cannot_be_parsed_is_not_quoted(folder, capsys):
     (folder / "data.csv").write_text("a,status\n1,2\n3,HIV,positive,4\n")
     assert main(["fit", "data.csv", *DP.split(), "--out", "model.json"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("privasso: error: data.csv cannot be read as csv")
+    assert error.startswith("privasso: error: data.csv: line 3 does not fit the header")
     assert "HIV" not in error
 
 

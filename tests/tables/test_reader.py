@@ -66,22 +66,17 @@ def test_answers(tmp_path, form):
     assert not found.read()
 
 
-def test_labels_are_never_levels(tmp_path):
+def test_labels_are_numbers_cell_by_cell(tmp_path):
     path = str(tmp_path / "data")
     FRAME.write_parquet(path)
-    found = answers({"format": "parquet", "path": path, "columns": ["kind"], "labels": True})
-    assert found.getvalue() == b'{"rows": 3}\n{"wrong": "text", "row": null, "count": null}\n'
-
-
-@pytest.mark.parametrize("separator", [",", "\t", ";"])
-def test_text_is_read_once(tmp_path, separator):
-    path = tmp_path / "data"
-    path.write_text(f"a{separator}b\n1{separator}2\n")
-    ask = {"format": "text", "path": str(path), "separator": separator, "row_names": False}
-    found = answers({**ask, "columns": ["B", "A"], "places": [1, 0]}).getvalue()
-    assert found == b'{"rows": 1}\n{"bytes": 8}\n' + np.array([2.0]).tobytes() + (
-        b'{"bytes": 8}\n' + np.array([1.0]).tobytes()
-    )
+    ask = {"format": "parquet", "path": path, "labels": True}
+    expected = {"kind": [NAN] * 3, "mixed": [1.0, 2.0, NAN], "digits": [1.0, 2.0, 3.0], **NUMBERS}
+    for name, values in expected.items():
+        found = answers({**ask, "columns": [name]})
+        assert found.readline() + found.readline() == b'{"rows": 3}\n{"bytes": 24}\n'
+        np.testing.assert_array_equal(np.frombuffer(found.read()), values)
+    found = answers({**ask, "columns": ["day"]})
+    assert found.getvalue() == b'{"rows": 3}\n{"wrong": "dates", "row": null, "count": null}\n'
 
 
 def test_a_panic_ends_the_process_and_an_error_does_not(monkeypatch):
@@ -129,9 +124,9 @@ def test_an_answer_that_is_cut_short(tmp_path):
 
 
 def test_a_half_read_answer_is_not_taken_for_the_next(tmp_path):
-    for name, bad in (("a.csv", 0), ("b.csv", 1)):
-        lines = ["x,y,z", *("inf,1,2" if k == bad else "3,1,2" for k in range(2))]
-        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    for name, bad in (("a.parquet", 0), ("b.parquet", 1)):
+        x = [np.inf if k == bad else 3.0 for k in range(2)]
+        pl.DataFrame({"x": x, "y": [1, 1], "z": [2, 2]}).write_parquet(tmp_path / name)
         table = open_table(tmp_path / name)
         for _ in range(2):
             with pytest.raises(ValueError, match=f"is infinite in row {bad + 1}"):

@@ -129,7 +129,7 @@ def test_npz_of_the_wrong_kind(tmp_path):
     for arrays, message in [
         ({"F": np.eye(2)}, "has no array X"),
         ({"X": np.ones(3)}, "X must have 2 dimensions"),
-        ({"X": np.array([["a"]])}, "not real numbers"),
+        ({"X": np.array([["a"]])}, "does not hold numbers by its type"),
         ({"X": np.eye(2), "y": np.ones(3)}, "y has 3 entries for 2 rows"),
         ({"X": np.eye(2), "feature_names": np.array(["a"])}, "1 names for 2 columns"),
         ({"X": np.eye(2), "feature_names": np.array([1, 2])}, "must be a vector of text"),

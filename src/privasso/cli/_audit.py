@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, YBounds
+from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, RowNames, YBounds
 
 if TYPE_CHECKING:
     from privasso.privacy import Privacy
@@ -74,6 +74,7 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", help="Where the page (.html) or numbers (.json) go.")
     ] = None,
+    row_names: RowNames = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a private fit of a table by the strongest test, and report what it learns.
@@ -107,7 +108,7 @@ def audit(
         data, target, label_dp=label_dp, record_dp=record_dp, on_average=on_average,
         epsilon=epsilon, delta=delta, y_bounds=y_bounds, bounds=bounds, sigma=sigma, noise=noise,
         mechanism=mechanism, lam=lam, no_intercept=no_intercept, screen=screen, binary=binary,
-        seed=seed, dry_run=True,
+        seed=seed, dry_run=True, row_names=row_names,
     )  # fmt: skip
     if command is None:
         settings.check()
@@ -126,7 +127,7 @@ def audit(
                 show(done, total, "Attacking")
 
             if command is not None and neighbour is not None:
-                secrets = _labels(data, target)
+                secrets = _labels(settings)
                 found = audit_command(
                     command,
                     data,
@@ -183,26 +184,26 @@ def _in_lines(words: Sequence[str]) -> str:
     return " \\\n    ".join(map(shlex.join, lines))
 
 
-def _labels(data: Path, target: str | None) -> Any:
+def _labels(settings: FitSettings) -> Any:
     """Labels to look for in what a program writes; None without a column of labels."""
-    from privasso.tables import open_table
+    from privasso.cli._fit_read import table_of
 
-    if target is None:
+    if settings.target is None:
         return None
-    return open_table(data).columns_and_labels([], target, categorical=[])[1]
+    return table_of(settings).columns_and_labels([], settings.target, categorical=[])[1]
 
 
 def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
     """What to protect, covariates and labels, read as a fit reads them."""
     from privasso.cli._fit_privacy import privacy_from
-    from privasso.cli._fit_read import encoding_of, features_of, target_of
+    from privasso.cli._fit_read import encoding_of, features_of, table_of, target_of
     from privasso.cli._fit_records import dictionary_of
     from privasso.cli._progress import working
     from privasso.privacy import RecordDP
-    from privasso.tables import check_labels, open_table
+    from privasso.tables import check_labels
 
     with working("Reading", quiet=quiet):
-        table, target = open_table(settings.source), target_of(settings)
+        table, target = table_of(settings), target_of(settings)
         names = features_of(settings, table, target)
         if not settings.record_dp:
             columns, labels = table.columns_and_labels(names, target, categorical=[])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson
+from privasso.cli._options import AsJson, RowNames
 
 if TYPE_CHECKING:
     from privasso.explore import Settings
@@ -35,6 +35,7 @@ def explore(
         Path | None,
         typer.Option("--out", help="Write a page that works without privasso (.html), and end."),
     ] = None,
+    row_names: RowNames = False,
     as_json: AsJson = False,
 ) -> None:
     """Open a page with sliders: error, sparsity, stability, leakage and attack at once.
@@ -59,7 +60,7 @@ def explore(
     from privasso.explore import Explorer, Settings, answer
 
     with working("reading the table", quiet=as_json):
-        settings = Settings() if data is None else _settings(data, target)
+        settings = Settings() if data is None else _settings(data, target, row_names)
     with working("preparing the first view", quiet=as_json):
         for what in ("everything", "attack", "correlated"):
             answer(what, settings)  # kernels are compiled now, not at the first move of a slider
@@ -88,7 +89,7 @@ def _write(out: Path, as_json: bool) -> None:
     print(json.dumps({"out": str(out)}) if as_json else f"wrote {escaped(out)}; open it anywhere")
 
 
-def _settings(data: Path, target: str | None) -> Settings:
+def _settings(data: Path, target: str | None, row_names: bool) -> Settings:
     """Scales of the columns of numbers relative to their root mean square, and rows per column."""
     import numpy as np
 
@@ -97,7 +98,7 @@ def _settings(data: Path, target: str | None) -> Settings:
     from privasso.model import GivenCovariance
     from privasso.tables import open_table
 
-    table = open_table(data)
+    table = open_table(data, row_names=row_names)
     if target is not None:
         table.require([target])
     columns = table.columns(table.feature_names(target))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import AsJson, Delta, Epsilon, LabelDpFlag, YBounds
+from privasso.cli._options import AsJson, Delta, Epsilon, LabelDpFlag, RowNames, YBounds
 
 
 def _option(name: str, help: str) -> object:
@@ -197,6 +197,7 @@ def fit(
             "--labels", "With a .bed file: labels by FID and IID, as in PLINK's --pheno.  [.fam]"
         ),
     ] = None,
+    row_names: RowNames = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a sparse linear model with privacy noise and write it as one JSON file.
@@ -256,6 +257,7 @@ def fit(
         missing=missing, record_dp=record_dp, bounds=bounds, private_scales=private_scales,
         shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t, binary=binary,
         screen=screen, engine=engine, scheduler=scheduler, memory=memory, labels=labels,
+        row_names=row_names,
     )  # fmt: skip
     settings.check()
     if dry_run:

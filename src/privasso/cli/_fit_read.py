@@ -26,7 +26,7 @@ def table_of(settings: FitSettings) -> Table:
     from privasso.tables import BedTable, open_table
 
     if settings.labels is None:
-        return open_table(settings.source)
+        return open_table(settings.source, row_names=settings.row_names)
     return BedTable(settings.source, settings.labels)
 
 

@@ -101,7 +101,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         X = encoding.matrix(columns)
         del columns
         labels = coded(settings, labels)
-        check_labels(labels)
+        if not settings.label_dp:  # where the fit itself decides what a missing label is
+            check_labels(labels)
         if settings.classes is not None:
             try:
                 labels = settings.classes.coded(labels)
@@ -180,7 +181,6 @@ def _kept_and_finished(
 def _reopened(settings: FitSettings) -> Released | KeptStatistics:
     from privasso.artefact import DocumentError, load_release
     from privasso.fit import KeptStatistics
-    from privasso.tables import open_table
 
     assert settings.from_release is not None
     try:
@@ -189,7 +189,7 @@ def _reopened(settings: FitSettings) -> Released | KeptStatistics:
         raise ValueError(f"--from-release {escaped(settings.from_release)}: {error}") from None
     if isinstance(kept, KeptStatistics):
         return kept
-    table = open_table(settings.source)
+    table = table_of(settings)
     names = kept.feature_names
     if names is None:  # columns that nobody named: all of them, but never the labels
         target = kept.target or ("y" if settings.source.suffix.lower() == ".npz" else None)

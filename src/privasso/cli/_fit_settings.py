@@ -30,6 +30,7 @@ _DECIDED = (
 _OTHERS = (
     "binary",
     "labels",
+    "row_names",
     "engine",
     "scheduler",
     "memory",
@@ -93,6 +94,7 @@ class FitSettings:
     scheduler: str | None = None
     memory: str | None = None
     labels: Path | None = None
+    row_names: bool = False
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -184,7 +186,7 @@ class FitSettings:
                     "one is read in blocks; leave it out"
                 )
         screen = ("screen",) if self.label_dp else ()
-        for name in ("binary", *screen, "shape", "private_scales", "from_release"):
+        for name in ("binary", *screen, "shape", "private_scales", "from_release", "row_names"):
             if getattr(self, name) not in (None, False):
                 raise ValueError(
                     f"{option_of(name)} needs the whole table in memory, and this one is read in "
@@ -370,6 +372,7 @@ class FitSettings:
         data = () if self.record_dp else self._data_words
         words = ["privasso", "fit", *data, "--from-release", str(where)]
         words += ["--binary"] if self.binary else []
+        words += ["--row-names"] if data and self.row_names else []
         return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from privasso.privacy import LabelDP
 
 Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")]
+RowNames = Annotated[
+    bool,
+    typer.Option(
+        "--row-names",
+        help="Each line of a CSV or TSV file begins with the name of its row, which the header has "
+        "no field for (write.table of R).",
+    ),
+]
 Alpha = Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")]
 Rho = Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")]
 SigmaXi = Annotated[

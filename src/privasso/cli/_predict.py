@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Data
+from privasso.cli._options import AsJson, Data, RowNames
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -28,6 +28,7 @@ def predict(
     clip: Annotated[
         bool, typer.Option("--clip", help="Move predictions into the bounds of the labels.")
     ] = False,
+    row_names: RowNames = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict with a model; columns are found by name, in any order, and others are ignored.
@@ -51,7 +52,7 @@ def predict(
             released = load(model)
         except DocumentError as error:
             raise ValueError(f"{escaped(model)}: {error}") from None
-        table = open_table(data)
+        table = open_table(data, row_names=row_names)
         linear = _linear(released, table, unknown)
         outside, limits = 0, _limits(released)
         if limits is not None:

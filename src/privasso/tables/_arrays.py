@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +13,7 @@ from numpy.lib.format import MAGIC_PREFIX, read_array
 from privasso._files import open_regular
 from privasso._text import escaped
 from privasso.encoding import Columns, Numbers
-from privasso.tables._table import Table, check_size, fits_memory, not_numbers, unreadable
+from privasso.tables._table import Table, check_size, fits_memory, unreadable
 
 LABELS = "y"
 #: Of the name of an array in the archive.
@@ -73,13 +72,9 @@ class NpzTable(Table):
         for k, name in enumerate(names):
             block[:, k] = column(name)
         columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
-        labels = np.full(0 if target is None else X.shape[0], np.nan)
+        labels = np.empty(0 if target is None else X.shape[0])
         if target is not None:
-            with contextlib.suppress(ValueError):  # what it says may tell of the labels
-                labels[:] = column(target)
-                return Columns(columns, X.shape[0], block=block), labels
-            if levels is not None:  # by the type that the file states
-                raise not_numbers(self.path, target)
+            labels[:] = column(target)
         return Columns(columns, X.shape[0], block=block), labels
 
     @property
@@ -153,7 +148,7 @@ def _names(path: Path) -> list[str]:
 
 def _numeric(path: Path, array: np.ndarray, name: str, ndim: int) -> np.ndarray:
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{escaped(path)}: {name} holds {array.dtype}, not real numbers")
+        raise ValueError(f"{escaped(path)}: {name} does not hold numbers by its type")
     if array.ndim != ndim:
         raise ValueError(f"{escaped(path)}: {name} must have {ndim} dimensions, not {array.ndim}")
     return array

@@ -15,16 +15,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from privasso.encoding import MISSING, Numbers, Trouble, read_declared, read_series
+from privasso.encoding import Numbers, Trouble, read_declared, read_series
 
 if TYPE_CHECKING:
     import polars as pl
 
 #: Columns read at a time where the format allows it: what is held twice stays small.
 _TOGETHER = 16
-#: Rows of a CSV file from which the types of its columns are guessed; if the guess is wrong,
-#: all of them are looked at.
-_GUESSED_FROM = 10_000
 
 
 def serve(
@@ -33,12 +30,10 @@ def serve(
     r"""Answer requests until there are no more, or one fails in a way that polars may not survive.
 
     A request names the format, the file, and the columns to read; without columns it asks for the
-    names and types of all columns, which text files are not asked for, or with `count` for the
-    number of rows. Of the columns it may say which are read as levels whatever they hold
-    (`categorical`), and that the last one holds the labels (`labels`). With `levels` cells are read
-    as declared, see `read_declared`. A request for columns of a text file also has their `places`
-    in it, the `separator`, and whether rows begin with a name that is not in the header
-    (`row_names`).
+    names and types of all columns, or with `count` for the number of rows. Of the columns it may
+    say which are read as levels whatever they hold (`categorical`), and that the last one holds the
+    labels (`labels`). With `levels` cells are read as declared, see `read_declared`, and labels
+    always are.
 
     An answer is a line of JSON with the number of rows, then for each column a line followed by
     its numbers as float64; or by the codes of its levels as int32, where the line has `levels`; or
@@ -80,7 +75,7 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
         known = {name: kind for name, kind in types.items() if kind is not None}
         _say(answers, names=list(types), types=known)
         return
-    text, levels = request["format"] == "text", request.get("levels")
+    levels = request.get("levels")
     labels = names[-1] if request.get("labels") else None
     categorical = set(request.get("categorical", ()))
     n_rows: int | None = None
@@ -93,34 +88,25 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
         for name in part:
             # Taken out of the frame, so that its memory goes as its numbers leave.
             series = frame.drop_in_place(name)
-            comma = text and request["separator"] == ";"
-            if levels is None:
-                column = read_series(
-                    series, as_levels=name in categorical, typed=not text, decimal_comma=comma
-                )
+            if name == labels:
+                column = read_declared(series, None)
+            elif levels is None:
+                column = read_series(series, as_levels=name in categorical)
             else:
-                column = read_declared(series, levels.get(name), decimal_comma=comma)
+                column = read_declared(series, levels.get(name))
             if isinstance(column, Trouble):
                 _say(answers, wrong=column.kind, row=column.row, count=column.count)
             elif isinstance(column, Numbers):
                 _say(answers, bytes=column.values.nbytes)
                 answers.write(column.values.data)
-            elif name == labels:  # which are never more than numbers
-                _say(answers, wrong="text", row=None, count=None)
             else:
                 _say(answers, bytes=column.codes.nbytes, levels=column.levels)
                 answers.write(column.codes.data)
 
 
 def _frames(request: dict[str, Any]) -> Iterator[tuple[list[str], pl.DataFrame]]:
-    """Read columns a few together, the next ones while the last ones are used.
-
-    The columns of a text file are read all together, because that is one reading of the text.
-    """
+    """Read columns a few together, the next ones while the last ones are used."""
     names = request["columns"]
-    if request["format"] == "text":
-        yield names, _text(request)
-        return
     parts = [names[start : start + _TOGETHER] for start in range(0, len(names), _TOGETHER)]
     with ThreadPoolExecutor(1) as ahead:
         coming = ahead.submit(_frame, request["format"], request["path"], parts[0])
@@ -151,8 +137,6 @@ def _schema(form: str, path: str) -> dict[str, str | None]:
 def _count(request: dict[str, Any]) -> int:
     """Number of rows of the first column, which is read: damaged files may state any number."""
     form, path = request["format"], request["path"]
-    if form == "text":
-        return _text({**request, "columns": [""], "levels": {}}).height
     return _frame(form, path, list(_schema(form, path))[:1]).height
 
 
@@ -164,51 +148,6 @@ def _frame(form: str, path: str, names: list[str]) -> pl.DataFrame:
         if form == "parquet":
             return pl.read_parquet(file, columns=names, hive_partitioning=False)
         return pl.read_ipc(file, columns=names)
-
-
-def _text(request: dict[str, Any]) -> pl.DataFrame:
-    """Read columns of a text file by their places, under the names of the request.
-
-    Columns that are read as declared are text at first. A row with fields too many or bytes that
-    are no text then affects no other row.
-    """
-    import polars as pl
-
-    name_at = dict(zip(request["places"], request["columns"], strict=True))
-    places = sorted(name_at)
-    declared = request.get("levels") is not None
-
-    def read(rows: int | None, as_text: list[str], most: int | None = None) -> pl.DataFrame:
-        with open(request["path"], "rb") as file:
-            return pl.read_csv(
-                file,
-                columns=places,
-                separator=request["separator"],
-                has_header=not request["row_names"],
-                skip_rows=int(request["row_names"]),
-                schema_overrides=dict.fromkeys(as_text, pl.String),
-                null_values=list(MISSING),
-                infer_schema_length=rows,
-                n_rows=most,
-                truncate_ragged_lines=declared,
-                encoding="utf8-lossy" if declared else "utf8",
-            )
-
-    as_text: list[str] = []
-    if categorical := set(request.get("categorical", ())):
-        # The names that polars gives to columns, which differ from ours where there are none.
-        theirs = read(0, [], 1).columns
-        as_text = [
-            name for name, k in zip(theirs, places, strict=True) if name_at[k] in categorical
-        ]
-    try:
-        frame = read(0 if declared else _GUESSED_FROM, as_text)
-    except pl.exceptions.ComputeError:
-        if declared:
-            raise
-        frame = read(None, as_text)
-    frame.columns = [name_at[k] for k in places]
-    return frame
 
 
 def _say(answers: BinaryIO, **facts: object) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 from privasso._files import check_regular
 from privasso._text import escaped
 from privasso.tables._arrays import NpzTable
-from privasso.tables._frames import FrameTable, TextTable
+from privasso.tables._frames import FrameTable
 from privasso.tables._genotypes import BedTable
 from privasso.tables._table import Table
+from privasso.tables._text_table import TextTable
 
+TEXT = (".csv", ".tsv")
 READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": TextTable,
-    ".tsv": TextTable,
+    **dict.fromkeys(TEXT, TextTable),
     ".parquet": lambda path: FrameTable(path, "parquet"),
     ".arrow": lambda path: FrameTable(path, "arrow"),
     ".feather": lambda path: FrameTable(path, "arrow"),
@@ -29,8 +30,11 @@ READERS: dict[str, Callable[[Path], Table]] = {
 ENDINGS = (".csv", ".parquet")
 
 
-def open_table(path: str | os.PathLike[str]) -> Table:
+def open_table(path: str | os.PathLike[str], *, row_names: bool = False) -> Table:
     r"""Open a data file; only the names of its columns are read.
+
+    With `row_names` each line of a text file begins with the name of its row, for which the header
+    has no field, as R's write.table writes it.
 
     Examples
     --------
@@ -53,6 +57,10 @@ def open_table(path: str | os.PathLike[str]) -> Table:
             f"{escaped(path)} has none of the endings {endings}, which say how to read it"
         )
     check_regular(path)
+    if row_names:
+        if path.suffix.lower() not in TEXT:
+            raise ValueError(f"{escaped(path)} is no text file, and --row-names is for these only")
+        return TextTable(path, row_names=True)
     return reader(path)
 
 

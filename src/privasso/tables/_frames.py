@@ -1,10 +1,9 @@
-"""Files that polars reads, in a process of its own: text, Parquet, Arrow."""
+"""Files that polars reads, in a process of its own: Parquet and Arrow."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble
 from privasso.tables._reader import Reader, ReadFailedError
 from privasso.tables._table import Table, check_size, not_numbers, unreadable
-from privasso.tables._text_file import read_header
 
 
 class FrameTable(Table):
@@ -41,10 +39,7 @@ class FrameTable(Table):
     def n_rows(self) -> int:
         """Number of rows; the first column is read, and only counted."""
         try:
-            first = [self.names[0]]
-            answer = self._living().ask(
-                format=self._form, path=str(self.path), count=True, **self._places(first)
-            )
+            answer = self._living().ask(format=self._form, path=str(self.path), count=True)
         except ReadFailedError:
             raise unreadable(self.path) from None
         if answer["rows"] == 0:
@@ -68,18 +63,17 @@ class FrameTable(Table):
                 categorical=sorted(categorical),
                 labels=target is not None,
                 levels=levels,
-                **self._places(asked),
             )
             m = answer["rows"]
             if m == 0:
                 raise ValueError(f"{escaped(self.path)} has no rows")
             check_size(self.path, m, len(asked))
             columns = _take(reader, names, m)
-            labels = np.full(m if target is not None else 0, np.nan)
-            if target is not None and "wrong" not in reader.next():
+            labels = np.empty(m if target is not None else 0)
+            if target is not None:
+                if "wrong" in reader.next():  # by the type that the file states
+                    raise not_numbers(self.path, target)
                 reader.numbers(labels)
-            elif target is not None and levels is not None:  # by the type that the file states
-                raise not_numbers(self.path, target)
             return columns, labels
         except ReadFailedError:
             raise unreadable(self.path) from None
@@ -87,34 +81,11 @@ class FrameTable(Table):
             reader.forget()
             raise
 
-    def _places(self, names: list[str]) -> dict[str, Any]:
-        """What the process must know of a text file besides."""
-        return {}
-
     def _living(self) -> Reader:
         """The process that reads the file; a new one if there is none that can answer."""
         if self._reader is None or not self._reader.alive:
             self._reader = Reader()
         return self._reader
-
-
-class TextTable(FrameTable):
-    """Text with a header, whose fields are separated by commas, semicolons or tabs."""
-
-    def __init__(self, path: Path) -> None:
-        self._header = read_header(path)
-        super().__init__(path, "text")
-
-    def _names(self, path: Path) -> list[str]:
-        return list(self._header.names)
-
-    def _places(self, names: list[str]) -> dict[str, Any]:
-        place = {name: k for k, name in enumerate(self.names)}
-        return {
-            "places": [place[name] for name in names],
-            "separator": self._header.separator,
-            "row_names": self._header.row_names,
-        }
 
 
 def _take(reader: Reader, names: list[str], m: int) -> Columns:
