@@ -35,11 +35,3 @@ def test_import_does_not_load_scikit_learn():
         "privasso.PrivateLasso; assert 'sklearn' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_accountant_is_loaded_only_where_losses_are_mixed():
-    code = (
-        "import sys, privasso as pv; pv.PrivateLasso; ledger = pv.Ledger(1.0, 1e-6); "
-        "ledger.spent(), ledger.remaining; assert 'dp_accounting' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

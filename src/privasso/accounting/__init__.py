@@ -6,7 +6,7 @@ Pure functions of public numbers. Nothing here has seen data, and nothing draws 
 from privasso.accounting._beside_choice import BesideChoices, sensitivity_beside_choices
 from privasso.accounting._beside_gaussian import BesideGaussian, sensitivity_beside
 from privasso.accounting._choice_loss import ChoiceLoss
-from privasso.accounting._composed import ComposedLoss, compose_losses, lower_envelope
+from privasso.accounting._composed import ComposedLoss, compose_losses
 from privasso.accounting._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -20,7 +20,8 @@ from privasso.accounting._inexact import (
     output_total_variation,
     shift_epsilon,
 )
-from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
+from privasso.accounting._law import lower_envelope
+from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, Renyi
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_inverse import objective_epsilon, objective_sensitivity
 from privasso.accounting._objective_loss import ChainLoss, ObjectiveLoss
@@ -37,6 +38,7 @@ __all__ = [
     "Loss",
     "Neighbours",
     "ObjectiveLoss",
+    "Renyi",
     "Slope",
     "check_coverable",
     "compose_losses",

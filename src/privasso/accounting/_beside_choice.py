@@ -1,9 +1,7 @@
 """Objective perturbation together with choices and Gaussian releases of the same data.
 
 As with Gaussian releases alone, δ(ε) = E h(ε − L), where h is the δ of the perturbed objective and
-L the loss of all other releases. Their law is replaced by one on a grid that dominates it: between
-points of the grid their δ lies below its chord in e^ε, and the chords are the δ of a law on the
-grid, whose probabilities are the changes of slope.
+L the loss of all other releases. Their law is replaced by one on a grid that dominates it.
 """
 
 from __future__ import annotations
@@ -15,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from privasso._validation import nonnegative_float, probability
-from privasso.accounting._composed import ComposedLoss, compose_losses, lower_envelope
+from privasso.accounting._composed import ComposedLoss, compose_losses
+from privasso.accounting._law import both_sides, dominating_law, lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours
 from privasso.accounting._objective_inverse import last_below, objective_sensitivity
@@ -90,28 +89,23 @@ class BesideChoices(ComposedLoss):
 
 @lru_cache(maxsize=64)
 def _laws(parts: tuple[Loss, ...]) -> tuple[tuple[np.ndarray, np.ndarray, float], ...]:
-    """For each order: a grid of losses, their probabilities, and that of an infinite one.
-
-    With δ piecewise linear in α = e^ε, the probability of a loss log α under the second law of
-    the pair is the change of the slope there, and α times that under the first.
-    """
+    """For each order: a grid of losses, their probabilities, and that of an infinite one."""
     loss = compose_losses(parts)
+    if isinstance(loss, ComposedLoss):
+        loss = _Finely(loss.parts)
     grid = np.linspace(0.0, loss.reach, _CELLS + 1)
-    both = loss.deltas(grid)
-    at = np.concatenate([-grid[:0:-1], grid])
-    alpha = np.exp(at)
+    ahead, reverse = loss.deltas(grid)
     found = []
-    for ahead, reverse in (both, both[::-1]):
-        below = -np.expm1(-grid[:0:-1]) + np.exp(-grid[:0:-1]) * reverse[:0:-1]
-        deltas = lower_envelope(at, np.clip(np.concatenate([below, ahead]), 0.0, 1.0))
-        slopes = np.diff(np.append(1.0, deltas)) / np.diff(np.append(0.0, alpha))
-        jumps = np.maximum(np.diff(np.append(slopes, 0.0)), 0.0)
-        weights = alpha * jumps
-        certain = float(deltas[-1])
-        # Rounding must not lose any probability; what is missing counts as certain.
-        certain += max(1.0 - math.fsum(weights.tolist()) - certain, 0.0)
-        found.append((at, weights, certain))
+    for pair in ((ahead, reverse), (reverse, ahead)):
+        at, deltas = both_sides(grid, *pair)
+        found.append((at, *dominating_law(at, deltas)))
     return tuple(found)
+
+
+class _Finely(ComposedLoss):
+    """A composition whose parts are bounded as closely as possible."""
+
+    quick = False
 
 
 @lru_cache(maxsize=256)

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privasso._validation import nonnegative_float, positive_float, probability
-from privasso.accounting._composed import ComposedLoss, lower_envelope
+from privasso.accounting._composed import ComposedLoss
+from privasso.accounting._law import lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope
 from privasso.accounting._objective_inverse import last_below, objective_sensitivity

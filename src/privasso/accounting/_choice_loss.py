@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from privasso._validation import integer, nonnegative_float
-from privasso.accounting._loss import Loss
+from privasso.accounting._loss import Loss, Renyi
 
 #: Steps of the grid in ε₀: at most, at least, and such that the work does not grow beyond k = 100.
 _FINEST, _COARSEST, _MANY = 256, 24, 100
@@ -34,6 +34,8 @@ _FINEST, _COARSEST, _MANY = 256, 24, 100
 _TAIL = 10.5
 #: More than the rounding errors of the recursion, relative to its values.
 _ROUNDING = 1.0 + 1e-10
+#: More than the rounding errors of a Rényi divergence, for each unit of its exponent.
+_ROUNDED = 1e-14
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,21 @@ class ChoiceLoss(Loss):
         found = np.interp(np.exp(np.minimum(epsilons, grid[-1])), np.exp(grid), values)
         found = np.where(epsilons >= self.count * self.epsilon_each, 0.0, found)
         return found, found
+
+    def renyi(self, order: float) -> Renyi:
+        """Return k times the largest divergence of one choice, over all places of its interval.
+
+        With q = e^(−ε₀), x = e^t and the order a it is that of the pair above,
+        x^(a−1) ((1 − q^a) − xq(1 − q^(a−1)))/(1 − q), which is largest at the x below.
+        """
+        if self.epsilon_each == 0.0:
+            return Renyi(0.0, 0.0, 0.0)
+        e, a = self.epsilon_each, order
+        whole, less = (math.log(-math.expm1(-x * e)) for x in (a, a - 1.0))
+        log_x = math.log1p(-1.0 / a) + whole + e - less
+        value = (a - 1.0) * log_x + whole - math.log(a) - math.log(-math.expm1(-e))
+        found = self.count * (value + _ROUNDED * (1.0 + a * e)) / (a - 1.0)
+        return Renyi(found, found, 0.0)
 
     def group(self, k: int) -> ChoiceLoss:
         """Return a range of kε₀: ranges of neighbours of neighbours add up."""

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 
 from privasso._validation import positive_float
 from privasso.accounting._inexact import InexactLoss
-from privasso.accounting._loss import GaussianLoss, Loss
+from privasso.accounting._law import LARGEST, both_sides, dominating_law
+from privasso.accounting._loss import GaussianLoss, Loss, Renyi
 
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-#: Cells of the grid of losses over the reach of all parts together.
-_CELLS = 10_000
-#: Largest step of the grid: with larger ones e^step overflows, and such losses protect nothing.
-_LARGEST_STEP = 30.0
-#: Added to δ: more than the rounding errors of the convolutions.
-_ROUNDING = 1e-12
+#: Cells of the grid of losses over the reach of all parts together, and at least for each part.
+_CELLS, _EACH = 10_000, 100
+#: The values of δ at which convolutions are exact to many digits; nothing is lost in between.
+_LEVELS = (1.0, 1e-6, 1e-14)
+#: More than the rounding error of an entry of a convolution, for each factor: with probabilities
+#: p of sum one, |F p| ≤ 1, and an FFT of 2^n points has an error below n·|p|₂ units of rounding.
+_FFT = 2e-14
+#: More than the other rounding errors, relative.
+_ROUNDING = 1.0 + 1e-9
+_HALVINGS = 12
 
 
 def compose_losses(losses: Iterable[Loss]) -> Loss:
@@ -31,7 +34,8 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
 
     The shifts of Gaussian mechanisms add up at right angles, so that μ² = Σ μ_k² exactly. Others
     are composed numerically; see `ComposedLoss`. Distances of inexact releases from ideal ones add
-    up; see `InexactLoss`.
+    up; see `InexactLoss`. The settings of all releases must have been fixed beforehand; see
+    `within_budget` for settings that are chosen after looking at earlier releases.
 
     Examples
     --------
@@ -64,10 +68,10 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
 class ComposedLoss(Loss):
     """The loss of several mechanisms, by convolution of their privacy loss distributions.
 
-    Each part is replaced by a distribution on a grid that dominates it (connect the dots:
-    Doroshenko and others, 2022), the two orders of the pair separately; `dp_accounting` convolves
-    them. What comes out is an upper bound. Losses beyond 300,000 are too large for the grid;
-    ε is then infinite.
+    Each part is replaced by a law of losses on a grid that dominates it, the two orders of the pair
+    separately, and Fourier transforms convolve them. With weights e^(θL) that make small δ likely,
+    the rounding errors are small relative to δ, however small that is. What comes out is an upper
+    bound. Where all losses together may exceed 700, ε is infinite.
 
     Examples
     --------
@@ -80,6 +84,8 @@ class ComposedLoss(Loss):
     """
 
     parts: tuple[Loss, ...]
+    #: Whether parts may be bounded by `Loss.quick_deltas`.
+    quick: ClassVar[bool] = True
 
     @property
     def reach(self) -> float:
@@ -94,94 +100,141 @@ class ComposedLoss(Loss):
         """Scale each part."""
         return compose_losses(part.scaled(factor) for part in self.parts)
 
+    def renyi(self, order: float) -> Renyi:
+        """Return the sums over the parts."""
+        forward, backward, beyond = zip(*(part.renyi(order) for part in self.parts), strict=True)
+        return Renyi(math.fsum(forward), math.fsum(backward), math.fsum(beyond))
+
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return δ at each ε for both orders."""
+        """Return δ at each ε for both orders: between points of the grid it is below its chord."""
         if self._too_large:
             return np.ones_like(epsilons), np.ones_like(epsilons)
-        forward, backward = (
-            np.minimum(np.asarray(one.get_delta_for_epsilon(epsilons.tolist())) + _ROUNDING, 1.0)
-            for one in self._distributions
-        )
+        last = self._profiles[0].size - 1
+        cell = np.minimum((epsilons / self._step).astype(np.int64), last)
+        above = np.minimum(cell + 1, last)
+        inside = np.minimum(epsilons - self._step * cell, self._step)
+        along = np.expm1(inside) / math.expm1(self._step)
+        forward, backward = ((1.0 - along) * d[cell] + along * d[above] for d in self._profiles)
         return forward, backward
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest ε for δ; inf for a δ that the arithmetic cannot resolve."""
-        delta = positive_float("delta", delta) - _ROUNDING
-        if delta <= 0.0 or self._too_large:
+        """Return the smallest ε for δ."""
+        delta = positive_float("delta", delta)
+        if self._too_large:
             return math.inf
-        return max(float(one.get_epsilon_for_delta(delta)) for one in self._distributions)
+        return max(self._inverse(delta, profile) for profile in self._profiles)
+
+    def _inverse(self, delta: float, profile: np.ndarray) -> float:
+        inside = np.flatnonzero(profile <= delta)
+        if not inside.size:
+            return math.inf
+        k = int(inside[0])
+        if k == 0:
+            return 0.0
+        along = (profile[k - 1] - delta) / (profile[k - 1] - profile[k])
+        return (self._step * (k - 1) + math.log1p(along * math.expm1(self._step))) * (1.0 + 1e-12)
 
     @property
     def _too_large(self) -> bool:
-        """Whether a step of the grid is a loss that protects nothing."""
-        return self.reach / _CELLS > _LARGEST_STEP
+        return not self.reach <= LARGEST
 
-    @cached_property
-    def _distributions(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        step = self.reach / _CELLS
-        return _convolved(self.parts, step, 0), _convolved(self.parts, step, 1)
+    @property
+    def _step(self) -> float:
+        return self.reach / max(_CELLS, _EACH * len(self.parts))
 
-
-def _convolved(parts: Sequence[Loss], step: float, order: int) -> PrivacyLossDistribution:
-    powers = [
-        _distribution(part, step, order).self_compose(count)
-        for part, count in Counter(parts).items()
-    ]
-    total = powers[0]
-    for one in powers[1:]:
-        total = total.compose(one)
-    return total
+    @property
+    def _profiles(self) -> tuple[np.ndarray, np.ndarray]:
+        return _profiles(self.parts, self._step, self.quick)
 
 
-def _distribution(loss: Loss, step: float, order: int) -> PrivacyLossDistribution:
-    """Return a distribution of losses on multiples of `step` that dominates one order of a pair.
-
-    For ε < 0 it uses δ_PQ(ε) = 1 − e^ε + e^ε δ_QP(−ε). The bounds of a loss need not belong to a
-    pair themselves, which takes a convex function of e^ε; their lower envelope does.
-    """
-    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-    top = math.ceil(loss.reach / step)
-    grid = step * np.arange(top + 1)
-    both = _bounds(loss, step, top)
-    ahead, reverse = both[order], both[1 - order]
-    below = -np.expm1(-grid[:0:-1]) + np.exp(-grid[:0:-1]) * reverse[:0:-1]
-    deltas = np.clip(np.concatenate([below, ahead]), 0.0, 1.0)
-    deltas = lower_envelope(step * np.arange(-top, top + 1), deltas)
-    return PrivacyLossDistribution(
-        create_pmf_pessimistic_connect_dots_fixed_gap(step, -top, top, deltas)
+@lru_cache(maxsize=64)
+def _profiles(parts: tuple[Loss, ...], step: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
+    """δ on the grid from zero on, for both orders."""
+    counts = Counter(parts)
+    laws = [_laws(part, step, quick) for part in counts]
+    forward, backward = (
+        [_Weighted(law[order], count) for law, count in zip(laws, counts.values(), strict=True)]
+        for order in (0, 1)
     )
+    first = _profile(forward, step)
+    same = all(np.array_equal(law[0][0], law[1][0]) for law in laws)
+    return first, first if same else _profile(backward, step)
 
 
-@lru_cache(maxsize=32)
-def _bounds(loss: Loss, step: float, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds on the grid, kept for the other order of the pair."""
-    return loss.deltas(step * np.arange(top + 1))
+class _Weighted:
+    """The law of one part on the grid, and how often it is taken."""
+
+    def __init__(self, law: tuple[np.ndarray, float], count: int) -> None:
+        weights, self.infinite = law
+        self.count, self.top = count, weights.size // 2
+        with np.errstate(divide="ignore"):
+            self.logs = np.log(weights)
+        self.cells = np.arange(-self.top, self.top + 1)
+
+    def tilted(self, theta: float) -> tuple[np.ndarray, float]:
+        """Probabilities in proportion to e^(θ·cell), and the logarithm of what they summed to."""
+        logs = self.logs + theta * self.cells
+        peak = float(logs.max())
+        values = np.exp(logs - peak)
+        total = math.fsum(values.tolist())
+        return values / total, peak + math.log(total)
 
 
-def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-    """Return the largest bounds at or below these that are convex in e^ε and do not increase.
+def _profile(parts: list[_Weighted], step: float) -> np.ndarray:
+    """δ at each point of the grid from zero on, the least over several weights e^(θL)."""
+    found = [_curve(parts, step, _tilt(parts, level)) for level in _LEVELS]
+    finite = math.prod((1.0 - part.infinite) ** part.count for part in parts)
+    tiny = math.fsum(part.count * part.infinite for part in parts)
+    infinite = min(1.0 - finite + 1e-15, tiny)
+    return np.minimum(np.minimum.reduce(found) + infinite, 1.0)
 
-    The δ of a pair of distributions is such a function, with the value 1 at e^ε = 0. It therefore
-    lies below the chords of any upper bound.
 
-    Examples
-    --------
-    >>> lower_envelope(np.log([0.5, 1.0, 1.5, 2.0]), np.array([0.6, 0.5, 0.1, 0.2])).round(3)
-    array([0.6 , 0.35, 0.1 , 0.1 ])
+def _tilt(parts: list[_Weighted], level: float) -> float:
+    """A θ per cell, where K(θ) − θK′(θ) = log level for the cumulants K: δ is about that small."""
+    if level == 1.0:
+        return 0.0
+    low, high = (math.log(x / sum(part.count * part.top for part in parts)) for x in (1e-3, 1e4))
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        theta, exponent = math.exp(middle), 0.0
+        for part in parts:
+            values, log_sum = part.tilted(theta)
+            exponent += part.count * (log_sum - theta * float(values @ part.cells))
+        low, high = (middle, high) if exponent > math.log(level) else (low, middle)
+    return math.exp(low)
+
+
+def _curve(parts: list[_Weighted], step: float, theta: float) -> np.ndarray:
+    """Upper bounds of δ on the grid, from a convolution of the laws with the weights e^(θL).
+
+    With the convolved probabilities p_j = p̃_j e^(K − θj), the probability of a loss beyond a cell k
+    and its δ_k = Σ_{j>k} p_j (1 − e^(k−j)) are sums of positive terms, from the highest cell down.
     """
-    x = np.append(0.0, np.exp(epsilons))
-    z = np.append(1.0, np.minimum.accumulate(deltas))
-    kept: list[int] = []
-    for k in range(x.size):
-        while len(kept) > 1:
-            i, j = kept[-2], kept[-1]
-            if (z[j] - z[i]) * (x[k] - x[i]) < (z[k] - z[i]) * (x[j] - x[i]):
-                break
-            kept.pop()
-        kept.append(k)
-    # The rounding of a chord is below 4e-16 of its larger end, and nothing at the ends themselves.
-    starts = z[kept][np.searchsorted(x[kept], x, side="right") - 1]
-    chords = np.interp(x, x[kept], z[kept]) + 4e-16 * starts
-    return np.minimum(chords, z)[1:]
+    top = sum(part.count * part.top for part in parts)
+    size = 1 << (2 * top + 1).bit_length()
+    transform, log_sum = np.ones(size // 2 + 1, dtype=np.complex128), 0.0
+    for part in parts:
+        values, one = part.tilted(theta)
+        transform *= np.fft.rfft(values, size) ** part.count
+        log_sum += part.count * one
+    error = _FFT * (2 + sum(part.count for part in parts))
+    likely = np.maximum(np.fft.irfft(transform, size)[top : 2 * top + 1], 0.0) + error
+    fall, down = math.exp(-theta), math.exp(-step - theta)
+    beyond = np.array(
+        [*accumulate(likely[:0:-1].tolist(), lambda above, p: (above + p) * fall, initial=0.0)]
+    )
+    steps = (-math.expm1(-step) * beyond[1:]).tolist()
+    scaled = np.array([*accumulate(steps, lambda above, new: down * above + new, initial=0.0)])
+    with np.errstate(divide="ignore"):
+        logs = log_sum - theta * np.arange(top + 1) + np.log(scaled[::-1] * _ROUNDING)
+    return np.exp(np.minimum(logs, 0.0))
+
+
+@lru_cache(maxsize=512)
+def _laws(loss: Loss, step: float, quick: bool) -> tuple[tuple[np.ndarray, float], ...]:
+    """The dominating law of each order on multiples of `step`."""
+    grid = step * np.arange(math.ceil(loss.reach / step) + 1)
+    ahead, reverse = (loss.quick_deltas if quick else loss.deltas)(grid)
+    return tuple(
+        dominating_law(*both_sides(grid, *pair)) for pair in ((ahead, reverse), (reverse, ahead))
+    )

@@ -5,16 +5,43 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.accounting._gaussian import gaussian_delta, gaussian_epsilon
+from privasso.accounting._law import LARGEST, both_sides, dominating_law
+from privasso.accounting._objective_parts import log_shift
 
 #: Beyond μ²/2 + _TAIL·μ, δ(ε; μ) is below 1e-25.
 _TAIL = 10.5
+#: A smaller μ is taken to be this.
+_LEAST = 1e-20
 _STEPS = 200
+#: Cells of the grid from which Rényi divergences are computed.
+_CELLS = 200
+#: More than the rounding errors of their sums, relative.
+_ROUNDING = 1e-10
+
+
+class Renyi(NamedTuple):
+    """Bounds of the Rényi divergences of an order a > 1, as they are used in `within_budget`.
+
+    With the loss L under the first law of a pair, `forward` and `backward` bound
+    log E[e^((a−1)L); L < ∞]/(a−1) for the two orders of the pair, and `beyond` the probability of
+    an infinite loss.
+
+    Examples
+    --------
+    >>> GaussianLoss(0.5).renyi(9.0)
+    Renyi(forward=1.125, backward=1.125, beyond=0.0)
+    """
+
+    forward: float
+    backward: float
+    beyond: float
 
 
 class Loss(ABC):
@@ -60,6 +87,18 @@ class Loss(ABC):
         """The numbers that describe the loss in a guarantee besides its ε and δ, if any."""
         return ()
 
+    def quick_deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return `deltas`, or what is computed faster and a little larger."""
+        return self.deltas(epsilons)
+
+    def renyi(self, order: float) -> Renyi:
+        """Return bounds of the Rényi divergences of an order above 1, and of an infinite loss."""
+        if not self.reach <= LARGEST:
+            return Renyi(math.inf, math.inf, 1.0)
+        at, laws = _laws(self)
+        forward, backward = (_divergence(at, weights, order) for weights, _ in laws)
+        return Renyi(forward, backward, max(infinite for _, infinite in laws))
+
     def delta(self, epsilon: float) -> float:
         """Return δ(ε), the larger of the two orders."""
         forward, backward = self.deltas(np.array([nonnegative_float("epsilon", epsilon)]))
@@ -79,6 +118,23 @@ class Loss(ABC):
                 break
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
+
+
+@lru_cache(maxsize=1024)
+def _laws(loss: Loss) -> tuple[np.ndarray, tuple[tuple[np.ndarray, float], ...]]:
+    """A grid of losses, and for each order of the pair the law on it that dominates."""
+    grid = np.linspace(0.0, loss.reach, _CELLS + 1) if loss.reach > 0.0 else np.zeros(1)
+    ahead, reverse = loss.quick_deltas(grid)
+    sides = [both_sides(grid, *pair) for pair in ((ahead, reverse), (reverse, ahead))]
+    return sides[0][0], tuple(dominating_law(*side) for side in sides)
+
+
+def _divergence(at: np.ndarray, weights: np.ndarray, order: float) -> float:
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights) + (order - 1.0) * at
+    peak = float(logs.max())
+    total = peak + math.log(math.fsum(np.exp(logs - peak).tolist()))
+    return max(total + _ROUNDING * (1.0 + abs(peak)), 0.0) / (order - 1.0)
 
 
 @dataclass(frozen=True)
@@ -113,9 +169,13 @@ class GaussianLoss(Loss):
         """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), the same in both orders."""
         if self.mu == 0.0:
             return np.zeros_like(epsilons), np.zeros_like(epsilons)
-        t, half = epsilons / self.mu, 0.5 * self.mu
-        found = np.clip(ndtr(half - t) - np.exp(epsilons + log_ndtr(-half - t)), 0.0, 1.0)
+        found = np.exp(log_shift(epsilons, max(self.mu, _LEAST)))
         return found, found
+
+    def renyi(self, order: float) -> Renyi:
+        """Return aμ²/2 for the order a."""
+        found = 0.5 * order * self.mu**2
+        return Renyi(found, found, 0.0)
 
     def delta(self, epsilon: float) -> float:
         """Return `gaussian_delta`."""

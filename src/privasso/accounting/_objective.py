@@ -14,6 +14,7 @@ perturbation in the documentation has the proofs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from scipy.special import erf
 
 from privasso._validation import nonnegative_float, real_array
 from privasso.accounting._objective_parts import (
+    CELLS,
     Vector,
     log_far_side,
     log_ramp,
@@ -127,11 +129,13 @@ def objective_orders(
     *,
     loss: Slope = "huber",
     searched: bool = True,
+    cells: int = CELLS,
 ) -> tuple[Vector, Vector]:
     """Return log δ for the two orders: under ``"records"`` with the record first, then without.
 
     For ``"labels"`` and ``"replace"`` both orders have the same bound. Without the search for a
-    better t the bounds may be some percent larger where ε is near or below log(1+t).
+    better t the bounds may be some percent larger where ε is near or below log(1+t). With fewer
+    cells of the integral they are larger, too: with 32 by up to 0.2 %.
     """
     c, t = nonnegative_float("c", c), nonnegative_float("t", t)
     check_choices(neighbours, loss)
@@ -146,9 +150,10 @@ def objective_orders(
         if loss == "logistic":
             both = log_shift(epsilons, c)
         else:
-            both = _with_label(epsilons, c, t, searched)
+            both = _with_label(epsilons, c, t, searched, cells)
         return both, both
-    return _with_record(epsilons, c, t, loss, searched), _without_record(epsilons, c, loss)
+    with_record = _with_record(epsilons, c, t, loss, searched, cells)
+    return with_record, _without_record(epsilons, c, loss)
 
 
 def check_choices(neighbours: str, loss: str) -> None:
@@ -161,25 +166,28 @@ def check_choices(neighbours: str, loss: str) -> None:
         raise ValueError(f"loss must be one of {known}, not {loss!r}")
 
 
-def _with_label(epsilons: Vector, c: float, t: float, searched: bool) -> Vector:
+def _with_label(epsilons: Vector, c: float, t: float, searched: bool, cells: int) -> Vector:
     """One label against another: U, or the distance through the data without the record."""
     far = np.log(2.0) + np.log(erf(c / np.sqrt(8.0))) + _MARGIN
-    return np.minimum(_sharp(epsilons, c, t, log_ramp, searched), min(far, 0.0))
+    area = partial(log_ramp, cells=cells)
+    return np.minimum(_sharp(epsilons, c, t, area, searched), min(far, 0.0))
 
 
-def _with_record(epsilons: Vector, c: float, t: float, loss: Slope, searched: bool) -> Vector:
+def _with_record(
+    epsilons: Vector, c: float, t: float, loss: Slope, searched: bool, cells: int = CELLS
+) -> Vector:
     """With the record against without: U, or the total variation distance of the other order."""
-    areas = log_ramp if loss == "logistic" else _both_sides
+    area = partial(log_ramp if loss == "logistic" else _both_sides, cells=cells)
     distance = _without_record(np.zeros(1), c, loss)[0]
-    return np.minimum(_sharp(epsilons, c, t, areas, searched), distance)
+    return np.minimum(_sharp(epsilons, c, t, area, searched), distance)
 
 
 def _without_record(epsilons: Vector, c: float, loss: Slope) -> Vector:
     return log_shift(epsilons, c) if loss == "logistic" else log_two_sided(epsilons, c)
 
 
-def _both_sides(epsilons: Vector, c: float) -> Vector:
-    return np.logaddexp(log_ramp(epsilons, c), log_far_side(epsilons, c))
+def _both_sides(epsilons: Vector, c: float, cells: int) -> Vector:
+    return np.logaddexp(log_ramp(epsilons, c, cells), log_far_side(epsilons, c))
 
 
 def _sharp(

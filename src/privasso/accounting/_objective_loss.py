@@ -16,6 +16,7 @@ from privasso.accounting._objective import (
     objective_orders,
 )
 from privasso.accounting._objective_inverse import objective_epsilon
+from privasso.accounting._objective_parts import CELLS, FEW_CELLS
 
 #: Beyond log(1+t) + c²/2 + _TAIL·c, δ is below 1e-25.
 _TAIL = 10.5
@@ -61,9 +62,15 @@ class ObjectiveLoss(Loss):
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of both orders."""
-        orders = objective_orders(
-            epsilons, self.c, self.t, self.neighbours, loss=self.loss, searched=False
-        )
+        return self._deltas(epsilons, CELLS)
+
+    def quick_deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of both orders with fewer cells of their integral."""
+        return self._deltas(epsilons, FEW_CELLS)
+
+    def _deltas(self, epsilons: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
+        numbers = self.c, self.t, self.neighbours
+        orders = objective_orders(epsilons, *numbers, loss=self.loss, searched=False, cells=cells)
         forward, backward = (np.exp(order) for order in orders)
         return forward, backward
 

@@ -23,11 +23,11 @@ _UNIT = 4e-15
 #: Beyond ε = _FAR · c every δ is below exp(−1e11), and ε is taken to be _FAR · c.
 _FAR = 1e6
 #: Cells of the integral of the ramp, and how many values of ε are integrated at once.
-_CELLS = 192
+CELLS, FEW_CELLS = 192, 32
 _BATCH = 512
 _NEWTON_STEPS = 12
-#: The first few only keep what lies below the others from counting.
-_FRACTIONS = np.append([1e-30, 1e-12, 1e-6, 1e-4, 1e-3], np.arange(1, _CELLS + 1) / _CELLS)
+#: Beside the cells, to keep what lies below them from counting.
+_SMALL = (1e-30, 1e-12, 1e-6, 1e-4, 1e-3)
 
 
 def log_shift(epsilons: Vector, c: float) -> Vector:
@@ -77,7 +77,7 @@ def log_two_sided(epsilons: Vector, c: float) -> Vector:
     return np.minimum(found, 0.0)
 
 
-def log_ramp(epsilons: Vector, c: float) -> Vector:
+def log_ramp(epsilons: Vector, c: float, cells: int = CELLS) -> Vector:
     """Return log ∫₀^c m(u) du, where m(u) = max_z φ(z) − e^ε φ(z + u), for ε of any sign.
 
     The maximum is at the root y > 0 of log(y/(y+u)) + yu + u²/2 = ε. With L = log((y+u)/y) and
@@ -92,7 +92,8 @@ def log_ramp(epsilons: Vector, c: float) -> Vector:
     """
     if np.isneginf(epsilons).all():
         return np.full_like(epsilons, np.log(c * _PEAK) + _MARGIN)
-    parts = [_log_ramp_batch(epsilons[k : k + _BATCH], c) for k in range(0, epsilons.size, _BATCH)]
+    starts = range(0, epsilons.size, _BATCH)
+    parts = [_log_ramp_batch(epsilons[k : k + _BATCH], c, cells) for k in starts]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -133,7 +134,7 @@ def log_far_side(epsilons: Vector, c: float) -> Vector:
         return np.log(value * _PEAK) + _MARGIN
 
 
-def _log_ramp_batch(epsilons: Vector, c: float) -> Vector:
+def _log_ramp_batch(epsilons: Vector, c: float, cells: int) -> Vector:
     epsilons = np.minimum(epsilons, _FAR * c)
     a, b = np.maximum(epsilons, 0.0)[:, None], np.maximum(-epsilons, 0.0)[:, None]
     end = _end_of_ramp(a, b, c)
@@ -142,7 +143,8 @@ def _log_ramp_batch(epsilons: Vector, c: float) -> Vector:
     # what is left, for which the chords lose the least.
     steep = 1.0 + y * v
     power = steep * 0.5 * (end / (end + a) + end / np.sinh(np.minimum(end + b, 700.0)))
-    x = end * _FRACTIONS ** (3.0 / np.maximum(power, 1.0))
+    fractions = np.append(_SMALL, np.arange(1, cells + 1) / cells)
+    x = end * fractions ** (3.0 / np.maximum(power, 1.0))
     u, y, v, log_ms = _on_ramp(x, a, b)
     w = np.exp(log_ms - log_m)
     slope = y * np.exp(log_ms - log_m + np.minimum(-np.log(-np.expm1(-(x + b))), 700.0))
