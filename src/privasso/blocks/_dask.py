@@ -214,22 +214,20 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
     X = _array(X).rechunk({1: -1})
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
-    y = _array(y) if is_dask(y) else _cut(y, X.chunks[0])
+    y = _array(y) if is_dask(y) else np.asarray(y, dtype=np.float64)
     if y.shape != X.shape[:1]:
         raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
-    y = y.rechunk((X.chunks[0],))
     # Optimised here once, so that a task reads just the blocks that it needs.
-    X, y = dask.optimize(X, y)  # type: ignore[attr-defined]
-    pairs = list(zip(X.to_delayed()[:, 0].tolist(), y.to_delayed().tolist(), strict=True))
+    if is_dask(y):
+        X, y = dask.optimize(X, y.rechunk((X.chunks[0],)))  # type: ignore[attr-defined]
+        labels = y.to_delayed().tolist()
+    else:
+        # Inside of the tasks: results of tasks may be moved to a disk by workers, tasks are not.
+        (X,) = dask.optimize(X)  # type: ignore[attr-defined]
+        labels = np.split(y, np.cumsum(X.chunks[0])[:-1])
+    pairs = list(zip(X.to_delayed()[:, 0].tolist(), labels, strict=True))
     shape = int(X.shape[0]), int(X.shape[1])
     return RowBlocks(shape, Dask(pairs, shape[0]), names, target)
-
-
-def _cut(y: Any, chunks: tuple[int, ...]) -> Any:
-    """Labels in memory, cut like the covariates."""
-    import dask.array as da
-
-    return da.from_array(np.asarray(y, np.float64)).rechunk((chunks,))
 
 
 def _array(collection: Any) -> Any:

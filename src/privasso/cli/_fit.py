@@ -185,7 +185,7 @@ def fit(
     scheduler: Annotated[
         str | None,
         _option(
-            "--scheduler", "Address of a Dask scheduler.  [default: processes on this machine]"
+            "--scheduler", "Address of a Dask scheduler, tls://….  [default: threads, no cluster]"
         ),
     ] = None,
     memory: Annotated[

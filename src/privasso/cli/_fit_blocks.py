@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def files_of(settings: FitSettings) -> list[str]:
 def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary, str]]:
     """The table, what is public about its columns, and the column of labels."""
     from privasso._threads import n_threads
-    from privasso.blocks import on_dask, open_files
+    from privasso.blocks import open_files
     from privasso.encoding import LevelEntry
 
     target, known = target_of(settings), settings.dictionary
@@ -109,18 +110,15 @@ def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary
     jobs, entries = reading_plan(memory, width + 1, n_threads(), blocks.held)
     fill = {one.name: one.filled for one in dictionary.entries if not isinstance(one, LevelEntry)}
     blocks = open_files(paths, target, features=blocks.names, jobs=jobs, entries=entries, fill=fill)
-    if settings.engine != "dask":
-        yield blocks, dictionary, target
-        return
-    with _client(settings.scheduler, n_threads(), memory) as client:
-        yield on_dask(blocks, client), dictionary, target
+    with _on_engine(settings, blocks, jobs) as engaged:
+        yield engaged, dictionary, target
 
 
 @contextlib.contextmanager
 def opened_label_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Encoding, str]]:
     """The table with public covariates, its columns as they are, and the column of labels."""
     from privasso._threads import n_threads
-    from privasso.blocks import on_dask, open_files
+    from privasso.blocks import open_files
     from privasso.encoding import Encoding, NumberCode
 
     target, paths = target_of(settings), files_of(settings)
@@ -135,42 +133,50 @@ def opened_label_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Enco
     jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads(), blocks.held)
     blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries)
     encoding = Encoding(tuple(NumberCode(name) for name in names))
-    if settings.engine != "dask":
-        yield blocks, encoding, target
-        return
-    with _client(settings.scheduler, n_threads(), memory) as client:
-        yield on_dask(blocks, client), encoding, target
+    with _on_engine(settings, blocks, jobs) as engaged:
+        yield engaged, encoding, target
 
 
 @contextlib.contextmanager
-def _client(address: str | None, threads: int, memory: int | None) -> Iterator[Any]:
-    """A client of the scheduler at the address, or of a cluster of processes on this machine."""
+def _on_engine(settings: FitSettings, blocks: RowBlocks, jobs: int) -> Iterator[RowBlocks]:
+    """The blocks on the engine that was asked for.
+
+    Without a scheduler Dask works with threads of this process: nothing listens on a port, and
+    nothing that it holds is moved to a disk.
+    """
+    if settings.engine != "dask":
+        yield blocks
+        return
+    from privasso.blocks import on_dask
+
     try:
-        from distributed import Client, LocalCluster
+        import dask
+        from distributed import Client
     except ImportError:
         raise ValueError("--engine dask needs distributed; install privasso[dask]") from None
-    if address is not None:
-        try:
-            client = Client(address, timeout="10s")
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"no scheduler of Dask answers at {escaped(address)} ({error})"
-            ) from None
-        with client:
-            yield client
+    if settings.scheduler is None:
+        with dask.config.set(scheduler="threads", num_workers=jobs):  # type: ignore[attr-defined]
+            yield on_dask(blocks)
         return
-    limit = "auto" if memory is None else memory // threads
-    with (
-        LocalCluster(
-            n_workers=threads,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=limit,
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    with _client(Client, settings.scheduler) as client:
+        yield on_dask(blocks, client)
+
+
+def _client(kind: Any, address: str) -> Any:
+    """A client of the scheduler at the address."""
+    if not address.startswith("tls://"):
+        warnings.warn(
+            f"{escaped(address)} is not encrypted: whoever can reach it can read the data and run "
+            "programs on the workers; use a scheduler with an address tls://",
+            stacklevel=2,
+        )
+    try:
+        return kind(address, timeout="10s")
+    except (OSError, ValueError, TypeError):
+        raise ValueError(
+            f"no scheduler of Dask answers at {escaped(address)}; one at tls:// needs the "
+            "certificates in the settings of Dask, distributed.comm.tls"
+        ) from None
 
 
 @contextlib.contextmanager
