@@ -13,9 +13,10 @@ NUMBER, MISSING, OTHER = 0, 1, 2
 #: Marks of a column: it has numbers with a point, with a comma, or something else than numbers.
 POINT, COMMA, WORD = 1, 2, 4
 
-_QUOTE, _NEWLINE, _RETURN, _SPACE, _POINT, _COMMA = (ord(c) for c in '"\n\r .,')
+_QUOTE, _NEWLINE, _RETURN, _POINT, _COMMA = (ord(c) for c in '"\n\r.,')
 _PLUS, _MINUS, _ZERO, _NINE, _SMALL_E, _LARGE_E = (ord(c) for c in "+-09eE")
-_TAB, _FEED = ord("\t"), ord("\r")  # the controls that are spaces, with all between them
+#: Whether a byte is a space: itself, or a control that moves on.
+SPACES = np.isin(np.arange(256), [*range(ord("\t"), ord("\r") + 1), ord(" ")])
 #: Digits that fit in 64 bits, and powers of ten by which such a number is a normal float64 or none.
 _DIGITS, _LEAST, _MOST = 19, -342, 308
 #: The least power of ten that divides a number of 64 bits.
@@ -161,9 +162,9 @@ def _scaled(digits, q):
 @njit(cache=True, nogil=True)
 def _stripped(data, begin, end):
     """Where a cell begins and ends without spaces around it."""
-    while begin < end and (data[begin] == _SPACE or _TAB <= data[begin] <= _FEED):
+    while begin < end and SPACES[data[begin]]:
         begin += 1
-    while begin < end and (data[end - 1] == _SPACE or _TAB <= data[end - 1] <= _FEED):
+    while begin < end and SPACES[data[end - 1]]:
         end -= 1
     return begin, end
 

@@ -68,6 +68,33 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     return content
 
 
+def read_lines(path: str | os.PathLike[str]) -> list[bytes]:
+    r"""The lines of a regular file that are not blank; nothing but a line feed ends one.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "some.txt")
+    ...     _ = path.write_bytes(b"a\x0bb\r\n\n \xff")
+    ...     read_lines(path)
+    [b'a\x0bb\r', b' \xff']
+    """
+    with open_regular(path) as file:
+        if not fits_memory(os.fstat(file.fileno()).st_size):
+            raise ValueError(f"{escaped(path)} is larger than the memory of this machine")
+        return [line for line in file.read().split(b"\n") if line.strip()]
+
+
+def fits_memory(size: int) -> bool:
+    """Whether the machine has so many bytes of memory at all, used or not.
+
+    >>> fits_memory(1 << 20), fits_memory(1 << 60)
+    (True, False)
+    """
+    try:
+        return size <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not tell
+        return size <= 1 << 50
+
+
 def write_whole(
     path: str | os.PathLike[str], content: str | bytes, *, replace: bool = True
 ) -> None:

@@ -65,12 +65,6 @@ def test_a_fit_of_chosen_columns(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"row": [0, -1]}, "must hold places from 0 to 89"),
-        ({"row": [0, M]}, "must hold places from 0 to 89"),
-        ({"column": [N, 0]}, "must hold places from 0 to 99999"),
-        ({"column": [2**40, 0]}, "must hold places"),
-        ({"row": [0, None]}, "has missing values"),
-        ({"value": [1.0, None]}, "has missing values"),
         ({"row": [0.0, 1.0]}, "must hold integers"),
         ({"column": ["a", "b"]}, "must hold integers"),
         ({"value": ["1", "2"]}, "must hold numbers"),
@@ -95,11 +89,11 @@ def test_files_that_are_missing_damaged_or_change(tmp_path, monkeypatch):
         read_triplets(path, (0, N))
     read, passes = _triplets._File.read, []
 
-    def changing(self, names):
+    def changing(self, names, shape):
         passes.append(names)
         if len(passes) == 2:
             written(tmp_path, [triplets(2990, seed=1)])
-        yield from read(self, names)
+        yield from read(self, names, shape)
 
     with monkeypatch.context() as patch:
         patch.setattr(_triplets._File, "read", changing)

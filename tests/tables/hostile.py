@@ -1,6 +1,9 @@
-"""Records that are made to disturb the reading of others."""
+"""Records that are made to disturb the reading of others, and what a cell of them is."""
 
 import random
+import re
+
+import numpy as np
 
 #: Pieces of which hostile records are made; none ends a line.
 PIECES = [
@@ -15,6 +18,11 @@ PIECES = [
 #: Single cells of five megabytes, and lines of many fields.
 LARGE = [b"7" * 5_000_000, b'"' + b"x" * 5_000_000, b"\xff" * 5_000_000, b"1,2;3\t" * 100_000]
 
+#: What a space is in Unicode; Python takes four controls more for one.
+SPACES = "".join(c for c in map(chr, range(0x110000)) if c.isspace() and not "\x1c" <= c <= "\x1f")
+#: A number as it is written; `float` takes more.
+NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I | re.A)
+
 
 def hostile(count, seed=0, large=True):
     """So many records; the last ones are large."""
@@ -24,3 +32,19 @@ def hostile(count, seed=0, large=True):
         for _ in range(count - large * len(LARGE))
     ]
     return [*made, *(LARGE if large else [])]
+
+
+def number(cell, separator=","):
+    """The number that a cell of text holds, or NaN."""
+    cell = cell.strip(SPACES)
+    if separator == ";" and re.fullmatch(r"[+-]?(\d+(,\d*)?|,\d+)(e[+-]?\d+)?", cell, re.I | re.A):
+        cell = cell.replace(",", ".")
+    if cell.lower() in ("true", "false"):
+        return float(cell.lower() == "true")
+    return float(cell) if NUMERAL.fullmatch(cell) else np.nan
+
+
+def same(found, known):
+    """Bit by bit, whichever NaN it is."""
+    found, known = (np.where(np.isnan(x), -777.25, x) for x in (found, np.asarray(known)))
+    return found.dtype == known.dtype and found.tobytes() == known.tobytes()

@@ -4,7 +4,6 @@ The rule for a line is written here a second time, with Python's csv on this lin
 """
 
 import csv
-import re
 import tempfile
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostile import hostile
+from hostile import SPACES, hostile, number, same
 from privasso.encoding import MISSING, Dictionary, LevelEntry, Levels, NumberEntry, Numbers
 from privasso.tables import _text_table, open_table
 
@@ -24,10 +23,6 @@ KNOWN = Dictionary(
 NAMES = ["age", "skipped", "ward", "dose", "y"]
 ROWS = [["61", "x", "a", "0.5", "1"], ["48.25", "", "b", "", "-2"], ["1e1", "z", "", "NA", "3"],
         ["7", "q", 'he"art', "true", "nan"], ["8", "", "c", "1.5", "1"]] * 3  # fmt: skip
-#: What a space is in Unicode; Python takes four controls more for one.
-SPACES = "".join(c for c in map(chr, range(0x110000)) if c.isspace() and not "\x1c" <= c <= "\x1f")
-#: A number as it is written; `float` takes more.
-NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I | re.A)
 
 
 def fields(line, separator, count):
@@ -44,15 +39,6 @@ def fields(line, separator, count):
         return [""] * count
     found = [cell.replace("\ue000", "\r") for cell in found[:count]]
     return found + [""] * (count - len(found))
-
-
-def number(cell, separator):
-    cell = cell.strip(SPACES)
-    if separator == ";" and re.fullmatch(r"[+-]?(\d+(,\d*)?|,\d+)(e[+-]?\d+)?", cell, re.I | re.A):
-        cell = cell.replace(",", ".")
-    if cell.lower() in ("true", "false"):
-        return float(cell.lower() == "true")
-    return float(cell) if NUMERAL.fullmatch(cell) else np.nan
 
 
 def expected(line, separator):
@@ -91,12 +77,6 @@ def unlimited():
     before = csv.field_size_limit(1 << 30)
     yield
     csv.field_size_limit(before)
-
-
-def same(found, known):
-    """Bit by bit, whichever NaN it is."""
-    return np.array_equal(np.nan_to_num(found, nan=-777.0).view(np.int64),
-                          np.nan_to_num(known, nan=-777.0).view(np.int64))  # fmt: skip
 
 
 @pytest.mark.parametrize("quoted", [True, False], ids=["quoted", "plain"])

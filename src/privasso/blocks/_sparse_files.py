@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._text import escaped
+from privasso.blocks._market import read_market
 
 _CELLS, _MARKET = (".h5ad",), (".mtx", ".mtx.gz")
 #: Entries that are read at a time.
@@ -92,7 +93,7 @@ def read_sparse(
     if str(path).lower().endswith(_MARKET):
         if target is not None or layer is not None:
             raise ValueError(f"{escaped(path)} holds one matrix only; pass the labels as an array")
-        return SparseTable(_market(path))
+        return SparseTable(read_market(path))
     if not str(path).lower().endswith(_CELLS):
         raise ValueError(
             f"{escaped(path)} must end in {', '.join((*_CELLS, *_MARKET))}, which says how to "
@@ -131,24 +132,6 @@ def sparse_of(X: Any, y: Any) -> SparseTable | None:
             raise ValueError(f"the AnnData has no column {target!r} in obs")
         labels = _numbers(X.obs[target].to_numpy(), f"column {target!r} of obs")
     return SparseTable(matrix, tuple(str(name) for name in X.var_names), labels)
-
-
-def _market(path: Path) -> Any:
-    from scipy.io import mminfo, mmread
-
-    if not path.is_file():
-        raise FileNotFoundError(f"{escaped(path)} is not there")
-    try:
-        kind = mminfo(str(path))[4]
-        found = mmread(str(path)) if kind != "complex" else None
-    except (ValueError, TypeError, OverflowError, MemoryError, OSError, EOFError):
-        raise ValueError(
-            f"{escaped(path)} cannot be read: it is no Matrix Market file, is damaged, or is too "
-            "large for this machine"
-        ) from None
-    if found is None:
-        raise ValueError(f"{escaped(path)} holds complex numbers")
-    return _real(sp.csr_array(found))
 
 
 def _real(matrix: Any) -> Any:
@@ -204,20 +187,28 @@ def _matrix(path: Path, stored: Any) -> Any:
     m, n = shape if kind == "csr_matrix" else shape[::-1]
     size = stored["data"].shape[0]
     sound = indptr.shape == (m + 1,) and indptr[0] == 0 and indptr[-1] == size
-    if not sound or np.any(np.diff(indptr) < 0) or stored["indices"].shape != (size,):
+    kinds = stored["data"].dtype.kind in "fiub" and stored["indices"].dtype.kind in "iu"
+    if not (sound and kinds and stored["indices"].shape == (size,)) or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{escaped(path)}: the sparse matrix is damaged")
     dtype = np.float32 if stored["data"].dtype == np.float32 else np.float64
     index = np.int32 if max(n, size) < 2**31 else np.int64
     data, indices = np.empty(size, dtype=dtype), np.empty(size, dtype=index)
+    outside = []
     for start in range(0, size, _CHUNK):
         part = slice(start, min(start + _CHUNK, size))
         data[part] = stored["data"][part]
         block = stored["indices"][part]
-        if block.size and (int(block.min()) < 0 or int(block.max()) >= n):
-            raise ValueError(f"{escaped(path)}: the sparse matrix is damaged")
-        indices[part] = block
+        inside = (block >= 0) & (block < n)
+        indices[part] = np.where(inside, block, 0)
+        outside.append(start + np.flatnonzero(~inside))
+    gone = np.concatenate([np.empty(0, np.intp), *outside])
+    if gone.size:  # such entries are none
+        data, indices = np.delete(data, gone), np.delete(indices, gone)
+        indptr -= np.searchsorted(gone, indptr)
     form = sp.csr_array if kind == "csr_matrix" else sp.csc_array
-    return form((data, indices, indptr.astype(index)), shape=shape)
+    found = form((data, indices, indptr.astype(index)), shape=shape)
+    found.sum_duplicates()  # which sorts them too
+    return found
 
 
 def _sparse_rows(path: Path, stored: Any) -> Any:

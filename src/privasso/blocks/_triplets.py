@@ -28,7 +28,8 @@ def read_triplets(
 
     The files are read twice, some lines at a time: once for the number of entries in each row, and
     once for the entries. Their lines and the files may be in any order. Values in one place are
-    added up, as scipy does.
+    added up, as scipy does. A line whose place is missing or outside of the shape is ignored, and a
+    value that is missing is NaN.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def read_triplets(
     Raises
     ------
     ValueError
-        If a file has not these columns, or a place is missing or outside of the shape.
+        If a file has not these columns, or they have other types.
 
     Examples
     --------
@@ -70,8 +71,7 @@ def read_triplets(
         raise ValueError("there are no files to read")
     counts, size = np.zeros(m, dtype=np.int64), 0
     for file in files:
-        for (rows,) in file.read(names[:1]):
-            _check_places(file, names[0], rows, m)
+        for rows, *_ in file.read(names[:2], (m, n)):
             counts += np.bincount(rows, minlength=m)
             size += rows.size
     index = np.int32 if max(n, size) < 2**31 else np.int64
@@ -80,9 +80,7 @@ def read_triplets(
     data, indices = np.empty(size, np.float32 if single else np.float64), np.empty(size, index)
     free = indptr[:-1].astype(np.int64)
     for file in files:
-        for rows, columns, values in file.read(names):
-            _check_places(file, names[0], rows, m)
-            _check_places(file, names[1], columns, n)
+        for rows, columns, values in file.read(names, (m, n)):
             # Entries of one row follow one another, each at the next free place.
             order = np.argsort(rows, kind="stable")
             sorted_ = rows[order]
@@ -131,8 +129,10 @@ class _File:
                 raise self.refusal(name, "must hold numbers")
         self.single = schema.field(names[2]).type == pa.float32()
 
-    def read(self, names: Sequence[str]) -> Iterator[tuple[np.ndarray, ...]]:
-        """Some columns, some lines at a time."""
+    def read(
+        self, names: Sequence[str], shape: tuple[int, int]
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """Two or three columns of the entries that have a place, some lines at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -140,10 +140,13 @@ class _File:
         try:
             with pq.ParquetFile(self.path, pre_buffer=False) as file:
                 for batch in file.iter_batches(_CHUNK, columns=list(names), use_threads=False):
-                    for name in names:
-                        if batch.column(name).null_count:
-                            raise self.refusal(name, "has missing values")
-                    yield tuple(batch.column(name).to_numpy(zero_copy_only=False) for name in names)
+                    rows, columns, *others = (batch.column(name) for name in names)
+                    (row, there), (column, here) = (
+                        _places(rows, shape[0]),
+                        _places(columns, shape[1]),
+                    )
+                    found = [row, column, *(one.to_numpy(zero_copy_only=False) for one in others)]
+                    yield tuple(one[there & here] for one in found)
         except (pa.ArrowException, OSError):
             raise ValueError(f"{escaped(self.path)} is damaged and cannot be read") from None
 
@@ -161,6 +164,8 @@ class _File:
         return ValueError(f"column {name!r} of {escaped(self.path)} {why}")
 
 
-def _check_places(file: _File, name: str, places: np.ndarray, size: int) -> None:
-    if places.size and (int(places.min()) < 0 or int(places.max()) >= size):
-        raise file.refusal(name, f"must hold places from 0 to {size - 1}; one is outside")
+def _places(column: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places, and which of them are there and inside."""
+    found = column.fill_null(0).to_numpy(zero_copy_only=False)
+    there = column.is_valid().to_numpy(zero_copy_only=False) & (found >= 0) & (found < size)
+    return np.where(there, found, 0).astype(np.intp), there

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX, read_array
 
-from privasso._files import open_regular
+from privasso._files import fits_memory, open_regular
 from privasso._text import escaped
 from privasso.encoding import Columns, Numbers
-from privasso.tables._table import Table, check_size, fits_memory, unreadable
+from privasso.tables._table import Table, check_size, unreadable
 
 LABELS = "y"
 #: Of the name of an array in the archive.

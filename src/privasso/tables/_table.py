@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from privasso._files import fits_memory
 from privasso._text import escaped, is_unicode
 from privasso._validation import LABELS_REFUSED
 from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
@@ -259,15 +259,3 @@ def check_size(path: Path, n_rows: int, n_columns: int) -> None:
             f"{escaped(path)} has {n_rows} rows and {n_columns} columns to read, more numbers than "
             "fit into the memory of this machine"
         )
-
-
-def fits_memory(size: int) -> bool:
-    """Whether the machine has so many bytes of memory at all, used or not.
-
-    >>> fits_memory(1 << 20), fits_memory(1 << 60)
-    (True, False)
-    """
-    try:
-        return size <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
-        return size <= 1 << 50

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privasso._fields import COMMA, POINT, WORD, line_ends, numbers, split_lines
-from privasso._files import open_regular
+from privasso._files import fits_memory, open_regular
 from privasso._text import escaped
 from privasso.encoding import MISSING, Columns, Levels, Numbers, Trouble, read_declared, read_series
-from privasso.tables._table import Table, check_size, fits_memory, unreadable
+from privasso.tables._table import Table, check_size, unreadable
 from privasso.tables._text_file import read_header
 
 if TYPE_CHECKING:
