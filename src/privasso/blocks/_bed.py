@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from privasso._files import read_lines
 from privasso._text import escaped
 
 #: The first bytes of a .bed file, and the third if it is stored variant by variant.
@@ -51,7 +52,7 @@ def read_bed(
             "not 01); write it again with plink --make-bed"
         )
     if shape is None:
-        n_rows, n_columns = (_lines(bed.with_suffix(suffix)) for suffix in (".fam", ".bim"))
+        n_rows, n_columns = (len(_words(bed.with_suffix(suffix))) for suffix in (".fam", ".bim"))
     else:
         n_rows, n_columns = (int(k) for k in shape)
     if n_rows < 1 or n_columns < 1:
@@ -69,16 +70,6 @@ def read_bed(
     return packed.view(np.ndarray), n_rows
 
 
-def _lines(path: Path) -> int:
-    """Number of lines of a text file that are not empty."""
-    if not path.is_file():
-        raise ValueError(
-            f"{escaped(path)} is not there; put it beside the .bed file or pass shape=(M, N)"
-        )
-    with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())
-
-
 def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:
     r"""Names of the variants of a .bed file, from the .bim file beside it; each must be there once.
 
@@ -94,7 +85,11 @@ def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:
     ('rs12', 'rs7')
     """
     bim = Path(path).with_suffix(".bim")
-    names = tuple(words[1] for words in _words(bim, 6))
+    lines = _words(bim)
+    for number, words in enumerate(lines, start=1):
+        if len(words) < 6:
+            raise ValueError(f"{escaped(bim)}: line {number} has {len(words)} columns, not 6")
+    names = tuple(words[1] for words in lines)
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))
@@ -108,19 +103,20 @@ def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:
 def bed_people(path: str | PathLike[str]) -> tuple[list[tuple[str, str]], np.ndarray]:
     r"""Family and own identifiers of the people of a .bed file, and their phenotypes.
 
-    Both are in the .fam file beside it. A phenotype that is -9 or no number is NaN, each for
-    itself, whatever the others are.
+    Both are in the .fam file beside it, of which each line that is not blank is a person. The
+    identifiers are public. A phenotype that is -9, no number or not there is NaN, each for itself,
+    whatever the others are.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "tiny.fam")
-    ...     _ = path.write_text("a 1 0 0 2 1.5\na 2 0 0 1 -9\nb 1 0 0 1 NA\n")
+    ...     _ = path.write_text("a 1 0 0 2 1.5\na 2 0 0 1 -9\nb 1 0 0\n")
     ...     bed_people(path.with_suffix(".bed"))
     ([('a', '1'), ('a', '2'), ('b', '1')], array([1.5, nan, nan]))
     """
-    lines = _words(Path(path).with_suffix(".fam"), 6)
+    lines = [[*words, *[""] * (6 - len(words))] for words in _words(Path(path).with_suffix(".fam"))]
     return [(words[0], words[1]) for words in lines], phenotypes([words[5] for words in lines])
 
 
@@ -138,18 +134,10 @@ def phenotypes(cells: list[str]) -> np.ndarray:
     return found
 
 
-def _words(path: Path, count: int) -> list[list[str]]:
-    """The words of each line of a text file that is not empty, so many at least."""
-    if not path.is_file():
-        raise ValueError(f"{escaped(path)} is not there; put it beside the .bed file")
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{escaped(path)} is no text file") from None
-    found = [line.split() for line in lines if line.strip()]
-    for number, words in enumerate(found, start=1):
-        if len(words) < count:
-            raise ValueError(
-                f"{escaped(path)}: line {number} has {len(words)} columns, not {count}"
-            )
-    return found
+def _words(path: Path) -> list[list[str]]:
+    """The words of each line of a text file that is not blank."""
+    if not path.exists():
+        raise ValueError(
+            f"{escaped(path)} is not there; put it beside the .bed file or pass shape=(M, N)"
+        )
+    return [[word.decode("utf-8", "replace") for word in line.split()] for line in read_lines(path)]

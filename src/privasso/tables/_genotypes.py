@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from privasso._files import read_lines
 from privasso._text import escaped
 from privasso.blocks import bed_names, bed_people, phenotypes, read_bed
 from privasso.encoding import Columns, Numbers
@@ -111,7 +112,7 @@ def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.n
 
     It is a text file as PLINK's --pheno reads it: a line of names, which begins with FID and IID
     or with IID alone, then one line per person, with spaces, tabs or, in a .csv file, commas
-    between the columns.
+    between the columns. A line with more or fewer columns is ignored. The identifiers are public.
 
     Examples
     --------
@@ -122,29 +123,25 @@ def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.n
     ...     read_labels(path, [("a", "1"), ("a", "2"), ("b", "1")])
     {'bmi': array([ nan,  nan, 27.5])}
     """
-    comma = "," if path.suffix.lower() == ".csv" else None
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise ValueError(f"{escaped(path)} is not there or is no text file") from None
-    cells = [[cell.strip() for cell in line.split(comma)] for line in lines if line.strip()]
-    header = [name.lstrip("#") for name in cells[0]] if cells else []
+    comma = b"," if path.suffix.lower() == ".csv" else None
+    lines = [line.strip().split(comma) for line in read_lines(path)]
+    cells = [[cell.decode("utf-8", "replace").strip() for cell in line] for line in lines]
+    header = [name.lstrip("\ufeff#") for name in cells[0]] if cells else []
     keys = 2 if header[:2] == ["FID", "IID"] else 1 if header[:1] == ["IID"] else 0
     if not keys or len(header) == keys:
         raise ValueError(
             f"{escaped(path)} must begin with a line of names: FID, IID, and at least one column"
         )
-    if any(len(line) != len(header) for line in cells):
-        raise ValueError(f"{escaped(path)} has lines with more or fewer columns than names")
+    cells = [line for line in cells[1:] if len(line) == len(header)]
     known = {one[-keys:]: k for k, one in enumerate(people)}
-    named = [tuple(line[:keys]) for line in cells[1:]]
+    named = [tuple(line[:keys]) for line in cells]
     if len(known) < len(people) or len(set(named)) < len(named):
         raise ValueError(f"{escaped(path)} or the .fam file names a person twice")
     rows = np.array([known.get(name, -1) for name in named], dtype=np.intp)
     found: dict[str, np.ndarray] = {}
     for k, name in enumerate(header[keys:], start=keys):
         found[name] = np.full(len(people), np.nan)
-        values = phenotypes([line[k] for line in cells[1:]])
+        values = phenotypes([line[k] for line in cells])
         found[name][rows[rows >= 0]] = values[rows >= 0]
     return found
 
