@@ -258,3 +258,18 @@ def test_a_client_that_is_lost_leaves_a_right_ledger_and_no_model(tmp_path, at, 
     assert not (tmp_path / "model.json").exists()
     book = tmp_path / "book.json"
     assert charges(pv.Ledger.open(book)) == charged
+
+
+def test_types_of_dask_are_checked_before_any_row_is_read():
+    import dask.array as da
+
+    X, text = da.ones((4, 2), chunks=2), np.array(["1", "SECRET", "2", "3"], dtype=object)
+    for given in (
+        (da.from_array(text[:, None], 2), np.ones(4)),
+        (X, da.from_array(text, 2)),
+        (X, text),
+    ):
+        with pytest.raises(ValueError, match="numbers") as caught:
+            pv.PrivateLasso(privacy=PRIVACY).fit(*given)
+        assert "SECRET" not in str(caught.value)
+        assert "SECRET" not in str(caught.value.__context__)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from privasso._validation import LABELS_REFUSED
 from privasso.blocks._engine import Engine, Reader
 from privasso.blocks._files import FilePart
 from privasso.blocks._part import Chunk, Part, Sums, Task, WorkersLostError, added, sums_of
@@ -214,7 +216,10 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
     X = _array(X).rechunk({1: -1})
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
-    y = _array(y) if is_dask(y) else np.asarray(y, dtype=np.float64)
+    y = _array(y) if is_dask(y) else _numbers(y)
+    for what, kind in (("X", X.dtype.kind), ("the labels", y.dtype.kind)):
+        if kind not in "fiub":
+            raise ValueError(f"{what} must hold numbers by type; encode text and dates first")
     if y.shape != X.shape[:1]:
         raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
     # Optimised here once, so that a task reads just the blocks that it needs.
@@ -228,6 +233,16 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
     pairs = list(zip(X.to_delayed()[:, 0].tolist(), labels, strict=True))
     shape = int(X.shape[0]), int(X.shape[1])
     return RowBlocks(shape, Dask(pairs, shape[0]), names, target)
+
+
+def _numbers(y: Any) -> np.ndarray:
+    """Labels in memory."""
+    labels = None
+    with contextlib.suppress(TypeError, ValueError):
+        labels = np.asarray(y, np.float64)
+    if labels is None:  # said here, so that the error that quotes a label is not even its context
+        raise ValueError(LABELS_REFUSED)
+    return labels
 
 
 def _array(collection: Any) -> Any:
