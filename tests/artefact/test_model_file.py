@@ -59,7 +59,8 @@ def test_it_holds_nothing_but_the_published(path, fitted):
 def test_names(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(rng.standard_normal((80, 3)), schema=["age", "dose", "größe"])
-    est = pv.PrivateLasso(1e-3, pv.OnAverage(0.01)).fit(frame.to_numpy(), frame["age"].to_numpy())
+    est = pv.PrivateLasso(1e-3, pv.OnAverage(0.01), random_state=0)
+    est.fit(frame.to_numpy(), frame["age"].to_numpy())
     est.feature_names_in_ = np.array(frame.columns, dtype=object)  # pyright: ignore[reportAttributeAccessIssue]
     pv.save(est, tmp_path / "m.json")
     model = pv.load(tmp_path / "m.json")
@@ -71,7 +72,7 @@ def test_names(tmp_path):
     )
     with pytest.raises(ValueError, match="lacks the column 'dose'"):
         model.predict(frame.drop("dose"))
-    with pytest.raises(ValueError, match="X must have shape"):
+    with pytest.raises(ValueError, match="X must have 3 columns, not 2"):
         model.predict(frame.to_numpy()[:, :2])
 
 
