@@ -36,7 +36,7 @@ class Unreadable:
         (np.array([1], dtype="timedelta64[s]"), "time differences"),
         (np.zeros(2, dtype=[("a", float)]), "structured"),
         ([[1.0, 2.0], [3.0]], "array of numbers"),
-        (Unreadable(), "another device"),
+        (Unreadable(), "array of numbers"),
         ([], "empty"),
         (np.zeros((3, 0)), "empty"),
         (np.ma.array([1.0, 2.0], mask=[False, True]), "masked"),

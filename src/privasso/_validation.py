@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import numbers
 import operator
-from collections.abc import Sequence
-from typing import Any, SupportsIndex, cast
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,11 +17,13 @@ LABELS_REFUSED = (
     "code two classes as 0 and 1"
 )
 
+T = TypeVar("T")
+
 # The square of a number in this range is a normal double, with room to spare for ratios.
 SMALLEST, LARGEST = 1e-150, 1e150
 
 _WHY_NOT_NUMERIC = {
-    "c": "is complex; pass its real part if the imaginary part is zero",
+    "c": "is complex (Complex data not supported); pass its real part if that is all of it",
     "O": "has dtype object; convert it to numbers first, e.g. with numpy.asarray(..., dtype=float)",
     "U": "holds text; convert it to numbers first",
     "S": "holds text; convert it to numbers first",
@@ -78,21 +79,48 @@ def real_array(
     """
     if np.ma.is_masked(value):
         raise ValueError(f"{name} has masked entries; fill or drop them first")
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from error
-    if array.dtype.kind not in "fiub":
-        why = _WHY_NOT_NUMERIC.get(array.dtype.kind, f"has dtype {array.dtype}; pass real numbers")
-        raise ValueError(f"{name} {why}")
+    array = numbers_only(name, attempt(lambda: np.asarray(value)))
     _check_shape(name, array, ndim, shape)
 
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
     with np.errstate(over="ignore"):  # an overflow in the conversion is caught just below
         array = array.astype(dtype, copy=False)
-    if finite and not _all_finite(array):
+    if finite and not all_finite(array):
         raise ValueError(f"{name} contains NaN or infinity; remove or impute those entries")
+    return array
+
+
+def attempt(read: Callable[[], T]) -> T | None:
+    """What other code makes of data, or None: what it raises may quote a value.
+
+    >>> attempt(lambda: float("HIV-positive")) is None
+    True
+    """
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def numbers_only(name: str, array: NDArray[Any] | None) -> NDArray[Any]:
+    """Refuse an array that does not hold real numbers by its type, or that could not be read.
+
+    >>> numbers_only("X", np.array(["HIV-positive"]))
+    Traceback (most recent call last):
+    ...
+    ValueError: X holds text; convert it to numbers first
+    """
+    if array is None:
+        raise ValueError(
+            f"{name} cannot be read as an array of numbers; its rows must have the same length, "
+            "and its entries must be of one type"
+        )
+    if array.dtype.kind not in "fiub":
+        why = _WHY_NOT_NUMERIC.get(array.dtype.kind, f"has dtype {array.dtype}; pass real numbers")
+        raise ValueError(f"{name} {why}")
     return array
 
 
@@ -117,7 +145,12 @@ def _check_shape(
         raise ValueError(f"{name} is empty (its shape is {array.shape})")
 
 
-def _all_finite(array: NDArray[Any]) -> bool:
+def all_finite(array: NDArray[Any]) -> bool:
+    """Whether there is neither NaN nor infinity.
+
+    >>> all_finite(np.array([1.7e308, 1.7e308])), all_finite(np.array([np.inf]))
+    (True, False)
+    """
     # A sum is finite only if every term is, and it needs no temporary of the size of the array.
     # The reverse fails when the sum overflows, so a bad sum is followed by the full check.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -126,31 +159,74 @@ def _all_finite(array: NDArray[Any]) -> bool:
         return bool(np.isfinite(array).all())
 
 
-def finite_labels(y: ArrayLike) -> NDArray[np.float64]:
-    """Return labels as a vector of finite floats; an error tells neither a value nor a row.
+def real_labels(y: Any, n_rows: int | None = None, *, finite: bool = False) -> NDArray[np.float64]:
+    """Return labels as a vector of floats; an error tells neither a value nor a row.
 
-    Text is refused even where it spells a number.
+    Text is refused even where it spells a number, and so is another length than `n_rows`. NaN,
+    which is a missing label, and ±inf are refused where all have to be `finite`.
 
     Examples
     --------
-    >>> finite_labels([1, True, 2.5])
-    array([1. , 1. , 2.5])
-    >>> finite_labels(["positive", "negative"])
+    >>> real_labels([1, True, None])
+    array([ 1.,  1., nan])
+    >>> real_labels(["positive", "negative"])
     Traceback (most recent call last):
     ...
     ValueError: the labels must be one column of finite numbers; they hold something else, and \
 which is not shown because labels are private. Name another target, remove the rows without a \
 label, or code two classes as 0 and 1
     """
-    labels = None
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        array = np.asarray(y)
-        if array.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in array.flat):
-            array = array.astype(np.float64)
-        labels = real_array("y", array, ndim=1)
+    labels = attempt(lambda: _labels(y, finite))
     if labels is None:  # said here, so that the error that quotes a label is not even its context
         raise ValueError(LABELS_REFUSED)
+    check_length(labels, n_rows)
     return labels
+
+
+def check_length(labels: NDArray[Any], n_rows: int | None) -> None:
+    """Refuse labels that are not one for each row.
+
+    >>> check_length(np.zeros(3), 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: y must have one label for each of the 2 rows, not 3
+    """
+    if n_rows is not None and labels.size != n_rows:
+        raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
+
+
+def _labels(y: Any, finite: bool) -> NDArray[np.float64]:
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if kind in "fiub" and isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
+    elif kind in "fiub" and hasattr(y, "isna"):  # of pandas, where a missing value is an object
+        y = y.to_numpy(dtype=np.float64, na_value=np.nan)
+    array = np.asarray(y)
+    if array.dtype.kind == "O" and not any(isinstance(x, (str, bytes)) for x in array.flat):
+        array = numbers_of(array)
+    return real_array("y", array, ndim=1, finite=finite)
+
+
+def numbers_of(objects: NDArray[Any]) -> NDArray[np.float64]:
+    """An array of objects as numbers; what it raises may quote one, so `attempt` it.
+
+    None is missing, and what is too large for a float is infinite.
+
+    >>> numbers_of(np.array([1, None, "2.5", -(10**400)], dtype=object))
+    array([ 1. ,  nan,  2.5, -inf])
+    """
+    return np.array([_number(one) for one in objects.flat], np.float64).reshape(objects.shape)
+
+
+def _number(one: Any) -> float:
+    if one is None or type(one).__name__ == "NAType":  # of pandas
+        return math.nan
+    if isinstance(one, (np.datetime64, np.timedelta64, np.complexfloating)):
+        raise TypeError  # numpy would count units, and drop a part
+    try:
+        return float(one)
+    except OverflowError:
+        return math.inf if one > 0 else -math.inf
 
 
 def real_float(name: str, value: object) -> float:

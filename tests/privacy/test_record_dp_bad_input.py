@@ -73,10 +73,6 @@ def test_values_that_are_no_numbers_are_refused_and_not_shown(value):
     y[7] = value
     with pytest.raises(ValueError, match="labels must be one column of finite numbers"):
         fitted(y=y)
-    other = X.copy()
-    other[7, 1] = value
-    with pytest.raises(ValueError, match="X contains"):
-        fitted(X=other)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

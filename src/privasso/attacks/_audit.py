@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privasso._validation import finite_labels, generator, integer, probability, real_array
+from privasso._validation import generator, integer, probability, real_array, real_labels
 from privasso.attacks._attack import CONFIRMING, attack
 from privasso.attacks._result import Audit
 from privasso.attacks._target import target_of
@@ -124,12 +124,7 @@ def audit(
 
 def _data(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     X = real_array("X", X, shape=(None, None))
-    labels = finite_labels(y)
-    if labels.size != X.shape[0]:
-        raise ValueError(
-            f"y must have one label for each of the {X.shape[0]} rows, not {labels.size}"
-        )
-    return X, labels
+    return X, real_labels(y, X.shape[0], finite=True)
 
 
 def _records(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from privasso._validation import LABELS_REFUSED
+from privasso._covariates import refuse_columns
+from privasso._validation import LABELS_REFUSED, attempt, numbers_only, real_labels
 from privasso.blocks._engine import Engine, Reader
 from privasso.blocks._files import FilePart
 from privasso.blocks._part import Chunk, Part, Sums, Task, WorkersLostError, added, sums_of
@@ -19,7 +19,16 @@ from privasso.blocks._row_blocks import RowBlocks
 _ENTRIES, _TASKS = 1 << 23, 16
 #: Partial sums that one task adds up.
 _FAN_IN = 8
+_NUMBERS = "fiub"
+_NOT_COMPUTED = (
+    "the collection of Dask could not be computed, so nothing was released; call compute() on it "
+    "to see why, which is not shown here because it may quote data"
+)
 _MISSING = "fits on Dask need dask and distributed; install privasso[dask]"
+
+
+class _FromTaskError(Exception):
+    """What a task of ours raised, which quotes no data; other errors come from other code."""
 
 
 class Dask(Engine):
@@ -76,7 +85,9 @@ class Dask(Engine):
                     "released; see the logs of the cluster, and try more memory per worker or "
                     "smaller partitions"
                 ) from None
-            raise
+            if isinstance(error, _FromTaskError):
+                raise error.args[0] from None
+            raise WorkersLostError(_NOT_COMPUTED) from None
 
 
 def _selected(part: Any, columns: np.ndarray) -> Any:
@@ -95,15 +106,16 @@ def _taken(X: Any, columns: np.ndarray) -> np.ndarray:
 def _on_part(part: Any, known: tuple[Task, Any]) -> Sums:
     """The sums over one part, on the worker that holds it or reads it."""
     task, state = known
-    if isinstance(part, Part):
-        return sums_of(task, part, state)
-    return task(iter([_chunk(*part)]), state)
+    try:
+        if isinstance(part, Part):
+            return sums_of(task, part, state)
+        return task(iter([_chunk(*part)]), state)
+    except Exception as error:
+        raise _FromTaskError(error) from None
 
 
 def _chunk(X: Any, y: Any) -> Chunk:
     """A block of a collection as numbers."""
-    if y is None or isinstance(y, str):
-        raise TypeError("labels are missing")
     return np.asarray(X), np.asarray(y, dtype=np.float64).reshape(-1)
 
 
@@ -208,18 +220,24 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
             if y not in X.columns:
                 raise ValueError(f"the data frame has no column {y!r}")
             names, target = tuple(str(name) for name in X.columns if name != y), y
+            if X.dtypes[y].kind not in _NUMBERS:
+                raise ValueError(LABELS_REFUSED)
             # One array, so that covariates and labels are cut alike.
-            whole = _array(X[[*(name for name in X.columns if name != y), y]])
-            X, y = whole[:, :-1], whole[:, -1]
+            X = X[[*(name for name in X.columns if name != y), y]]
         else:
             names = tuple(str(name) for name in X.columns)
-    X = _array(X).rechunk({1: -1})
+        refuse_columns([str(name) for name, one in X.dtypes.items() if one.kind not in _NUMBERS])
+        X = _array(X.astype(np.float64))  # of all types that hold numbers
+        if target is not None:
+            X, y = X[:, :-1], X[:, -1]
+    X = _array(X)
+    numbers_only("X", np.empty(0, X.dtype))
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, not {X.ndim} dimensions")
-    y = _array(y) if is_dask(y) else _numbers(y)
-    for what, kind in (("X", X.dtype.kind), ("the labels", y.dtype.kind)):
-        if kind not in "fiub":
-            raise ValueError(f"{what} must hold numbers by type; encode text and dates first")
+    X = X.rechunk({1: -1})
+    y = _array(y) if is_dask(y) else real_labels(y, X.shape[0])
+    if y.dtype.kind not in _NUMBERS:
+        raise ValueError(LABELS_REFUSED)
     if y.shape != X.shape[:1]:
         raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
     # Optimised here once, so that a task reads just the blocks that it needs.
@@ -235,18 +253,13 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
     return RowBlocks(shape, Dask(pairs, shape[0]), names, target)
 
 
-def _numbers(y: Any) -> np.ndarray:
-    """Labels in memory."""
-    labels = None
-    with contextlib.suppress(TypeError, ValueError):
-        labels = np.asarray(y, np.float64)
-    if labels is None:  # said here, so that the error that quotes a label is not even its context
-        raise ValueError(LABELS_REFUSED)
-    return labels
 
 
 def _array(collection: Any) -> Any:
     """An array of Dask with known numbers of rows."""
     found = collection.to_dask_array() if hasattr(collection, "to_dask_array") else collection
     unknown = any(np.isnan(size) for size in found.shape)
-    return found.compute_chunk_sizes() if unknown else found
+    known = attempt(found.compute_chunk_sizes) if unknown else found
+    if known is None:
+        raise WorkersLostError(_NOT_COMPUTED)
+    return known

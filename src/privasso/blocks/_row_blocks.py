@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso._validation import numbers_only, real_labels
 from privasso.blocks._engine import Engine, Local
 from privasso.blocks._part import ArrayPart, Sums, Task
 
@@ -111,6 +112,8 @@ class RowBlocks:
         jobs : int, optional
             Threads that read them.
         """
+        numbers_only("X", X)
+        y = real_labels(y)
         if X.ndim != 2 or y.shape != X.shape[:1]:
             raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
         m, n = X.shape

@@ -45,5 +45,5 @@ def blocks_of(X: Any, y: Any, *, mapped: bool = True) -> RowBlocks | None:
             raise ValueError("with files y is the name of the column of labels")
         return open_files(paths, y)
     if mapped and isinstance(X, np.memmap):
-        return RowBlocks.of_arrays(X, np.asarray(y))
+        return RowBlocks.of_arrays(X, y)
     return None

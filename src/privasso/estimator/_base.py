@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 
-from privasso._validation import generator
+from privasso._covariates import covariates
+from privasso._validation import attempt, generator, real_array
 from privasso.blocks import SparseTable, sparse_of
-from privasso.fit import KeptStatistics, Published, Released, ReleasedModel
+from privasso.fit import (
+    KeptStatistics,
+    Published,
+    Released,
+    ReleasedModel,
+    warn_user,
+)
 from privasso.operators import Genotypes
+from privasso.privacy import PerturbsObjective, Privacy
 
+_COLUMN = (
+    "A column-vector y was passed when a 1d array was expected; use y.ravel() or the column itself"
+)
 _KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
 
 
@@ -21,44 +33,67 @@ class PrivateEstimator(BaseEstimator):
     #: Attributes that a fit sets.
     _fitted: ClassVar[tuple[str, ...]] = ()
     n_features_in_: int
+    privacy: Privacy | None
 
     def _forget(self) -> None:
         """Remove what an earlier fit has left."""
         for name in self._fitted:
             self.__dict__.pop(name, None)
 
+    @property
+    def _private(self) -> bool:
+        """Whether covariates are private."""
+        return isinstance(self.privacy, PerturbsObjective)
+
     def _covariates(self, X: Any, *, first: bool = False) -> Any:
-        from sklearn.utils.validation import check_array, validate_data
+        """Covariates as a matrix, whose columns are noted in a fit and compared with it later.
 
-        kinds: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
-        given: Any = X
-        if isinstance(X, Genotypes):
-            if not first and X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.shape[1]} columns, and the fit had {self.n_features_in_}"
-                )
-            return X
-        table = given if isinstance(X, SparseTable) else sparse_of(X, None)
-        if table is None:
-            return validate_data(self, given, reset=first, **kinds)
+        Cells of private records are not looked at: the mechanism knows what each counts as.
+        """
+        from sklearn.utils.validation import validate_data
+
+        finite = not (first and self._private)
+        table = cast(Any, X) if isinstance(X, SparseTable) else sparse_of(X, None)
+        if table is None and not isinstance(X, Genotypes):
+            found = covariates(X, finite=finite)
+            shown: Any = X if hasattr(X, "columns") else found
+            validate_data(self, shown, reset=first, skip_check_array=True)
+            return found
+        found: Any = X if table is None else covariates(table.X, finite=finite)
+        names = None if table is None else table.names
         if first:
-            X = validate_data(self, table.X, reset=True, **kinds)
-            if table.names is not None:
-                self.feature_names_in_ = np.array(table.names, dtype=object)
-            return X
-        X = check_array(table.X, **kinds)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {X.shape[1]} columns, and the fit had {self.n_features_in_}")
-        if table.names is not None and table.names != (self._feature_names() or table.names):
+            self._note_columns(found.shape[1], names)
+        elif found.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {found.shape[1]} columns, and the fit had {self.n_features_in_}"
+            )
+        elif names is not None and names != (self._feature_names() or names):
             raise ValueError("X has other columns than the fit, or has them in another order")
-        return X
+        return found
 
-    def _require_labels(self, y: Any) -> None:
+    def _note_columns(self, n_columns: int, names: tuple[str, ...] | None) -> None:
+        self.n_features_in_ = n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _column(self, y: Any) -> Any:
+        """Labels without the second dimension that one column of a table has."""
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
+        shape = attempt(lambda: np.shape(y))
+        if shape is None or len(shape) != 2 or shape[1] != 1:
+            return y
+        warn_user(_COLUMN, DataConversionWarning)
+        return attempt(lambda: y.iloc[:, 0] if hasattr(y, "iloc") else np.asarray(y)[:, 0])
+
+    def _weights(self, sample_weight: Any, n_rows: int) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        return real_array("sample_weight", sample_weight, shape=(n_rows,))
 
     def _feature_names(self) -> tuple[str, ...] | None:
         names = getattr(self, "feature_names_in_", None)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 
-from privasso._validation import finite_labels
+from privasso._validation import real_labels
 from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.estimator._genotypes import genotypes_of, phenotypes_of
@@ -28,7 +27,7 @@ from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
 from privasso.operators import Genotypes, genotype_blocks
-from privasso.privacy import Guarantee, PerturbsObjective, Privacy, Scales, check_public_fill
+from privasso.privacy import Guarantee, Privacy, Scales, check_public_fill
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -300,16 +299,17 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         It is computed from the labels without noise. For the labels of the fit, and for any others
         that are to be protected, it is not private: the guarantee does not cover it.
         """
-        packed = genotypes_of(X, private=self._private)
+        from sklearn.metrics import r2_score
+
+        packed, table = genotypes_of(X, private=self._private), sparse_of(X, y)
         if packed is not None:
-            return float(
-                super().score(X, self._labels(packed[0], phenotypes_of(X, y)), sample_weight)
-            )
-        table = sparse_of(X, y)
-        if table is not None:
+            y = phenotypes_of(X, y)
+        elif table is not None:
             X, y = table, table.y
-        rows = table.X if table is not None else X
-        return float(super().score(X, self._labels(rows, y), sample_weight))
+        predicted = self.predict(X)
+        labels = real_labels(self._column(y), predicted.size, finite=True)
+        weights = self._weights(sample_weight, labels.size)
+        return float(r2_score(labels, predicted, sample_weight=weights))
 
     def released_model(self) -> ReleasedModel:
         """Return what may be published of this fit; `save` writes it."""
@@ -351,7 +351,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self, X: Any, y: Any, F: Genotypes, names: tuple[str, ...] | None
     ) -> tuple[Any, Any, str | None]:
         """Packed genotypes for a choice of columns, and blocks of rows for a fit of all."""
-        labels = self._labels(F, phenotypes_of(X, y))
+        column = self._column(phenotypes_of(X, y))
+        labels = real_labels(column, F.shape[0], finite=not self._private)
         self._note_columns(F.shape[1], names)
         target = y if isinstance(y, str) else None
         if self.screen is not None:
@@ -360,17 +361,6 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             check_public_fill(F)
         return genotype_blocks(F, labels, names), None, target
 
-    @property
-    def _private(self) -> bool:
-        """Whether covariates are private."""
-        return isinstance(self.privacy, PerturbsObjective)
-
-    def _note_columns(self, n_columns: int, names: tuple[str, ...] | None) -> None:
-        self.n_features_in_ = n_columns
-        self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
         packed = genotypes_of(X, private=self._private)
         if packed is not None:
@@ -378,19 +368,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             if names is not None and names != (self._feature_names() or names):
                 raise ValueError("X has other columns than the fit, or has them in another order")
         X = self._covariates(X, first=bool(labels))
-        return X, self._labels(X, labels[0]) if labels else None
-
-    def _labels(self, X: Any, y: Any) -> np.ndarray:
-        """Return y as a vector; unlike scikit-learn's own checks, no error quotes a label."""
-        from sklearn.utils.validation import check_consistent_length, column_or_1d
-
-        self._require_labels(y)
-        column = None
-        with contextlib.suppress(TypeError, ValueError):
-            column = column_or_1d(y, warn=True)
-        y = finite_labels([] if column is None else column)
-        check_consistent_length(X, y)
-        return y
+        if not labels:
+            return X, None
+        return X, real_labels(self._column(labels[0]), X.shape[0], finite=not self._private)
 
     def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released | KeptStatistics:
         """Return the kept release with its covariates."""

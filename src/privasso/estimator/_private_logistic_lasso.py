@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
+from privasso._validation import attempt, check_length
 from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.fit import (
     Classes,
@@ -169,7 +170,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         rng = generator_of(self.random_state)
         self._forget()
         X = self._covariates(X, first=True)
-        labels = self._labels(X, y)
+        labels = self._labels(y, X.shape[0])
         if observed:
             classes = Classes.seen(labels)
             options = FitOptions(**{**vars(options), "classes": classes})
@@ -235,7 +236,13 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         It is computed from the labels without noise. For the labels of the fit, and for any others
         that are to be protected, it is not private: the guarantee does not cover it.
         """
-        return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        labels = self._labels(y, predicted.size)
+        weights = self._weights(sample_weight, labels.size)
+        right = attempt(lambda: (labels.astype(object) == predicted.astype(object)).astype(float))
+        if right is None:
+            raise ValueError("the labels hold something that cannot be compared with the classes")
+        return float(np.average(right, weights=weights))
 
     def released_model(self) -> ReleasedModel:
         """Return what may be published of this fit; `save` writes it."""
@@ -261,17 +268,14 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _labels(self, X: Any, y: Any) -> np.ndarray:
-        """Return y as a vector; no error quotes a label."""
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import check_consistent_length, column_or_1d
-
-        self._require_labels(y)
-        y = column_or_1d(y, warn=True)
-        with np.errstate(invalid="ignore"):  # an infinite label is refused, and no warning needed
-            check_classification_targets(y)
-        check_consistent_length(X, y)
-        return y
+    def _labels(self, y: Any, n_rows: int) -> np.ndarray:
+        """Return y as a vector of whatever type; no error quotes a label."""
+        column = self._column(y)
+        labels = attempt(lambda: np.asarray(column))
+        if labels is None or labels.ndim != 1:
+            raise ValueError("the labels must be one column, each of them one of the two classes")
+        check_length(labels, n_rows)
+        return labels
 
     def _opened(self, X: Any, verb: str) -> Released:
         """Return the kept release with its covariates."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from privasso._text import is_unicode
-from privasso._validation import real_float
+from privasso._validation import attempt, real_float
 
 #: A class: a name, or a number; True and False count as 1 and 0.
 Name: TypeAlias = str | float | int | bool
@@ -79,8 +79,8 @@ class Classes:
         if len(found) != 2 or not all(_is_name(one) for one in found):
             few = "; the labels hold one class" if len(found) == 1 else ""
             raise ValueError(
-                "Only binary classification is supported. The labels must be of exactly two "
-                f"classes{few}"
+                "Only binary classification is supported. Unknown label type: the labels must be "
+                f"of exactly two classes{few}"
             )
         return cls(found[0], found[1], observed=True)
 
@@ -100,8 +100,8 @@ class Classes:
         ValueError: the labels hold something other than the two classes 0 and 1; what it is, is \
 not shown, because labels are private
         """
-        values = np.asarray(y)
-        if values.ndim != 1:
+        values = attempt(lambda: np.asarray(y))
+        if values is None or values.ndim != 1:
             raise ValueError("the labels must be one column")
         with contextlib.suppress(TypeError, ValueError):
             # Equality of text and numbers would be False for all, which is refused below.

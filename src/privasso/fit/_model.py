@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit
 
-from privasso._validation import real_array
+from privasso._covariates import covariates
 from privasso._version import __version__
 from privasso.encoding import Encoding, columns_of_frame, parameter_words
 from privasso.fit._classes import Name
@@ -141,12 +140,9 @@ class ReleasedModel:
         if self.feature_names is not None and hasattr(X, "columns"):
             needed = self.needed()
             return needed._matrix(X, unknown) @ needed.coef + self.intercept
-        if sp.issparse(X):
-            real_array("X", X.data if X.nnz else [0.0])
-            if X.shape[1] != self.n_features:
-                raise ValueError(f"X must have {self.n_features} columns, not {X.shape[1]}")
-        else:
-            X = real_array("X", X, shape=(None, self.n_features))
+        X = covariates(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns, not {X.shape[1]}")
         return X @ self.coef + self.intercept
 
     def _matrix(self, frame: Any, unknown: Literal["error", "ignore"]) -> Any:
@@ -162,8 +158,7 @@ class ReleasedModel:
         missing = [name for name in self.feature_names if name not in present]
         if missing:
             raise ValueError(f"X lacks the column {missing[0]!r}, which the model needs")
-        X = frame[list(self.feature_names)].to_numpy()
-        return real_array("X", X, shape=(None, self.n_features))
+        return covariates(frame[list(self.feature_names)])
 
 
 def both_probabilities(odds: np.ndarray) -> np.ndarray:

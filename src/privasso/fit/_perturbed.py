@@ -9,14 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from privasso._validation import finite_labels
+from privasso._covariates import covariates
+from privasso._validation import real_labels
 from privasso._version import __version__
 from privasso.blocks import DataChangedError, RowBlocks, WorkersLostError
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import account, check_length, check_run, fit_in_words, with_classes
+from privasso.fit._start import account, check_run, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
 from privasso.privacy import (
@@ -137,10 +138,8 @@ class PerturbedPlan:
         check_run(rng, self.seeded, feature_names, target)
         if isinstance(self.X, RowBlocks):
             return self._over_blocks(self.X, rng, feature_names, target, missing_labels)
-        assert y is not None
-        labels = np.asarray(y, dtype=np.float64) if missing_labels else finite_labels(y)
         shape = self.X.shape
-        check_length(labels, shape[0])
+        labels = real_labels(y, shape[0], finite=not missing_labels)
         held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
         if give_up_rows:
             object.__setattr__(self, "X", None)
@@ -232,13 +231,10 @@ def plan_perturbed(
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
     if isinstance(X, RowBlocks):
         return _plan_blocks(X, options, privacy, seeded=seeded)
-    sparse = sp.issparse(X)
     if isinstance(X, Genotypes):
         check_public_fill(X)
-    elif not sparse:
-        X = np.asanyarray(X)
-    if len(X.shape) != 2:
-        raise ValueError(f"X must have rows and columns, not {len(X.shape)} dimensions")
+    else:
+        X = covariates(X, finite=False)
     m, n = X.shape
     intercept, seen = options.fit_intercept, options.classes
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
@@ -251,7 +247,7 @@ def plan_perturbed(
             guarantee = privacy.guarantee_for_screened(screened, terms)
             return PerturbedPlan(options, screened, lam, guarantee, seeded, X)
     check_screened(X)
-    if sparse:
+    if sp.issparse(X):
         raise ValueError(
             f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
             "a sparse matrix; pass X.toarray(), or choose some columns first with screen="

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._covariates import covariates
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.noise import Diagonal
@@ -32,6 +33,7 @@ def prepared_rows(
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
         return BlockCovariates(X, centre=fit_intercept)
+    X = covariates(X, finite=False)  # found by the norms of the columns
     if sample_weight is None:
         return Covariates(X, centre=fit_intercept)
     weights = real_array("sample_weight", sample_weight, ndim=1)

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
-from privasso._validation import finite_labels
+from privasso._covariates import covariates
+from privasso._validation import real_labels
 from privasso.design import PrincipalComponents
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
@@ -20,7 +21,7 @@ from privasso.fit._perturbed import Published
 from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._posterior import Posterior
 from privasso.fit._rows import prepared_rows
-from privasso.fit._start import account, check_length, check_run, fit_in_words
+from privasso.fit._start import account, check_run, fit_in_words
 from privasso.noise import Shaped
 from privasso.operators import Genotypes
 from privasso.privacy import (
@@ -159,9 +160,8 @@ class ScreenedLabelPlan:
         that was done already or nothing will be published (`charged`).
         """
         check_run(rng, self.seeded, feature_names, target)
-        labels = finite_labels(y)
         shape = self.X.shape
-        check_length(labels, shape[0])
+        labels = real_labels(y, shape[0], finite=True)
         if not charged:
             what = fit_in_words(shape, target, self.seeded)
             account(labels, self.guarantee, self.options.ledger, what)
@@ -259,6 +259,7 @@ def plan_screened_labels(
     assert options.screen is not None
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
+    X = X if isinstance(X, Genotypes) else covariates(X)
     m, n = X.shape
     components = None
     if options.screen == "auto" and options.fit_intercept and n > _WIDE * m:

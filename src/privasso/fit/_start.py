@@ -50,12 +50,6 @@ def check_run(
     check_names(feature_names, target)
 
 
-def check_length(labels: np.ndarray, n_rows: int) -> None:
-    """Refuse labels that are not one for each row."""
-    if labels.size != n_rows:
-        raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
-
-
 def check_names(feature_names: tuple[str, ...] | None, target: str | None) -> None:
     """Refuse names that no file could hold, before the budget is spent on what they belong to."""
     names = feature_names or ()

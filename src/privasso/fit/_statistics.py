@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._covariates import covariates
 from privasso._validation import real_array
 from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
@@ -100,8 +101,10 @@ class KeptStatistics:
         """
         if sample_weight is not None:
             raise ValueError("statistics of records have no sample_weight; leave it out")
-        if X is not None and np.shape(X)[1:] != (self.n_features,):
-            raise ValueError(f"X must have the {self.n_features} columns of the fit")
+        if X is not None:
+            shape = getattr(X, "shape", None) or covariates(X, finite=False).shape
+            if tuple(shape[1:]) != (self.n_features,):
+                raise ValueError(f"X must have the {self.n_features} columns of the fit")
         return self
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:

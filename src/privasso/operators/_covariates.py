@@ -81,8 +81,8 @@ class Covariates:
             largest = float(np.max(np.abs(entries.data if self.sparse else entries), initial=0.0))
             if 0.0 < largest < np.sqrt(_SMALLEST_SQUARE):
                 raise ValueError(
-                    f"the entries of column {column} of F are at most {largest:.3g}, too small to "
-                    "be squared; change its units"
+                    f"the entries of column {column} of F are too small to be squared; change its "
+                    "units"
                 )
 
     @property

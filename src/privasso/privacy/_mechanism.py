@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import finite_labels, generator, real_array
+from privasso._validation import generator, real_array, real_labels
 from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, check_products
@@ -106,12 +106,7 @@ def release_labels(
         calibration = calibrate(rows, privacy, noise, scales=scales)
     labels: np.ndarray | None = None
     if not isinstance(rows, BlockCovariates):
-        assert y is not None
-        labels = finite_labels(y)
-        if labels.size != rows.shape[0]:
-            raise ValueError(
-                f"y must have one label for each of the {rows.shape[0]} rows, not {labels.size}"
-            )
+        labels = real_labels(y, rows.shape[0], finite=True)
     if before_noise is not None:
         before_noise(rows.identity if isinstance(rows, BlockCovariates) else labels)
     bits = bit_source(None if rng is None else generator(rng))
