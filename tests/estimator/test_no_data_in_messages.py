@@ -21,6 +21,7 @@ import scipy.sparse as sp
 import privasso as pv
 from privasso._covariates import covariates
 from privasso.attacks import audit
+from privasso.blocks import WorkersLostError
 from privasso.fit import Classes, FitOptions, plan_fit, plan_for
 
 WORD, NUMBER = "SECRET-COVARIATE", 987654321.125
@@ -140,11 +141,11 @@ NOT_FINITE = {
 }
 
 
-def refused(call, *names):
+def refused(call, *names, kinds: Any = (ValueError, TypeError)):
     """Check that a call is refused in a sentence of ours that holds nothing of the data."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        with pytest.raises((ValueError, TypeError)) as caught:
+        with pytest.raises(kinds) as caught:
             call()
     error = caught.value
     shown = ["".join(traceback.format_exception(error)), *(str(one.message) for one in heard)]
@@ -303,6 +304,20 @@ def test_labels_of_blocks(engine, tmp_path):
     for what, bad in BAD_LABELS.items():
         est = pv.PrivateLasso(**KINDS["records"])
         refused(lambda e=est, b=bad: e.fit(table, b()), what, engine)
+
+
+def test_a_graph_of_dask_that_fails_with_a_cell_in_its_message():
+    def broken(block):
+        if block.size:
+            float(WORD)
+        return block
+
+    graph = of_dask(X).map_blocks(broken, dtype=float)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+    unknown = frame.map_partitions(lambda part: part if part.empty else broken(part), meta=frame)
+    for table in (graph, unknown):
+        est = pv.PrivateLasso(**KINDS["records"])
+        refused(lambda e=est, t=table: e.fit(t, Y), kinds=WorkersLostError)
 
 
 def test_a_mapped_table_of_text(tmp_path):

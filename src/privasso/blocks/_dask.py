@@ -78,16 +78,21 @@ class Dask(Engine):
                 return self.client.compute(root).result()
             return root.compute()
         except Exception as error:
-            # Named by hand: distributed need not be installed for Dask's own threads.
-            if type(error).__name__ in ("KilledWorker", "CommClosedError", "FutureCancelledError"):
-                raise WorkersLostError(
-                    "the workers that read the data died again and again, so nothing was "
-                    "released; see the logs of the cluster, and try more memory per worker or "
-                    "smaller partitions"
-                ) from None
-            if isinstance(error, _FromTaskError):
-                raise error.args[0] from None
-            raise WorkersLostError(_NOT_COMPUTED) from None
+            failure = _failure(error)
+        raise failure  # here, so that an error that may quote data is not even its context
+
+
+def _failure(error: Exception) -> Exception:
+    """What to raise where Dask raised this."""
+    if isinstance(error, _FromTaskError):
+        return error.args[0]
+    # Named by hand: distributed need not be installed for Dask's own threads.
+    if type(error).__name__ in ("KilledWorker", "CommClosedError", "FutureCancelledError"):
+        return WorkersLostError(
+            "the workers that read the data died again and again, so nothing was released; see the "
+            "logs of the cluster, and try more memory per worker or smaller partitions"
+        )
+    return WorkersLostError(_NOT_COMPUTED)
 
 
 def _selected(part: Any, columns: np.ndarray) -> Any:
