@@ -97,10 +97,10 @@ def test_a_table_of_constants_has_nothing_to_fit():
 
 
 @pytest.mark.parametrize("rule", ["mean", "indicator"])
-def test_complete_columns_have_nothing_to_fill_in(rule):
+def test_complete_columns_are_filled_later_but_not_marked(rule):
     table = Columns((Numbers("x", np.arange(3.0)), Numbers("gap", np.array([1, np.nan, 2]))), 3)
     full, gap = learn_encoding(table, missing=rule).codes
-    assert full == NumberCode("x")
+    assert full == NumberCode("x", 1.0)
     assert gap == NumberCode("gap", 1.5, rule == "indicator")
 
 

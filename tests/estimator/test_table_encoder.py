@@ -74,7 +74,7 @@ def test_on_average_the_statement_tells_of_levels_and_claims_no_epsilon(tmp_path
     assert "the model shows them as they are in the data" in text
     assert "ε" not in text
     numbers = frame.select("smoker")
-    pv.save(pipeline(pv.OnAverage(1.0), 20.0).fit(numbers, y), tmp_path / "m.json")
+    pv.save(pipeline(pv.OnAverage(1.0), 20.0, missing="error").fit(numbers, y), tmp_path / "m.json")
     assert "as they are in the data" not in str(pv.load(tmp_path / "m.json").guarantee)
 
 

@@ -42,8 +42,8 @@ def learn_encoding(
     missing : {"error", "mean", "indicator"}
         ``"error"`` refuses missing values. ``"mean"`` replaces a missing number by the mean of its
         column and refuses missing texts. ``"indicator"`` also adds a 0/1 column that tells where a
-        number was missing, and takes a missing text as a level of its own. Columns that are
-        complete here must be complete later, too.
+        number was missing, and takes a missing text as a level of its own. Means are learnt of
+        complete columns, too, for tables that come later; those have no such 0/1 column or level.
     keep : collection of str
         Columns that are used although they look like identifiers.
     words : callable
@@ -136,9 +136,9 @@ def _numbers(column: Numbers, rule: str) -> NumberCode | Trouble:
         return Trouble(column.name, "empty")
     if missing.size and rule == "error":
         return Trouble(column.name, "missing", int(missing[0]))
-    if not missing.size:
+    if rule == "error":
         return NumberCode(column.name)
-    return NumberCode(column.name, _mean(column.values), rule == "indicator")
+    return NumberCode(column.name, _mean(column.values), rule == "indicator" and missing.size > 0)
 
 
 def _levels(column: Levels, rule: str) -> LevelCode | Trouble:
