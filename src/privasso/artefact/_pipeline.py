@@ -43,7 +43,8 @@ def _of_steps(steps: list[Any]) -> ReleasedModel:
         case [last] if hasattr(last, "released_model"):
             return last.released_model()
         case [first, last] if hasattr(last, "released_model") and hasattr(first, "encoding_"):
-            return with_encoding(last.released_model(), first.encoding_, last.privacy)
+            declared = getattr(first, "dictionary", None) is not None
+            return with_encoding(last.released_model(), first.encoding_, last.privacy, declared)
     raise ValueError(
         "of pipelines, only a fitted TableEncoder followed by a PrivateLasso can be saved, because "
         "a file holds no code of other transformers; save the step of the PrivateLasso alone, and "
@@ -51,8 +52,13 @@ def _of_steps(steps: list[Any]) -> ReleasedModel:
     )
 
 
-def with_encoding(model: ReleasedModel, encoding: Encoding, privacy: Privacy) -> ReleasedModel:
-    """Return the model with the encoding of its columns, and a statement that covers it."""
+def with_encoding(
+    model: ReleasedModel, encoding: Encoding, privacy: Privacy, declared: bool = False
+) -> ReleasedModel:
+    """Return the model with the encoding of its columns, and a statement that covers it.
+
+    `declared` tells that the encoding comes from a data dictionary.
+    """
     if len(encoding.names) != model.n_features:
         raise ValueError(
             f"the encoding gives {len(encoding.names)} columns and the model has "
@@ -62,5 +68,5 @@ def with_encoding(model: ReleasedModel, encoding: Encoding, privacy: Privacy) ->
         model,
         feature_names=encoding.names,
         encoding=None if encoding.plain else encoding,
-        guarantee=encoded_guarantee(model.guarantee, privacy, encoding),
+        guarantee=encoded_guarantee(model.guarantee, privacy, encoding, declared=declared),
     )

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 #: The path if none is given: factors of the λ of the model, and how many values.
 _PATH_FROM, _PATH_TO, _PATH_POINTS = 1000.0, 0.1, 25
 #: What a fit from a file assumes besides.
-_DICTIONARY = (
-    "the levels and the values for missing entries in the data dictionary were chosen without "
-    "looking at the data"
-)
 _GENOTYPES = "which people and variants are in the files and which allele is counted is public"
 _FILE = "the types of the columns in the file, and that it could be read, are public"
 
@@ -72,7 +68,7 @@ def plan_records(
     dictionary: Dictionary | None = None,
 ) -> PerturbedPlan:
     """Plan the fit; only the shape of X is used. Public rows for a shape need a dictionary."""
-    from privasso.fit import FitOptions, PerturbedPlan, plan_for
+    from privasso.fit import DECLARED, FitOptions, PerturbedPlan, plan_for
     from privasso.privacy import StatisticsMechanism
 
     lam = settings.lam_value()
@@ -87,7 +83,7 @@ def plan_records(
     plan = plan_for(X, options, seeded=settings.seed is not None, feature_names=names)
     assert isinstance(plan, PerturbedPlan)
     settings.check_statistics(isinstance(plan.objective, StatisticsMechanism))
-    said = (*plan.guarantee.assumptions, *([_DICTIONARY] if settings.dictionary else []), _FILE)
+    said = (*plan.guarantee.assumptions, *([DECLARED] if settings.dictionary else []), _FILE)
     said = (*said, *([_GENOTYPES] if settings.genotypes else []))
     return replace(plan, guarantee=replace(plan.guarantee, assumptions=said))
 

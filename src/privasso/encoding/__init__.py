@@ -6,7 +6,7 @@ from privasso.encoding._declared import read_declared
 from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
 from privasso.encoding._dictionary_file import read_dictionary, template
 from privasso.encoding._encoding import Encoding
-from privasso.encoding._frames import columns_of_frame
+from privasso.encoding._frames import columns_of_frame, declared_columns, frame_labels
 from privasso.encoding._learn import MISSING_RULES, learn_encoding
 from privasso.encoding._series import MISSING, read_series
 from privasso.encoding._troubles import Trouble, option_words, parameter_words, refusal
@@ -25,6 +25,8 @@ __all__ = [
     "Numbers",
     "Trouble",
     "columns_of_frame",
+    "declared_columns",
+    "frame_labels",
     "learn_encoding",
     "option_words",
     "parameter_words",

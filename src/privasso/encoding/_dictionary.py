@@ -13,7 +13,7 @@ from privasso.encoding._codes import LevelCode, NumberCode
 from privasso.encoding._columns import Columns, Levels
 from privasso.encoding._encoding import Encoding
 from privasso.encoding._series import MISSING
-from privasso.encoding._troubles import refusal
+from privasso.encoding._troubles import Words, option_words, refusal
 
 
 @dataclass(frozen=True)
@@ -172,13 +172,14 @@ column out with --exclude
                 )
         return Dictionary(tuple(known[name] for name in names))
 
-    def matrix(self, table: Columns) -> np.ndarray:
+    def matrix(self, table: Columns, *, words: Words = option_words) -> np.ndarray:
         """Return the matrix of a table that was read by this dictionary, always dense.
 
-        Missing numbers are filled in the memory of the table, where it holds numbers alone.
+        Missing numbers are filled in the memory of the table, where it holds numbers alone. Errors,
+        which are about types of columns, write options as `words` does.
         """
         if table.troubles:
-            raise refusal(table.troubles)
+            raise refusal(table.troubles, words)
         X, at = table.block, 0
         if self.levels or X is None:
             X = np.zeros((table.n_rows, len(self.encoding.names)), order="F")

@@ -3,7 +3,7 @@
 from privasso.fit._choose_lambda import TimeLimitWarning, choose_lambda
 from privasso.fit._classes import Classes, Name
 from privasso.fit._denoised import Denoised
-from privasso.fit._encoded import encoded_guarantee
+from privasso.fit._encoded import DECLARED, encoded_guarantee
 from privasso.fit._kept import KeptRelease
 from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classes
@@ -21,6 +21,7 @@ from privasso.fit._statistics import KeptStatistics
 from privasso.fit._uses import PrivacyWarning, warn_user
 
 __all__ = [
+    "DECLARED",
     "METHODS",
     "MOST_COLUMNS",
     "AfterReleaseError",
