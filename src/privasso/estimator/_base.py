@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,18 +12,29 @@ from sklearn.exceptions import DataConversionWarning
 from privasso._covariates import covariates
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import SparseTable, sparse_of
+from privasso.estimator._prepared import learnt_from
 from privasso.fit import (
     KeptStatistics,
+    PerturbedPlan,
+    Plan,
     Published,
     Released,
     ReleasedModel,
+    ScreenedLabelPlan,
     warn_user,
 )
 from privasso.operators import Genotypes
 from privasso.privacy import PerturbsObjective, Privacy
 
+P = TypeVar("P", bound=Plan | PerturbedPlan | ScreenedLabelPlan)
 _COLUMN = (
     "A column-vector y was passed when a 1d array was expected; use y.ravel() or the column itself"
+)
+_LEARNT = (
+    "{} learnt from the records that this fit protects, and what it learnt has no privacy: the "
+    "guarantee does not cover it, so that the model is not for release. Prepare the columns by "
+    "rules that do not depend on the data, such as a TableEncoder with a data dictionary; RecordDP "
+    "needs no columns of equal scale. What has nothing to learn can be applied before the pipeline"
 )
 _KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
 
@@ -98,6 +110,14 @@ class PrivateEstimator(BaseEstimator):
     def _feature_names(self) -> tuple[str, ...] | None:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
+
+    def _stated(self, plan: P, X: Any) -> P:
+        """The plan, whose statement tells if columns of private records were prepared by them."""
+        learnt = learnt_from(X) if self._private else []
+        if not learnt:
+            return plan
+        warn_user(_LEARNT.format(" and ".join(learnt)))
+        return replace(plan, guarantee=plan.guarantee.on_learnt_columns())
 
     def _solved(
         self, released: Released | Published | KeptStatistics, lam: float | str | None

@@ -234,6 +234,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         )
         rng = generator_of(self.random_state)
         self._forget()
+        given = X
         X, y, target = self._opened_blocks(X, y)
         if not isinstance(X, RowBlocks | Genotypes):
             X, y = self._validated(X, y)
@@ -246,6 +247,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         )
         if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
             warn_user(plan.guarantee.warning)
+        plan = self._stated(plan, given)
         released = plan.release(y, rng=rng, feature_names=self._feature_names(), target=target)
         del y  # everything below uses the release only
         self.guarantee_ = plan.guarantee

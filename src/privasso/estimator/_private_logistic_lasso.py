@@ -169,7 +169,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         )
         rng = generator_of(self.random_state)
         self._forget()
-        X = self._covariates(X, first=True)
+        given, X = X, self._covariates(X, first=True)
         labels = self._labels(y, X.shape[0])
         if observed:
             classes = Classes.seen(labels)
@@ -178,6 +178,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         plan = plan_for(X, options, seeded=rng is not None, feature_names=self._feature_names())
         if rng is None and plan.guarantee.warning is not None:
             warn_user(plan.guarantee.warning)
+        plan = self._stated(plan, given)
         released = plan.release(coded, rng=rng, feature_names=self._feature_names())
         del y, labels, coded  # everything below uses the release only
         assert isinstance(released, Released | Published)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from privasso._documents import DocumentError, Fields
@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 _SEEDED = (
     "the noise came from a fixed random state, and anyone who knows the state can remove it (fit "
     "again without a seed before publishing)"
+)
+#: An assumption about private columns, what is said in its place where it is known to be false,
+#: and the reason not to publish anything then.
+PREPARED = (
+    "the columns were prepared by rules that do not depend on the data, and that they hold numbers "
+    "is public"
+)
+_LEARNT = (
+    "what prepared the columns would be the same without any one record: it was learnt from the "
+    "records"
+)
+_NOT_COVERED = (
+    "the columns were prepared by what was learnt from the records, which the guarantee does not "
+    "cover (prepare them by public rules, such as a TableEncoder with a data dictionary)"
 )
 #: The largest ε of a guarantee that is fit for release.
 LARGEST_EPSILON = 20.0
@@ -178,6 +192,7 @@ class Guarantee:
             seed = (_SEEDED,) if self.seeded else ()
             return ("there is no formal guarantee for any one person", *seed)
         found = [_SEEDED] if self.seeded else []
+        found += [_NOT_COVERED] if _LEARNT in self.assumptions else []
         epsilon, delta, n_rows = self["epsilon"], self["delta"], self["n_rows"]
         if epsilon > LARGEST_EPSILON:
             found.append(
@@ -195,8 +210,9 @@ class Guarantee:
     def for_release(self) -> bool:
         """Whether the statement is formal, its numbers mean something, and nobody knows the noise.
 
-        The noise must come from the operating system, ε must be at most 20, and δ below one over
-        the number of rows.
+        The noise must come from the operating system, ε must be at most 20, δ below one over the
+        number of rows, and private columns must not be known to be prepared by what was learnt from
+        them.
         """
         return not self.reservations
 
@@ -221,6 +237,21 @@ class Guarantee:
         if group is None:
             raise ValueError(f"a guarantee of kind {self.kind!r} cannot be stated for groups")
         return group(self, integer("k", k, minimum=1))
+
+    def on_learnt_columns(self) -> Guarantee:
+        """Return what holds where private columns were prepared by what was learnt from them.
+
+        Examples
+        --------
+        >>> import privasso as pv
+        >>> from privasso.fit import FitOptions, plan_for
+        >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(-3, 3)], y_bounds=(0, 1))
+        >>> scaled = plan_for([[0.0]] * 500, FitOptions(privacy)).guarantee.on_learnt_columns()
+        >>> scaled.for_release
+        False
+        """
+        said = (_LEARNT if one == PREPARED else one for one in self.assumptions)
+        return replace(self, assumptions=tuple(said))
 
     def compose(self, *others: Guarantee, delta: float | None = None) -> Guarantee:
         """Return what holds for this release and others of the same data; see `privacy.compose`.

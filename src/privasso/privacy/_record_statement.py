@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privasso.privacy._column_bounds import PRIVATE
 from privasso.privacy._composition import alone
-from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._guarantee import PREPARED, Guarantee
 from privasso.privacy._kind import Terms
 from privasso.privacy._label_level import RESIDUAL_MEAN, Level
 from privasso.privacy._objective_claim import further_rounds, objective_parameters
@@ -121,6 +121,7 @@ def _assumptions(privacy: RecordDP, terms: Terms, *, certified: bool) -> tuple[s
     return (
         f"{given}, {what} of the fit were chosen without looking at the data",
         "the number of rows and the names of the columns are public",
+        PREPARED,
         CONTRIBUTES,
         alone("records"),
         *(failure if certified else ()),
