@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hostile import SPACES, hostile, number, same
 from privasso.encoding import MISSING, Dictionary, LevelEntry, Levels, NumberEntry, Numbers
-from privasso.tables import _text_table, open_table
+from privasso.tables import _text_lines, open_table
 
 WARDS = ("a", "b", 'he"art')
 KNOWN = Dictionary(
@@ -85,7 +85,7 @@ def unlimited():
     "count", [40, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_other_records_stay_as_they_are(tmp_path, monkeypatch, separator, quoted, count):
-    monkeypatch.setattr(_text_table, "_CELLS", 32)  # several chunks
+    monkeypatch.setattr(_text_lines, "_CELLS", 32)  # several chunks
     path, lines = tmp_path / "data.csv", written(separator, quoted)
     path.write_bytes(b"\n".join(lines) + b"\n")
     numbers, codes = read(path)

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._text import escaped
-from privasso.blocks._market import read_market
 
 _CELLS, _MARKET = (".h5ad",), (".mtx", ".mtx.gz")
 #: Entries that are read at a time.
@@ -93,6 +92,8 @@ def read_sparse(
     if str(path).lower().endswith(_MARKET):
         if target is not None or layer is not None:
             raise ValueError(f"{escaped(path)} holds one matrix only; pass the labels as an array")
+        from privasso.blocks._market import read_market  # compiled code is loaded now, not before
+
         return SparseTable(read_market(path))
     if not str(path).lower().endswith(_CELLS):
         raise ValueError(
