@@ -16,18 +16,20 @@ from privasso.encoding import Encoding, LevelCode, NumberCode
 from privasso.exports import onnx_model, r_function, sql_query, terms_of
 from privasso.privacy import Terms
 
-STRANGE = 'dose "mg"; DROP é\\'
+STRANGE = 'dose "mg"; DROP é'
+#: R and ONNX take a backslash, too.
+BACKSLASH = STRANGE + "\\"
 STATEMENT = pv.LabelDP(1.0, 1e-3, (-5, 5)).guarantee(
     Terms(fit_intercept=True, seeded=False, n_rows=50)
 )
 
 
-def released(classes=None):
+def released(classes=None, strange=STRANGE):
     """A model with numbers and texts, filled in and not, and names that need quotes."""
     encoding = Encoding(
         (
             NumberCode("age", fill=40.0, indicator=True),
-            NumberCode(STRANGE),
+            NumberCode(strange),
             NumberCode("unused"),
             LevelCode("ward", ("O'Hara", "east", "größe"), reference="east"),
             LevelCode("sex", ("f", "m"), reference="f", missing=True),
@@ -119,6 +121,7 @@ def test_a_missing_value_that_is_not_filled_in_gives_no_prediction():
 
 
 def test_onnxruntime_predicts_the_same(model, table):
+    model, table = released(model.classes, BACKSLASH), table.rename({STRANGE: BACKSLASH})
     session = onnxruntime.InferenceSession(onnx_model(model))
     inputs = {}
     for one in session.get_inputs():
@@ -128,13 +131,14 @@ def test_onnxruntime_predicts_the_same(model, table):
         else:
             values = np.array([(x or "").strip() for x in column], dtype=object)
         inputs[one.name] = values[:, None]
-    assert set(inputs) == {"age", STRANGE, "ward", "sex", "flag", "smoker", "test"}
+    assert set(inputs) == {"age", BACKSLASH, "ward", "sex", "flag", "smoker", "test"}
     (found,) = session.run(None, inputs)
     np.testing.assert_allclose(np.asarray(found)[:, 0], expected(model, table), rtol=1e-9)
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_r_predicts_the_same(model, table, tmp_path):
+    model, table = released(model.classes, BACKSLASH), table.rename({STRANGE: BACKSLASH})
     table.write_csv(tmp_path / "table.csv")
     script = (
         f"{r_function(model)}\n"
@@ -181,3 +185,16 @@ def test_what_cannot_be_exported():
     with duckdb.connect() as base:
         base.execute("CREATE TABLE data AS SELECT 1 AS a")
         assert base.execute(sql_query(zeros)).fetchall() == [(1, 0.5)]
+
+
+@pytest.mark.parametrize("text", ["\\", "a\\", "\\' OR 1=1 --", "C:\\new"])
+def test_a_backslash_is_refused_where_it_could_end_a_text(text):
+    """MySQL, BigQuery and others escape by it: '\\' is an open text there, and a text in others."""
+    levels = Encoding((LevelCode("ward", ("a", text), reference="a"),))
+    names = ((text,), None), (levels.names, levels)
+    for columns, encoding in names:
+        model = pv.ReleasedModel(np.ones(1), 0.5, 1.0, STATEMENT, None, columns, encoding=encoding)
+        with pytest.raises(ValueError, match="holds a backslash"):
+            sql_query(model)
+    with pytest.raises(ValueError, match="holds a backslash"):
+        sql_query(released(), table=text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privasso._text import json_text
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, RowNames, YBounds
 
@@ -159,7 +159,7 @@ def audit(
         paths = dict(outputs.paths)
         outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
     if as_json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False))
+        print(json_text(found.to_dict()))
     else:
         print(found)
         if paths:
@@ -208,7 +208,11 @@ def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
         if not settings.record_dp:
             columns, labels = table.columns_and_labels(names, target, categorical=[])
             check_labels(labels)
-            return settings.privacy(), encoding_of(settings, columns, names).matrix(columns), labels
+            return (
+                settings.privacy(),
+                encoding_of(settings, table, columns, names).matrix(columns),
+                labels,
+            )
         dictionary = dictionary_of(settings, table, names)
         columns, labels = table.declared(dictionary, target)
         X = dictionary.matrix(columns)

@@ -46,6 +46,7 @@ def bounds(
         if out.exists():
             raise ValueError(f"--out {escaped(out)} exists already and is not overwritten")
         table = open_table(data)
+        table.check_header()
         if target is not None:
             table.require([target])
         names, types = table.feature_names(target), table.types

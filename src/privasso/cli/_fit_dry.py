@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso._text import escaped
+from privasso._text import escaped, json_text
 from privasso.cli._fit_forecast import NOT_SIMULATED, print_forecast
 from privasso.cli._fit_read import (
     categorical_of,
@@ -49,7 +48,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     table, target = table_of(settings), target_of(settings)
     names = features_of(settings, table, target)
     columns = table.columns(names, categorical=categorical_of(settings, names))
-    encoding = encoding_of(settings, columns, names)
+    encoding = encoding_of(settings, table, columns, names)
     plan = plan_of(settings, encoding.matrix(columns), encoding)
     if isinstance(plan, ScreenedLabelPlan):
         dry_run_screened(plan, encoding, target, as_json=as_json)
@@ -79,7 +78,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         "ledger": None if ledger is None else remainder(ledger, plan.guarantee),
     }  # fmt: skip
     if as_json:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
         return
     print(f"Dry run: no label has been read (column {target!r}), no budget is spent.\n")
     if plan.guarantee.warning is not None:

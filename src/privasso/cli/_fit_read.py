@@ -73,16 +73,22 @@ def categorical_of(settings: FitSettings, names: list[str]) -> list[str]:
     return _some_of("--categorical", settings.categorical, names)
 
 
-def encoding_of(settings: FitSettings, columns: Columns, names: list[str]) -> Encoding:
+def encoding_of(
+    settings: FitSettings, table: Table, columns: Columns, names: list[str]
+) -> Encoding:
     """How covariates become columns of the matrix; columns that --features names are kept."""
     from privasso.encoding import learn_encoding
 
     keep = _some_of("--keep", settings.keep, names)
-    return learn_encoding(
-        columns,
-        missing=settings.missing_rule(),
-        keep=names if settings.features is not None else keep,
-    )
+    try:
+        return learn_encoding(
+            columns,
+            missing=settings.missing_rule(),
+            keep=names if settings.features is not None else keep,
+        )
+    except ValueError:
+        table.check_header()  # cells of a record that are taken for names are not shown
+        raise
 
 
 def names_in(given: Sequence[str] | None, known: Collection[str]) -> list[str] | None:

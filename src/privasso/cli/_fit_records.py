@@ -46,6 +46,7 @@ def dictionary_of(settings: FitSettings, table: Table, names: list[str]) -> Dict
     if known is None and settings.genotypes and settings.bounds is None:
         return Dictionary(tuple(NumberEntry(name, 0.0, 2.0) for name in names))
     if known is None:
+        table.check_header()  # the names are published
         types = table.types
         for name in names:
             if types.get(name) == "text":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from privasso._text import json_text
 from privasso.cli._fit_blocks import opened_blocks
 from privasso.cli._fit_forecast import print_forecast
 from privasso.cli._fit_read import features_of, table_of, target_of
@@ -57,7 +57,7 @@ def dry_run_records(settings: FitSettings, as_json: bool) -> None:
         "ledger": None if ledger is None else remainder(ledger, plan.guarantee),
     }
     if as_json:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
         return
     print(
         "Dry run: nothing of the data but the names of the columns and the number of rows is used, "

@@ -97,7 +97,7 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         names = features_of(settings, table, target)
         levels = categorical_of(settings, names)
         columns, labels = table.columns_and_labels(names, target, categorical=levels)
-        encoding = encoding_of(settings, columns, names)
+        encoding = encoding_of(settings, table, columns, names)
         X = encoding.matrix(columns)
         del columns
         labels = coded(settings, labels)

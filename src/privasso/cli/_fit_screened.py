@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from privasso._text import json_text
 from privasso.cli._fit_rehearsal import rehearse_model
 from privasso.cli._fit_show import print_outlook, print_size, print_statement
 from privasso.cli._fit_write import FitResult, write_files
@@ -78,7 +78,7 @@ def dry_run_screened(
         "ledger": None if ledger is None else remainder(ledger, plan.guarantee),
     }
     if as_json:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
         return
     print(f"Dry run: no label has been read (column {target!r}), no budget is spent.\n")
     if plan.guarantee.warning is not None:

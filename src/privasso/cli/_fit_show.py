@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso._text import escaped
+from privasso._text import escaped, json_text
 from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
@@ -36,7 +35,7 @@ def show(result: FitResult, as_json: bool) -> None:
     """Print the summary of a fit."""
     facts = result.facts
     if as_json:
-        print(json.dumps(_record(result), ensure_ascii=False))
+        print(json_text(_record(result)))
         return
     model = facts.model
     if model.guarantee.warning is not None:

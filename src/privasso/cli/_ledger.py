@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privasso._text import json_text
+
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
     from privasso.privacy import Guarantee
@@ -50,7 +52,7 @@ def show(
     Example: `privasso ledger show budget.json`
     """
     found = opened(path)
-    print(json.dumps(_record(found), ensure_ascii=False) if as_json else found)
+    print(json_text(_record(found)) if as_json else found)
 
 
 def opened(path: Path) -> Ledger:

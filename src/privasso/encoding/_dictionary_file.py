@@ -10,6 +10,7 @@ from pathlib import Path
 
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import read_bounded
+from privasso._text import for_sheets, from_sheets
 from privasso._validation import real_float
 from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
 
@@ -51,6 +52,9 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
 def template(columns: Iterable[tuple[str, str | None]]) -> str:
     r"""A dictionary to fill in: the names of the columns, and their types where these are known.
 
+    A name that a spreadsheet would take for a formula has an apostrophe before it, which
+    `read_dictionary` removes.
+
     Examples
     --------
     >>> template([("age", "number"), ("ward", "text"), ("x", None)])
@@ -59,7 +63,7 @@ def template(columns: Iterable[tuple[str, str | None]]) -> str:
     with io.StringIO(newline="") as out:
         rows = csv.writer(out)
         rows.writerow([*HEAD, "type"])
-        rows.writerows([name, "", "", "", "", kind or ""] for name, kind in columns)
+        rows.writerows([for_sheets(name), "", "", "", "", kind or ""] for name, kind in columns)
         return out.getvalue()
 
 
@@ -96,7 +100,7 @@ def _lines(path: Path) -> list[dict[str, str]]:
 def _of_lines(lines: list[dict[str, str]]) -> Dictionary:
     entries: list[NumberEntry | LevelEntry] = []
     for line in lines:
-        name = line["name"]
+        name = from_sheets(line["name"])
         cells = {key: line.get(key, "") for key in HEAD[1:]}
         if cells["levels"]:
             given = {key: cells[key] for key in ("low", "high", "fill") if cells[key]}

@@ -12,7 +12,8 @@ def sql_query(model: ReleasedModel, table: str = "data") -> str:
 
     It is standard SQL with names in double quotes. Texts are compared as in a fit: spaces around
     them do not count, and words such as NA are missing values. A row in which a value is missing
-    that the model does not fill in has the prediction NULL.
+    that the model does not fill in has the prediction NULL. Names and levels with a backslash are
+    refused: in some databases it would end the text that it is in.
 
     Examples
     --------
@@ -61,8 +62,17 @@ def _number(value: float) -> str:
 
 
 def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return _quoted(name, '"')
 
 
 def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return _quoted(text, "'")
+
+
+def _quoted(text: str, quote: str) -> str:
+    if "\\" in text:
+        raise ValueError(
+            f"{text!r} holds a backslash, which begins an escape in some databases, so that no "
+            "query means the same in all of them; rename the column or the level"
+        )
+    return quote + text.replace(quote, 2 * quote) + quote

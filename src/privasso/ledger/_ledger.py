@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from privasso._text import escaped
 from privasso.ledger._book import Book, Entry, summary
 from privasso.ledger._store import File, Memory, Store
 from privasso.privacy import Guarantee, rounded_up
@@ -155,14 +156,15 @@ have ε up to 1.106; nothing was drawn
 
     def __str__(self) -> str:
         book = self.book
-        about = f" for {book.data}" if book.data else ""
+        about = f" for {escaped(book.data)}" if book.data else ""
         lines = [f"Budget{about}: ε = {rounded_up(book.epsilon)}, δ = {rounded_up(book.delta)}"]
         for k, entry in enumerate(book.entries, start=1):
             numbers = dict(entry.guarantee.parameters)
             shown = f"ε = {rounded_up(numbers['epsilon'])}, δ = {rounded_up(numbers['delta'])}"
             if "mu" in numbers:
                 shown += f", μ = {rounded_up(numbers['mu'], 4)}"
-            lines.append(f"{k:>3}  {entry.time}  {entry.guarantee.kind} {shown}: {entry.what}")
+            when, what = escaped(entry.time), escaped(entry.what)
+            lines.append(f"{k:>3}  {when}  {entry.guarantee.kind} {shown}: {what}")
         lines.append(summary(book))
         return "\n".join(lines)
 

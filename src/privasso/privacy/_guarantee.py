@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from privasso._documents import DocumentError, Fields
+from privasso._text import escaped
 from privasso._validation import integer, real_float
 from privasso.accounting import Loss
 from privasso.privacy._numbers import rounded_up
@@ -159,7 +160,7 @@ class Guarantee:
     @property
     def claim(self) -> str:
         """The claim itself, in words."""
-        return CLAIMS[self.kind].sentence(self)
+        return escaped(CLAIMS[self.kind].sentence(self))
 
     @property
     def loss(self) -> Loss | None:
@@ -277,10 +278,10 @@ class Guarantee:
 
     def __str__(self) -> str:
         lines = [self.claim]
-        lines += [f"Released: {', '.join(self.released)}."] if self.released else []
+        lines += [f"Released: {escaped(', '.join(self.released))}."] if self.released else []
         if self.assumptions:
             lines.append("This holds provided that:")
-            lines += [f"- {sentence}" for sentence in self.assumptions]
+            lines += [f"- {escaped(sentence)}" for sentence in self.assumptions]
         lines += [] if self.warning is None else [self.warning]
         return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from privasso._files import check_regular
-from privasso._text import escaped
+from privasso._text import escaped, for_sheets
 from privasso.tables._arrays import NpzTable
 from privasso.tables._frames import FrameTable
 from privasso.tables._genotypes import BedTable
@@ -67,6 +67,8 @@ def open_table(path: str | os.PathLike[str], *, row_names: bool = False) -> Tabl
 def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
     r"""Return the columns as CSV or Parquet, by the ending of the name.
 
+    In CSV a name that a spreadsheet would take for a formula has an apostrophe before it.
+
     Examples
     --------
     >>> table_bytes({"a": [1.5, 2.0]}, Path("table.csv"))
@@ -77,7 +79,7 @@ def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
     check_ending(path)
     frame, buffer = pl.DataFrame(dict(columns)), io.BytesIO()
     if path.suffix.lower() == ".csv":
-        frame.write_csv(buffer)
+        frame.rename(for_sheets).write_csv(buffer)
     else:
         frame.write_parquet(buffer)
     return buffer.getvalue()

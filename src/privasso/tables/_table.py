@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +20,9 @@ from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
 _MAX_COLUMNS = 10_000_000
 #: Columns that are missing and named; of others only the number is said.
 _NAMED = 8
+#: Files whose first line names the columns, and what is no name in it.
+_TEXT = (".csv", ".tsv")
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
 
 class Table(ABC):
@@ -57,6 +61,7 @@ class Table(ABC):
                 )
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
+            self.check_header()
             raise ValueError(
                 f"{escaped(path)} has the column {twice[0]!r} twice; rename or drop one of them"
             )
@@ -157,6 +162,23 @@ class Table(ABC):
         plural = "s" if len(absent) > 1 else ""
         raise ValueError(f"{escaped(self.path)} has no column{plural} {absent[0]!r}{hint}")
 
+    def check_header(self) -> None:
+        """Refuse a text file whose first line may be a record, or run on into one.
+
+        One of its names reads as a number then. None is shown.
+        """
+        if self._doubtful:
+            raise ValueError(
+                f"{escaped(self.path)} has a number among the names of its columns; if its first "
+                "line is a record, or a line break is lost, put a line of names there; otherwise "
+                "rename such columns"
+            )
+
+    @property
+    def _doubtful(self) -> bool:
+        text = self.path.suffix.lower() in _TEXT
+        return text and any(_NUMBER.fullmatch(name.strip()) for name in self.names)
+
     def _instead_of(self, name: str) -> str:
         """The column that was probably meant, or how many columns there are.
 
@@ -165,7 +187,8 @@ class Table(ABC):
         """
         spelled = {each.casefold(): each for each in self.names}
         close = get_close_matches(name.casefold(), spelled, n=1)
-        if close:
+        close = [one for one in close if not _NUMBER.fullmatch(one.removeprefix(name.casefold()))]
+        if close and not self._doubtful:
             return f"did you mean {spelled[close[0]]!r}?"
         return f"it has {len(self.names)} columns, none with such a name"
 
