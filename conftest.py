@@ -2,6 +2,16 @@
 
 import pytest
 
+#: Seconds that a slow test may take; for others the limit is in pyproject.toml.
+SLOW_TIMEOUT = 3600
+
+
+def pytest_collection_modifyitems(items):
+    """Give slow tests a time limit of their own."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT))
+
 
 @pytest.fixture(autouse=True)
 def no_labels_used_yet(monkeypatch):

@@ -13,21 +13,19 @@ from functools import lru_cache
 import numpy as np
 
 from privasso._validation import nonnegative_float, probability
+from privasso.accounting._beside_gaussian import raised
 from privasso.accounting._composed import ComposedLoss, compose_losses
-from privasso.accounting._law import both_sides, dominating_law, lower_envelope
+from privasso.accounting._law import LARGEST, both_sides, dominating_law, lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours
-from privasso.accounting._objective_inverse import last_below, objective_sensitivity
+from privasso.accounting._objective_inverse import MARGIN, largest_c, objective_sensitivity
 from privasso.accounting._objective_loss import ObjectiveLoss
 
 #: Points of the grid on either side of zero.
 _CELLS = 1500
 #: More than the rounding errors of the sum, relative to it.
 _ROUNDING = 1e-9
-#: The calibration aims this much below log δ, and settles for twice as much.
-_MARGIN = 2e-4
 _STEP = 0.1
-_RAISED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -62,10 +60,7 @@ class BesideChoices(ComposedLoss):
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
-        epsilon = super().epsilon(delta)
-        while math.isfinite(epsilon) and self.delta(epsilon) > delta:
-            epsilon *= 1.0 + _RAISED
-        return epsilon
+        return raised(self, super().epsilon(delta), delta)
 
     def delta(self, epsilon: float) -> float:
         """Return E h(ε − L), the larger of the two orders, rounded up."""
@@ -93,7 +88,7 @@ def _laws(parts: tuple[Loss, ...]) -> tuple[tuple[np.ndarray, np.ndarray, float]
     loss = compose_losses(parts)
     if isinstance(loss, ComposedLoss):
         loss = _Finely(loss.parts)
-    grid = np.linspace(0.0, loss.reach, _CELLS + 1)
+    grid = np.linspace(0.0, min(loss.reach, LARGEST), _CELLS + 1)
     ahead, reverse = loss.deltas(grid)
     found = []
     for pair in ((ahead, reverse), (reverse, ahead)):
@@ -140,21 +135,16 @@ def sensitivity_beside_choices(
     True
     """
     delta = probability("delta", delta)
-    target = math.log(delta) - _MARGIN
+    target = math.log(delta) - MARGIN
 
     def excess(log_c: float) -> float:
         one = ObjectiveLoss(math.exp(log_c), t, neighbours)
         found = BesideChoices.of(one, choices, mu).delta(epsilon)
         return math.log(max(found, 1e-300)) - target
 
-    high = math.log(objective_sensitivity(epsilon, delta, t, neighbours))
-    low, step = high, _STEP
-    while excess(low) > 0.0:
-        low, high, step = low - step, low, 2.0 * step
-        if step > 100.0:
-            raise ValueError(
-                "the choice of columns alone needs the whole budget; choose a smaller share"
-            )
-    if low == high:
-        return math.exp(low)
-    return math.exp(last_below(excess, low, high, _MARGIN))
+    found = largest_c(excess, objective_sensitivity(epsilon, delta, t, neighbours), _STEP)
+    if found is None:
+        raise ValueError(
+            "the choice of columns alone needs the whole budget; choose a smaller share"
+        )
+    return found

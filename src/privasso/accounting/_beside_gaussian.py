@@ -23,18 +23,18 @@ from privasso.accounting._composed import ComposedLoss
 from privasso.accounting._law import lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope
-from privasso.accounting._objective_inverse import last_below, objective_sensitivity
+from privasso.accounting._objective_inverse import MARGIN, largest_c, objective_sensitivity
 from privasso.accounting._objective_loss import ObjectiveLoss
 
 #: The integral is over so many deviations on both sides, in so many cells.
 _DEVIATIONS, _CELLS = 11.0, 660
 #: More than the rounding errors of the sum, relative to it.
 _ROUNDING = 1e-9
-#: The calibration aims this much below log δ, and settles for twice as much.
-_MARGIN = 2e-4
 _STEP = 0.05
-#: Relative steps by which an ε is raised.
-_RAISED = 1e-4
+#: The first step by which an ε is raised, relative to it and absolute.
+_RAISED, _FIRST = 1e-4, 1e-12
+#: e^(−L) below this may have lost digits.
+_SMALL = 1e-290
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,7 @@ class BesideGaussian(ComposedLoss):
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
-        epsilon = super().epsilon(delta)
-        while math.isfinite(epsilon) and self.delta(epsilon) > delta:
-            epsilon *= 1.0 + _RAISED
-        return epsilon
+        return raised(self, super().epsilon(delta), delta)
 
     def delta(self, epsilon: float) -> float:
         """Return E h(ε − L), the larger of the two orders."""
@@ -93,10 +90,21 @@ class BesideGaussian(ComposedLoss):
         at = epsilon - 0.5 * mu * mu - mu * z
         first, second = other.deltas(np.abs(at))
         forward, backward = (
-            _expectation(np.where(at < 0.0, _negative(at, back), ahead), at, epsilon, z, mu)
+            _expectation(np.where(at < 0.0, _negative(at, back), ahead), at, z, mu)
             for ahead, back in ((first, second), (second, first))
         )
         return forward, backward
+
+
+def raised(loss: Loss, epsilon: float, delta: float) -> float:
+    """Return the ε, or a larger one at which the loss has at most this δ; inf if none was found.
+
+    The steps grow, so that the search ends.
+    """
+    step = max(_RAISED * epsilon, _FIRST)
+    while math.isfinite(epsilon) and not loss.delta(epsilon) <= delta:
+        epsilon, step = epsilon + step, 2.0 * step
+    return epsilon
 
 
 def _negative(at: np.ndarray, back: np.ndarray) -> np.ndarray:
@@ -105,19 +113,20 @@ def _negative(at: np.ndarray, back: np.ndarray) -> np.ndarray:
     return -np.expm1(below) + np.exp(below) * back
 
 
-def _expectation(
-    values: np.ndarray, at: np.ndarray, epsilon: float, z: np.ndarray, mu: float
-) -> float:
+def _expectation(values: np.ndarray, at: np.ndarray, z: np.ndarray, mu: float) -> float:
     """Integrate the chords of h over the law of L, and bound what lies beyond the cells."""
     values = lower_envelope(at[::-1], np.clip(values, 0.0, 1.0)[::-1])[::-1]
     low, high = values[:-1], values[1:]  # ε − L falls and so h rises with z
-    far, near = np.exp(at[:-1]), np.exp(at[1:])
-    slope = (high - low) / (far - near)  # of −h in eᵉ
-    # On a cell the chord is high − slope·(eᵉ − near), and eᵉ = e^ε·dQ/dP.
+    ratio = np.exp(-0.5 * mu * mu - mu * z)  # dQ/dP = e^(−L) at the edges
+    far, near = ratio[:-1], ratio[1:]
     mass = _mass(z)
-    other = math.exp(epsilon) * _mass(z + mu)
-    inside = high * mass - slope * (other - near * mass)
+    # On a cell the chord is high − slope·(dQ/dP − near).
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (high - low) / (far - near)
+        inside = high * mass - slope * (_mass(z + mu) - near * mass)
     inside = np.minimum(np.maximum(inside, low * mass), high * mass)
+    # Where the digits do not suffice for the chord, its larger end bounds it.
+    inside = np.where((near > _SMALL) & np.isfinite(inside), inside, high * mass)
     ends = values[0] * ndtr(z[0]) + ndtr(-z[-1])
     return float(min((math.fsum(inside) + ends) * (1.0 + _ROUNDING), 1.0))
 
@@ -164,19 +173,17 @@ def sensitivity_beside(
     alone = objective_sensitivity(epsilon, delta, t, neighbours, loss=loss)
     if mu == 0.0:
         return alone
-    target = math.log(delta) - _MARGIN
+    target = math.log(delta) - MARGIN
     # At c = 0 only the Gaussian releases are left.
-    if GaussianLoss(mu).delta(epsilon) >= delta * (1.0 - 4.0 * _MARGIN):
-        raise ValueError("the other releases alone need the whole budget; choose a smaller share")
+    refusal = "the other releases alone need the whole budget; choose a smaller share"
+    if GaussianLoss(mu).delta(epsilon) >= delta * (1.0 - 4.0 * MARGIN):
+        raise ValueError(refusal)
 
     def excess(log_c: float) -> float:
         beside = BesideGaussian.of(ObjectiveLoss(math.exp(log_c), t, neighbours, loss), mu)
         return math.log(max(beside.delta(epsilon), 1e-300)) - target
 
-    high = math.log(alone)
-    low, step = high, _STEP
-    while excess(low) > 0.0:
-        low, high, step = low - step, low, 2.0 * step
-    if low == high:
-        return math.exp(low)
-    return math.exp(last_below(excess, low, high, _MARGIN))
+    found = largest_c(excess, alone, _STEP)
+    if found is None:
+        raise ValueError(f"{refusal}, or a delta that double precision resolves")
+    return found

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, ndtr, ndtri
 
 from privasso._validation import nonnegative_float, positive_float, probability
 
@@ -24,6 +24,8 @@ from privasso._validation import nonnegative_float, positive_float, probability
 _MARGIN = 1e-6
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _LARGE = 50.0
+#: Logarithms of the least and the largest double, nearly.
+_LEAST, _LARGEST = -740.0, 709.0
 
 
 def log_gaussian_delta(epsilon: float, mu: float) -> float:
@@ -43,12 +45,13 @@ def log_gaussian_delta(epsilon: float, mu: float) -> float:
         # δ is no longer small against its terms, except that both are near ½ when μ is tiny.
         if mu < 0.5:
             return _log_density(low) + math.log(_slope_integral(epsilon / mu, mu))
-        return math.log(float(ndtr(-low)) - math.exp(epsilon + float(log_ndtr(-high))))
+        return math.log(float(ndtr(-low)) - math.exp(_log_density(low)) * _mills(high))
     if mu <= 0.5 * max(1.0, low):
         difference = _slope_integral(epsilon / mu, mu)
     else:
         difference = _mills(low) - _mills(high)
-    return _log_density(low) + math.log(difference)
+    # The difference underflows only where the density does.
+    return _log_density(low) + math.log(difference) if difference > 0.0 else -math.inf
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -92,7 +95,7 @@ def sensitivity_for(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Return the smallest ε ≥ 0 with δ(ε; μ) ≤ δ, rounded up.
+    """Return the smallest ε ≥ 0 with δ(ε; μ) ≤ δ, rounded up; inf where no double is large enough.
 
     Examples
     --------
@@ -109,9 +112,11 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
     high = mu * (mu / 2.0 - float(ndtri(math.exp(target))))
     high = max(high, 1e-300) * (1.0 + 1e-9)
-    root = _root(excess, 0.0, high)
-    while excess(root) < 0.0:
-        root = math.nextafter(root, math.inf) * (1.0 + 1e-14)
+    if math.isinf(high):
+        return math.inf
+    root, step = _root(excess, 0.0, high), 1e-14
+    while math.isfinite(root) and not excess(root) >= 0.0:
+        root, step = math.nextafter(root, math.inf) * (1.0 + step), 2.0 * step
     return root
 
 
@@ -136,12 +141,13 @@ def _slope_integral(middle: float, width: float) -> float:
 
 
 def _bracket(excess: Callable[[float], float], low: float, step: float) -> tuple[float, float]:
-    while excess(low) > 0.0:
-        low -= step
-    high = low + step
-    while excess(high) <= 0.0:
-        step *= 2.0
-        high += step
+    """Logarithms of numbers between which `excess` becomes positive, found in growing steps."""
+    down, up = step, step
+    while excess(low) > 0.0 and low > _LEAST:
+        low, down = low - down, 2.0 * down
+    high = low + up
+    while excess(high) <= 0.0 and high < _LARGEST:
+        high, up = min(high + up, _LARGEST), 2.0 * up
     return low, high
 
 

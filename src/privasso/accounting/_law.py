@@ -13,6 +13,8 @@ import numpy as np
 _UNIT = 1e-15
 #: Losses beyond this one protect nothing, and e^ε would overflow.
 LARGEST = 700.0
+#: The least e^ε, relative to the largest, that has all its digits.
+_SMALL = 1e-290
 
 
 def both_sides(
@@ -52,8 +54,12 @@ def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:
     >>> lower_envelope(np.log([0.5, 1.0, 1.5, 2.0]), np.array([0.6, 0.5, 0.1, 0.2])).round(3)
     array([0.6 , 0.35, 0.1 , 0.1 ])
     """
-    x = np.append(0.0, np.exp(epsilons))
-    z = np.append(1.0, np.minimum.accumulate(deltas))
+    # Bounds that are no numbers are left out. In units of the largest e^ε nothing overflows, and
+    # what underflows stays as it is.
+    bounds = np.fmin.accumulate(np.append(1.0, deltas))
+    x = np.append(0.0, np.exp(epsilons - max(float(np.max(epsilons)) - LARGEST, 0.0)))
+    used = (x > _SMALL) | (np.arange(x.size) == 0)
+    x, z = x[used], bounds[used]
     xs, zs = x.tolist(), z.tolist()  # much faster than arrays, entry by entry
     kept: list[int] = []
     for k in range(x.size):
@@ -66,4 +72,5 @@ def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:
     # The rounding of a chord is below 4e-16 of its larger end, and nothing at the ends themselves.
     starts = z[kept][np.searchsorted(x[kept], x, side="right") - 1]
     chords = np.interp(x, x[kept], z[kept]) + 4e-16 * starts
-    return np.minimum(chords, z)[1:]
+    bounds[used] = np.minimum(chords, z)
+    return bounds[1:]

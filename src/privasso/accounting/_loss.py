@@ -110,7 +110,7 @@ class Loss(ABC):
         low, high = 0.0, self.reach
         if self.delta(low) <= delta:
             return low
-        if self.delta(high) > delta:
+        if not self.delta(high) <= delta:
             return math.inf
         for _ in range(_STEPS):
             middle = 0.5 * (low + high)
@@ -163,7 +163,7 @@ class GaussianLoss(Loss):
     @property
     def reach(self) -> float:
         """μ²/2 + 10.5 μ."""
-        return 0.5 * self.mu**2 + _TAIL * self.mu
+        return 0.5 * self.mu * self.mu + _TAIL * self.mu
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), the same in both orders."""

@@ -170,7 +170,7 @@ def _with_label(epsilons: Vector, c: float, t: float, searched: bool, cells: int
     """One label against another: U, or the distance through the data without the record."""
     far = np.log(2.0) + np.log(erf(c / np.sqrt(8.0))) + _MARGIN
     area = partial(log_ramp, cells=cells)
-    return np.minimum(_sharp(epsilons, c, t, area, searched), min(far, 0.0))
+    return np.fmin(_sharp(epsilons, c, t, area, searched), min(far, 0.0))
 
 
 def _with_record(
@@ -179,7 +179,7 @@ def _with_record(
     """With the record against without: U, or the total variation distance of the other order."""
     area = partial(log_ramp if loss == "logistic" else _both_sides, cells=cells)
     distance = _without_record(np.zeros(1), c, loss)[0]
-    return np.minimum(_sharp(epsilons, c, t, area, searched), distance)
+    return np.fmin(_sharp(epsilons, c, t, area, searched), distance)
 
 
 def _without_record(epsilons: Vector, c: float, loss: Slope) -> Vector:
@@ -213,7 +213,7 @@ def _sharp(
 
     second = scaled(lower, epsilons)
     # At t = ∞ the areas have the height φ(0) throughout.
-    second = np.minimum(second, log_area(np.array([-np.inf]), c)[0])
+    second = np.fmin(second, log_area(np.array([-np.inf]), c)[0])
     turn = turning_t(lower, c) if searched else np.zeros_like(lower)
     below = np.flatnonzero(turn > t)
     if below.size:
@@ -225,9 +225,9 @@ def _sharp(
         # Rounding must not lead to a t below the given one.
         start, stop = np.log(np.maximum(t, 0.05 * turn)) + 1e-14, np.log(np.maximum(t, 4.0 * turn))
         found = _least(elsewhere, start, np.maximum(start, stop))
-        second[below] = np.minimum(second[below], found)
+        second[below] = np.fmin(second[below], found)
     ramp = np.logaddexp(log_shift(epsilons, c), second) + _MARGIN
-    return np.minimum(log_shift(lower, c), ramp)
+    return np.fmin(log_shift(lower, c), ramp)
 
 
 def _lowered(epsilons: Vector, by: Vector | float) -> Vector:
@@ -268,7 +268,7 @@ def _least(function: _Profile, low: Vector, high: Vector) -> Vector:
     best, columns = np.full_like(low, np.inf), np.arange(low.size)
     for _ in range(_REFINEMENTS):
         points = np.linspace(low, high, _POINTS)
-        values = function(points)
+        values = np.fmin(function(points), 0.0)
         at = np.argmin(values, axis=0)
         best = np.minimum(best, values[at, columns])
         low = points[np.maximum(at - 1, 0), columns]

@@ -20,8 +20,10 @@ from privasso.accounting._objective import (
 )
 
 #: The calibration aims this much below log δ, and settles for twice as much.
-_MARGIN = 2e-4
+MARGIN = 2e-4
 _STEP = 0.25
+#: Rounds of a search, of which a few are needed mostly; what it has found by then is good, too.
+_ROUNDS = 200
 
 
 @lru_cache(maxsize=256)
@@ -66,7 +68,7 @@ def objective_sensitivity(
             "noise"
         )
     left = (delta - spent) * (1.0 - 1e-15)
-    target = math.log(left) - _MARGIN
+    target = math.log(left) - MARGIN
     at = np.array([epsilon])
 
     def excess(log_c: float) -> float:
@@ -74,18 +76,13 @@ def objective_sensitivity(
         return float(found[0]) - target
 
     # No bound is below that of a Gaussian mechanism.
-    high = math.log(sensitivity_for(epsilon, left))
-    low, step = high, _STEP
-    if excess(low) <= 0.0:
-        return math.exp(low)
-    while excess(low) > 0.0:
-        if low < math.log(SMALLEST_C):
-            raise ValueError(
-                f"t = {t!r} is too large for ε = {epsilon!r}: δ is small only where ε is above "
-                "log(1 + t); choose a larger ridge"
-            )
-        low, high, step = low - step, low, 2.0 * step
-    return math.exp(last_below(excess, low, high, _MARGIN))
+    found = largest_c(excess, sensitivity_for(epsilon, left), _STEP)
+    if found is None:
+        raise ValueError(
+            f"t = {t!r} is too large for ε = {epsilon!r}: δ is small only where ε is above "
+            "log(1 + t); choose a larger ridge"
+        )
+    return found
 
 
 def objective_epsilon(
@@ -97,6 +94,8 @@ def objective_epsilon(
     loss: Slope = "huber",
 ) -> float:
     """Return the smallest ε ≥ 0 at which objective perturbation has at most this δ, rounded up.
+
+    It is infinite where no double is large enough.
 
     Examples
     --------
@@ -113,9 +112,25 @@ def objective_epsilon(
     if excess(0.0) <= 0.0:
         return 0.0
     low, high = 0.0, 0.5 * c * c + c + math.log1p(t)
-    while excess(high) > 0.0:
+    while not excess(high) <= 0.0:
         low, high = high, 2.0 * high
+        if math.isinf(high):
+            return math.inf
     return -last_below(lambda x: excess(-x), -high, -low, 1e-9)
+
+
+def largest_c(excess: Callable[[float], float], c: float, step: float) -> float | None:
+    """Return the largest c, at most the given one, at which `excess` of log c is not positive.
+
+    Its excess is then above −MARGIN, unless it is the given one. None says that even the smallest
+    c that the accounting tells from zero is too large.
+    """
+    low = high = math.log(c)
+    while not excess(low) <= 0.0:
+        if low < math.log(SMALLEST_C):
+            return None
+        low, high, step = low - step, low, 2.0 * step
+    return math.exp(low if low == high else last_below(excess, low, high, MARGIN))
 
 
 def last_below(
@@ -123,10 +138,14 @@ def last_below(
 ) -> float:
     """Return a point next to where `excess` becomes positive, on the side where it is not.
 
-    At low it is not positive, and at high it is. The point found has an excess above −tolerance.
+    At low it is not positive, and at high it is, or not a number. The point found has an excess
+    above −tolerance.
     """
-    at_low, at_high, reached, side = excess(low), excess(high), excess(low), 0
-    while reached <= -tolerance:
+    at_low, at_high, side = excess(low), excess(high), 0
+    reached = at_low
+    for _ in range(_ROUNDS):
+        if reached > -tolerance:
+            break
         # The Illinois variant of regula falsi: the ends always bracket.
         middle = low - at_low * (high - low) / (at_high - at_low)
         if not low < middle < high:

@@ -58,7 +58,7 @@ class ObjectiveLoss(Loss):
         """log(1+t) + c²/2 + 10.5 c, or where δ = 1e-20 for a record that is replaced."""
         if self.neighbours == "replace":
             return objective_epsilon(_BELOW, self.c, self.t, self.neighbours, loss=self.loss)
-        return float(np.log1p(self.t)) + 0.5 * self.c**2 + _TAIL * self.c
+        return float(np.log1p(self.t)) + 0.5 * self.c * self.c + _TAIL * self.c
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of both orders."""

@@ -1,7 +1,9 @@
 """Certified upper bounds of the three functions that the accounting is made of.
 
 All are returned as logarithms, for a vector of ε and one c, and are never below the true value:
-every bound is raised by more than the rounding errors of its own computation.
+every bound is raised by more than the rounding errors of its own computation. For a c so large that
+its square is no double a bound may be NaN. `np.fmin` then leaves the other bounds that hold as
+well, of which one is always δ ≤ 1.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _BATCH = 512
 _NEWTON_STEPS = 12
 #: Beside the cells, to keep what lies below them from counting.
 _SMALL = (1e-30, 1e-12, 1e-6, 1e-4, 1e-3)
+#: A step of 1e-14 is beyond all doubles after so many.
+_DOUBLINGS = 1100
 
 
 def log_shift(epsilons: Vector, c: float) -> Vector:
@@ -57,7 +61,7 @@ def log_shift(epsilons: Vector, c: float) -> Vector:
     large = ~close & (low < 0.0)
     value[large] = np.log(ndtr(-low[large]) - np.exp(e[large] + log_ndtr(-high[large])))
     found[ahead] = value + _MARGIN + _UNIT * high * (1.0 + np.abs(low))
-    return np.minimum(found, 0.0)
+    return np.fmin(found, 0.0)
 
 
 def log_two_sided(epsilons: Vector, c: float) -> Vector:
@@ -74,7 +78,7 @@ def log_two_sided(epsilons: Vector, c: float) -> Vector:
         else:
             value = np.exp(e) * erf(c / np.sqrt(2.0)) - np.expm1(e)
         found[inner] = np.log(value) + _MARGIN
-    return np.minimum(found, 0.0)
+    return np.fmin(found, 0.0)
 
 
 def log_ramp(epsilons: Vector, c: float, cells: int = CELLS) -> Vector:
@@ -176,10 +180,13 @@ def _end_of_ramp(a: Vector, b: Vector, c: float) -> Vector:
             break
     step = 1e-14
     x = x * (1.0 + step)
-    while (short := 2.0 * (x + a) * np.tanh(0.5 * (x + b)) < c * c * (1.0 + 4e-15)).any():
+    for _ in range(_DOUBLINGS):
+        short = 2.0 * (x + a) * np.tanh(0.5 * (x + b)) < c * c * (1.0 + 4e-15)
+        if not short.any():
+            return x
         step *= 2.0
         x = np.where(short, x * (1.0 + step), x)
-    return x
+    return np.full_like(x, np.nan)
 
 
 def _on_ramp(x: Vector, a: Vector, b: Vector) -> tuple[Vector, Vector, Vector, Vector]:

@@ -258,8 +258,6 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
     return RowBlocks(shape, Dask(pairs, shape[0]), names, target)
 
 
-
-
 def _array(collection: Any) -> Any:
     """An array of Dask with known numbers of rows."""
     found = collection.to_dask_array() if hasattr(collection, "to_dask_array") else collection

@@ -24,7 +24,7 @@ from privasso.theory._nodes import (
     tail_exponent,
     tail_of,
 )
-from privasso.theory._points import TOLERANCE, QuadratureWarning
+from privasso.theory._points import TOLERANCE, QuadratureWarning, out_of_range
 
 FloatArray = NDArray[np.float64]
 
@@ -99,6 +99,8 @@ def clipped_point(
 ) -> ClippedPoint | None:
     """The fixed point on given columns, fast enough for a search; None where there is none.
 
+    It is None, too, where double precision does not reach it.
+
     Parameters
     ----------
     model : Model
@@ -121,8 +123,9 @@ def clipped_point(
     True
     """
     data = (model.alpha, model.rho, model.sigma_xi**2, lam)
-    b, q = clipped_fixed_point(*(start or (0.0, 0.0)), *data, kappa, v, w, variances, ridge)
-    if q == 0.0:
+    with np.errstate(all="ignore"):
+        b, q = clipped_fixed_point(*(start or (0.0, 0.0)), *data, kappa, v, w, variances, ridge)
+    if not q > 0.0:
         return None
     e = row_averages(b, kappa)[1]
     R, _, rho_hat = column_averages(e, q, *data, v, w, variances, ridge)[:3]
@@ -148,7 +151,10 @@ def _solve(
     variances = noise.mean_power * nodes.profile
     Q = ridge_values(ridge, v, w)
     data = (model.alpha, model.rho, model.sigma_xi**2, lam)
-    b, q = clipped_fixed_point(0.0, 0.0, *data, kappa, v, w, variances, Q)
+    with np.errstate(all="ignore"):
+        b, q = clipped_fixed_point(0.0, 0.0, *data, kappa, v, w, variances, Q)
+    if math.isnan(q):
+        raise out_of_range(model.scales)
     if q == 0.0:
         rows = iterate_clipped(*data, kappa, v, w, variances, Q, _RUNAWAY, 1e-10, 1e12)
         found = (math.inf, math.inf, float(rows[-1, 2]))

@@ -32,12 +32,13 @@ _INV_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 _NEVER = 40.0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def row_averages(b, kappa):  # pragma: no cover
     """p, e, and their derivatives in log b."""
-    a = kappa / math.sqrt(b)
-    if a > _NEVER:
+    root = math.sqrt(b)
+    if kappa > _NEVER * root:
         return 1.0, b, 0.0, b
+    a = kappa / root
     p = math.erf(a * _ROOT_HALF)
     slope = a * _INV_ROOT_2PI * math.exp(-0.5 * a * a)
     # E[z²; |z| < a]; the difference loses its digits for small a, where the series has them.
@@ -48,7 +49,7 @@ def row_averages(b, kappa):  # pragma: no cover
     return p, e, -slope, b * inside
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def column_averages(e, q, alpha, rho, xi2, lam, v, w, variances, ridge):  # pragma: no cover
     """R, S, ρ̂ and derivatives: (R, S, ρ̂, ∂R/∂e, ∂R/∂q, ∂S/∂e, ∂S/∂q).
 
@@ -100,7 +101,7 @@ def column_averages(e, q, alpha, rho, xi2, lam, v, w, variances, ridge):  # prag
     return R, S, rho_hat, R_e, R_q, S_e, S_q
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def iterate_clipped(
     alpha, rho, xi2, lam, kappa, v, w, variances, ridge, limit, tol, ceiling
 ):  # pragma: no cover

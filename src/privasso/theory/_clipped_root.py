@@ -11,17 +11,19 @@ import math
 
 from numba import njit
 
+from privasso.theory._bracket import ACCURATE, RESOLVED, TRIALS, next_point, settled
 from privasso.theory._clipped_recursion import column_averages, row_averages
 
 _PLAIN = 3
 _NEWTON = 40
 _TOL, _ROUNDING = 1e-11, 1e-8
-_HALVINGS = 200
+#: From 1 to the least double.
+_HALVINGS = 1100
 #: Range of log b in which a bracket is looked for.
 _FARTHEST = 80.0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _solve_q(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragma: no cover
     """Return the q in (0, p] with q + S(e, q) = p, and R − p²b there; q = 0 where there is none."""
     p, e, _, _ = row_averages(b, kappa)
@@ -46,47 +48,42 @@ def _solve_q(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragma:
     return q, R - p * p * b
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _bracketed(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragma: no cover
     """Return (b, q) by bisection in log b: slow but safe; q = 0 where there is no fixed point.
 
-    Below the root R > p²b; above it R < p²b until q reaches zero.
+    Below the root R > p²b; above it R < p²b until q reaches zero. NaN says that the search left
+    double precision.
     """
-    first = math.log(b)
-    lo = hi = first
-    q, miss = _solve_q(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
-    below = q > 0.0 and miss > 0.0
-    # Whether the upper end has R ≤ p²b and not just no q: only then is there a root.
-    proved = q > 0.0 and not below
-    step = 0.5
-    while True:
-        x = hi + step if below else lo - step
+    lo, hi, step = -math.inf, math.inf, 0.5
+    first = x = math.log(b) if b > 0.0 else math.nan
+    # Whether R ≤ p²b was seen, and not just no q: only then is there a root.
+    proved = False
+    for _ in range(TRIALS):
         q, miss = _solve_q(math.exp(x), alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
-        if below:
-            lo, hi = hi, x
-        else:
-            lo, hi = x, lo
-        if (q > 0.0 and miss > 0.0) != below:
-            proved = proved or (below and q > 0.0)
-            break
-        proved = proved or (not below and q > 0.0)
-        step *= 2.0
-        if abs(x - first) > _FARTHEST:
-            return b, 0.0
-    while hi - lo > 1e-14 * (1.0 + abs(lo)):
-        x = 0.5 * (lo + hi)
-        q, miss = _solve_q(math.exp(x), alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
+        if not math.isfinite(miss):
+            return math.nan, math.nan
         if q > 0.0 and miss > 0.0:
             lo = x
         else:
             hi = x
             proved = proved or q > 0.0
-    b = math.exp(lo)
-    q, _ = _solve_q(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
-    return b, q if proved else 0.0
+        if settled(lo, hi, x):
+            b = math.exp(lo)
+            q, miss = _solve_q(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
+            if not proved:
+                return b, 0.0
+            if not abs(miss) <= ACCURATE * row_averages(b, kappa)[0] ** 2 * b:
+                break
+            return b, q
+        if abs(x - first) > _FARTHEST and (lo == -math.inf or hi == math.inf):
+            break
+        x = next_point(lo, hi, step)
+        step *= 2.0
+    return (math.nan, math.nan) if proved else (b, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragma: no cover
     """Newton on log R − log p²b and p − S − q in (log b, q): b, q and whether it settled."""
     last = math.inf
@@ -95,6 +92,8 @@ def _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragm
         R, S, _, R_e, R_q, S_e, S_q = column_averages(
             e, q, alpha, rho, xi2, lam, v, w, variances, ridge
         )
+        if not 0.0 < R / (p * p * b) < math.inf:
+            return b, q, False
         f1 = math.log(R / (p * p * b))
         f2 = p - S - q
         a11 = R_e * e_x / R - 2.0 * p_x / p - 1.0
@@ -117,11 +116,14 @@ def _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge):  # pragm
     return b, q, False
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def clipped_fixed_point(
     b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge
 ):  # pragma: no cover
-    """Return (b, q) of the fixed point, from a start nearby if q > 0; q = 0 where there is none."""
+    """Return (b, q) of the fixed point, from a start nearby if q > 0; q = 0 where there is none.
+
+    NaN says that double precision does not reach it.
+    """
     if q > 0.0:
         near_b, near_q, found = _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
         if found:
@@ -138,6 +140,8 @@ def clipped_fixed_point(
     b = E / (1.0 + V) ** 2
     q = row_averages(b, kappa)[0] / (1.0 + V)
     near_b, near_q, found = _newton(b, q, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
-    if found:
+    if not found:
+        near_b, near_q = _bracketed(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
+    if near_q == 0.0 or near_q > RESOLVED * row_averages(near_b, kappa)[0]:
         return near_b, near_q
-    return _bracketed(b, alpha, rho, xi2, lam, kappa, v, w, variances, ridge)
+    return math.nan, math.nan

@@ -128,10 +128,11 @@ def _by_chain(
             known.within, off - draws.lam, off + draws.lam,
             np.clip(draws.eta[~on, k] - mean, off - draws.lam, off + draws.lam), velocities,
         )  # fmt: skip
-        if not complete:
+        if not (complete and np.isfinite(states).all()):
             raise ValueError(
                 "the moments of the noise given the release could not be computed: a trajectory "
-                "has too many reflections; onavekl(kind='bound') is an upper bound"
+                "has too many reflections, or leaves the range of double precision; "
+                "onavekl(kind='bound') is an upper bound"
             )
         in_box, without = (_spread(part, on, Sigma, rows) for part in (states, velocities))
         # The velocities have the law without the box, and take part of the Monte Carlo error away.

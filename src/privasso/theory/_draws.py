@@ -15,6 +15,7 @@ changes, so that R and ρ̂ are functions of (e, u), and every solve starts from
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,8 +46,20 @@ class Averages:
 
     @property
     def means(self) -> tuple[float, float]:
-        """R and ρ̂."""
-        return float(np.mean(self.R)), float(np.mean(self.rho_hat))
+        """R and ρ̂, which are finite.
+
+        Raises
+        ------
+        ValueError
+            Where they leave the range of double precision.
+        """
+        R, rho_hat = float(np.mean(self.R)), float(np.mean(self.rho_hat))
+        if not (math.isfinite(R) and math.isfinite(rho_hat)):
+            raise ValueError(
+                "the averages over the columns leave the range of double precision; choose scales, "
+                "λ and noise nearer to one"
+            )
+        return R, rho_hat
 
     def covariance(self, alpha: float) -> FloatArray:
         """Covariance of the errors of log R and −ρ̂/α; zero for exact averages."""

@@ -12,6 +12,7 @@ import math
 
 from numba import njit
 
+from privasso.theory._bracket import FARTHEST, TRIALS, next_point, settled
 from privasso.theory._recursion import averages
 
 _HALVINGS = 200
@@ -19,9 +20,11 @@ _HALVINGS = 200
 _NOWHERE = 1e-6
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # R = 0 stands for 1 − e/R = −∞
+@njit(nogil=True, cache=True, error_model="numpy")
 def _lowest(x, lam, alpha, v, w, variances, sign_only):  # pragma: no cover
     """Return log e where H is smallest, and 1 − e/R(e, 0) there, which has the sign of H.
+
+    R = 0 stands for 1 − e/R = −∞, and NaN says that double precision does not tell the sign.
 
     The search is a bracketed Newton iteration for ρ̂(e, 0) = α from log e = x. With `sign_only` it
     ends as soon as the sign is known: H is negative at some e, or its tangent is positive at e = 0,
@@ -55,7 +58,7 @@ def _lowest(x, lam, alpha, v, w, variances, sign_only):  # pragma: no cover
     return x, 1.0 - e / R
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _start(lam, alpha, v, w, variances):  # pragma: no cover
     """Return log e at which the noise and αve are of the same size, or λ and αe without noise."""
     mean = 0.0
@@ -64,18 +67,24 @@ def _start(lam, alpha, v, w, variances):  # pragma: no cover
     return math.log(mean / alpha) if mean > 0.0 else 2.0 * math.log(lam) - math.log(alpha)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def exists(alpha, lam, v, w, variances):  # pragma: no cover
-    """Whether there is a fixed point at this λ with noise of these variances."""
+    """Whether there is a fixed point at this λ with noise of these variances.
+
+    Where double precision does not tell, the answer is yes, and the search for it finds out.
+    """
     if alpha >= 1.0:
         return True
     x = _start(lam, alpha, v, w, variances)
-    return _lowest(x, lam, alpha, v, w, variances, True)[1] < 0.0
+    return not _lowest(x, lam, alpha, v, w, variances, True)[1] >= 0.0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def critical_ratio(alpha, v, w, profile):  # pragma: no cover
-    """λ/σ_η on the critical line, where the smallest H is zero; 0 for α ≥ 1."""
+    """λ/σ_η on the critical line, where the smallest H is zero; 0 for α ≥ 1.
+
+    NaN says that double precision does not reach it.
+    """
     if alpha >= 1.0:
         return 0.0
     x = _start(1.0, alpha, v, w, profile)
@@ -86,6 +95,8 @@ def critical_ratio(alpha, v, w, profile):  # pragma: no cover
     # that both ends close in. The smallest H decreases with λ.
     for _ in range(_HALVINGS):
         x, f = _lowest(x, math.exp(y), alpha, v, w, profile, False)
+        if math.isnan(f):
+            return math.nan
         if f > 0.0:
             if lo != -math.inf and y > lo:
                 f_hi *= 0.5
@@ -95,8 +106,10 @@ def critical_ratio(alpha, v, w, profile):  # pragma: no cover
                 f_lo *= 0.5
             hi, f_hi = y, f
         if lo == -math.inf or hi == math.inf:
-            new = y - step if lo == -math.inf else y + step
+            new = next_point(lo, hi, step)
             step *= 2.0
+            if abs(new) > FARTHEST:
+                return math.nan
         else:
             new = (lo * f_hi - hi * f_lo) / (f_hi - f_lo)
             if not lo < new < hi:
@@ -107,38 +120,30 @@ def critical_ratio(alpha, v, w, profile):  # pragma: no cover
     return math.exp(y)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def runaway(e, alpha, lam, sigma2, v, w, profile):  # pragma: no cover
     """Return the e at which the diverging recursion settles: e = R(e, 0) (α/ρ̂)², with its ρ̂.
 
     There V grows by the factor ρ̂/α ≥ 1 per iteration. The map lies above e at the critical e
-    and below it far out, where R ≈ e/α and ρ̂ ≈ 1.
+    and below it far out, where R ≈ e/α and ρ̂ ≈ 1. For α next to 1 that may be beyond all doubles:
+    the largest e that was tried is returned then. NaN says that nothing could be told.
     """
-    lo, hi = math.log(e), math.log(e)
-    rho_hat = 0.0
-    for side in range(2):
-        while True:
-            x = lo if side == 0 else hi
-            R, rho_hat, _, _, _, _ = averages(
-                math.exp(x), 0.0, alpha, 0.0, 0.0, lam, sigma2, v, w, profile
-            )
-            # Below the critical e the ratio α/ρ̂ exceeds 1, and V does not grow.
-            above = rho_hat <= alpha or math.log(R) + 2.0 * math.log(alpha / rho_hat) > x
-            if above == (side == 0) or abs(x) > 690.0:
-                break
-            if side == 0:
-                lo -= 1.0
-            else:
-                hi += 1.0
-    for _ in range(_HALVINGS):
-        mid = 0.5 * (lo + hi)
-        R, rho_hat, _, _, _, _ = averages(
-            math.exp(mid), 0.0, alpha, 0.0, 0.0, lam, sigma2, v, w, profile
-        )
-        if rho_hat <= alpha or math.log(R) + 2.0 * math.log(alpha / rho_hat) > mid:
-            lo = mid
-        else:
-            hi = mid
-        if hi - lo < 1e-13:
+    lo, hi, rho_hat = -math.inf, math.inf, math.nan
+    x = math.log(e) if e > 0.0 else math.nan
+    for _ in range(TRIALS):
+        if not abs(x) <= FARTHEST:
             break
-    return math.exp(lo), rho_hat
+        R, rho_hat, _, _, _, _ = averages(
+            math.exp(x), 0.0, alpha, 0.0, 0.0, lam, sigma2, v, w, profile
+        )
+        if not math.isfinite(R):
+            return math.nan, math.nan
+        # Below the critical e the ratio α/ρ̂ exceeds 1, and V does not grow.
+        if rho_hat <= alpha or R * (alpha / rho_hat) ** 2 > math.exp(x):
+            lo = x
+        else:
+            hi = x
+        if settled(lo, hi, x):
+            break
+        x = next_point(lo, hi, 1.0)
+    return (math.exp(lo), rho_hat) if lo > -math.inf else (math.nan, math.nan)

@@ -96,7 +96,8 @@ def point_gradients(
     Returns
     -------
     PointGradients or None
-        None where no estimator exists. Numbers too large for a float are inf or NaN.
+        None where no estimator exists, or where double precision does not reach the fixed point.
+        Numbers too large for a float are inf or NaN.
 
     Examples
     --------
@@ -111,8 +112,9 @@ def point_gradients(
     array([0.727])
     """
     data = (model.alpha, model.rho, model.sigma_xi**2, lam, v, w, variances)
-    e, u = fixed_point_if_any(*(start or (0.0, 0.0)), *data)
-    if u == 0.0:
+    with np.errstate(all="ignore"):
+        e, u = fixed_point_if_any(*(start or (0.0, 0.0)), *data)
+    if not u > 0.0:
         return None
     E_by, K_by = np.empty(v.size), np.empty(v.size)
     V = 1.0 / u - 1.0

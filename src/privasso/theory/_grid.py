@@ -18,7 +18,7 @@ N_ROWS = 7
 _FLOOR = 1e-14
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def solve_level(
     values, first, last, warm, lams, sigmas, ratio, alpha, rho, xi2, v, w, profile
 ):  # pragma: no cover
@@ -50,7 +50,7 @@ def solve_level(
         out[SCALED_ERROR], out[SCALED_RESPONSE] = e, u
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def agree(before, after, tolerance, settled):  # pragma: no cover
     """Mark the points at which status, E, V, ρ̂ and P of two quadratures agree."""
     for k in range(before.shape[1]):

@@ -118,8 +118,9 @@ def _solve(model: Model, lam: float, sigma: float, nodes: Nodes) -> GridPoints:
     """One point on the pairs (v, v̂); there are too many of them for the critical line."""
     alpha, rho, xi2 = model.alpha, model.rho, model.sigma_xi**2
     v, w, variances = nodes.v, nodes.w, sigma**2 * nodes.profile
-    e, u = fixed_point_if_any(0.0, 0.0, alpha, rho, xi2, lam, v, w, variances)
-    if u == 0.0:
+    with np.errstate(all="ignore"):
+        e, u = fixed_point_if_any(0.0, 0.0, alpha, rho, xi2, lam, v, w, variances)
+    if not u > 0.0:
         return solve_nodes(model, np.array([lam]), np.array([sigma]), nodes)
     rho_hat = averages(e, u, alpha, rho, xi2, lam, 1.0, v, w, variances)[1]
     P = component_wise(e, u, alpha, rho, lam, 1.0, v, w, variances)

@@ -35,7 +35,7 @@ class Nodes:
     profile: FloatArray
 
     def critical_ratio(self, alpha: float) -> float:
-        """λ/σ_η at the edge of stability (see `_edge`), kept for the last few α."""
+        """λ/σ_η at the edge of stability (see `_edge`), kept for the last few α; NaN if unknown."""
         return _critical_ratio(self, alpha)
 
 
@@ -147,4 +147,5 @@ def _memory(build: Any, *key: Any) -> Any:
 
 @lru_cache(maxsize=512)
 def _critical_ratio(nodes: Nodes, alpha: float) -> float:
-    return critical_ratio(alpha, nodes.v, nodes.w, nodes.profile)
+    with np.errstate(all="ignore"):
+        return critical_ratio(alpha, nodes.v, nodes.w, nodes.profile)

@@ -36,13 +36,15 @@ _INV_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 #: of the narrowest Gaussian that bounds it. Together they leave a relative error below 1e-7.
 _CUT = 6.0
 _STEP = 0.95
+#: More steps than that makes.
+_MOST = 100.0
 #: φ(b)/φ(a) = exp(−2κz) and all that comes with it is dropped below this.
 _FAR = 1e-16
 #: Part of P below which the integral of a node is left out.
 NEGLIGIBLE = 1e-10
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def interval_mass(a, b):  # pragma: no cover
     """Φ(a) − Φ(−b) for b ≥ |a|, without cancellation."""
     if a >= 0.0:
@@ -61,7 +63,7 @@ def interval_mass(a, b):  # pragma: no cover
     return width * density / 18.0 * _INV_ROOT_2PI
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def layer(kappa, s, slopes):  # pragma: no cover
     """G(κ, s), κ ∂G/∂κ and s ∂G/∂s by the trapezoidal rule in a, which converges exponentially.
 
@@ -74,7 +76,7 @@ def layer(kappa, s, slopes):  # pragma: no cover
     With h = D²/M, D = φ(a) − φ(b), M = Φ(a) − Φ(−b):  s ∂G/∂s = E[(z²/s² − 1) h] and
     ∂G/∂κ = E[ 2D(bφ(b) − aφ(a))/M − D²(φ(a) + φ(b))/M² ].
     """
-    if s < 1e-7:  # G(κ, s) = O(s²)
+    if s < 1e-7 or kappa < 1e-12:  # G(κ, s) = O(s²), and at most κ
         return 0.0, 0.0, 0.0
     centre1 = kappa / (1.0 + s * s)
     width1 = s / math.sqrt(1.0 + s * s)
@@ -95,6 +97,9 @@ def layer(kappa, s, slopes):  # pragma: no cover
     prior_decay = math.exp(-((h / s) ** 2))
     mirror, mirror_ratio = math.exp(-2.0 * kappa * z), math.exp(-2.0 * kappa * h)
     total, by_kappa, by_s = 0.0, 0.0, 0.0
+    # Both ends are at most _CUT of the wider width from the nearer centre.
+    if not (h > 0.0 and hi - lo <= _MOST * h):
+        return math.nan, math.nan, math.nan
     for _ in range(int((hi - lo) / h) + 1):
         if mirror < _FAR:
             gap = 1.0
@@ -119,7 +124,7 @@ def layer(kappa, s, slopes):  # pragma: no cover
     return scale * total, scale * kappa * by_kappa, scale * by_s
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def component_wise(e, u, alpha, rho, lam, sigma2, v, w, profile):  # pragma: no cover
     """P, the component-wise OnAveKL, at a fixed point (e, u)."""
     closed = 0.0

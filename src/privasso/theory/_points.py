@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from privasso._threads import n_threads, run
 from privasso.model import Model
 from privasso.noise import NoiseDesign
+from privasso.scales import ScaleLaw
 from privasso.theory._grid import (
     ACTIVE,
     DIVERGENCE,
     ERROR,
     INFINITE,
     N_ROWS,
+    STABLE,
     STATUS,
     VARIANCE,
     agree,
@@ -129,20 +131,32 @@ def _solve_level(
     n = lams.size
 
     def solve(first: int, last: int) -> None:
-        try:
+        with np.errstate(all="ignore"):  # see below
             solve_level(
                 values, first, last, warm, lams, sigmas, ratio,
                 model.alpha, model.rho, model.sigma_xi**2, nodes.v, nodes.w, nodes.profile,
             )  # fmt: skip
-        except ZeroDivisionError:
-            raise ValueError(
-                f"{model.scales!r} spans too many orders of magnitude for an average over all "
-                "scales; pass n_features to predict for that many columns"
-            ) from None
 
     workers = min(n_threads(), n) if n * nodes.v.size > _SERIAL_BELOW else 1
     edges = [n * k // workers for k in range(workers + 1)]
     run([partial(solve, first, last) for first, last in pairwise(edges)])
+    stable = values[:, values[STATUS] == STABLE]
+    if not (
+        np.isfinite(ratio)
+        and np.isfinite(values[ACTIVE]).all()
+        and np.isfinite(stable[[ERROR, VARIANCE]]).all()
+        and not np.isnan(stable[DIVERGENCE]).any()
+    ):
+        raise out_of_range(model.scales)
+
+
+def out_of_range(scales: ScaleLaw) -> ValueError:
+    """The error that says that double precision does not hold a prediction."""
+    return ValueError(
+        f"the averages over {scales!r} leave the range of double precision: choose scales that "
+        "span fewer orders of magnitude, or numbers nearer to one for λ and the noise; for the "
+        "limit of many columns, pass n_features to predict for that many"
+    )
 
 
 def _diverge(values: FloatArray, alpha: float, where: NDArray[np.bool_]) -> None:

@@ -14,8 +14,10 @@ A₁ = A₀ + (αvu)², t_k = λ/√A_k, q(t) = 2Q(t), g(t) = (1+t²)q(t) − 2t
 
 A fixed point is a root of R(e, u) = e and u = 1 − ρ̂(e, u)/α.
 
-The kernels of this folder call each other across files, and numba's cache on disk watches only
-the file of the caller: after an edit, delete ``__pycache__`` (`make clean`).
+The kernels of this folder raise no errors: what leaves the range of double precision comes out as
+NaN or inf, every loop ends on it, and whoever calls them from Python tests what they return. They
+call each other across files, and numba's cache on disk watches only the file of the caller: after
+an edit, delete ``__pycache__`` (`make clean`).
 """
 
 from __future__ import annotations
@@ -31,18 +33,19 @@ _INV_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 _FARTHEST = 38.0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def channel(A, lam):  # pragma: no cover
     """Return q(t), tφ(t) and g(t) at t = λ/√A."""
-    t = lam / math.sqrt(A)
-    if t > _FARTHEST:
+    root = math.sqrt(A)
+    if lam > _FARTHEST * root:
         return 0.0, 0.0, 0.0
+    t = lam / root
     q = math.erfc(t * _ROOT_HALF)
     slope = t * _INV_ROOT_2PI * math.exp(-0.5 * t * t)
     return q, slope, max((1.0 + t * t) * q - 2.0 * slope, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
     """R, ρ̂ and their derivatives: (R, ρ̂, ∂R/∂e, ∂R/∂u, ∂ρ̂/∂e, ∂ρ̂/∂u).
 
@@ -76,7 +79,7 @@ def averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no c
     return R, rho_hat, R_e, R_u, rho_e, rho_u
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def iterate(alpha, rho, xi2, lam, sigma2, v, w, profile, limit, tol, ceiling):  # pragma: no cover
     """Rows (E, V, ρ̂) of the recursion from x = 0, until it converges, diverges or has so many.
 

@@ -6,6 +6,7 @@ import math
 
 from numba import njit
 
+from privasso.theory._bracket import ACCURATE, FARTHEST, RESOLVED, TRIALS, next_point, settled
 from privasso.theory._edge import exists
 from privasso.theory._recursion import averages
 
@@ -17,9 +18,11 @@ _NEWTON = 60
 _NEARBY = 12
 _TOL = 1e-11
 _HALVINGS = 200
+#: From the largest double to zero in quarters.
+_QUARTERS = 1050
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
     """Return the u in [0, 1] with u = 1 − ρ̂(e, u)/α, and R there; u = 0 where there is none.
 
@@ -47,37 +50,36 @@ def _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cove
     return u, R
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _bracketed(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return the stable fixed point by bisection in log e: slow but safe.
+    """Return the stable fixed point by bisection in log e: slow but safe; NaN if that is beyond it.
 
     Below the root R(e, u(e)) > e; above it R < e until u(e) reaches zero.
     """
-    lo = hi = math.log(e)
-    u, R = _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile)
-    below = u > 0.0 and e < R
-    while True:
-        x = hi + 1.0 if below else lo - 1.0
-        u, R = _solve_u(math.exp(x), alpha, rho, xi2, lam, sigma2, v, w, profile)
-        if below:
-            lo, hi = hi, x
-        else:
-            lo, hi = x, lo
-        if (u > 0.0 and math.exp(x) < R) != below:
+    lo, hi = -math.inf, math.inf
+    x = math.log(e) if e > 0.0 else math.nan
+    for _ in range(TRIALS):
+        if not abs(x) <= FARTHEST:
             break
-    while hi - lo > 1e-14 * (1.0 + abs(lo)):
-        x = 0.5 * (lo + hi)
-        u, R = _solve_u(math.exp(x), alpha, rho, xi2, lam, sigma2, v, w, profile)
-        if u > 0.0 and math.exp(x) < R:
+        e = math.exp(x)
+        u, R = _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile)
+        if u > 0.0 and not math.isfinite(R):
+            break
+        if u > 0.0 and e < R:
             lo = x
         else:
             hi = x
-    e = math.exp(lo)
-    u, _ = _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile)
-    return e, u
+        if settled(lo, hi, x):
+            e = math.exp(lo)
+            u, R = _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile)
+            if abs(R - e) <= ACCURATE * e:
+                return e, u
+            break
+        x = next_point(lo, hi, 1.0)
+    return math.nan, math.nan
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _newton(e, u, known, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
     """Newton on log R − log e and 1 − ρ̂/α − u in (log e, u); returns e, u and whether it settled.
 
@@ -89,6 +91,8 @@ def _newton(e, u, known, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma
         R, rho_hat, R_e, R_u, rho_e, rho_u = averages(
             e, u, alpha, rho, xi2, lam, sigma2, v, w, profile
         )
+        if not 0.0 < R / e < math.inf:
+            return e, u, False
         f1 = math.log(R / e)
         f2 = 1.0 - rho_hat / alpha - u
         a11 = e * R_e / R - 1.0
@@ -113,13 +117,14 @@ def _newton(e, u, known, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma
     return e, u, False
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def fixed_point(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
     """Return (e, u, ρ̂) of the fixed point, known to exist, from a start with u > 0.
 
-    u = 0 says that there is no start; a few plain iterations then make one.
+    u = 0 says that there is no start; a few plain iterations then make one. NaN says that double
+    precision does not reach the fixed point.
     """
-    if u == 0.0:
+    if not u > 0.0:
         e, u = xi2, 1.0
         for i in range(v.size):
             e += rho * w[i] * v[i]
@@ -130,18 +135,25 @@ def fixed_point(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: n
             u = 1.0 / (1.0 + V)
         # Newton approaches a convex root from below without overshooting; beyond the critical
         # e, where ρ̂ ≥ α for every u, it has no way back.
-        while averages(e, 0.0, alpha, rho, xi2, lam, sigma2, v, w, profile)[1] >= alpha:
+        for _ in range(_QUARTERS):
+            if not averages(e, 0.0, alpha, rho, xi2, lam, sigma2, v, w, profile)[1] >= alpha:
+                break
             e *= 0.25
     start = e
     e, u, found = _newton(e, u, True, alpha, rho, xi2, lam, sigma2, v, w, profile)
     if not found:
         e, u = _bracketed(start, alpha, rho, xi2, lam, sigma2, v, w, profile)
+    if not u > RESOLVED:
+        return math.nan, math.nan, math.nan
     return e, u, averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)[1]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def fixed_point_if_any(e, u, alpha, rho, xi2, lam, v, w, variances):  # pragma: no cover
-    """Return (e, u) of the fixed point, from a start nearby if u > 0; u = 0 where there is none."""
+    """Return (e, u) of the fixed point, from a start nearby if u > 0; u = 0 where there is none.
+
+    NaN says that double precision does not tell.
+    """
     if u > 0.0:
         near_e, near_u, found = _newton(e, u, False, alpha, rho, xi2, lam, 1.0, v, w, variances)
         if found:

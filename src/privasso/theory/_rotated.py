@@ -16,7 +16,7 @@ from privasso.theory._attack import Attack
 from privasso.theory._edge import runaway
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, lower_tail, quadrature
-from privasso.theory._points import TOLERANCE, QuadratureWarning
+from privasso.theory._points import TOLERANCE, QuadratureWarning, out_of_range
 from privasso.theory._rotated_recursion import iterate_rotated
 from privasso.theory._rotated_root import rotated_fixed_point
 
@@ -167,21 +167,29 @@ def _solve(
     full = rank >= 1.0 - 1e-9
     # A ray of the objective lies in the null space of F, of which only the size matters.
     edge = 0.0 if full else nodes.critical_ratio(rank) * noise.sigma
+    if math.isnan(edge):
+        raise out_of_range(model.scales)
     if tail is Tail.INFINITE:
         status = FixedPointStatus.INFINITE_ERROR
         V = float(dw @ (1.0 / d)) if full else math.inf
     elif lam <= edge:
         first = noise.mean_power / rank
-        rho_hat = runaway(
-            first, rank, lam, noise.mean_power, nodes.v, nodes.w, nodes.profile
-        )[1]  # fmt: skip
+        with np.errstate(all="ignore"):
+            rho_hat = runaway(
+                first, rank, lam, noise.mean_power, nodes.v, nodes.w, nodes.profile
+            )[1]  # fmt: skip
     else:
         status = FixedPointStatus.STABLE
-        omega, gamma, rho_hat = rotated_fixed_point(
-            model.rho, model.sigma_xi**2, lam, nodes.v, nodes.w,
-            noise.mean_power * nodes.profile, d, dw,
-        )  # fmt: skip
+        with np.errstate(all="ignore"):
+            omega, gamma, rho_hat = rotated_fixed_point(
+                model.rho, model.sigma_xi**2, lam, nodes.v, nodes.w,
+                noise.mean_power * nodes.profile, d, dw,
+            )  # fmt: skip
+        if not (math.isfinite(omega) and gamma > 0.0):
+            raise out_of_range(model.scales)
         E, V = omega + model.sigma_xi**2, rho_hat / gamma
+    if math.isnan(rho_hat):
+        raise out_of_range(model.scales)
     return RotatedPoint(
         status=status, E=E, V=V, rho_hat=float(rho_hat), model=model, lam=lam, noise=noise,
         _component_wise=math.nan, _nodes=nodes, _eigenvalues=d, _weights=dw,

@@ -33,7 +33,7 @@ from privasso.theory._recursion import averages
 FEWEST = 1e-13
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def eigenvalue_averages(ell, d, w):  # pragma: no cover
     """r, E[dp²], Var(q)/r², E[p²] and their derivatives by ℓ, with a mass 1 − Σw at d = 0.
 
@@ -64,13 +64,13 @@ def eigenvalue_averages(ell, d, w):  # pragma: no cover
     return r, noise, spread, square, r_l, noise_l, spread_l, square_l
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def precision(ell, r):  # pragma: no cover
     """Γ = γ₂r/(1−r)."""
     return math.exp(ell) * r / (1.0 - r)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def start(rho, xi2, v, w, d, dw):  # pragma: no cover
     """(γ₁, τ₁) of the field Aᵀy/E[d], with which VAMP and AMP start: γ₂ = ∞ and θ = 0."""
     mean = 0.0
@@ -87,7 +87,7 @@ def start(rho, xi2, v, w, d, dw):  # pragma: no cover
     return mean, xi2 / mean + signal * spread
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def half_step(gamma1, tau1, rho_hat, omega, xi2, d, dw):  # pragma: no cover
     """(γ₁, τ₁) of the next field, from the present one and the averages over the columns."""
     ell = math.log(gamma1) + math.log1p(-rho_hat) - math.log(rho_hat)
@@ -97,7 +97,7 @@ def half_step(gamma1, tau1, rho_hat, omega, xi2, d, dw):  # pragma: no cover
     return precision(ell, r), xi2 * noise / (gamma2 * r) ** 2 + tau2 * spread
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def iterate_rotated(rho, xi2, lam, v, w, variances, d, dw, limit, tol, ceiling):  # pragma: no cover
     """Rows (E, V, ρ̂) of VAMP's thresholded estimates, after a row for θ = 0.
 

@@ -14,6 +14,7 @@ import math
 
 from numba import njit
 
+from privasso.theory._bracket import ACCURATE, FARTHEST, TRIALS, next_point, settled
 from privasso.theory._recursion import averages
 from privasso.theory._rotated_recursion import (
     FEWEST,
@@ -31,7 +32,7 @@ _HALVINGS = 200
 _LOW, _HIGH = -600.0, 600.0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _misses(x, ell, rho, xi2, lam, v, w, variances, d, dw):  # pragma: no cover
     """Log T − x and log ρ̂ − log r at e = exp(x), with their four derivatives by (x, ℓ)."""
     e = math.exp(x)
@@ -53,7 +54,7 @@ def _misses(x, ell, rho, xi2, lam, v, w, variances, d, dw):  # pragma: no cover
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _solve_ell(x, ell, rho, xi2, lam, v, w, variances, d, dw):  # pragma: no cover
     """Return ℓ(e), and log T − log e there; ℓ is at its lower end where there is none."""
     lo, hi = _LOW, _HIGH
@@ -73,34 +74,32 @@ def _solve_ell(x, ell, rho, xi2, lam, v, w, variances, d, dw):  # pragma: no cov
     return ell, f
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _bracketed(x, ell, rho, xi2, lam, v, w, variances, d, dw):  # pragma: no cover
-    """Return the fixed point by bisection in log e: slow but safe."""
-    ell, f = _solve_ell(x, ell, rho, xi2, lam, v, w, variances, d, dw)
-    below = f > 0.0 and ell > _LOW + 1.0
-    lo = hi = x
-    for _ in range(_HALVINGS):
-        x = hi + 1.0 if below else lo - 1.0
-        ell, f = _solve_ell(x, ell, rho, xi2, lam, v, w, variances, d, dw)
-        if below:
-            lo, hi = hi, x
-        else:
-            lo, hi = x, lo
-        if (f > 0.0 and ell > _LOW + 1.0) != below:
+    """Return the fixed point by bisection in log e: slow but safe; NaN if that is beyond it."""
+    lo, hi = -math.inf, math.inf
+    for _ in range(TRIALS):
+        if not abs(x) <= FARTHEST:
             break
-    while hi - lo > 1e-14 * (1.0 + abs(lo)):
-        x = 0.5 * (lo + hi)
         ell, f = _solve_ell(x, ell, rho, xi2, lam, v, w, variances, d, dw)
+        if ell > _LOW + 1.0 and math.isnan(f):
+            break
         if f > 0.0 and ell > _LOW + 1.0:
             lo = x
         else:
             hi = x
-    return lo, _solve_ell(lo, ell, rho, xi2, lam, v, w, variances, d, dw)[0]
+        if settled(lo, hi, x):
+            ell, f = _solve_ell(lo, ell, rho, xi2, lam, v, w, variances, d, dw)
+            if abs(f) <= ACCURATE:
+                return lo, ell
+            break
+        x = next_point(lo, hi, 1.0)
+    return math.nan, math.nan
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def rotated_fixed_point(rho, xi2, lam, v, w, variances, d, dw):  # pragma: no cover
-    """Return (ω₁, γ₁, ρ̂) of the fixed point, which is known to exist."""
+    """Return (ω₁, γ₁, ρ̂) of the fixed point, which is known to exist; NaN if beyond doubles."""
     gamma1, tau1 = start(rho, xi2, v, w, d, dw)
     R, rho_hat, _, _, _, _ = averages(
         tau1 * gamma1 * gamma1, gamma1, 1.0, rho, 0.0, lam, 1.0, v, w, variances
@@ -115,7 +114,7 @@ def rotated_fixed_point(rho, xi2, lam, v, w, variances, d, dw):  # pragma: no co
         R, rho_hat, _, _, _, _ = averages(
             tau1 * gamma1 * gamma1, gamma1, 1.0, rho, 0.0, lam, 1.0, v, w, variances
         )
-    x = math.log(tau1 * gamma1 * gamma1)
+    x = math.log(tau1 * gamma1 * gamma1) if tau1 * gamma1 > 0.0 else math.nan
     first, found = x, False
     start_ell = ell
     for _ in range(_NEWTON):

@@ -14,7 +14,7 @@ from privasso.noise import NoiseDesign
 from privasso.theory._correlated_edge import correlated_edge
 from privasso.theory._draws import ColumnNoise
 from privasso.theory._nodes import REFINEMENTS, Tail, columns, lower_tail, quadrature
-from privasso.theory._points import TOLERANCE, QuadratureWarning
+from privasso.theory._points import TOLERANCE, QuadratureWarning, out_of_range
 from privasso.theory._state_evolution import check
 
 
@@ -73,16 +73,16 @@ def critical_lambda_ratio(
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     nodes = columns(model.scales, noise, count)
     if nodes is not None:
-        return nodes.critical_ratio(model.alpha)
+        return _known(nodes.critical_ratio(model.alpha), model)
     tail = lower_tail(model.scales, noise)
     if model.alpha >= 1.0:
         return 0.0
     if tail is Tail.INFINITE:
         return math.inf
-    ratio = quadrature(model.scales, noise, 0, tail).critical_ratio(model.alpha)
+    ratio = _known(quadrature(model.scales, noise, 0, tail).critical_ratio(model.alpha), model)
     for level in range(1, REFINEMENTS + 1):
-        before = ratio
-        ratio = quadrature(model.scales, noise, level, tail).critical_ratio(model.alpha)
+        nodes, before = quadrature(model.scales, noise, level, tail), ratio
+        ratio = _known(nodes.critical_ratio(model.alpha), model)
         if abs(ratio - before) <= TOLERANCE * ratio:
             return ratio
     warnings.warn(
@@ -91,6 +91,12 @@ def critical_lambda_ratio(
         QuadratureWarning,
         stacklevel=2,
     )
+    return ratio
+
+
+def _known(ratio: float, model: Model) -> float:
+    if math.isnan(ratio):
+        raise out_of_range(model.scales)
     return ratio
 
 

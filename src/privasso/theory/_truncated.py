@@ -25,7 +25,7 @@ _QUARTER = 0.5 * math.pi
 _REFLECTIONS = 1_000_000
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def box_chain(
     covariance: FloatArray,
     low: FloatArray,

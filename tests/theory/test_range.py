@@ -1,0 +1,238 @@
+"""Every search ends, also where double precision does: with a refusal, not a wrong number."""
+
+import math
+
+import numpy as np
+import pytest
+
+import privasso as pv
+from privasso.theory import (
+    clipped_point,
+    critical_lambda_ratio,
+    mismatched_state_evolution,
+    point_gradients,
+)
+from privasso.theory._clipped_root import clipped_fixed_point
+from privasso.theory._draws import Averages
+from privasso.theory._edge import critical_ratio, runaway
+from privasso.theory._onavekl import layer
+from privasso.theory._root import fixed_point, fixed_point_if_any
+from privasso.theory._rotated_root import rotated_fixed_point
+from privasso.theory._truncated import box_chain
+
+NOT_NUMBERS = [math.nan, math.inf]
+ONE = np.ones(1)
+
+
+def beyond(value):
+    """Nodes of which the second has this squared scale."""
+    return np.array([1.0, value]), np.array([0.5, 0.5]), np.array([0.01, 0.01])
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, 1e200])
+def test_kernels_answer_nan_on_scales_beyond_double_precision(value):
+    v, w, variances = beyond(value)
+    data = (0.5, 0.1, 0.01, 0.2)
+    with np.errstate(all="ignore"):  # without compilation NumPy would warn
+        assert np.isnan(fixed_point(0.0, 0.0, *data, 1.0, v, w, variances)[:2]).all()
+        assert np.isnan(fixed_point(0.1, 0.5, *data, 1.0, v, w, variances)[:2]).all()
+        _, u = fixed_point_if_any(0.0, 0.0, *data, v, w, variances)
+        assert not u > 0.0
+        b, q = clipped_fixed_point(0.0, 0.0, *data, 0.1, v, w, variances, 0.1 * variances)
+        assert math.isnan(b)
+        assert math.isnan(q)
+        found = rotated_fixed_point(0.1, 0.01, 0.2, v, w, variances, ONE, 0.5 * ONE)
+        assert math.isnan(found[0])
+
+
+@pytest.mark.parametrize("start", [*NOT_NUMBERS, 0.0])
+def test_kernels_end_from_a_start_that_is_no_positive_number(start):
+    v = w = ONE
+    data = (0.5, 0.1, 0.01)
+    exact = pv.state_evolution(pv.Model(scales=pv.Constant(1.0)), 0.3, pv.Isotropic(0.1))
+    with np.errstate(all="ignore"):
+        assert np.isnan(runaway(start, 0.5, 0.01, 1.0, v, w, ONE)).all()
+        # With u > 0 the start counts, and a bad one must not become an answer.
+        e, u, _ = fixed_point(start, 0.5, *data, 0.3, 1.0, v, w, 0.01 * ONE)
+        assert math.isnan(u) or math.isclose(e / u**2, exact.E, rel_tol=1e-9)
+        b, q = clipped_fixed_point(start, 0.5, *data, 0.3, 1e9, v, w, 0.01 * ONE, np.zeros(1))
+        assert math.isclose(b / q**2, exact.E, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("level", [*NOT_NUMBERS, 1e308])
+def test_the_critical_ratio_is_nan_where_the_noise_is_no_number(level):
+    v, w, _ = beyond(1e-200)
+    with np.errstate(all="ignore"):
+        assert math.isnan(critical_ratio(0.5, v, w, np.array([1.0, level])))
+
+
+@pytest.mark.parametrize("kappa", NOT_NUMBERS)
+@pytest.mark.parametrize("s", [*NOT_NUMBERS, 1.0])
+def test_the_integral_of_a_layer_has_few_steps(kappa, s):
+    """A float that is no number becomes any integer, which differs between processors."""
+    with np.errstate(all="ignore"):
+        assert np.isnan(layer(kappa, s, True)).all()
+
+
+def test_the_number_of_steps_of_a_layer_is_far_below_its_limit():
+    """A coefficient that is ever selected has κ ≤ 38√(1 + s²)."""
+    for s in 10.0 ** np.linspace(-7.0, 140.0, 50):
+        for t in np.append(10.0 ** np.linspace(-200.0, 0.0, 20), np.linspace(1.0, 38.0, 20)):
+            assert np.isfinite(layer(float(t * np.hypot(1.0, s)), float(s), False)[0])
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS)
+def test_trajectories_in_a_box_end_without_numbers(value):
+    for k in range(3):
+        covariance, start, velocities = np.eye(2), np.zeros(2), np.full((3, 2), 3.0)
+        (covariance, start, velocities)[k][-1] = value
+        with np.errstate(all="ignore"):
+            box = -ONE.repeat(2), ONE.repeat(2)
+            states, complete = box_chain(covariance, *box, start, velocities)
+        assert not complete or not np.isfinite(states).all()
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS)
+def test_averages_that_are_no_numbers_are_refused(value):
+    for R, rho_hat in ((value, 0.1), (0.1, value)):
+        with pytest.raises(ValueError, match="range of double precision"):
+            _ = Averages(np.array([R]), np.array([rho_hat])).means
+
+
+BEYOND = {
+    "wide scales": lambda: pv.state_evolution(
+        pv.Model(scales=pv.LogNormal(0.0, 6.0)), 1e-3, pv.Gram(0.1)
+    ),
+    "large scales": lambda: pv.state_evolution(
+        pv.Model(2.0, scales=pv.Constant(1e112)), 1e-33, pv.Isotropic(1e107)
+    ),
+    "clipped, wide scales": lambda: pv.state_evolution(
+        pv.Model(2.0, scales=pv.LogNormal(0.0, 6.0)),
+        2.0,
+        pv.Isotropic(0.2),
+        kappa=0.2,
+        ridge=pv.PowerLaw(1.0, 1.0),
+    ),
+    "clipped, small scales": lambda: pv.state_evolution(
+        pv.Model(1e-3, scales=pv.Constant(1e-70)), 1e70, pv.Isotropic(1e-104), kappa=1e-33
+    ),
+    "rotated": lambda: pv.state_evolution(
+        pv.model.RotatedModel(0.5, scales=pv.Constant(1e120)), 1e60, pv.Gram(1e-20)
+    ),
+    "critical line": lambda: critical_lambda_ratio(
+        pv.Model(0.5, scales=pv.Empirical([1e-140, 1e140])), pv.PowerLaw(1.0, -1.0)
+    ),
+    "wrong scales": lambda: mismatched_state_evolution(
+        pv.Model(2.0, scales=pv.Constant(1e140)), 1e-60, pv.Isotropic(1.0), 0.5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_predictions_beyond_double_precision_are_refused(name):
+    with pytest.raises(ValueError, match="range of double precision"):
+        BEYOND[name]()
+
+
+def test_as_many_coefficients_as_rows_within_rounding():
+    """At α = 1 and a λ that vanishes beside the noise, 1 − ρ̂ is zero in double precision."""
+    model = pv.Model(alpha=1.0, scales=pv.LogNormal(0.0, 0.5))
+    for lam in (1e-30, 1e-200):
+        with pytest.raises(ValueError, match="range of double precision"):
+            pv.state_evolution(model, lam, pv.Gram(1.0))
+
+
+def test_points_of_a_search_beyond_double_precision_count_as_none():
+    v, w, variances = beyond(1e200)
+    model = pv.Model()
+    assert point_gradients(model, 0.2, variances, v, w) is None
+    assert clipped_point(model, 0.2, 0.1, v, w, variances, variances) is None
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e-12, 1e12, 1e40])
+@pytest.mark.parametrize("kind", ["squared", "unstable", "clipped", "rotated"])
+def test_units_change_nothing(size, kind):
+    """Rows that are c times as large, with cξ, c²λ and c²η, have c² times the error."""
+    clipped = {"kappa": 0.3, "ridge": 0.2}
+    options = {"squared": {}, "unstable": {}, "rotated": {}, "clipped": clipped}
+    law = pv.LogNormal(0.0, 0.5)
+
+    def predicted(c):
+        model = (pv.model.RotatedModel if kind == "rotated" else pv.Model)(
+            0.5, sigma_xi=0.1 * c, scales=pv.LogNormal(math.log(c), 0.5)
+        )
+        units = {"kappa": c, "ridge": c * c}
+        more = {name: value * units[name] for name, value in options[kind].items()}
+        noise = pv.Isotropic((5.0 if kind == "unstable" else 0.1) * c * c)
+        return pv.state_evolution(model, 0.2 * c * c, noise, **more)
+
+    here, there = predicted(1.0), predicted(size)
+    assert law.mu == 0.0
+    assert here.status is there.status
+    expected = there.E / size / size
+    assert expected == here.E or math.isclose(here.E, expected, rel_tol=1e-8)
+    assert math.isclose(here.rho_hat, there.rho_hat, rel_tol=1e-8)
+
+
+def hostile(seed):
+    """A prediction with numbers of any size."""
+    rng = np.random.default_rng(seed)
+    far = float(rng.choice([1.0, 20.0, 140.0, 300.0]))
+
+    def number(most=140.0):
+        return float(10.0 ** rng.uniform(-min(far, most), min(far, most)))
+
+    law = [
+        pv.LogNormal(float(rng.uniform(-3.0, 3.0)), float(rng.choice([0.5, 3.0, 6.0, 100.0]))),
+        pv.Uniform(0.0, number()),
+        pv.Constant(number()),
+        pv.Empirical([number() for _ in range(20)]),
+    ][rng.integers(4)]
+    gamma = float(rng.uniform(-2.0, 3.0))
+    noise = [pv.Gram(number()), pv.Isotropic(number()), pv.PowerLaw(number(), gamma)][
+        rng.integers(3)
+    ]
+    noise = noise.with_sigma(0.0) if rng.random() < 0.1 else noise
+    alpha = float(rng.choice([1.0, 1.0 - 1e-16, 0.5, 1e-3, 2.0, 1e3]))
+    rho, xi = float(rng.choice([0.1, 1.0, 1e-12])), float(rng.choice([0.0, 0.1, number()]))
+    given = {"n_features": None if rng.random() < 0.6 else int(rng.choice([1, 2, 50]))}
+    kind, lam = rng.integers(4), number(300.0)
+    if kind == 0:
+        model = pv.model.RotatedModel(alpha, rho, xi, law, spectrum=pv.model.Orthogonal())
+        return lambda: pv.state_evolution(model, lam, noise, **given)
+    model = pv.Model(alpha, rho, xi, law)
+    if kind == 1:
+        given["kappa"] = float(rng.choice([0.1, number(), math.inf]))
+        given["ridge"] = [0.0, number(), pv.PowerLaw(number(), 1.0)][rng.integers(3)]
+    if kind == 2:
+        return lambda: mismatched_state_evolution(model, lam, noise, 0.5, **given)
+    return lambda: pv.state_evolution(model, lam, noise, **given)
+
+
+def check_hostile(seed):
+    try:
+        predict = hostile(seed)
+    except ValueError:  # noise or scales whose squares are no doubles
+        return
+    try:
+        point = predict()
+    except ValueError as error:
+        assert any(text in str(error) for text in ("double precision", "is infinite for"))  # noqa: PT017
+        return
+    assert point.status.name != "STABLE" or (math.isfinite(point.E) and math.isfinite(point.V))
+    assert point.status.name == "INFINITE_ERROR" or 0.0 <= point.rho_hat <= 1.0 + 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::privasso.theory.QuadratureWarning")
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_numbers_of_any_size(first):
+    for seed in range(first, first + 20):
+        check_hostile(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::privasso.theory.QuadratureWarning")
+@pytest.mark.parametrize("first", range(1000, 5000, 200))
+def test_many_numbers_of_any_size(first):
+    for seed in range(first, first + 200):
+        check_hostile(seed)
