@@ -19,6 +19,15 @@ LABELS_REFUSED = (
 
 T = TypeVar("T")
 
+#: Between two bounds lie so many steps of double precision, so that rounding the middle of the
+#: bounds, or a number between them, is less than a millionth of their distance; and they differ by
+#: so much at least, so that one over their distance is a number.
+_STEPS, _NARROWEST = 2.0**20, 1e-300
+TOO_CLOSE = (
+    "too close together for double precision: they need 2^20 numbers between them and a distance "
+    "of at least 1e-300; subtract a public number, or change the unit"
+)
+
 # The square of a number in this range is a normal double, with room to spare for ratios.
 SMALLEST, LARGEST = 1e-150, 1e150
 
@@ -163,7 +172,8 @@ def real_labels(y: Any, n_rows: int | None = None, *, finite: bool = False) -> N
     """Return labels as a vector of floats; an error tells neither a value nor a row.
 
     Text is refused even where it spells a number, and so is another length than `n_rows`. NaN,
-    which is a missing label, and ±inf are refused where all have to be `finite`.
+    which is a missing label, and ±inf are refused where all have to be `finite`: a guarantee would
+    not cover that refusal.
 
     Examples
     --------
@@ -282,6 +292,16 @@ def probability(name: str, value: object) -> float:
     return number
 
 
+def separated(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether double precision can tell numbers between two bounds apart, see `TOO_CLOSE`.
+
+    >>> separated(np.array([0.0, 1e10, 2.0**53]), np.array([1e-5, 1e10 + 1e-5, 2.0**53 + 2]))
+    array([ True, False, False])
+    """
+    step = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    return high - low >= np.maximum(_STEPS * step, _NARROWEST)
+
+
 def label_bounds(bounds: object) -> tuple[float, float]:
     """Return (low, high), bounds that every label lies in.
 
@@ -299,6 +319,8 @@ def label_bounds(bounds: object) -> tuple[float, float]:
     if not pair[0] < pair[1]:
         raise ValueError(f"y_bounds must increase, not {pair}")
     real_float("the width of y_bounds", pair[1] - pair[0])
+    if not separated(*np.array([pair]).T)[0]:
+        raise ValueError(f"y_bounds {pair} are {TOO_CLOSE}")
     return pair
 
 

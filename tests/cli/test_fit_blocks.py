@@ -142,9 +142,9 @@ def test_labels(folder, capsys):
     assert one == two
     assert main(["fit", *shlex.split(f"'cut-*.parquet' {dp} --out m.json --report r.html")]) == 2
     assert "--report needs the whole table in memory" in capsys.readouterr().err
-    # Missing numbers are not filled: nobody said what stands for them.
+    # Missing covariates are not filled: nobody said what stands for them.
     assert main(["fit", *shlex.split(f"'part-*.parquet' {dp} --out m.json")]) == 2
-    assert "must be finite" in capsys.readouterr().err
+    assert "X must be finite" in capsys.readouterr().err
 
 
 # Not `ru_maxrss`: it counts what the process that started this one had in memory.

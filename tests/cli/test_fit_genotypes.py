@@ -96,7 +96,7 @@ def test_labels_of_another_file_are_matched_by_person(study, capsys):
     plan = pv.fit.plan_for(F, pv.fit.FitOptions(privacy, lam="auto", screen=2), seeded=True)
     assert isinstance(plan, pv.fit.PerturbedPlan)
     rng = np.random.default_rng(1)
-    model = plan.release(labels, rng=rng, missing_labels=True).solve()
+    model = plan.release(labels, rng=rng).solve()
     np.testing.assert_array_equal(pv.load("m.json").coef, model.coef[model.screened])
 
 

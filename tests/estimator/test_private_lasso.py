@@ -325,17 +325,22 @@ BAD_LABELS = {
     "objects": np.array(SECRET, dtype=object),
     "bytes": np.array(SECRET, dtype="S"),
     "numbers as text": ["1.5"] * 400,
-    "none": [None] * 400,
     "frame": pd.DataFrame({"status": SECRET}),
     "categories": pd.Series(SECRET, dtype="category"),
-    "missing": pd.Series([1.5] * 399 + [pd.NA], dtype="Float64"),
-    "nan": np.r_[np.zeros(399), np.nan],
-    "infinity": np.r_[np.zeros(399), np.inf],
-    "too large": [0.0] * 399 + [10**400],
     "dates": np.full(400, np.datetime64("2020-01-17")),
     "complex": np.full(400, 1.5 + 1j),
     "two columns": np.zeros((400, 2)),
     "ragged": [[1.0], [2.0, 3.0]] * 200,
+}
+#: What one label may hold, with the number in [−2, 2] that it counts as.
+ODD_LABELS = {
+    "none": ([None], 0.0),
+    "missing": (pd.Series([pd.NA], dtype="Float64"), 0.0),
+    "nan": (np.array([np.nan]), 0.0),
+    "infinity": (np.array([np.inf]), 2.0),
+    "minus infinity": (np.array([-np.inf]), -2.0),
+    "too large": ([10**400], 2.0),
+    "far too small": ([-(10**400)], -2.0),
 }
 
 
@@ -347,13 +352,37 @@ def test_bad_labels_are_refused_without_saying_which(labels, privacy, monkeypatc
     fitted = pv.PrivateLasso(100.0, privacy).fit(X, y)
     monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
     for call in (pv.PrivateLasso(100.0, privacy).fit, fitted.score):
-        with pytest.raises(ValueError, match="the labels must be one column of finite") as caught:
-            call(X, BAD_LABELS[labels])
-        shown = "".join(traceback.format_exception(caught.value))
-        assert "HIV" not in shown
-        assert "During handling" not in shown
-        assert caught.value.__context__ is None
-        assert caught.value.__cause__ is None
+        refused(lambda call=call: call(X, BAD_LABELS[labels]))
+
+
+def refused(call):
+    with pytest.raises(ValueError, match="the labels must be one column of finite") as caught:
+        call()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "HIV" not in shown
+    assert "During handling" not in shown
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+@pytest.mark.parametrize("label", ODD_LABELS)
+@pytest.mark.parametrize("screen", [None, 2])
+def test_a_label_is_no_reason_to_refuse_a_formal_fit(label, screen):
+    """A missing one counts as the middle of its bounds, an infinite one as a bound."""
+    X, y = data()
+    odd, number = ODD_LABELS[label]
+    changed = pd.Series([*y[:399].tolist(), *odd], dtype=getattr(odd, "dtype", object))
+    privacy = pv.LabelDP(3.0, 1e-6, (-2.0, 2.0))
+    one, two = (
+        pv.PrivateLasso(5.0, privacy, random_state=0, screen=screen).fit(X, labels)
+        for labels in (changed, np.append(y[:399], number))
+    )
+    assert one.coef_.tolist() == two.coef_.tolist()
+    assert one.intercept_ == two.intercept_
+    if screen is None:  # without a guarantee a refusal tells nothing that is protected
+        refused(lambda: pv.PrivateLasso(5.0, pv.OnAverage(0.1)).fit(X, changed))
+    refused(lambda: one.score(X, changed))
 
 
 def test_labels_of_another_length_or_none():

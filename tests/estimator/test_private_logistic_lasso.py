@@ -20,6 +20,10 @@ from privasso.artefact import DocumentError
 from privasso.fit import Classes
 
 STRONG = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+NOT_REFUSED = (
+    "the guarantee covers each cell, and a refusal would tell what one of them is: a missing cell "
+    "counts as the middle of its bounds in a fit, and an infinite one as a bound"
+)
 RECORDS = pv.RecordDP(2.0, 1e-6, bounds=[(-4, 4)] * 4, y_bounds=(0, 1))
 
 
@@ -102,14 +106,49 @@ def test_names_and_order_of_classes():
     assert not any("taken from the labels" in s for s in named.guarantee_.assumptions)
 
 
-def test_other_values_are_refused_and_not_shown():
+def test_labels_of_another_type_are_refused_and_not_shown():
     X, y = data(m=30)
-    for labels in (np.where(y == 1, 0.123456, 0.0), np.where(y == 1, "secret", "no")):
+    for labels, classes in (
+        (np.where(y == 1, "secret", "no"), (0, 1)),
+        (np.linspace(0.123456, 1.0, 30), "observed"),
+        (np.array(["secret", "no", "yes"] * 10), "observed"),
+    ):
         with pytest.raises(ValueError, match=r"labels|label type") as caught:
-            pv.PrivateLogisticLasso(privacy=STRONG).fit(X, labels)
+            pv.PrivateLogisticLasso(privacy=STRONG, classes=classes).fit(X, labels)
         shown = "".join(traceback.format_exception(caught.value))
         assert "0.123456" not in shown
         assert "secret" not in shown
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+@pytest.mark.parametrize("privacy", [STRONG, RECORDS], ids=["labels", "records"])
+def test_a_label_of_neither_class_is_a_missing_one(privacy):
+    X, y = data(m=300)
+    options = {"privacy": privacy, "random_state": 0}
+    found = {}
+    for odd in (np.nan, 7.0, np.inf, -0.5, None, 0.0, 1.0):
+        labels = np.append(y[1:], 0).astype(object)
+        labels[-1] = odd
+        found[odd] = pv.PrivateLogisticLasso(**options).fit(X, labels).coef_.tolist()
+        if odd is None or np.isnan(odd):
+            seen = pv.PrivateLogisticLasso(**options, classes="observed").fit(X, labels)
+            assert seen.coef_.tolist() == found[odd]
+    missing = found.pop(None)
+    assert all(found[odd] == missing for odd in found if odd not in (0.0, 1.0))
+    assert found[0.0] != missing != found[1.0]
+    words = np.array(["well", "sick"], dtype=object)[y]
+    words[5], same = "unknown", words.copy()
+    same[5] = None
+    one, two = (
+        pv.PrivateLogisticLasso(**options, classes=("well", "sick")).fit(X, labels)
+        for labels in (words, same)
+    )
+    assert one.coef_.tolist() == two.coef_.tolist()
+    if privacy is RECORDS:  # whose record is an empty one
+        moved = np.vstack([X[:-1], np.full(4, np.inf)])
+        labels = np.append(y[1:].astype(float), np.nan)
+        other = pv.PrivateLogisticLasso(**options).fit(moved, labels)
+        assert other.coef_.tolist() == missing
 
 
 @pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

@@ -25,6 +25,11 @@ def deliberate(estimator):
         f"check_sample_weight_equivalence_on_{storage}_data": REPEATED
         for storage in ("dense", "sparse")
     }
+    if estimator.privacy.formal:
+        reasons["check_supervised_y_no_nan"] = (
+            "the guarantee covers each label, and a refusal would tell what one of them is: a "
+            "missing label counts as the middle of its bounds, an infinite one as a bound"
+        )
     if not estimator.denoise:
         reasons["check_fit2d_1sample"] = (
             "one row leaves nine directions in which noise has no opponent: the problem is "

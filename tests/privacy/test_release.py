@@ -253,7 +253,8 @@ def test_the_operator_of_the_covariates_is_the_centred_matrix(storage):
     [
         ({"F": np.array([[np.nan, 1.0]])}, "F contains NaN"),
         ({"y": np.zeros(3)}, "one label for each of the 40 rows"),
-        ({"y": np.full(40, np.nan)}, "one column of finite numbers"),
+        ({"y": ["secret"] * 40}, "one column of finite numbers"),
+        ({"y": np.full(40, np.nan), "privacy": pv.OnAverage(1.0)}, "one column of finite numbers"),
         ({"privacy": 1.0}, "privacy must say what to protect"),
         ({"privacy": Bolder(1.0, 1e-5, BOUNDS)}, "must be exactly LabelDP, OnAverage or RecordDP"),
         ({"noise": "gram"}, r"noise must be Shaped\(\) or a noise design"),
@@ -275,6 +276,9 @@ def test_bad_arguments(change, message):
         (lambda: pv.LabelDP(1.0, 0.1, (1, 1)), "y_bounds must increase"),
         (lambda: pv.LabelDP(1.0, 0.1, (0, np.inf)), "must be finite"),
         (lambda: pv.LabelDP(1.0, 0.1, (-1.7e308, 1.7e308)), "must be finite"),
+        (lambda: pv.LabelDP(1.0, 0.1, (2**53, 2**53 + 2)), "too close together"),
+        (lambda: pv.LabelDP(1.0, 0.1, (1e10, 1e10 + 1e-5)), "subtract a public number"),
+        (lambda: pv.LabelDP(1.0, 0.1, (0, 1), kappa=1e200), "change the units"),
         (lambda: pv.LabelDP(1.0, 0.1, 3.0), "must be a pair"),  # pyright: ignore[reportArgumentType]
         (lambda: pv.LabelDP(1.0, 0.1, (0, 1), neighbours="add-one"), "neighbours must be"),
         (lambda: pv.LabelDP(1.0, 0.1, (0, 1), "laplace"), "mechanism must be"),  # pyright: ignore[reportArgumentType]

@@ -177,15 +177,6 @@ def test_an_entry_that_is_stored_twice_counts_once():
     assert columns.products(twice, np.array([LABEL, 0])).tolist() == [ENTRY * LABEL]
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
-def test_missing_values_are_refused(kind):
-    columns = IntegerColumns.within(np.array([[-1.0, 1.0]] * 2), np.zeros(2), np.ones(2))
-    X = np.zeros((5, 2))
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="must be finite"):
-        columns.products(kind(X), np.ones(5, dtype=np.int64))
-
-
 @pytest.mark.parametrize("lowest", [-9.0, 0.0])
 def test_no_record_changes_a_sum_by_more_than_the_claim(lowest):
     rng = np.random.default_rng(1)
@@ -436,12 +427,16 @@ def test_entries_that_are_stored_twice_or_in_any_order_count_once(kind, form):
     np.testing.assert_allclose(X.toarray(), dense, atol=1e-12)
 
 
-def test_entries_that_are_no_numbers_are_found_in_every_storage():
+def test_missing_entries_are_the_middle_and_infinite_ones_a_bound_in_every_storage():
     X = np.zeros((50, 4))
-    X[:, 1], X[30, 2] = 1.0, np.nan
-    bounds = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 1.0]])
+    X[:, 1], X[30, 2], X[31, 3] = 1.0, np.nan, np.inf
+    X[32, 0], X[33] = -np.inf, np.nan
+    bounds = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 0.0]])
+    labels = np.random.default_rng(0).integers(-LABEL, LABEL + 1, 50)
     for used, centred in ((bounds[:1], True), (bounds, True), (bounds, False)):
+        each = np.broadcast_to(used, bounds.shape)
+        filled = np.clip(np.where(np.isnan(X), each.mean(axis=1), X), each[:, 0], each[:, 1])
+        wanted = exact_products(filled, labels, each, *half_ranges(each, centred))
         columns = IntegerColumns.within(used, *half_ranges(used, centred))
         for stored in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X)):
-            with pytest.raises(ValueError, match="must be finite"):
-                columns.products(stored, np.ones(50, dtype=np.int64))
+            assert columns.products(stored, labels).tolist() == wanted

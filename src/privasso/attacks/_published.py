@@ -28,7 +28,7 @@ def _records(
     plan: PerturbedPlan, y: FloatArray, count: int, rng: np.random.Generator | None
 ) -> FloatArray:
     plan = replace(plan, seeded=rng is not None)
-    made = (plan.release(y, rng=rng, missing_labels=True, charged=True) for _ in range(count))
+    made = (plan.release(y, rng=rng, charged=True) for _ in range(count))
     return np.array([_numbers(one.solve()) for one in made])
 
 

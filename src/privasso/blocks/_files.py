@@ -192,7 +192,8 @@ def open_files(
     entries : int
         Entries that each thread reads at a time.
     fill : mapping of str to float, optional
-        What stands for missing values of each covariate; by default a fit refuses these.
+        What stands for missing values of each covariate; by default a fit of private records takes
+        the middle of the bounds, and one with public covariates refuses these.
 
     Examples
     --------

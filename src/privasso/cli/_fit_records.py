@@ -247,7 +247,6 @@ def released_by(
             rng=settings.rng(),
             feature_names=names,
             target=target,
-            missing_labels=True,
             give_up_rows=True,
         )
     except UncertifiedError as error:

@@ -88,7 +88,6 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
 def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.cli._fit_screened import fit_screened
     from privasso.fit import ScreenedLabelPlan
-    from privasso.tables import check_labels
 
     if settings.in_blocks:
         return _fit_blocks(settings, outputs, quiet)
@@ -101,15 +100,8 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
         X = encoding.matrix(columns)
         del columns
         labels = coded(settings, labels)
-        if not settings.label_dp:  # where the fit itself decides what a missing label is
-            check_labels(labels)
         if settings.classes is not None:
-            try:
-                labels = settings.classes.coded(labels)
-            except ValueError as error:
-                raise ValueError(
-                    f"{error}; code the classes as 0 and 1, or leave --binary out"
-                ) from None
+            labels = settings.classes.coded(labels)
         plan = plan_of(settings, X, encoding)
         if isinstance(plan, ScreenedLabelPlan):
             return fit_screened(settings, outputs, plan, labels, encoding, target, quiet=quiet)

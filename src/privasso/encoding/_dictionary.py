@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._validation import TOO_CLOSE, separated
 from privasso.encoding._codes import LevelCode, NumberCode
 from privasso.encoding._columns import Columns, Levels
 from privasso.encoding._encoding import Encoding
@@ -51,6 +52,10 @@ class NumberEntry:
             return
         if low > high:
             raise ValueError(f"low of column {self.name!r} is above its high; exchange them")
+        if not math.isfinite(high - low):
+            raise ValueError(f"low and high of column {self.name!r} must have a finite distance")
+        if low < high and not separated(*np.array([[low, high]]).T)[0]:
+            raise ValueError(f"low and high of column {self.name!r} are {TOO_CLOSE}")
         if fill is not None and not low <= fill <= high:
             raise ValueError(f"fill of column {self.name!r} must lie between its low and high")
 

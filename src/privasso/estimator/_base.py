@@ -47,6 +47,11 @@ class PrivateEstimator(BaseEstimator):
     n_features_in_: int
     privacy: Privacy | None
 
+    @property
+    def _formal(self) -> bool:
+        """Whether there is a guarantee, which a refusal of a single label would break."""
+        return isinstance(self.privacy, Privacy) and self.privacy.formal
+
     def _forget(self) -> None:
         """Remove what an earlier fit has left."""
         for name in self._fitted:

@@ -354,7 +354,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     ) -> tuple[Any, Any, str | None]:
         """Packed genotypes for a choice of columns, and blocks of rows for a fit of all."""
         column = self._column(phenotypes_of(X, y))
-        labels = real_labels(column, F.shape[0], finite=not self._private)
+        labels = real_labels(column, F.shape[0], finite=not self._formal)
         self._note_columns(F.shape[1], names)
         target = y if isinstance(y, str) else None
         if self.screen is not None:
@@ -372,7 +372,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         X = self._covariates(X, first=bool(labels))
         if not labels:
             return X, None
-        return X, real_labels(self._column(labels[0]), X.shape[0], finite=not self._private)
+        return X, real_labels(self._column(labels[0]), X.shape[0], finite=not self._formal)
 
     def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released | KeptStatistics:
         """Return the kept release with its covariates."""

@@ -55,9 +55,9 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         What to protect; `y_bounds` must be (0, 1), because classes are coded as 0 and 1. There is
         no default: leaving it out is an error at fit.
     classes : (negative, positive) or "observed"
-        The two classes. They must be known without the labels; any other label is an error, which
-        does not show it. ``"observed"`` takes them from the labels in increasing order, and the
-        guarantee then says that this must not tell anything.
+        The two classes. They must be known without the labels; any other label counts as a missing
+        one. ``"observed"`` takes them from the labels in increasing order, and the guarantee then
+        says that this must not tell anything.
     fit_intercept : bool
         Whether there is an intercept, which has no penalty.
     tol : float
@@ -146,9 +146,11 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix, shape (n_samples, n_features)
-            Covariates; public under `LabelDP`. Sparse ones only with `LabelDP`.
+            Covariates; public under `LabelDP`. Sparse ones only with `LabelDP`. Missing ones (NaN)
+            only with `RecordDP`: these count as the middle of their bounds.
         y : array_like, shape (n_samples,)
-            Labels, each one of `classes`.
+            Labels. One that is missing, or is none of the `classes`, counts as half of each under
+            `LabelDP`, and makes its record an empty one under `RecordDP`.
 
         Raises
         ------
@@ -172,6 +174,10 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         given, X = X, self._covariates(X, first=True)
         labels = self._labels(y, X.shape[0])
         if observed:
+            from sklearn.utils.multiclass import check_classification_targets
+
+            with np.errstate(invalid="ignore"):  # an infinite label is refused without a warning
+                check_classification_targets(Classes.present(labels))
             classes = Classes.seen(labels)
             options = FitOptions(**{**vars(options), "classes": classes})
         coded = classes.coded(labels)

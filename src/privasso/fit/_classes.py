@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -66,16 +67,16 @@ class Classes:
 
     @classmethod
     def seen(cls, y: Any) -> Classes:
-        """Take the classes from the labels, in increasing order; no error shows a label.
+        """Take the classes from the labels that are not missing; no error shows a label.
 
         Examples
         --------
-        >>> Classes.seen(["yes", "no"]).names
-        ('no', 'yes')
+        >>> Classes.seen([8.0, 3.0, float("nan")]).names  # in increasing order
+        (3.0, 8.0)
         """
         found: list[Any] = []
         with contextlib.suppress(TypeError, ValueError):
-            found = [_plain(one) for one in np.unique(np.asarray(y)).tolist()]
+            found = [_plain(one) for one in np.unique(cls.present(np.asarray(y))).tolist()]
         if len(found) != 2 or not all(_is_name(one) for one in found):
             few = "; the labels hold one class" if len(found) == 1 else ""
             raise ValueError(
@@ -84,34 +85,53 @@ class Classes:
             )
         return cls(found[0], found[1], observed=True)
 
+    @staticmethod
+    def present(y: np.ndarray) -> np.ndarray:
+        """The labels that are neither None nor NaN.
+
+        Examples
+        --------
+        >>> Classes.present(np.array(["no", None, "yes"], dtype=object)).tolist()
+        ['no', 'yes']
+        """
+        return np.array([one for one in y.tolist() if one is not None and one == one])
+
     @property
     def names(self) -> tuple[Name, Name]:
         """Both, the negative one first."""
         return self.negative, self.positive
 
     def coded(self, y: Any) -> np.ndarray:
-        """Labels as 0 and 1; any other value is refused, without being shown.
+        """Labels as 0 and 1; any other value is a missing label, NaN, since an error would tell.
+
+        Labels whose type as a whole is not that of the classes are refused.
 
         Examples
         --------
         >>> Classes().coded([0, 1, 7])
+        array([ 0.,  1., nan])
+        >>> Classes().coded(["no", "yes"])
         Traceback (most recent call last):
         ...
-        ValueError: the labels hold something other than the two classes 0 and 1; what it is, is \
-not shown, because labels are private
+        ValueError: the labels are not of the type of the two classes 0 and 1
         """
         values = attempt(lambda: np.asarray(y))
         if values is None or values.ndim != 1:
             raise ValueError("the labels must be one column")
-        with contextlib.suppress(TypeError, ValueError):
-            # Equality of text and numbers would be False for all, which is refused below.
-            first, second = (np.asarray(values == name) for name in self.names)
-            if first.shape == second.shape == values.shape and bool(np.all(first | second)):
-                return second.astype(np.float64)
-        raise ValueError(
-            f"the labels hold something other than the two classes {self.negative!r} and "
-            f"{self.positive!r}; what it is, is not shown, because labels are private"
-        ) from None
+        kinds = {"U" if isinstance(name, str) else "fiub" for name in self.names}
+        if values.dtype.kind not in "".join(kinds) + "O":
+            raise ValueError(
+                f"the labels are not of the type of the two classes {self.negative!r} and "
+                f"{self.positive!r}"
+            )
+        codes = {self.negative: 0.0, self.positive: 1.0}
+        return np.array([_code(one, codes) for one in values.tolist()])
+
+
+def _code(one: Any, codes: dict[Name, float]) -> float:
+    with contextlib.suppress(TypeError):  # a list, for instance, is nothing to look up
+        return codes.get(one, math.nan)
+    return math.nan
 
 
 def _plain(value: Any) -> Any:

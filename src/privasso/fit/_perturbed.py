@@ -122,24 +122,22 @@ class PerturbedPlan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
-        missing_labels: bool = False,
         give_up_rows: bool = False,
         charged: bool = False,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
         The ledger, if there is one, is charged before the noise is drawn, unless that was done
-        already or nothing will be published (`charged`). With `missing_labels` a record whose label
-        is NaN counts as an empty one; otherwise such labels are refused. With `give_up_rows` the
-        plan drops its covariates here and cannot be carried out again, which frees their memory as
-        soon as they have been scaled. Blocks of rows hold their labels, so that `y` is None for
-        them.
+        already or nothing will be published (`charged`). A record whose label is NaN is an empty
+        one. With `give_up_rows` the plan drops its covariates here and cannot be carried out again,
+        which frees their memory as soon as they have been scaled. Blocks of rows hold their labels,
+        so that `y` is None for them.
         """
         check_run(rng, self.seeded, feature_names, target)
         if isinstance(self.X, RowBlocks):
-            return self._over_blocks(self.X, rng, feature_names, target, missing_labels)
+            return self._over_blocks(self.X, rng, feature_names, target)
         shape = self.X.shape
-        labels = real_labels(y, shape[0], finite=not missing_labels)
+        labels = real_labels(y, shape[0])
         held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
         if give_up_rows:
             object.__setattr__(self, "X", None)
@@ -175,13 +173,12 @@ class PerturbedPlan:
         rng: np.random.Generator | None,
         feature_names: tuple[str, ...] | None,
         target: str | None,
-        missing_labels: bool,
     ) -> Published:
         """Read all blocks once, charge the ledger, draw the noise, and fit."""
         chosen, what = None, fit_in_words(blocks.shape, target, self.seeded)
         objective = self.objective
         assert isinstance(objective, PerturbedObjective | ScreenedObjective)
-        passes = objective.opened(blocks, missing_labels=missing_labels)
+        passes = objective.opened(blocks)
         account(passes.identity, self.guarantee, self.options.ledger, what)
         try:
             if isinstance(objective, ScreenedObjective):

@@ -161,7 +161,7 @@ class ScreenedLabelPlan:
         """
         check_run(rng, self.seeded, feature_names, target)
         shape = self.X.shape
-        labels = real_labels(y, shape[0], finite=True)
+        labels = real_labels(y, shape[0])
         if not charged:
             what = fit_in_words(shape, target, self.seeded)
             account(labels, self.guarantee, self.options.ledger, what)
@@ -208,7 +208,7 @@ class ScreenedLabelPlan:
     ) -> np.ndarray:
         """What a fit of some columns leaves of the clipped labels."""
         fitted = self.fitted_columns(columns) @ few.coef + few.intercept
-        return np.clip(y, *self.screened.fit.y_bounds) - fitted
+        return self.screened.bounded(y) - fitted
 
     def _model(
         self, few: ReleasedModel, chosen: np.ndarray, feature_names: tuple[str, ...] | None

@@ -19,12 +19,12 @@ _ROUND = 1.5 * 2.0**52
 
 @njit(nogil=True, cache=True)
 def rounded(x, origin, factor, least, largest):  # pragma: no cover
-    """What is not a number stays so, and is found in the sums."""
+    """The integer of an entry: of a missing one the middle, and zero in a column without a unit."""
     k = (np.float64(x) - origin) * factor
-    if k < least:
-        k = least
-    if k > largest:
-        k = largest
+    k = k if k == k else 0.5 * (least + largest)
+    k = least if k < least else k
+    k = largest if k > largest else k
+    k = k if factor > 0.0 else 0.0
     return (k + _ROUND) - _ROUND
 
 
@@ -107,12 +107,7 @@ def by_columns(X, ell, origin, factor, least, largest, sums):  # pragma: no cove
         x = X[:, j]
         start, times, low, high = origin[j], factor[j], least[j], largest[j]
         for i in range(m):
-            k = (np.float64(x[i]) - start) * times
-            if k < low:
-                k = low
-            if k > high:
-                k = high
-            products[i] = ((k + _ROUND) - _ROUND) * ell[i]
+            products[i] = rounded(x[i], start, times, low, high) * ell[i]
         sums[j] = _sum(products)
 
 
@@ -127,13 +122,10 @@ def _sum(x):  # pragma: no cover
 
 @njit(nogil=True, cache=True)
 def moved(sums, total):  # pragma: no cover
-    """Move sums of integers to totals; False if one is not finite."""
+    """Move sums of integers to totals."""
     for j in range(sums.size):
-        if not np.isfinite(sums[j]):
-            return False
         total[j] += np.int64(sums[j])
         sums[j] = 0.0
-    return True
 
 
 @njit(nogil=True, cache=True)
@@ -225,21 +217,15 @@ def alike_rows(
 def stored_columns(
     indptr, indices, data, ell, origin, factor, least, largest, zero, total
 ):  # pragma: no cover
-    """The same by columns: 0 if all is well, 1 if one is not in order, 2 if one is not finite.
-
-    No sum is of more entries than a floating-point number bears.
-    """
+    """The same by columns; no sum is of more entries than a floating-point number bears."""
     for j in range(indptr.size - 1):
         o, f, s, t, z = origin[j], factor[j], least[j], largest[j], zero[j]
         if not increasing(indices[indptr[j] : indptr[j + 1]]):
-            return 1
+            return False
         for p in range(indptr[j], indptr[j + 1], MOST_ROWS):
             q = min(p + MOST_ROWS, indptr[j + 1])
-            found = _product(indices[p:q], data[p:q], ell, o, f, s, t, z)
-            if not np.isfinite(found):
-                return 2
-            total[j] += np.int64(found)
-    return 0
+            total[j] += np.int64(_product(indices[p:q], data[p:q], ell, o, f, s, t, z))
+    return True
 
 
 @njit(nogil=True, cache=True)

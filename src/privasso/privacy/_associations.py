@@ -20,7 +20,6 @@ _SPARSE_ROWS = 1 << 16
 _ENTRIES = 1 << 17
 #: More rows would not fit 64 bits, and the places of more columns not 32.
 MOST_ROWS, _MOST_COLUMNS = (1 << 26) - 1, 1 << 32
-_NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +27,10 @@ class IntegerColumns:
     """How the entries of columns become integers, each by itself.
 
     An entry x becomes the integer nearest to 2^16·(x − origin)/unit, cut to [least, largest], which
-    lies within ±2^16. A column whose unit is zero becomes zeros. Where zero is the lower bound of
-    every column, so that it becomes −2^16, the integer is computed as that of 2^16·x/unit, less
-    2^16: then sparse rows need one number for each column only.
+    lies within ±2^16. A missing entry becomes the middle of these limits. A column whose unit is
+    zero becomes zeros, whatever it holds. Where zero is the lower bound of every column, so that it
+    becomes −2^16, the integer is computed as that of 2^16·x/unit, less 2^16: then sparse rows need
+    one number for each column only.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class IntegerColumns:
             kernel = kernels.by_columns if by_columns else kernels.by_rows
             sums = np.zeros(n)
             kernel(block, ell[start:stop], *scaling, sums)
-            total += _whole(sums)
+            total += sums.astype(np.int64)
         total -= self.shift * int(ell.sum())
         return total
 
@@ -161,10 +161,8 @@ class IntegerColumns:
         # Labels of 21 bits are exact in 32, and half as long to read.
         short, total = ell.astype(np.float32), self._of_zeros(X.shape[1], ell)
         o, f, s, t, z = (np.broadcast_to(part, total.size) for part in self._with_zero())
-        found = kernels.stored_columns(X.indptr, X.indices, X.data, short, o, f, s, t, z, total)
-        if found == 2:
-            raise ValueError(_NOT_FINITE)
-        return total if found == 0 else None
+        good = kernels.stored_columns(X.indptr, X.indices, X.data, short, o, f, s, t, z, total)
+        return total if good else None
 
     def _stored_rows(self, X: Any, ell: np.ndarray) -> np.ndarray | None:
         """The same for CSR rows."""
@@ -197,8 +195,7 @@ class IntegerColumns:
                 sums, columns[:, 5] = columns[:, 5].copy(), 0.0
             if not good:
                 return None
-            if not kernels.moved(sums, total):
-                raise ValueError(_NOT_FINITE)
+            kernels.moved(sums, total)
         return total
 
     def _packed(self, X: Genotypes, ell: np.ndarray) -> np.ndarray:
@@ -282,13 +279,6 @@ the file with Genotypes.open(path, scaling='none', missing=1)
             "means and deviations of genotypes would reveal something about the records; open "
             "the file with Genotypes.open(path, scaling='none', missing=1)"
         )
-
-
-def _whole(sums: np.ndarray) -> np.ndarray:
-    """Sums of integers as integers; they are not finite where an entry was not."""
-    if not np.isfinite(sums).all():
-        raise ValueError(_NOT_FINITE)
-    return sums.astype(np.int64)
 
 
 def _common(least: np.ndarray, largest: np.ndarray) -> tuple[float, float] | None:

@@ -79,7 +79,7 @@ class LabelMap:
         labels = scaled_labels(np.asarray(y[start:stop], dtype=np.float64), self.y_bounds)
         longest = self.radius * shorter(self.n_columns)
         if not _shorten(rows, labels, longest, math.ldexp(1.0, self.grid), 2.0**LABEL_BITS):
-            raise ValueError("X and y must be finite; fill or drop missing values before the fit")
+            raise ValueError("X must be finite; fill or drop missing values before the fit")
         return rows, labels
 
 
@@ -91,7 +91,7 @@ def _shorten(rows, labels, longest, grid, label_grid):  # pragma: no cover
         total = 0.0
         for j in range(rows.shape[1]):
             total += rows[i, j] * rows[i, j]
-        good = good and np.isfinite(total) and np.isfinite(labels[i])
+        good = good and np.isfinite(total)
         factor = min(1.0, longest / np.sqrt(total)) if total > 0.0 else 1.0
         labels[i] = np.trunc(factor * labels[i] * label_grid) / label_grid
         for j in range(rows.shape[1]):

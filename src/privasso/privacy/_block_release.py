@@ -24,6 +24,7 @@ from privasso.operators import (
     largest_square,
     number_of,
 )
+from privasso.privacy._cells import bounded_labels
 from privasso.privacy._integer_rows import EXACT, PARTS, SPLIT, TOO_LARGE, IntegerSums, label_parts
 from privasso.privacy._kind import Calibration
 
@@ -65,7 +66,7 @@ class LabelSums:
         with one_thread():
             for X, y in chunks:
                 y = np.ascontiguousarray(y, dtype=np.float64)
-                scaled = np.clip(y, low * self.unit, high * self.unit) / self.unit
+                scaled = bounded_labels(y, (low * self.unit, high * self.unit)) / self.unit
                 parts = label_parts(integer_labels(scaled, low, high).values)
                 factors, bits = parts.astype(np.float64), y.view(np.int64)
                 for span, white, k in self.whitening.rows(X):

@@ -16,10 +16,10 @@ from numba import njit
 
 from privasso.blocks import Chunk, DataChangedError, RowBlocks, Sums, Task
 from privasso.privacy._associations import LABEL, MOST_ROWS, IntegerColumns
+from privasso.privacy._cells import within
 from privasso.privacy._exact_minimiser import CHANGED, sums_are_exact
 from privasso.privacy._label_centre import CENTRE_BITS, clipped_integers, clipped_total
 from privasso.privacy._label_level import Level
-from privasso.privacy._record_map import LABELS_NOT_FINITE, NOT_FINITE
 from privasso.privacy._residual_pass import halves, ordered_residuals, whole
 
 if TYPE_CHECKING:
@@ -37,13 +37,20 @@ class Fitted:
     ----------
     columns : ndarray of int
         Which columns.
+    bounds : ndarray of shape (K, 2)
+        Their bounds.
     coef, intercept
         Coefficients of these.
     """
 
     columns: np.ndarray
+    bounds: np.ndarray
     coef: np.ndarray
     intercept: float
+
+    def residuals(self, few: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """What the fit leaves of labels; `few` holds its columns."""
+        return ordered_residuals(within(few, self.bounds), y, self.coef, self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,33 +71,26 @@ class LabelPass:
 
 @dataclass(frozen=True, eq=False)
 class OpeningPass:
-    """The same before any noise is drawn, which refuses what is no number.
+    """The same before any noise is drawn.
 
     Attributes
     ----------
     labels : LabelPass
         What is summed.
-    missing_labels : bool
-        Whether a label that is NaN makes an empty record.
     """
 
     labels: LabelPass
-    missing_labels: bool
 
     def __call__(self, chunks: Iterable[Chunk], state: tuple[float, float]) -> Sums:
         """Return the sum, and a checksum of all entries."""
         marks = np.zeros(1, dtype=np.int64)
 
-        def checked() -> Iterable[Chunk]:
+        def marked() -> Iterable[Chunk]:
             for X, y in chunks:
-                if not np.isfinite(X).all():
-                    raise ValueError(NOT_FINITE)
-                if not self.missing_labels and not np.isfinite(y).all():
-                    raise ValueError(LABELS_NOT_FINITE)
                 marks[0] += _mark(X, y)
                 yield X, y
 
-        found = self.labels(checked(), state)
+        found = self.labels(marked(), state)
         return {**found, "marks": marks}
 
 
@@ -120,8 +120,7 @@ class AssociationPass:
         for X, y in chunks:
             values = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
             if fitted is not None:
-                few = X[:, fitted.columns]
-                values = ordered_residuals(few, values, fitted.coef, fitted.intercept)
+                values = fitted.residuals(X[:, fitted.columns], values)
             labels = clipped_integers(values, centre, radius, LABEL)
             found["sums"] += self.columns.products(X, labels)
             found["marks"] += _mark(X, y)
@@ -141,8 +140,7 @@ class LevelPass:
         found = {"total": np.zeros(2, np.int64), **_nothing_seen()}
         for X, y in chunks:
             values = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
-            residuals = ordered_residuals(X, values, state.coef, state.intercept)
-            found["total"] += halves(self.level.total(residuals))
+            found["total"] += halves(self.level.total(state.residuals(X, values)))
             _see(found, y)
         return found
 
@@ -157,8 +155,6 @@ class ScreenedPasses:
         Where the rows are.
     first : Sums
         What the first pass found. It holds private numbers.
-    missing_labels : bool
-        Whether a label that is NaN makes an empty record.
 
     Examples
     --------
@@ -169,22 +165,16 @@ class ScreenedPasses:
     >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
     >>> objective = plan_for(X, FitOptions(privacy, screen=1)).objective
     >>> whole, cut = (RowBlocks.of_arrays(X, y, n_parts=parts) for parts in (1, 3))
-    >>> passes = [
-    ...     ScreenedPasses.opened(objective, blocks, missing_labels=False)
-    ...     for blocks in (whole, cut)
-    ... ]
+    >>> passes = [ScreenedPasses.opened(objective, blocks) for blocks in (whole, cut)]
     >>> passes[0].identity == passes[1].identity  # however the rows are cut
     True
     """
 
     blocks: RowBlocks = field(repr=False)
     first: Sums = field(repr=False)
-    missing_labels: bool
 
     @staticmethod
-    def opened(
-        objective: ScreenedObjective, blocks: RowBlocks, *, missing_labels: bool
-    ) -> ScreenedPasses:
+    def opened(objective: ScreenedObjective, blocks: RowBlocks) -> ScreenedPasses:
         """Read all rows once, before any noise is drawn, so that bad data cost nothing."""
         m, n = blocks.shape
         tables = (objective.table, *(one.table for one in objective.rounds))
@@ -195,11 +185,11 @@ class ScreenedPasses:
             )
         low, high = objective.screening.y_bounds
         half = 0.5 * high - 0.5 * low
-        task = OpeningPass(LabelPass((low, high)), missing_labels)
+        task = OpeningPass(LabelPass((low, high)))
         found = blocks.sum(task, (low + half, half))
         if int(found["rows"][0]) != m or len(objective.screening.bounds) != n:
             raise DataChangedError(CHANGED)
-        return ScreenedPasses(blocks, found, missing_labels)
+        return ScreenedPasses(blocks, found)
 
     @property
     def identity(self) -> bytes:

@@ -23,6 +23,7 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso.operators import Covariates
+from privasso.privacy._cells import bounded_labels
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
@@ -87,12 +88,12 @@ def clipped_release(
 def scaled_labels(y: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
     """Clipped labels from the middle of their bounds, as parts of the range.
 
-    >>> scaled_labels(np.array([0.0, 3.0, 9.0]), (2.0, 6.0)).tolist()
-    [-0.5, -0.25, 0.5]
+    >>> scaled_labels(np.array([0.0, 3.0, 9.0, np.nan]), (2.0, 6.0)).tolist()
+    [-0.5, -0.25, 0.5, 0.0]
     """
     low, high = bounds
     width = high - low
-    return (np.clip(y, low, high) - (low + 0.5 * width)) / width
+    return (bounded_labels(y, bounds) - (low + 0.5 * width)) / width
 
 
 def as_release(

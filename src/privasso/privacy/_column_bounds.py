@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import real_array
+from privasso._validation import TOO_CLOSE, real_array, separated
 
 #: Found in the data with noise, at a share of the budget.
 PRIVATE = "private"
@@ -86,9 +86,14 @@ def _pairs(bounds: ArrayLike) -> tuple[tuple[float, float], ...]:
         found = real_array("bounds", bounds, shape=(None, 2), finite=False)
     except ValueError as error:
         raise ValueError(f"{error}; bounds are pairs (low, high), one per column") from None
+    low, high = found.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        endless, close = ~np.isfinite(high - low), ~separated(low, high)
     for wrong, why in (
         (~np.isfinite(found).all(axis=1), "must be finite"),
-        (found[:, 0] > found[:, 1], "must not decrease"),
+        (low > high, "must not decrease"),
+        (endless, "must have a finite distance"),
+        (close & (low < high), f"must not be {TOO_CLOSE}"),
     ):
         if wrong.any():
             k = int(np.argmax(wrong))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._validation import separated
+from privasso.privacy._cells import held_records
 from privasso.privacy._magnitudes import LARGEST, Magnitudes
 from privasso.privacy._moments import noisy_scales
 from privasso.queries import BitSource
@@ -30,22 +32,24 @@ class Estimate:
     scales: bool
     bounded: bool
 
-    def ranges(self, X: np.ndarray, bounds: np.ndarray, bits: BitSource) -> np.ndarray:
+    def ranges(
+        self, X: np.ndarray, y: np.ndarray, bounds: np.ndarray, bits: BitSource
+    ) -> np.ndarray:
         """Low and high of each column within its bounds, from noisy counts."""
-        clipped = np.clip(X, bounds[:, 0], bounds[:, 1])
-        ranges, found = Magnitudes.release(clipped, self.mu, bits).ranges()
+        held = held_records(X, y, bounds)
+        ranges, found = Magnitudes.release(held, self.mu, bits, n_rows=len(y)).ranges()
         return _within(ranges, found, bounds) if self.bounded else ranges
 
     def scaling(
-        self, X: np.ndarray, bounds: np.ndarray, bits: BitSource, *, centred: bool
+        self, X: np.ndarray, y: np.ndarray, bounds: np.ndarray, bits: BitSource, *, centred: bool
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Centre and scale of each column within its range, from noisy sums, if wanted."""
         if not self.scales:
             return None
         middle, half = half_ranges(bounds, centred)
-        clipped = np.clip(X, bounds[:, 0], bounds[:, 1])
-        Z = np.clip((clipped - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
-        centre, scale = noisy_scales(Z, self.mu, bits, centred=centred)
+        held = held_records(X, y, bounds)
+        Z = np.clip((held - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
+        centre, scale = noisy_scales(Z, self.mu, bits, centred=centred, n_rows=len(y))
         return middle + half * centre, half * scale
 
 
@@ -79,11 +83,13 @@ def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarr
 def _within(ranges: np.ndarray, found: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Ranges cut to the bounds; a column that was not found keeps its bounds.
 
+    So does one of whose range hardly anything lies within them.
+
     >>> ranges = np.array([[-8.0, 8.0], [0.0, 0.0], [4.0, 8.0]])
     >>> bounds = np.array([[0.0, 100.0], [-2.0, 2.0], [9.0, 10.0]])
     >>> _within(ranges, np.array([True, False, True]), bounds).tolist()
     [[0.0, 8.0], [-2.0, 2.0], [9.0, 10.0]]
     """
     low, high = np.maximum(ranges[:, 0], bounds[:, 0]), np.minimum(ranges[:, 1], bounds[:, 1])
-    usable = found & (low < high)
+    usable = found & separated(low, high)
     return np.where(usable[:, None], np.stack([low, high], axis=1), bounds)

@@ -9,6 +9,7 @@ import numpy as np
 
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._block_release import block_sums
+from privasso.privacy._cells import bounded_labels
 from privasso.privacy._integer_rows import IntegerSums, integer_sums, stays_sparse
 from privasso.privacy._kind import Calibration
 from privasso.privacy._release import Release
@@ -213,7 +214,7 @@ def exact_release(
         assert y is not None
         # Clipped first: a label far outside of its bounds must not overflow, which would be
         # noticed.
-        scaled = np.clip(y, *bounds) / unit
+        scaled = bounded_labels(y, bounds) / unit
         statistic = integer_statistic(rows, scaled, within, calibration)
     noise = rounded_gaussian(statistic.deviation, len(statistic.values), bits)
     white = np.array(

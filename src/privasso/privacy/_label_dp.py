@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from privasso._validation import check_coded, label_bounds, positive_float, probability
+from privasso._validation import check_coded, label_bounds, positive_float, probability, squarable
 from privasso.accounting import objective_sensitivity, sensitivity_for
 from privasso.design import PrincipalComponents, ScreenedDesign, Sparse
 from privasso.model import Model
@@ -65,7 +65,7 @@ class LabelDP(ReleasesProducts):
         δ in (0, 1), well below one over the number of rows.
     y_bounds : (float, float)
         Smallest and largest label; values outside are clipped without notice, since a count of
-        them would itself depend on the labels.
+        them would itself depend on the labels. A missing label (NaN) counts as the middle.
     mechanism : {"auto", "objective", "release"}
         ``"objective"`` perturbs the objective of a regression with clipped residuals, whose noise
         is proportional to a residual. ``"release"`` adds Gaussian noise to the products of
@@ -125,7 +125,7 @@ class LabelDP(ReleasesProducts):
             given = getattr(self, name)
             if given is not None:
                 if name != "level":
-                    object.__setattr__(self, name, positive_float(name, given))
+                    object.__setattr__(self, name, squarable(name, positive_float(name, given)))
                 if self.mechanism == "release":
                     raise ValueError(
                         f"{name} belongs to objective perturbation; leave it out, or choose "

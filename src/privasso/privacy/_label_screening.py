@@ -18,6 +18,7 @@ import numpy as np
 from privasso.accounting import ChoiceLoss
 from privasso.design import column_blocks
 from privasso.privacy._associations import LABEL
+from privasso.privacy._cells import bounded_labels
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
 from privasso.queries import ROUNDING, BitSource, noisy_largest
 
@@ -86,7 +87,7 @@ class LabelScreening:
         They are taken from `peeled`. The guarantee covers the order, and the noisy means from which
         the centre of the labels was found, which are added to `seen`.
         """
-        clipped = np.clip(y, *self.y_bounds)
+        clipped = bounded_labels(y, self.y_bounds)
         centre = noisy_centre(
             clipped, self.y_bounds, self.radius, self.mu, bits, replaced=True, seen=seen
         )

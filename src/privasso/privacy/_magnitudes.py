@@ -56,14 +56,16 @@ class Magnitudes:
     n_rows: int
 
     @classmethod
-    def release(cls, X: np.ndarray, mu: float, bits: BitSource) -> Magnitudes:
+    def release(cls, X: np.ndarray, mu: float, bits: BitSource, *, n_rows: int) -> Magnitudes:
         """Count with noise, such that one record changes the counts by μ deviations at most.
+
+        X holds the records that are not empty, and `n_rows` is the number of all, which is public.
 
         Examples
         --------
         >>> from privasso.queries import bit_source
         >>> X = np.random.default_rng(0).standard_normal((9000, 2)) * [1e-5, 300.0]
-        >>> found = Magnitudes.release(X, 0.1, bit_source(np.random.default_rng(1)))
+        >>> found = Magnitudes.release(X, 0.1, bit_source(np.random.default_rng(1)), n_rows=9000)
         >>> found.ranges()[0].tolist()
         [[-6.103515625e-05, 6.103515625e-05], [-1024.0, 1024.0]]
         """
@@ -72,7 +74,7 @@ class Magnitudes:
         deviation = noise_deviation(math.sqrt(n) * 2.0**_COUNT_BITS, mu)
         exact = _counts(X).ravel().astype(object) << _COUNT_BITS
         noisy = noisy_integers(exact, deviation, _COUNT_BITS, bits)
-        return cls(noisy.reshape(n, -1), math.ldexp(deviation, -_COUNT_BITS), X.shape[0])
+        return cls(noisy.reshape(n, -1), math.ldexp(deviation, -_COUNT_BITS), n_rows)
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Low and high of each column, and which columns were found at all.

@@ -106,7 +106,7 @@ def release_labels(
         calibration = calibrate(rows, privacy, noise, scales=scales)
     labels: np.ndarray | None = None
     if not isinstance(rows, BlockCovariates):
-        labels = real_labels(y, rows.shape[0], finite=True)
+        labels = real_labels(y, rows.shape[0], finite=not privacy.formal)
     if before_noise is not None:
         before_noise(rows.identity if isinstance(rows, BlockCovariates) else labels)
     bits = bit_source(None if rng is None else generator(rng))

@@ -19,7 +19,7 @@ _SMALLEST = 1.0 / 16.0
 
 
 def noisy_scales(
-    Z: np.ndarray, mu: float, bits: BitSource, *, centred: bool
+    Z: np.ndarray, mu: float, bits: BitSource, *, centred: bool, n_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centre and scale of columns with values in [−1, 1], for a sensitivity of μ deviations.
 
@@ -32,29 +32,32 @@ def noisy_scales(
     Parameters
     ----------
     Z : ndarray of shape (M, N)
-        Columns divided by half their range, in [−1, 1].
+        Columns divided by half their range, in [−1, 1], of the records that are not empty.
     mu : float
         No record changes the sums by more deviations of their noise.
     bits : BitSource
         Source of the noise.
     centred : bool
         Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
+    n_rows : int
+        Number of all records, which is public.
 
     Examples
     --------
     >>> from privasso.queries import bit_source
     >>> Z = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((9000, 1))
-    >>> found = noisy_scales(Z, 0.2, bit_source(np.random.default_rng(1)), centred=True)
+    >>> bits = bit_source(np.random.default_rng(1))
+    >>> found = noisy_scales(Z, 0.2, bits, centred=True, n_rows=9000)
     >>> [x.round(2).tolist() for x in found]
     [[0.5], [0.1]]
     """
-    m, n = Z.shape
+    n = Z.shape[1]
     sums = _sums(Z)
     deviation = noise_deviation(math.ldexp(math.sqrt(1.25 * n), 2 * _BITS) * ROUNDING, mu)
     noisy = noisy_integers(sums, deviation, 2 * _BITS, bits)
-    # The means of m numbers; variance of their noise.
-    first, second = noisy[:n] / m, noisy[n:] / m + 0.5
-    variance = (math.ldexp(deviation, -2 * _BITS) / m) ** 2
+    # The means of all records; variance of their noise.
+    first, second = noisy[:n] / n_rows, noisy[n:] / n_rows + 0.5
+    variance = (math.ldexp(deviation, -2 * _BITS) / n_rows) ** 2
     first = np.clip(first * _VARIANCE / (_VARIANCE + variance), -1.0, 1.0)
     weight = _SQUARE_VARIANCE / (_SQUARE_VARIANCE + variance)
     second = _SQUARE + weight * (second - _SQUARE)

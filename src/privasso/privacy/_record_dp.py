@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from privasso._validation import label_bounds, positive_float, probability, real_array
+from privasso._validation import label_bounds, positive_float, probability, real_array, squarable
 from privasso.accounting import sensitivity_beside, sensitivity_for
 from privasso.design import ScreenedDesign, Sparse
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
@@ -78,11 +78,11 @@ class RecordDP(PerturbsObjective):
     bounds : array_like of shape (N, 2), mapping of column names to (low, high), or "private"
         Smallest and largest value of each column; one pair (low, high) is for all columns. They
         must come from public knowledge, such as a data dictionary, not from the data.
-        Values outside are clipped without notice. With ``"private"``, ranges are found in the data
-        with noise, at a share of the budget; a column whose range is lost in the noise has no
-        coefficient.
+        Values outside are clipped without notice, and a missing one (NaN) counts as the middle.
+        With ``"private"``, ranges are found in the data with noise, at a share of the budget; a
+        column whose range is lost in the noise has no coefficient.
     y_bounds : (float, float)
-        Smallest and largest label, likewise.
+        Smallest and largest label, likewise. A record whose label is missing is an empty one.
     kappa : float, optional
         The largest residual that is not clipped, as a part of the range of the labels, after rows
         were shrunk with their labels. The noise grows with it. By default 0.05, and more where
@@ -156,9 +156,11 @@ class RecordDP(PerturbsObjective):
             )
         object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
         if self.kappa is not None:
-            object.__setattr__(self, "kappa", positive_float("kappa", self.kappa))
+            object.__setattr__(
+                self, "kappa", squarable("kappa", positive_float("kappa", self.kappa))
+            )
         if self.t is not None:
-            object.__setattr__(self, "t", positive_float("t", self.t))
+            object.__setattr__(self, "t", squarable("t", positive_float("t", self.t)))
         if self.scales not in (None, PRIVATE):
             raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
         object.__setattr__(self, "shape", _checked_shape(self.shape))

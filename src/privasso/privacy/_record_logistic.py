@@ -53,10 +53,10 @@ class PerturbedLogistic(PerturbedObjective):
     ) -> tuple[np.ndarray, float]:
         """Run the mechanism, and return log odds per unit of the columns, and the intercept.
 
-        A record whose label is NaN is an empty one.
+        A record whose label is NaN is an empty one; a label above ½ counts as 1, any other as 0.
         """
         if self.estimate is not None:
-            return self.estimated(X, bits).release(X, y, lam, bits)
+            return self.estimated(X, y, bits).release(X, y, lam, bits)
         rows = self.scaled_rows(X, y)
         u = perturbed_minimiser(
             rows,

@@ -16,14 +16,13 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from privasso.privacy._cells import middles
 from privasso.solvers import LABEL_BITS, entry_grid
 
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
 _BLOCK = 1 << 16
-LABELS_NOT_FINITE = "y must be finite; fill or drop missing labels before the fit"
-NOT_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
 def shorter(width: int) -> float:
@@ -39,6 +38,8 @@ def shorter(width: int) -> float:
 class RecordMap:
     """Scale, clip and shrink records, and round their entries to a grid.
 
+    An empty record becomes zeros, and a missing covariate the middle of its bounds; see `_cells`.
+
     Attributes
     ----------
     bounds : ndarray of shape (N, 2)
@@ -53,8 +54,6 @@ class RecordMap:
         Whether a column of ones follows.
     radius : float
         Rows longer than this are shrunk to it together with their labels.
-    missing_labels : bool
-        Whether a record whose label is NaN is an empty one; otherwise it is refused.
     """
 
     bounds: np.ndarray = field(repr=False)
@@ -65,7 +64,6 @@ class RecordMap:
     width: float
     intercept: bool
     radius: float
-    missing_labels: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -100,24 +98,19 @@ class RecordMap:
     def _fill(
         self, X: np.ndarray, y: np.ndarray, start: int, rows: np.ndarray, labels: np.ndarray
     ) -> None:
-        if not self.missing_labels and not np.isfinite(y[start : start + len(labels)]).all():
-            raise ValueError(LABELS_NOT_FINITE)
         y = np.asarray(y, dtype=np.float64)
         step = max(1, _BLOCK // self.n_columns)
         squares = np.empty(min(step, len(labels)))
         for low in range(0, len(labels), step):
             high = min(low + step, len(labels))
-            if not _scale(
-                X.T, y, start, low, high, self._columns, self._label, squares, rows.T, labels
-            ):
-                raise ValueError(NOT_FINITE)
+            _scale(X.T, y, start, low, high, self._columns, self._label, squares, rows.T, labels)
 
     @cached_property
     def _columns(self) -> np.ndarray:
-        """Low, high, origin and inverse scale of each column; zero where there is no scale."""
+        """Low, high, middle, origin and inverse scale of each column; zero where it has none."""
         with np.errstate(divide="ignore"):
             inverse = np.where(self.half > 0.0, 1.0 / self.half, 0.0)
-        return np.array([*self.bounds.T, self.origin, inverse])
+        return np.array([*self.bounds.T, middles(self.bounds), self.origin, inverse])
 
     @cached_property
     def _label(self) -> np.ndarray:
@@ -129,7 +122,7 @@ class RecordMap:
 
 @njit(nogil=True, cache=True)
 def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pragma: no cover
-    """Fill some rows and labels, given with columns first; False if an entry is not a number.
+    """Fill some rows and labels, given with columns first.
 
     A sum over the entries of a row is taken in the order of the columns, whatever the storage. Each
     loop over records is over slices, which lets the compiler use vector registers.
@@ -138,22 +131,22 @@ def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pr
     squares = squares[:count]
     squares[:] = 0.0
     for j in range(n):
-        lo, hi, mid, per = columns[0, j], columns[1, j], columns[2, j], columns[3, j]
+        lo, hi, gap = columns[0, j], columns[1, j], columns[2, j]
+        mid, per = columns[3, j], columns[4, j]
         values, out = X[j, start + low : start + high], rows[j, low:high]
         for i in range(count):
             v = np.float64(values[i])
+            v = v if v == v else gap
             v = lo if v < lo else v
             v = hi if v > hi else v
             v = (v - mid) * per
             out[i] = v
             squares[i] += v * v
-    bad = 0
     for i in range(count):
         if width > n:
             squares[i] += 1.0
             rows[n, low + i] = 1.0
         total = squares[i]
-        bad += not np.isfinite(total)  # an entry that is no number makes the sum none
         factor = 1.0
         if total > 0.0:
             factor = min(1.0, label[4] / np.sqrt(total))
@@ -170,4 +163,3 @@ def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pr
         out = rows[j, low:high]
         for i in range(count):
             out[i] = np.trunc(out[i] * squares[i] * grid) * step
-    return bad == 0

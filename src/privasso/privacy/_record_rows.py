@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
+from privasso.privacy._cells import empty_records, within
 from privasso.privacy._estimate import Estimate, half_ranges
 from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser, sums_are_exact
 from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
-from privasso.privacy._record_map import NOT_FINITE, RecordMap
+from privasso.privacy._record_map import RecordMap
 from privasso.privacy._record_settings import origins
 from privasso.privacy._residual_pass import full_residuals
 from privasso.queries import BitSource
@@ -75,11 +75,8 @@ class PerturbedObjective:
         """Range of the labels."""
         return self.y_bounds[1] - self.y_bounds[0]
 
-    def opened(self, blocks: RowBlocks, *, missing_labels: bool = False) -> RecordPasses:
-        """Read all rows once, before any noise is drawn, so that bad data cost nothing.
-
-        With `missing_labels` a record whose label is NaN is an empty one; otherwise it is refused.
-        """
+    def opened(self, blocks: RowBlocks) -> RecordPasses:
+        """Read all rows once, before any noise is drawn, so that bad data cost nothing."""
         n = len(self.bounds)
         if self.estimate is not None or self.scaling is not None:
             raise ValueError(
@@ -91,7 +88,7 @@ class PerturbedObjective:
                 "blocks of rows are fitted where rows are at least as many as columns and columns "
                 "at most 4095; choose some columns, or fit an array in memory"
             )
-        return RecordPasses.opened(blocks, self.record_map(missing_labels=missing_labels), self)
+        return RecordPasses.opened(blocks, self.record_map(), self)
 
     def release_over(
         self, passes: RecordPasses, lam: float, bits: BitSource
@@ -108,7 +105,7 @@ class PerturbedObjective:
     ) -> tuple[np.ndarray, float]:
         """Run the mechanism, and return coefficients and intercept in the units of the data."""
         if self.estimate is not None:
-            return self.estimated(X, bits).release(X, y, lam, bits)
+            return self.estimated(X, y, bits).release(X, y, lam, bits)
         rows, labels = self.rows(X, y)
         del X  # if nobody else needs it, its memory is free from here on
         if sums_are_exact(self, len(labels)):
@@ -138,8 +135,7 @@ class PerturbedObjective:
         n = self.bounds.shape[0]
         origin, _ = self._scaling()
         coef = self.width * self.per_unit(u)
-        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
-        level = centre + self.width * u[n] if self.fit_intercept else 0.0
+        level = self._middle + self.width * u[n] if self.fit_intercept else 0.0
         return coef, float(level - origin @ coef) if self.fit_intercept else 0.0
 
     def from_units(self, coef: np.ndarray, intercept: float) -> np.ndarray:
@@ -157,8 +153,7 @@ class PerturbedObjective:
         u = coef * half / self.width
         if not self.fit_intercept:
             return u
-        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
-        return np.append(u, (intercept + origin @ coef - centre) / self.width)
+        return np.append(u, (intercept + origin @ coef - self._middle) / self.width)
 
     def per_unit(self, u: np.ndarray) -> np.ndarray:
         """The entries of the columns divided by the scales of these, zero where there is none."""
@@ -167,28 +162,33 @@ class PerturbedObjective:
 
     @property
     def largest_label(self) -> float:
-        """Largest absolute value of a scaled label."""
-        low, high = self.y_bounds
-        return 0.5 if self.fit_intercept else max(abs(low), abs(high)) / self.width
+        """Largest absolute value of a scaled label, from the numbers that labels are scaled by.
 
-    def estimated(self, X: Any, bits: BitSource) -> PerturbedObjective:
+        Rounding is monotone, so that no label between the bounds becomes larger than these do.
+        """
+        return float(np.max(np.abs(np.array(self.y_bounds) - self._middle)) / self.width)
+
+    @property
+    def _middle(self) -> float:
+        """What is subtracted from labels; without an intercept zero, so that Xβ can reach them."""
+        return 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1] if self.fit_intercept else 0.0
+
+    def estimated(self, X: Any, y: np.ndarray, bits: BitSource) -> PerturbedObjective:
         """Release what the estimate asks for, and return the fit with the scaling that was found.
 
         The result is computed from the noisy releases alone, and the guarantee covers it.
         """
         if self.estimate is None:
             return self
-        X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
-        if np.isnan(X).any():
-            raise ValueError(NOT_FINITE)
-        bounds = self.estimate.ranges(X, self.bounds, bits)
-        scaling = self.estimate.scaling(X, bounds, bits, centred=self.fit_intercept)
+        X = self._numbers(X)
+        bounds = self.estimate.ranges(X, y, self.bounds, bits)
+        scaling = self.estimate.scaling(X, y, bounds, bits, centred=self.fit_intercept)
         return replace(self, bounds=bounds, scaling=scaling, estimate=None)
 
     def rows(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows no longer than the radius, and their labels; each depends on its own record only.
 
-        A record whose label is NaN is an empty one: it contributes nothing.
+        An empty record contributes nothing; see `_cells` for this and for missing covariates.
 
         Examples
         --------
@@ -199,32 +199,38 @@ class PerturbedObjective:
         >>> rows.round(3).tolist(), labels.round(3).tolist()  # both are shrunk, one is clipped
         ([[0.398, 0.497], [0.504, 0.388]], [-0.124, 0.194])
         """
-        X = real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
-        rows, labels = self._empty_rows(X), np.empty(len(X))
-        self.record_map(missing_labels=True).fill(X, y, rows, labels)
+        X = self._numbers(X)
+        rows, labels = np.empty((len(X), self.penalised.size)), np.empty(len(X))
+        self.record_map().fill(X, y, rows, labels)
         return rows, labels
 
-    def record_map(self, *, missing_labels: bool = False) -> RecordMap:
+    def record_map(self) -> RecordMap:
         """How a record becomes a row and a label."""
-        centre = 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1]
-        # Without an intercept labels are measured from zero, so that Xβ can reach them.
-        middle = centre if self.fit_intercept else 0.0
         return RecordMap(
             self.bounds,
             *self._scaling(),
             self.y_bounds,
-            middle,
+            self._middle,
             self.width,
             bool(self.fit_intercept),
             self.noise.radius,
-            missing_labels,
         )
 
     def scaled_rows(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """Rows as long as they are, in units of bounds or scales; empty where a label is NaN."""
-        rows = self._empty_rows(X)
-        for _ in self._scaled_blocks(X, rows, np.isnan(y)):
-            pass
+        """Rows as long as they are, in units of bounds or scales; zeros for empty records."""
+        X, n = self._numbers(X), len(self.bounds)
+        origin, half = self._scaling()
+        scale, flat = np.where(half > 0.0, half, 1.0), half == 0.0
+        rows, empty = np.ones((len(X), self.penalised.size)), empty_records(y)
+        step = max(1, _BLOCK // rows.shape[1])
+        for start in range(0, len(X), step):
+            block = slice(start, start + step)
+            part = within(X[block], self.bounds)
+            part -= origin
+            part /= scale
+            part[:, flat] = 0.0
+            rows[block, :n] = part
+        rows[empty] = 0.0
         return rows
 
     @property
@@ -232,31 +238,9 @@ class PerturbedObjective:
         """What is subtracted from each column."""
         return self._scaling()[0]
 
-    def _empty_rows(self, X: Any) -> np.ndarray:
-        return np.empty((np.shape(X)[0], len(self.bounds) + self.fit_intercept))
-
-    def _scaled_blocks(
-        self, X: Any, rows: np.ndarray, empty: np.ndarray
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Fill the rows with scaled ones, block by block; each block may be changed further."""
-        n = self.bounds.shape[0]
-        X = real_array("X", X, shape=(None, n), dtype=None, finite=False)
-        origin, half = self._scaling()
-        scale, flat = np.where(half > 0.0, half, 1.0), half == 0.0
-        if self.fit_intercept:
-            rows[:, n] = 1.0
-        step = max(1, _BLOCK // rows.shape[1])
-        for start in range(0, X.shape[0], step):
-            block = slice(start, start + step)
-            part, whole = rows[block, :n], rows[block]
-            np.clip(X[block], self.bounds[:, 0], self.bounds[:, 1], out=part)
-            part -= origin
-            part /= scale
-            part[:, flat] = 0.0
-            if not np.isfinite(part).all():
-                raise ValueError(NOT_FINITE)
-            whole[empty[block]] = 0.0
-            yield block, whole
+    def _numbers(self, X: Any) -> np.ndarray:
+        """The covariates as an array of these columns; NaN and ±inf are allowed."""
+        return real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
 
     def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
         """Origin and scale of each column."""

@@ -170,7 +170,7 @@ class StatisticsMechanism:
 
     def release(self, X: Any, y: np.ndarray, bits: BitSource) -> RecordStatistics:
         """Read the data, and return the noisy statistics."""
-        table = self.table.estimated(X, bits)
+        table = self.table.estimated(X, y, bits)
         rows, labels = table.rows(X, y)
         del X  # if nobody else needs it, its memory is free from here on
         H = np.column_stack([rows, self.weight * labels])

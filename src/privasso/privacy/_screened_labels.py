@@ -6,9 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privasso.accounting import objective_epsilon, objective_sensitivity
 from privasso.design import clipped_settings
 from privasso.operators import Covariates
+from privasso.privacy._cells import bounded_labels
 from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
@@ -60,6 +63,10 @@ class ScreenedLabels:
     def mu(self) -> float:
         """Sensitivity of all sums of labels and residuals that are released."""
         return math.hypot(self.screening.mu, self.level.mu)
+
+    def bounded(self, y: np.ndarray) -> np.ndarray:
+        """Labels within their bounds; a missing one is the middle."""
+        return bounded_labels(y, self.fit.y_bounds)
 
     def shrink(self, rows: Covariates) -> float:
         """Part of the rows of chosen columns and components that is shrunk in the fit.

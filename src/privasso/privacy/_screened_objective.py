@@ -17,6 +17,7 @@ from privasso.privacy._block_screening import (
     LevelPass,
     ScreenedPasses,
 )
+from privasso.privacy._cells import within
 from privasso.privacy._label_centre import CentreSteps, moved_centre
 from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import ObjectiveNoise
@@ -168,10 +169,10 @@ class ScreenedObjective:
     def restricted(
         self, X: Any, chosen: np.ndarray, table: PerturbedObjective
     ) -> tuple[np.ndarray, PerturbedObjective]:
-        """The chosen columns, and the fit of them."""
-        few = X[:, chosen]
+        """The chosen columns, all cells within their bounds, and the fit of them."""
+        few, bounds = X[:, chosen], self.screening.bounds[chosen]
         few = few.toarray() if sp.issparse(few) else np.asarray(few)
-        return few, replace(table, bounds=self.screening.bounds[chosen])
+        return within(few, bounds), replace(table, bounds=bounds)
 
     def residuals(
         self, few: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
@@ -179,9 +180,9 @@ class ScreenedObjective:
         """What a fit of some columns leaves of the clipped labels."""
         return ordered_residuals(few, np.clip(y, *self.screening.y_bounds), coef, intercept)
 
-    def opened(self, blocks: RowBlocks, *, missing_labels: bool = False) -> ScreenedPasses:
+    def opened(self, blocks: RowBlocks) -> ScreenedPasses:
         """Read all rows of blocks once, before noise is drawn, so that bad data cost nothing."""
-        return ScreenedPasses.opened(self, blocks, missing_labels=missing_labels)
+        return ScreenedPasses.opened(self, blocks)
 
     def release_over(
         self, passes: ScreenedPasses, lam: float, bits: BitSource
@@ -214,9 +215,8 @@ class ScreenedObjective:
         def fit(table: PerturbedObjective) -> Fitted:
             chosen = np.sort(np.concatenate(sets))
             table = replace(table, bounds=screening.bounds[chosen])
-            blocks = passes.blocks.select(chosen)
-            opened = table.opened(blocks, missing_labels=passes.missing_labels)
-            return Fitted(chosen, *table.release_over(opened, lam, bits))
+            opened = table.opened(passes.blocks.select(chosen))
+            return Fitted(chosen, table.bounds, *table.release_over(opened, lam, bits))
 
         first = associations(centre, screening.radius, None)
         sets = [screening.largest_left(first, np.empty(0, np.intp), screening.choices, bits)]

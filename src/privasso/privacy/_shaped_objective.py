@@ -80,7 +80,7 @@ class ShapedObjective:
         """
         statistics = None
         if self.mu is None:
-            table = self.table.estimated(X, bits)
+            table = self.table.estimated(X, y, bits)
             assert self.public is not None
             S = _public_moments(table, self.public)
             L = shape_factor(S, _FLOOR * float(np.trace(S)) / len(S))

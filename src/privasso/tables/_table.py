@@ -102,7 +102,7 @@ class Table(ABC):
     ) -> tuple[Columns, np.ndarray]:
         r"""Columns as in `columns`, and the column of labels as a vector, in one reading.
 
-        A label that is not a number is NaN; `check_labels` refuses it without saying which it is.
+        A label that is not a number is NaN, each for itself, whatever the others are.
 
         Examples
         --------

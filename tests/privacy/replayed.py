@@ -1,0 +1,206 @@
+"""Everything that a fit releases, for two neighbouring tables, with the same outputs so far.
+
+A fit runs on the first table, and all that it releases is noted: the integers before their noise,
+the noise, and what came out. On the second table each release returns what came out of the first
+one, so that the next query is the same one of both. What is then compared is exactly what the
+guarantee is about: the distance of two queries at the same history, in units of their noise.
+"""
+
+import contextlib
+import copy
+import sys
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import privasso.fit  # noqa: F401 - so that all modules below are there
+from privasso.privacy import _exact_release, _label_screening, _screening
+from privasso.solvers import FixedPoint, PassState
+from privasso.solvers._exact_pass import pulled
+
+#: Sums that are released with two levels of noise, which together have one sensitivity.
+_TOGETHER = "SecondMoments.release"
+
+
+@dataclass
+class Release:
+    """One query: its name, and its answer before noise as a list of parts.
+
+    Each part is a vector of integers or rationals with the largest distance that the noise hides.
+    """
+
+    name: str
+    parts: list[tuple[list[Any], Fraction]]
+    out: Any = field(repr=False)
+    largest: bool = False
+
+
+class Replayed:
+    """The releases of one fit after the other; from the second fit on they return the first's."""
+
+    def __init__(self, neighbours="records"):
+        self.times = 2 if neighbours == "labels" else 1
+        self.first: list[Release] | None = None
+
+    def run(self, fit):
+        """Run a fit, and return its releases."""
+        found = self._found = []
+        with contextlib.ExitStack() as stack:
+            for module, name, hook in self._hooks():
+                stack.enter_context(mock.patch.object(module, name, hook))
+            fit()
+        if self.first is None:
+            self.first = found
+        return found
+
+    def distances(self, first, second):
+        """By name the largest squared distance of two queries, in units of what noise hides."""
+        assert [one.name for one in first] == [two.name for two in second]
+        found: dict[str, Fraction] = {}
+        for one, two in zip(first, second, strict=True):
+            total = Fraction(0)
+            for (a, claim), (b, other) in zip(one.parts, two.parts, strict=True):
+                assert claim == other
+                moved = [Fraction(x) - Fraction(y) for x, y in zip(a, b, strict=True)]
+                if one.largest:  # differences of two entries are what counts
+                    total = max(total, ((max(moved) - min(moved)) / claim) ** 2)
+                else:
+                    total += sum(x * x for x in moved) / claim**2
+            found[one.name] = max(found.get(one.name, total), total)
+        return found
+
+    def _hooks(self):
+        modules = [m for name, m in sys.modules.items() if name.startswith("privasso.privacy._")]
+        claims: dict[float, Fraction] = {}
+        for module in modules:
+            for name, wrap in (
+                ("noise_deviation", lambda true: self._deviation(true, claims)),
+                ("noisy_integers", lambda true: self._integers(true, claims)),
+                ("perturbed_minimiser", self._minimiser),
+                ("shaped_minimiser", self._minimiser),
+                ("exact_minimiser", self._exact),
+            ):
+                true = getattr(module, name, None)
+                if true is not None and true.__module__ != module.__name__:
+                    yield module, name, wrap(true)
+        yield _screening, "_largest", self._choice(_screening._largest)
+        yield (
+            _label_screening.LabelScreening,
+            "order",
+            self._order(_label_screening.LabelScreening.order),
+        )
+        yield _exact_release, "_with_noise", self._products(_exact_release._with_noise)
+
+    def _note(self, name, parts, true, *, largest=False, same=False):
+        """Add a release; its output is that of the first run, or a new one."""
+        if same:
+            self._found[-1].parts += parts
+        else:
+            self._found.append(Release(name, parts, [], largest))
+        at = len(self._found) - 1
+        outs = self._found[-1].out
+        outs.append(true() if self.first is None else self.first[at].out[len(outs)])
+        return copy.deepcopy(outs[-1])  # some are changed in place
+
+    def _deviation(self, true, claims):
+        def deviation(sensitivity, mu):
+            found = true(sensitivity, mu)
+            claims[found] = Fraction(found) * Fraction(mu)
+            return found
+
+        return deviation
+
+    def _integers(self, true, claims):
+        def integers(values, deviation, unit, bits):
+            name = sys._getframe(1).f_code.co_qualname
+            same = name == _TOGETHER and len(self._found) > 0 and self._found[-1].name == name
+            same = same and len(self._found[-1].parts) == 1
+            part = [int(k) for k in values], claims[deviation]
+            return self._note(name, [part], lambda: true(values, deviation, unit, bits), same=same)
+
+        return integers
+
+    def _choice(self, true):
+        def largest(associations, choices, bits):
+            claim = Fraction(_screening.noise_scale(choices)) * Fraction(choices.epsilon_each)
+            part = [int(k) for k in associations], claim
+            return self._note(
+                "choice", [part], lambda: true(associations, choices, bits), largest=True
+            )
+
+        return largest
+
+    def _order(self, true):
+        def order(screening, peeled, y, bits, seen=None):
+            noisy_largest = _label_screening.noisy_largest
+
+            def largest(scores, scale, count, source):
+                claim = Fraction(scale) * Fraction(screening.choices.epsilon_each)
+                part = [int(k) for k in scores], claim
+                given = scores, scale, count, source
+                return self._note("choice", [part], lambda: noisy_largest(*given), largest=True)
+
+            with mock.patch.object(_label_screening, "noisy_largest", largest):
+                return true(screening, peeled, y, bits, seen)
+
+        return order
+
+    def _minimiser(self, true):
+        """Rows, of which none may be longer than the radius, or bend the objective too much."""
+
+        def minimiser(G, y, lam, noise, bits, *, penalty_weights, weights=None, L=None):
+            rows = [[Fraction(x) for x in row] for row in G.tolist()]
+            rows = rows if L is None else [_solved(L, row) for row in rows]
+            w = [Fraction(x) for x in (np.ones(len(G)) if weights is None else weights).tolist()]
+            bend, longest = Fraction(noise.ridge) * Fraction(noise.t), Fraction(noise.radius)
+            for one, row in zip(w, rows, strict=True):
+                square = sum(x * x for x in row)
+                assert one * one * square <= longest**2
+                assert one * square <= (4 if noise.loss == "logistic" else 1) * bend
+            part = [one * x for one, row in zip(w, rows, strict=True) for x in row], longest
+            options = {"penalty_weights": penalty_weights}
+            options |= {} if weights is None else {"weights": weights}
+            options |= {} if L is None else {"L": L}
+            return self._note("rows", [part], lambda: true(G, y, lam, noise, bits, **options))
+
+        return minimiser
+
+    def _exact(self, true):
+        """Sums of clipped residuals times rows at two points, as the solver gets them."""
+
+        def minimiser(passes, lam, noise, bits, penalty_weights):
+            setting, n = passes.task.setting, passes.task.setting.n_columns
+            claim = self.times * Fraction(noise.kappa) * Fraction(noise.radius)
+            claim *= 2 ** (setting.unit + setting.grid)
+            sums = [pulled(passes.first["pull"])]
+            for point in ((1 << 40,) * n, (-(1 << 39),) * n):
+                sums.append(pulled(passes.again(PassState(FixedPoint(point, 40)))["pull"]))
+            found = self._note(
+                "pulls", [(sums[0], claim)], lambda: true(passes, lam, noise, bits, penalty_weights)
+            )
+            for k, one in enumerate(sums[1:]):
+                self._note(f"pulls {k}", [(one, claim)], lambda: None)
+            return found
+
+        return minimiser
+
+    def _products(self, true):
+        def with_noise(sums, noise_bits, mu, centre):
+            found = true(sums, noise_bits, mu, centre)
+            claim = Fraction(found.mu) * Fraction(found.deviation)
+            self._note("products", [(list(found.values), claim)], lambda: None)
+            return found
+
+        return with_noise
+
+
+def _solved(L, row):
+    """L⁻¹ times a row, in rationals."""
+    found: list[Fraction] = []
+    for i, line in enumerate(L.tolist()):
+        done = sum((Fraction(line[j]) * found[j] for j in range(i)), Fraction(0))
+        found.append((row[i] - done) / Fraction(line[i]))
+    return found

@@ -1,0 +1,284 @@
+"""Brute-force sensitivities: no record moves anything that is released by more than is claimed.
+
+Every query of a fit is compared for a table and for the same table with one record emptied, or one
+label replaced, in rationals and at the same history; see `replayed`. A new query is covered by a
+line of `RECORDS` or `LABELS` with a fit that makes it.
+"""
+
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from replayed import Replayed
+
+import privasso as pv
+from privasso.blocks import RowBlocks
+from privasso.fit import FitOptions, plan_for
+from privasso.operators import Genotypes, genotype_blocks
+from privasso.privacy import (
+    ScreenedObjective,
+    ScreeningSettings,
+    StatisticsMechanism,
+    _perturbed_objective,
+    bit_source,
+)
+from privasso.privacy._record_screening import screened_objective
+
+M, N, AT = 24, 4, 11
+BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
+NAN, INF = np.nan, np.inf
+ROWS, CENTRE, LEVEL = "pulls", "moved_centre", "Level.noisy_mean"
+COUNTS, SCALES, MOMENTS = "Magnitudes.release", "noisy_scales", "SecondMoments.release"
+#: Fits of whole records: settings, options, storages, and the queries that they must have.
+DENSE = ("array", "fortran", "float32")
+ALL = (*DENSE, "csr", "csc", "memmap", "blocks", "genotypes")
+RECORDS = {
+    "objective": ({"level": True}, {}, (*DENSE, "memmap", "blocks", "genotypes"), {ROWS, LEVEL}),
+    "wide": ({"level": True, "kappa": 2.0**-21}, {}, DENSE, {"rows", LEVEL}),
+    "through zero": ({}, {"fit_intercept": False}, (*DENSE, "blocks"), {ROWS}),
+    "private bounds": ({"bounds": "private"}, {}, DENSE, {COUNTS, ROWS}),
+    "private scales": ({"scales": "private", "level": True}, {}, DENSE, {COUNTS, SCALES, LEVEL}),
+    "both": ({"bounds": "private", "scales": "private"}, {}, ("array",), {COUNTS, SCALES}),
+    "statistics": ({"mechanism": "statistics"}, {}, DENSE, {MOMENTS}),
+    "scaled statistics": (
+        {"mechanism": "statistics", "scales": "private"}, {"fit_intercept": False}, ("array",),
+        {COUNTS, SCALES, MOMENTS},
+    ),
+    "private shape": ({"shape": "private", "level": True}, {}, DENSE, {MOMENTS, "rows", LEVEL}),
+    "logistic": ({"y_bounds": (0, 1)}, {"logistic": True}, DENSE, {"rows"}),
+    "scaled logistic": (
+        {"y_bounds": (0, 1), "bounds": "private", "scales": "private"}, {"logistic": True},
+        ("array",), {COUNTS, SCALES, "rows"},
+    ),
+    "screened": ({}, {"screen": 2}, ALL, {CENTRE, "choice", ROWS, LEVEL}),
+    "screened through zero": ({}, {"screen": 2, "fit_intercept": False}, ALL, {"choice", ROWS}),
+    "alike": ({"bounds": [(0.0, 2.0)] * N}, {"screen": 2}, ALL, {CENTRE, "choice", ROWS, LEVEL}),
+    "further rounds": (
+        {}, {"rounds": 1}, ("array", "csr", "blocks", "genotypes"), {CENTRE, "choice", ROWS, LEVEL},
+    ),
+    "flat": (
+        {"bounds": [(0.0, 2.0), (1.0, 1.0), (0.0, 2.0), (0.0, 0.0)]}, {"screen": 2}, ALL,
+        {CENTRE, "choice", ROWS, LEVEL},
+    ),
+}  # fmt: skip
+#: Covariates and labels of one record.
+CELLS = (0.0, 1.0, 2.0, -1.0, NAN, INF, -INF, 1e308, -1e308, -0.0, 5e-324, 2.0 + 4e-16)
+TARGETS = (0.0, 3.0, 1.5, INF, -INF, 1e308, -0.0, 5e-324)
+EXTREME = [([cell] * N, label) for cell, label in zip(CELLS, TARGETS * 2, strict=False)]
+
+
+def table(rng):
+    X = rng.integers(0, 3, (M, N)).astype(np.float64)
+    return X, rng.choice([0.0, 1.0, 3.0], M)
+
+
+def stored(storage, X, y, folder) -> tuple[Any, Any]:
+    """Covariates, and the labels unless the covariates hold them."""
+    if storage == "genotypes":
+        F = packed(X)
+        return F, y
+    if storage == "memmap":
+        path = folder / "X.npy"
+        np.save(path, X)
+        return RowBlocks.of_arrays(np.load(path, mmap_mode="r"), y), None
+    if storage == "blocks":
+        return RowBlocks.of_arrays(X, y, n_parts=3), None
+    with np.errstate(over="ignore"):
+        return {
+            "array": np.asarray,
+            "fortran": np.asfortranarray,
+            "float32": lambda X: X.astype(np.float32),
+            "csr": sp.csr_array,
+            "csc": sp.csc_array,
+        }[storage](X), y
+
+
+def packed(X):
+    """Copies of an allele in two bits; what is neither 0, 1 nor 2 is missing."""
+    codes = np.full((4 * -(-M // 4), N), 1, dtype=np.uint8)
+    for copies, code in ((0.0, 3), (1.0, 2), (2.0, 0)):
+        codes[:M][copies == X] = code
+    bytes_ = sum(codes[k::4].T << (2 * k) for k in range(4))
+    return Genotypes(np.ascontiguousarray(bytes_, dtype=np.uint8), M, scaling="none", missing=1.0)
+
+
+def mechanism(settings, options) -> Any:
+    """What a fit releases and how; the level of its noise does not matter here."""
+    given = {"bounds": BOUNDS, "y_bounds": (0.0, 3.0), **settings}
+    privacy = pv.RecordDP(3.0, 1e-3, **given)
+    table = M, N, None
+    options = {"fit_intercept": True, **options}
+    with (
+        mock.patch.object(_perturbed_objective, "sensitivity_beside", return_value=0.2),
+        mock.patch.object(_perturbed_objective, "sensitivity_beside_choices", return_value=0.2),
+    ):
+        if options.pop("rounds", 0):
+            budget = ScreeningSettings(2, 0.5, 3.0, 1e-3, second=1, further=1)
+            given = np.array(BOUNDS), privacy.y_bounds, M
+            return screened_objective(budget, *given, **options, kappa=None, t=1.0)
+        if "screen" in options:
+            return privacy.screened(*table, **options)
+        if options.pop("logistic", False):
+            return privacy.logistic(*table, **options)
+        found = privacy.statistics(*table, **options) or privacy.shaped(*table, **options)
+        return found or privacy.objective(*table, **options)
+
+
+def released(objective, storage, X, y, folder):
+    """What a fit of this table does, as a function without arguments."""
+    data, labels = stored(storage, X, y, folder)
+    bits = bit_source(np.random.default_rng(0))
+    if isinstance(data, Genotypes) and not isinstance(objective, ScreenedObjective):
+        data = genotype_blocks(data, y)
+    if isinstance(data, RowBlocks):
+        return lambda: objective.release_over(objective.opened(data), 0.1, bits)
+    if isinstance(objective, StatisticsMechanism):
+        return lambda: objective.release(data, labels, bits)
+    return lambda: objective.release(data, labels, 0.1, bits)
+
+
+def with_record(X, y, record, label):
+    X, y = X.copy(), y.copy()
+    X[AT], y[AT] = record, label
+    return X, y
+
+
+def largest_squares(objective, storage, records, folder, seed=0):
+    """By query, for each record against an empty one, which may hold anything."""
+    rng = np.random.default_rng(seed)
+    X, y = table(rng)
+    replayed, found = Replayed(), {}
+    first = replayed.run(released(objective, storage, *with_record(X, y, [1.0] * N, NAN), folder))
+    for record, label in records:
+        emptied = replayed.run(
+            released(objective, storage, *with_record(X, y, record, NAN), folder)
+        )
+        assert not any(replayed.distances(first, emptied).values()), "an empty record was read"
+        full = replayed.run(released(objective, storage, *with_record(X, y, record, label), folder))
+        for name, distance in replayed.distances(first, full).items():
+            found[name] = max(found.get(name, 0), distance)
+    return found
+
+
+CASES = [(name, storage) for name, (_, _, storages, _) in RECORDS.items() for storage in storages]
+
+
+@pytest.mark.parametrize(("name", "storage"), CASES)
+def test_no_record_moves_a_release_by_more_than_its_noise_hides(name, storage, tmp_path):
+    settings, options, _, queries = RECORDS[name]
+    some = EXTREME if storage == "array" else EXTREME[2::3]
+    found = largest_squares(mechanism(settings, options), storage, some, tmp_path)
+    assert found.keys() >= queries
+    assert max(found.values()) <= 1
+    # Most queries can be moved by all of what is claimed, so that the test would see an excess.
+    assert max(found.values()) > 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "storage"), CASES)
+def test_no_record_of_many_moves_a_release_by_more(name, storage, tmp_path):
+    objective, rng = mechanism(*RECORDS[name][:2]), np.random.default_rng(1)
+    cells = np.array([*CELLS, *rng.uniform(-2.0, 3.0, 12), *10.0 ** rng.uniform(-30, 30, 6)])
+    records = [(rng.choice(cells, N), rng.choice(TARGETS)) for _ in range(60)]
+    for seed in range(3):
+        found = largest_squares(objective, storage, records[seed::3], tmp_path, seed)
+        assert max(found.values()) <= 1
+
+
+def square(objective, record, other, query):
+    """The squared distance of the answers to one query for two records."""
+    X, y = table(np.random.default_rng(0))
+    replayed = Replayed()
+    first, second = (
+        replayed.run(released(objective, "array", *with_record(X, y, *one), None))
+        for one in (record, other)
+    )
+    return replayed.distances(first, second)[query]
+
+
+@pytest.mark.parametrize(
+    ("name", "query"), [("private bounds", COUNTS), ("private scales", SCALES)]
+)
+@pytest.mark.parametrize("left", [-INF, 0.5, NAN])
+def test_an_emptied_record_is_neither_counted_nor_summed(name, query, left):
+    """Whatever its covariates are: they were √2 and 1.79 times what the noise hides, with −∞."""
+    objective = mechanism(*RECORDS[name][:2])
+    assert square(objective, ([INF] * N, 3.0), ([left] * N, NAN), query) <= 1
+
+
+@pytest.mark.parametrize("bounds", [(2.0**53, 2.0**53 + 2.0), (1e10, 1e10 + 1e-5)], ids=str)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_bounds_of_labels_that_round(bounds, fit_intercept):
+    """Their middle rounds, and so labels were up to 1.6 and 1.09 times what the noise hides.
+
+    `RecordDP` refuses such bounds, so that they are put into the mechanism here.
+    """
+    found = mechanism({"mechanism": "statistics"}, {"fit_intercept": fit_intercept})
+    found = replace(found, table=replace(found.table, y_bounds=bounds))
+    for label in bounds:
+        for record in ([2.0, 2.0, 0.7, 0.7], [2.0, 2.0, 2.0, 0.0]):  # as long as is allowed
+            assert square(found, (record, label), ([0.0] * N, NAN), MOMENTS) <= 1
+
+
+def labelled(mechanism, options, storage):
+    """A fit of public covariates, as a function of the labels."""
+    X, _ = table(np.random.default_rng(0))
+    privacy = pv.LabelDP(3.0, 1e-3, (0.0, 3.0), mechanism)
+    chosen = FitOptions(privacy, **options)
+
+    plan = (
+        None
+        if storage == "blocks"
+        else plan_for(stored(storage, X, X, None)[0], chosen, seeded=True)
+    )
+
+    def run(y):
+        data, labels = stored(storage, X, y, None)
+        here = plan or plan_for(data, chosen, seeded=True)
+        return lambda: here.release(labels, rng=np.random.default_rng(0), charged=True)
+
+    return run
+
+
+LABELS = {
+    "products": ("release", {}, ("array", "csr", "blocks"), {"products"}),
+    "through zero": (
+        "release",
+        {"fit_intercept": False, "noise": pv.PowerLaw(1.0, 0.5)},
+        ("array", "csr"),
+        {"products"},
+    ),
+    "objective": ("objective", {}, ("array", "csc"), {"rows"}),
+    "objective in blocks": ("objective", {}, ("blocks",), {ROWS}),
+    "screened": ("auto", {"screen": 2}, ("array", "csr"), {CENTRE, "choice", "rows", LEVEL}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("name", "storage"),
+    [
+        pytest.param(name, storage, marks=pytest.mark.slow if name == "screened" else ())
+        for name, one in LABELS.items()
+        for storage in one[2]
+    ],
+)
+def test_no_label_moves_a_release_by_more_than_its_noise_hides(name, storage):
+    mechanism, options, _, queries = LABELS[name]
+    run, (_, y) = labelled(mechanism, options, storage), table(np.random.default_rng(0))
+    replayed, found, middle = Replayed("labels"), {}, None
+    for label in (0.0, 1.5, *TARGETS, NAN, 3.0 + 1e-15):
+        y = np.where(np.arange(M) == AT, label, y)
+        releases = replayed.run(run(y))
+        for name, distance in replayed.distances(replayed.first, releases).items():
+            found[name] = max(found.get(name, 0), distance)
+        if label == 1.5:
+            middle = releases
+        if np.isnan(label):  # counts as the middle of the bounds
+            assert not any(replayed.distances(middle, releases).values())
+    assert found.keys() >= queries
+    assert max(found.values()) <= 1
+    assert {"rows"} == queries or max(found.values()) > 0.4
