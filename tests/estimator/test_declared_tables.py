@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -179,7 +180,8 @@ def test_steps_that_learn_are_seen_in_a_pipeline(estimator):
         assert len(about) == 1
         assert about[0].startswith(f"{names} learnt from the records that this fit protects")
     silent = [[], ["passthrough"], [FunctionTransformer(np.log1p)]]
-    silent += [[pv.TableEncoder(dictionary=PUBLIC)]]
+    public = StandardScaler().fit(pl.DataFrame(RNG.random((9, 2)), schema=["a", "b"]))
+    silent += [[pv.TableEncoder(dictionary=PUBLIC)], [FrozenEstimator(public)]]
     for steps in silent:
         statement, about = released(*steps, X=TABLE, y=y, estimator=estimator)
         assert statement.for_release

@@ -34,7 +34,8 @@ _LEARNT = (
     "{} learnt from the records that this fit protects, and what it learnt has no privacy: the "
     "guarantee does not cover it, so that the model is not for release. Prepare the columns by "
     "rules that do not depend on the data, such as a TableEncoder with a data dictionary; RecordDP "
-    "needs no columns of equal scale. What has nothing to learn can be applied before the pipeline"
+    "needs no columns of equal scale. A step that was fitted on public data passes in a "
+    "FrozenEstimator"
 )
 _KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
 

@@ -6,6 +6,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
@@ -37,7 +38,7 @@ def learnt_from(X: Any) -> list[str]:
 
 def _learns(step: Any) -> bool:
     """Whether a step of a pipeline takes something from the data that it is fitted on."""
-    if step is None or step == "passthrough":
+    if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
         return False
     if isinstance(step, TableEncoder):
         return step.dictionary is None
