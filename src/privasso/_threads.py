@@ -6,13 +6,17 @@ in parallel: no second threading runtime is needed beside that of BLAS, and impo
 Python raises `KeyboardInterrupt` on the main thread only, and only between two steps of the
 interpreter. So the main thread never runs a long piece of compiled code itself: it either does a
 short piece or waits for another thread. All threads are daemons, because a process that was
-interrupted must not wait for what they still do. What they do then has no effect.
+interrupted must not wait for what they still do. What they do then has no effect. They are started
+and waited for without `threading.Thread` and `threading.Event`: these are Python code, which Ctrl-C
+may end in its middle with an error about a lock.
 """
 
 from __future__ import annotations
 
+import _thread
 import contextvars
 import os
+import sys
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -58,7 +62,8 @@ class _Job:
     """A task for the pool, and how it ended."""
 
     def __init__(self, task: Callable[[], object]) -> None:
-        self._task, self._done = task, threading.Event()
+        self._task, self._running = task, threading.Lock()  # held until the end
+        self._running.acquire()
         self._error: BaseException | None = None
 
     def run(self) -> None:
@@ -67,22 +72,32 @@ class _Job:
         except BaseException as error:
             self._error = error
         finally:
-            self._done.set()
+            self._running.release()
 
     def done(self) -> bool:
-        return self._done.is_set()
+        return not self._running.locked()
 
     def wait(self) -> None:
         """Wait for the end, and raise the error of the task if there was one."""
-        while not self._done.wait(_LOOK_UP):
+        while not self._running.acquire(timeout=_LOOK_UP):
             pass
         if self._error is not None:
             raise self._error
 
 
 _queue: SimpleQueue[_Job] = SimpleQueue()
-_workers: list[threading.Thread] = []
+_workers: list[int] = []
 _starting = threading.Lock()
+
+
+def _start(task: Callable[[], None]) -> int:
+    """Begin a task on a thread of its own; return the name of the thread."""
+
+    def traced() -> None:
+        sys.settrace(threading.gettrace())  # for debuggers, as `threading.Thread` does
+        task()
+
+    return _thread.start_new_thread(traced, ())
 
 
 def _work() -> None:
@@ -93,9 +108,7 @@ def _work() -> None:
 def _start_workers(count: int) -> None:
     with _starting:
         while len(_workers) < count:
-            worker = threading.Thread(target=_work, name="privasso", daemon=True)
-            worker.start()
-            _workers.append(worker)
+            _workers.append(_start(_work))
 
 
 def run(tasks: list[Callable[[], None]]) -> None:
@@ -104,7 +117,7 @@ def run(tasks: list[Callable[[], None]]) -> None:
     If one raises an error, or this thread is interrupted, the others are not waited for.
     """
     helpers = min(n_threads(), len(tasks)) - 1
-    if helpers < 1 or threading.current_thread() in _workers:
+    if helpers < 1 or threading.get_ident() in _workers:
         for task in tasks:
             task()
         return
@@ -133,7 +146,7 @@ def interruptible(task: Callable[[], T]) -> T:
     results: list[T] = []
     context = contextvars.copy_context()  # such as what NumPy does about overflow
     job = _Job(lambda: results.append(context.run(task)))
-    threading.Thread(target=job.run, name="privasso", daemon=True).start()
+    _start(job.run)
     job.wait()
     return results[0]
 

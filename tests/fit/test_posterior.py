@@ -1,5 +1,8 @@
 """The best guess from a release, against exact posteriors, conditioning by hand, and simulation."""
 
+import os
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -238,3 +241,34 @@ def test_close_to_the_best_lambda_on_real_columns(epsilon):
         best = np.max(1.0 - np.mean((y[test][:, None] - predicted) ** 2, axis=0) / spread)
         lost.append(best - est.score(X[test], y[test]))
     assert np.median(lost) < 0.06
+
+
+INTERRUPTED = """
+import random, signal
+import numpy as np
+from privasso.fit._gibbs import posterior_moments
+inside, stopped = False, 0
+def stop(*_):
+    if inside:
+        raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, stop)
+draw = random.Random(0)
+posterior_moments(np.eye(3), np.ones(3), 1.0, sweeps=3)
+for _ in range(1500):
+    signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-6, 3e-4))
+    try:
+        inside = True
+        posterior_moments(np.eye(3), np.ones(3), 1.0, sweeps=3)
+    except KeyboardInterrupt:
+        stopped += 1
+    inside = False
+print(stopped)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no timers that send signals")
+def test_an_interruption_does_not_end_the_process():
+    """Compiled code that looks into a Python object must not meet Ctrl-C."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert int(done.stdout) > 100

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit
+
+from privasso._threads import interruptible
 
 #: Sweeps over the columns, fewer where each of them is long, and the part that is not counted.
 _SWEEPS, _FEWEST, _WORK = 1500, 300, 1.5e9
@@ -54,7 +58,10 @@ def posterior_moments(
     rng = np.random.default_rng(0)
     for start in range(0, sweeps, step):
         stop = min(start + step, sweeps)
-        _sweeps(A, *state, hyper, sizes, largest, sums, start, stop, first, rng)
+        # On another thread: numba crashes if Ctrl-C comes while it looks into a generator.
+        interruptible(
+            partial(_sweeps, A, *state, hyper, sizes, largest, sums, start, stop, first, rng)
+        )
     mean, square = sums / (sweeps - first)
     return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
 
