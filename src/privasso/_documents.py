@@ -122,10 +122,13 @@ class Fields:
         self._left: dict[str, Any] = dict(value)
 
     @classmethod
-    def of_file(cls, document: object, what: str, form: str, version: int) -> Fields:
+    def of_file(
+        cls, document: object, what: str, form: str, version: int, *, older: tuple[int, ...] = ()
+    ) -> Fields:
         """Open the object of a whole file after checking its format and version.
 
-        A file of another kind is called by its name, with the command that reads it.
+        A file of another kind is called by its name, with the command that reads it. Older versions
+        that are named are read as well.
 
         >>> Fields.of_file({"format": "privasso-kept-release"}, "a model", "privasso-model", 1)
         Traceback (most recent call last):
@@ -141,7 +144,7 @@ fit --from-release` makes a model of it
                 raise DocumentError(f"the file is not {what} but {KINDS[given]}")
             raise DocumentError(f"the file is not {what}: format is not {form!r}")
         found = document.get("version")
-        if isinstance(found, bool) or found != version:
+        if isinstance(found, bool) or found not in (version, *older):
             raise DocumentError(
                 f"the file has version {found!r:.40}, and this software reads version {version}"
             )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,6 +47,12 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     except BaseException:
         os.close(handle)
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse to replace a file that may not be written to, which the folder alone would allow."""
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
 
 
 def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
@@ -103,7 +109,8 @@ def write_whole(
     The content goes to another name in the same folder, is flushed to the disk, and renamed; the
     folder is flushed too, so that the new content survives a power failure from then on. Text is
     written as UTF-8. Without `replace` a file that exists is a ``FileExistsError`` and stays as it
-    is.
+    is. A file that is replaced keeps its permissions, its group and, where the system allows it,
+    its owner; one that may not be written to is a ``PermissionError``.
 
     Examples
     --------
@@ -115,18 +122,23 @@ def write_whole(
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
+    former = None
+    if replace and target.exists():
+        check_writable(target)
+        former = target.stat()
+    name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
+        # The system takes the mask of the process off the permissions of a new file.
+        handle = os.open(name, _NEW, 0o666 if former is None else 0o600)
     except OSError as error:  # name the file that was asked for
         raise type(error)(error.errno, error.strerror, str(target)) from None
     try:
         with os.fdopen(handle, "wb") as file:
+            if former is not None:
+                _make_like(file.fileno(), former)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
         if replace:
             os.replace(name, target)
         else:
@@ -134,8 +146,28 @@ def write_whole(
         _flush_folder(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            name.unlink()
         raise
+
+
+#: A file that nobody else has made, under no other name.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+def _make_like(handle: int, former: os.stat_result) -> None:
+    """Give a new file the owner, the group and then the permissions of another."""
+    if os.name == "nt":
+        return
+    for ids in ((former.st_uid, former.st_gid), (-1, former.st_gid)):
+        try:
+            os.fchown(handle, *ids)
+        except PermissionError:
+            continue
+        break
+    mode = stat.S_IMODE(former.st_mode)
+    if os.fstat(handle).st_gid != former.st_gid:
+        mode &= ~0o070  # what a group was allowed is not for another group
+    os.fchmod(handle, mode)
 
 
 def _flush_folder(folder: Path) -> None:
@@ -151,7 +183,7 @@ def _flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _give_free_name(name: str, target: Path) -> None:
+def _give_free_name(name: Path, target: Path) -> None:
     """Rename a file; fail if the new name is taken."""
     try:
         os.link(name, target)  # unlike a renaming, it never replaces
@@ -161,16 +193,10 @@ def _give_free_name(name: str, target: Path) -> None:
             raise FileExistsError(errno.EEXIST, message, str(target)) from None
         os.replace(name, target)  # a file system without links
     else:
-        Path(name).unlink()
+        name.unlink()
 
 
 def _check_mode(path: str | os.PathLike[str], mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "something else")
         raise ValueError(f"{escaped(path)} is {kind}, not a file")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import privasso as pv
-from privasso.accounting import gaussian_epsilon, sensitivity_for
+from privasso.accounting import compose_losses, gaussian_epsilon, sensitivity_for
+from privasso.fit import FitOptions, plan_for
 from privasso.fit import _plan as inside
 from privasso.ledger._book import Book, Entry
 from privasso.privacy import Terms, compose
@@ -28,7 +30,8 @@ def test_the_total_is_composed_and_the_budget_is_kept(ledger):
     for epsilon in (0.5, 0.25, 1.0):
         parts.append(statement(epsilon))
         ledger.charge(parts[-1], f"fit at {epsilon}")
-    assert ledger.spent() == compose(parts)["epsilon"]
+    # Half of δ is kept for releases of other kinds.
+    assert ledger.spent() == pytest.approx(gaussian_epsilon(DELTA / 2, compose(parts)["mu"]))
     assert ledger.spent(1e-9) > ledger.spent()
     assert [entry.what for entry in ledger.entries] == ["fit at 0.5", "fit at 0.25", "fit at 1.0"]
     assert [entry.guarantee for entry in ledger.entries] == parts
@@ -84,13 +87,17 @@ def test_losses_of_other_kinds(ledger):
     numbers = {"delta": 1e-7, "epsilon": 0.5, "n_rows": 1000, "y_low": 0.0, "y_high": 1.0}
     other = pv.Guarantee("composed", tuple(numbers.items()), "one entry", (), ("counts",), False)
     ledger.charge(other, "counts by another program")
+    assert ledger.spent() == pytest.approx(0.5, rel=1e-3)
     ledger.charge(statement())
-    assert 1.0 < ledger.spent() < 1.5
+    assert 1.4 < ledger.spent() < 1.7
     left = ledger.remaining
-    assert 1.0 < left < 1.5
+    assert 0.7 < left < 1.1
     ledger.charge(statement(0.99 * left))
     assert 1.9 < ledger.spent() <= 2.0
     assert "composed ε = 0.5" in str(ledger)
+    # Of δ alone, a tenth is kept for what is lost with certainty.
+    with pytest.raises(pv.BudgetError):
+        ledger.charge(replace(other, parameters=(*(numbers | {"epsilon": 1e-6}).items(),)))
 
 
 def test_what_cannot_be_charged(ledger):
@@ -102,6 +109,68 @@ def test_what_cannot_be_charged(ledger):
     ]:
         with pytest.raises(ValueError, match=message):
             ledger.charge(guarantee)
+    assert len(ledger.entries) == 1
+
+
+# Declared beforehand
+
+
+def test_what_is_reserved_is_composed_tightly_and_used_in_any_order(ledger):
+    fits = [statement(0.5), statement(1.0), statement(0.5)]
+    ledger.reserve(fits, "a plan")
+    tight = compose(fits)["epsilon"]
+    assert ledger.spent() == pytest.approx(tight)
+    assert "by 3 reserved fits, declared beforehand." in str(ledger)
+    assert str(ledger).count("a plan (reserved)") == 3
+    for fit in (fits[2], fits[1], fits[0]):
+        ledger.charge(fit, "a fit")
+        assert ledger.spent() == pytest.approx(tight)
+    assert "a fit (as reserved)" in str(ledger)
+    assert "by 3 releases, declared beforehand." in str(ledger)
+    assert [entry.status for entry in ledger.entries] == ["reserved"] * 3 + ["used"] * 3
+    # A fourth fit of the same kind is chosen later, whatever was reserved before.
+    ledger.charge(fits[0])
+    assert ledger.entries[-1].status == "charged"
+    mu = math.hypot(compose(fits)["mu"], fits[0]["mu"])
+    assert ledger.spent() == pytest.approx(gaussian_epsilon(DELTA / 2, mu))
+    assert "4 releases together, whose settings may have been chosen as you went." in str(ledger)
+    assert Book.from_document(ledger.book.to_document()) == ledger.book
+
+
+def test_what_is_reserved_stays_spent(ledger):
+    ledger.reserve([statement(1.0)])
+    ledger.charge(statement(1.5), "another one, before anything was released")
+    assert ledger.spent() == compose([statement(1.0), statement(1.5)])["epsilon"]
+    assert "by 1 release and 1 reserved fit, declared beforehand." in str(ledger)
+    with pytest.raises(pv.BudgetError):
+        ledger.charge(statement(1.0001))
+    ledger.charge(statement(1.0))
+    assert ledger.spent() == compose([statement(1.0), statement(1.5)])["epsilon"]
+
+
+def test_plans_are_reserved_and_fits_use_them(ledger):
+    X, y = data()
+    privacies = [PRIVACY, pv.LabelDP(0.3, DELTA, (0.0, 1.0), mechanism="objective")]
+    ledger.reserve(plan_for(X, FitOptions(privacy)) for privacy in privacies)
+    spent = ledger.spent()
+    for privacy in reversed(privacies):
+        pv.PrivateLasso(10.0, privacy, ledger=ledger).fit(X, y)
+    assert [entry.status for entry in ledger.entries] == ["reserved"] * 2 + ["used"] * 2
+    assert ledger.spent() == spent == compose_losses(ledger.book.declared).epsilon(DELTA)
+
+
+def test_what_cannot_be_reserved(ledger):
+    with pytest.raises(
+        pv.BudgetError, match=r"2 fits together have ε = 2\.19 .* nothing was reserved"
+    ):
+        ledger.reserve([statement(1.5), statement(1.5)])
+    with pytest.raises(ValueError, match="different bounds"):
+        ledger.reserve([statement(0.1), statement(0.1, bounds=(0.0, 2.0))])
+    ledger.reserve([])
+    assert ledger.entries == ()
+    ledger.charge(statement(0.5))
+    with pytest.raises(ValueError, match="before the first release"):
+        ledger.reserve([statement(0.5)])
     assert len(ledger.entries) == 1
 
 
@@ -252,7 +321,7 @@ def test_reading_while_others_charge(ledger):
 def test_threads(ledger):
     """As many threads as like: exactly so many fits as the budget has room for."""
     small, refused = statement(0.2), []
-    room = math.floor((sensitivity_for(2.0, DELTA) / small["mu"]) ** 2)
+    room = math.floor((sensitivity_for(2.0, DELTA / 2) / small["mu"]) ** 2)
 
     def work():
         for _ in range(room // 4):

@@ -2,13 +2,15 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from ledgers import DELTA, PRIVACY, data, statement
 
 import privasso as pv
 from privasso._documents import DocumentError
-from privasso.ledger import _lock
+from privasso.ledger import Book, Entry, _lock
+from privasso.privacy import compose
 
 
 def test_round_trip(tmp_path, monkeypatch):
@@ -22,7 +24,7 @@ def test_round_trip(tmp_path, monkeypatch):
     assert [entry.what for entry in first.entries] == ["one", "two"]
     monkeypatch.chdir("/")  # the path was taken when it was opened
     first.charge(statement(0.25), "three")
-    assert {file.name for file in tmp_path.iterdir()} == {"budget.json", "budget.json.lock"}
+    assert {file.name for file in tmp_path.iterdir()} == {"budget.json"}
     document = json.loads((tmp_path / "budget.json").read_text())
     assert set(document) == {
         "format", "version", "identity", "data", "epsilon", "delta", "entries", "n_entries",
@@ -54,7 +56,9 @@ def without_last(d):
 CORRUPT = {
     "a list": (lambda d: [d], "no JSON object"),
     "format": (edited(format="other"), "is not a ledger"),
-    "version": (edited(version=2), "has version 2"),
+    "version": (edited(version=3), "has version 3"),
+    "status": (in_entry(0, status="free"), "unknown status 'free'"),
+    "reserved only": (in_entry(0, status="reserved"), "first noticed at entry 1"),
     "unknown": (edited(more=1), "unknown field 'more'"),
     "entries": (edited(entries={}), "entries must be a list"),
     "no entry": (lambda d: d | {"entries": [1, *d["entries"][1:]]}, "must be an object"),
@@ -93,6 +97,36 @@ def test_changes_by_hand_are_noticed(name, tmp_path):
         with pytest.raises(DocumentError, match=message) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_files_of_the_first_version_are_read_and_continued(tmp_path):
+    """They are those without reservations; only the first entry of them is sure to be declared."""
+    path = tmp_path / "budget.json"
+    pv.Ledger.create(path, 2.0, DELTA).charge(statement(0.5), "one")
+    pv.Ledger.open(path).charge(statement(0.5), "two")
+    document = json.loads(path.read_text())
+    assert document["version"] == 2
+    path.write_text(json.dumps(document | {"version": 1}))
+    ledger = pv.Ledger.open(path)
+    assert len(ledger.book.declared) == len(ledger.book.chosen) == 1
+    ledger.charge(statement(0.5), "three")
+    assert json.loads(path.read_text())["version"] == 2
+    assert [entry["hash"] for entry in json.loads(path.read_text())["entries"][:2]] == [
+        entry["hash"] for entry in document["entries"]
+    ]
+
+
+def test_a_former_total_that_no_longer_fits_leaves_nothing(tmp_path):
+    """Version 1 admitted what holds only for settings that are fixed beforehand."""
+    fit = statement(1.4)
+    full = Book(2.0, DELTA, "", "0", (Entry("", "", fit), Entry("", "", fit)))
+    assert compose([fit, fit])["epsilon"] > 2.0
+    small = statement(1.35)
+    book = replace(full, entries=(Entry("", "", small), Entry("", "", small)))
+    assert compose([small, small])["epsilon"] < 2.0 < book.spent()
+    assert book.left() == 0.0
+    with pytest.raises(pv.BudgetError, match="nothing is left"):
+        book.charged(Entry("", "", statement(0.01)))
 
 
 def test_truncation_anywhere_is_noticed(tmp_path):

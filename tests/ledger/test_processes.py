@@ -1,14 +1,18 @@
 """A ledger in a file, charged by several processes at once, and by processes that are killed."""
 
+import contextlib
 import math
+import multiprocessing
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 import privasso as pv
 from privasso.accounting import sensitivity_for
+from privasso.ledger import Book
 from privasso.privacy import Terms
 
 DELTA = 1e-6
@@ -49,9 +53,78 @@ def test_processes_together_do_not_exceed_the_budget(tmp_path):
         out, _ = worker.communicate(timeout=120)
         assert worker.returncode == 0
         answers.append(int(out))
-    room = (sensitivity_for(BUDGET, DELTA) / sensitivity_for(EPSILON, DELTA)) ** 2
+    room = (sensitivity_for(BUDGET, DELTA / 2) / sensitivity_for(EPSILON, DELTA)) ** 2
     assert len(ledger.entries) == sum(answers) == math.floor(room)
     assert ledger.spent() <= BUDGET
+
+
+def charges(path, name, count):
+    """In a process of its own: charge a small fit so many times, each with a name."""
+    ledger, small = pv.Ledger.open(path), pv.LabelDP(0.01, DELTA, (0.0, 1.0)).guarantee(TERMS)
+    for k in range(count):
+        ledger.charge(small, f"{name} {k}")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(
+    ("workers", "count", "changes"), [(3, 12, 30), pytest.param(8, 60, 500, marks=pytest.mark.slow)]
+)
+def test_no_release_is_lost_whatever_happens_to_files_beside_the_ledger(
+    tmp_path, workers, count, changes
+):
+    """A file with the name of a lock is removed, replaced and made a link while others charge."""
+    path, victim = tmp_path / "budget.json", tmp_path / "victim"
+    pv.Ledger.create(path, 50.0, DELTA)
+    lock, context = tmp_path / "budget.json.lock", multiprocessing.get_context("fork")
+    children = [context.Process(target=charges, args=(path, k, count)) for k in range(workers)]
+    for child in children:
+        child.start()
+    done = 0
+    while any(child.is_alive() for child in children) or done < changes:
+        with contextlib.suppress(FileNotFoundError):
+            lock.unlink()
+        with contextlib.suppress(FileExistsError):
+            if done % 3 == 1:
+                lock.touch(exist_ok=False)
+            elif done % 3 == 2:
+                lock.symlink_to(victim)
+        done += 1
+        time.sleep(0.002)
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    known = [entry.what for entry in pv.Ledger.open(path).entries]
+    assert sorted(known) == sorted(f"{name} {k}" for name in range(workers) for k in range(count))
+    assert not victim.exists()
+
+
+def test_the_lock_follows_no_link(tmp_path):
+    path, other = tmp_path / "budget.json", tmp_path / "other.json"
+    ledger = pv.Ledger.create(path, BUDGET, DELTA)
+    path.rename(other)
+    path.symlink_to(other)
+    with pytest.raises(OSError, match="symbolic links"):
+        ledger.charge(pv.LabelDP(0.1, DELTA, (0.0, 1.0)).guarantee(TERMS))
+    assert len(pv.Ledger.open(other).entries) == 0
+
+
+def test_what_takes_long_is_done_without_the_lock(tmp_path, monkeypatch):
+    """Others can charge while one composes; what one composed before is then composed again."""
+    path = tmp_path / "budget.json"
+    ledger, other = pv.Ledger.create(path, BUDGET, DELTA), pv.Ledger.open(path)
+    small, real, calls = pv.LabelDP(0.1, DELTA, (0.0, 1.0)).guarantee(TERMS), Book.charged, []
+
+    def slow(book, entry):
+        calls.append(entry.what)
+        if len(calls) == 1:
+            other.charge(small, "meanwhile")
+        return real(book, entry)
+
+    monkeypatch.setattr(Book, "charged", slow)
+    ledger.charge(small, "slow")
+    assert calls == ["slow", "meanwhile", "slow"]
+    assert [entry.what for entry in ledger.entries] == ["meanwhile", "slow"]
 
 
 # A fit that kills itself at the step that is named; `drawn` and `model.json` are its traces.

@@ -7,6 +7,7 @@ from privasso.accounting._beside_choice import BesideChoices, sensitivity_beside
 from privasso.accounting._beside_gaussian import BesideGaussian, sensitivity_beside
 from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import ComposedLoss, compose_losses
+from privasso.accounting._filter import spent_epsilon, within_budget
 from privasso.accounting._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -55,4 +56,6 @@ __all__ = [
     "sensitivity_beside_choices",
     "sensitivity_for",
     "shift_epsilon",
+    "spent_epsilon",
+    "within_budget",
 ]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from privasso.privacy import Guarantee
 
 ledger = typer.Typer(name="ledger")
+#: Bytes beyond which a plan is refused unread.
+_MOST_BYTES = 64 * 1024 * 1024
 
 
 @ledger.callback(invoke_without_command=True)
@@ -53,6 +55,41 @@ def show(
     """
     found = opened(path)
     print(json_text(_record(found)) if as_json else found)
+
+
+@ledger.command()
+def reserve(
+    path: Annotated[Path, typer.Argument(help="File of the ledger.")],
+    plans: Annotated[
+        list[Path], typer.Argument(help="What `privasso fit … --dry-run --json` printed, in files.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Declare fits before the first of them is made, which makes their total smaller.
+
+    Later fits with the same settings use the reservation and cost nothing more; what is not used
+    stays spent.
+
+    Example: `privasso ledger reserve budget.json first.json second.json`
+    """
+    found = opened(path)
+    found.reserve([_planned(plan) for plan in plans])
+    print(json.dumps(_record(found), ensure_ascii=False) if as_json else found)
+
+
+def _planned(path: Path) -> Guarantee:
+    """Read the guarantee that a dry run printed."""
+    from privasso._documents import DocumentError, read_json
+    from privasso.privacy import Guarantee
+
+    try:
+        document = read_json(path, most_bytes=_MOST_BYTES)
+        if not isinstance(document, dict) or "guarantee" not in document:
+            raise DocumentError("there is no guarantee in it; print one with `privasso fit … "
+                                "--dry-run --json`")  # fmt: skip
+        return Guarantee.from_dict(document["guarantee"])
+    except DocumentError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def opened(path: Path) -> Ledger:

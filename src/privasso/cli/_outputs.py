@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from privasso._files import check_regular, write_whole
+from privasso._files import check_regular, check_writable, write_whole
 from privasso._text import escaped
 
 try:
@@ -63,6 +63,7 @@ class Outputs:
         try:
             if os.path.lexists(path) and path.exists():
                 check_regular(path)
+                check_writable(path)
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             os.close(handle)
             Path(name).unlink()

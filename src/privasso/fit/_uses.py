@@ -10,7 +10,7 @@ from types import FrameType
 
 import numpy as np
 
-from privasso.accounting import Loss, compose_losses
+from privasso.accounting import Loss, spent_epsilon
 from privasso.privacy import Guarantee, rounded_up
 
 #: Packages of scikit-learn that fit an estimator many times on parts of the same labels.
@@ -34,7 +34,7 @@ _NOT_FREE = "each λ is a release of its own; a Ledger keeps count of several fi
 #: Labels are recognised by a hash under a key that only this process knows, so that nothing that
 #: outlives it tells whether a guess at the labels is right.
 _KEY = os.urandom(32)
-_USES: dict[bytes, tuple[int, Loss]] = {}
+_USES: dict[bytes, list[Loss]] = {}
 
 
 class PrivacyWarning(UserWarning):
@@ -65,28 +65,25 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
     if not isinstance(labels, bytes):
         labels = np.ascontiguousarray(labels, dtype=np.float64).tobytes()
     digest = hashlib.blake2b(labels, key=_KEY, digest_size=16).digest()
-    count, total = 1, loss
-    if digest in _USES:
-        before, spent = _USES[digest]
-        count, total = before + 1, compose_losses([spent, loss])
-    _USES[digest] = count, total
+    losses = _USES.setdefault(digest, [])
+    losses.append(loss)
     delta = guarantee["delta"]
     at = f"at δ = {rounded_up(delta)}, not ε = {rounded_up(guarantee['epsilon'])}"
     # A kind whose release may be kept gives further models from it.
     advice = _FREE if guarantee.privacy is not None else _NOT_FREE
     repeater = _repeater()
     if repeater is not None:
-        cost = rounded_up(compose_losses([loss] * _ENTERS).epsilon(delta), 4)
+        cost = rounded_up(spent_epsilon(delta, [loss], [loss] * (_ENTERS - 1)), 4)
         warn_user(
             f"this fit is one of several in {repeater}, and each of them costs: {_FITS} fits for 4 "
             f"candidates in 5 folds and a refit, of which each label enters {_ENTERS}, are "
             f"together ε = {cost} {at}; and scores come from the labels without noise. {advice}"
         )
-    elif count > 1:
-        cost = rounded_up(total.epsilon(delta), 4)
+    elif len(losses) > 1:
+        cost = rounded_up(spent_epsilon(delta, losses[:1], losses[1:]), 4)
         warn_user(
-            f"the same labels have been released {count} times in this process, which together is "
-            f"ε = {cost} {at}. {advice}"
+            f"the same labels have been released {len(losses)} times in this process, which "
+            f"together is ε = {cost} {at}. {advice}"
         )
 
 

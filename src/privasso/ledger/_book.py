@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from privasso._documents import DocumentError, Fields
 from privasso._validation import positive_float, probability
-from privasso.accounting import (
-    GaussianLoss,
-    Loss,
-    compose_losses,
-    gaussian_epsilon,
-    sensitivity_for,
-)
+from privasso.accounting import GaussianLoss, Loss, spent_epsilon, within_budget
 from privasso.privacy import Guarantee, check_same_neighbours, formal_loss, rounded_down, rounded_up
 
 FORMAT = "privasso-ledger"
-VERSION = 1
+#: Version 1 had no reservations, and its total held only for settings that were fixed beforehand.
+VERSION, OLDER = 2, (1,)
 _MOST_ENTRIES = 1_000_000
 #: Digits of ε in messages.
 _DIGITS = 4
-#: Halvings of the interval in which the room that is left is searched for.
-_HALVINGS = 12
-#: The part of the room that is stated where the kind of a further release leaves it uncertain,
-#: the steps in which that is searched for, and the smallest release worth mentioning.
-_CAUTION, _STEP, _LEAST = 0.99, 0.02, 1e-2
+#: Halvings of the interval in which the room that is left is searched for: of a Gaussian mechanism,
+#: and of others, whose losses take longer to compute.
+_HALVINGS = {True: 40, False: 10}
+#: The part of the room that is stated where the kind of a further release leaves it uncertain, and
+#: the smallest part of a release that is worth mentioning.
+_CAUTION, _LEAST = 0.99, 1e-2
+
+#: How an entry came about: a release that was charged, one that was only reserved, and a release
+#: that uses a reservation and costs nothing more.
+Status: TypeAlias = Literal["charged", "reserved", "used"]
 
 
 class BudgetError(ValueError):
@@ -49,16 +49,19 @@ class BudgetError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One release that was charged.
+    """One release that was charged or reserved.
 
     Attributes
     ----------
     time : str
-        When it was charged, in UTC.
+        When it was entered, in UTC.
     what : str
         What was released, in words that do not depend on the labels.
     guarantee : Guarantee
         What was stated for it.
+    status : str
+        ``"charged"`` for a release, ``"reserved"`` for one that may be made later, and ``"used"``
+        for a release that was reserved before and costs nothing more.
 
     Examples
     --------
@@ -75,10 +78,12 @@ class Entry:
     time: str
     what: str
     guarantee: Guarantee
+    status: Status = "charged"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"time": self.time, "what": self.what, "guarantee": self.guarantee.to_dict()}
+        """Plain values for JSON; a release that was charged has no status there."""
+        values = {"time": self.time, "what": self.what, "guarantee": self.guarantee.to_dict()}
+        return values if self.status == "charged" else {**values, "status": self.status}
 
 
 @dataclass(frozen=True)
@@ -110,13 +115,47 @@ class Book:
             raise ValueError("data must be a text that says what the budget is for")
 
     @property
-    def total(self) -> Loss:
-        """The loss of all entries together."""
-        return compose_losses(formal_loss(entry.guarantee) for entry in self.entries)
+    def declared(self) -> list[Loss]:
+        """Losses of what was entered before anything was released: they are composed tightly."""
+        return self._losses[0]
+
+    @property
+    def chosen(self) -> list[Loss]:
+        """Losses of later entries, whose settings may depend on earlier releases."""
+        return self._losses[1]
+
+    @property
+    def _losses(self) -> tuple[list[Loss], list[Loss]]:
+        found: tuple[list[Loss], list[Loss]] = ([], [])
+        released = False
+        for entry in self.entries:
+            if entry.status != "used":
+                found[released].append(formal_loss(entry.guarantee))
+            released = released or entry.status != "reserved"
+        return found
+
+    @property
+    def released(self) -> int:
+        """How many releases were made."""
+        return sum(entry.status != "reserved" for entry in self.entries)
+
+    @property
+    def waiting(self) -> Counter[Loss]:
+        """Losses of reservations that are not used yet, with how many there are of each."""
+        found: Counter[Loss] = Counter()
+        for entry in self.entries:
+            found[formal_loss(entry.guarantee)] += {"charged": 0, "reserved": 1, "used": -1}[
+                entry.status
+            ]
+        return +found
 
     def spent(self, delta: float | None = None) -> float:
-        """Return the ε of all entries together at δ, that of the budget if none is given."""
-        return self.total.epsilon(self.delta if delta is None else delta) if self.entries else 0.0
+        """Return the ε of the smallest budget at δ that would have admitted all entries.
+
+        δ is that of the budget if none is given.
+        """
+        delta = self.delta if delta is None else delta
+        return spent_epsilon(delta, *self._losses) if self.entries else 0.0
 
     def left(self, delta: float | None = None, like: Guarantee | None = None) -> float:
         """Return the largest ε that one further release may have at its δ.
@@ -129,21 +168,56 @@ class Book:
         if not self.entries and delta == self.delta:
             return self.epsilon
         like = self.entries[-1].guarantee if like is None and self.entries else like
-        loss = None if like is None else like.loss
-        if loss is None or isinstance(loss, GaussianLoss):
-            mu = self._room()
-            return gaussian_epsilon(delta, mu) if mu > 0.0 else 0.0
-        assert like is not None
-        return self._room_for(loss, like["epsilon"], delta)
+        loss = GaussianLoss(1.0) if like is None else formal_loss(like)
+        gaussian = isinstance(loss, GaussianLoss)
+        low, high = 0.0, 1.0
+        while self._admits(loss.scaled(high)):
+            low, high = high, 2.0 * high
+        for _ in range(_HALVINGS[gaussian]):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._admits(loss.scaled(middle)) else (low, middle)
+        if gaussian:
+            return loss.scaled(low).epsilon(delta) if low > 0.0 else 0.0
+        return _CAUTION * loss.scaled(low).epsilon(delta) if low > _LEAST else 0.0
 
     def charged(self, entry: Entry) -> Book:
-        """Return the book with one more entry; one that exceeds the budget is refused."""
+        """Return the book with one more release; one that exceeds the budget is refused.
+
+        A release whose loss was reserved uses the reservation.
+        """
         guarantee = entry.guarantee
         loss = formal_loss(guarantee)
         check_same_neighbours([*(old.guarantee for old in self.entries[:1]), guarantee])
-        if compose_losses([self.total, loss]).delta(self.epsilon) > self.delta:
+        if self.waiting[loss]:
+            return replace(self, entries=(*self.entries, replace(entry, status="used")))
+        if not self._admits(loss):
             raise BudgetError(self._refusal(guarantee))
         return replace(self, entries=(*self.entries, entry))
+
+    def reserved(self, entries: Sequence[Entry]) -> Book:
+        """Return the book with releases that may be made later; it must be before the first one."""
+        if self.released:
+            raise ValueError(
+                "fits are reserved before the first release: what is declared later may depend on "
+                "it, and is charged when it is made"
+            )
+        new = tuple(replace(entry, status="reserved") for entry in entries)
+        book = replace(self, entries=(*self.entries, *new))
+        if not book.entries:
+            return book
+        check_same_neighbours([entry.guarantee for entry in book.entries])
+        if not within_budget(self.epsilon, self.delta, book.declared):
+            raise BudgetError(
+                f"{len(book.entries)} fits together have ε = {rounded_up(book.spent(), _DIGITS)} "
+                f"at δ = {rounded_up(self.delta)}, which is more than the budget of "
+                f"ε = {rounded_up(self.epsilon)}; nothing was reserved"
+            )
+        return book
+
+    def _admits(self, loss: Loss) -> bool:
+        declared, chosen = self._losses
+        (chosen if self.released else declared).append(loss)
+        return within_budget(self.epsilon, self.delta, declared, chosen)
 
     def hashes(self) -> list[str]:
         """Return the hash of the budget and then one for each entry."""
@@ -174,7 +248,7 @@ class Book:
     @classmethod
     def from_document(cls, document: object) -> Book:
         """Rebuild what `to_document` gave; a file that was changed raises `DocumentError`."""
-        fields = Fields.of_file(document, "a ledger", FORMAT, VERSION)
+        fields = Fields.of_file(document, "a ledger", FORMAT, VERSION, older=OLDER)
         listed = fields.take("entries")
         if not isinstance(listed, list):
             raise DocumentError("entries must be a list")
@@ -182,7 +256,11 @@ class Book:
         for value in listed:
             inner = Fields(value, "an entry of the ledger")
             guarantee = Guarantee.from_dict(inner.take("guarantee"))
-            entries.append(Entry(inner.text("time"), inner.text("what"), guarantee))
+            status = inner.text("status") if "status" in inner.names() else "charged"
+            if status not in get_args(Status):
+                raise DocumentError(f"an entry of the ledger has the unknown status {status!r:.60}")
+            time, what = inner.text("time"), inner.text("what")
+            entries.append(Entry(time, what, guarantee, cast(Status, status)))
             marks.append(inner.text("hash"))
             inner.end()
         try:
@@ -213,36 +291,6 @@ class Book:
             if mark != true:
                 raise DocumentError(f"{_CHANGED} (first noticed at entry {k})")
 
-    def _room(self) -> float:
-        """Largest μ of a further Gaussian mechanism within the budget."""
-        total, limit = self.total, sensitivity_for(self.epsilon, self.delta)
-        if isinstance(total, GaussianLoss):
-            return math.sqrt(max(limit - total.mu, 0.0) * (limit + total.mu))
-        low, high = 0.0, limit
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            inside = compose_losses([total, GaussianLoss(middle)]).delta(self.epsilon) <= self.delta
-            low, high = (middle, high) if inside else (low, middle)
-        return low
-
-    def _room_for(self, loss: Loss, epsilon: float, delta: float) -> float:
-        """An ε at δ that a further release may have whose loss is this one scaled, nearly the most.
-
-        The search starts from Gaussian mechanisms of the same ε, whose losses add up to less, and
-        goes down in small steps: each takes a convolution.
-        """
-        total, spent = self.total, self.spent()
-        limit, used = (sensitivity_for(e, self.delta) for e in (self.epsilon, max(spent, 1e-9)))
-        if used >= limit:
-            return 0.0
-        factor = gaussian_epsilon(delta, math.sqrt(limit**2 - used**2)) / epsilon
-        while factor > _LEAST:
-            together = compose_losses([total, loss.scaled(factor)])
-            if together.delta(self.epsilon) <= self.delta:
-                return _CAUTION * loss.scaled(factor).epsilon(delta)
-            factor *= 1.0 - _STEP
-        return 0.0
-
     def _refusal(self, guarantee: Guarantee) -> str:
         delta, left = guarantee["delta"], self.left(guarantee["delta"], guarantee)
         room = (
@@ -254,7 +302,7 @@ class Book:
         return (
             f"a release with ε = {rounded_up(guarantee['epsilon'])} does not fit into the budget "
             f"of ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)}: "
-            f"ε = {rounded_up(self.spent(), _DIGITS)} is spent by {_releases(self)}, and {room}; "
+            f"ε = {rounded_up(self.spent(), _DIGITS)} is spent by {_fits(self)}, and {room}; "
             "nothing was drawn"
         )
 
@@ -265,12 +313,12 @@ def summary(book: Book) -> str:
     >>> summary(Book(2.0, 1e-6, "", "0"))
     'Spent: nothing. One further fit at δ = 1e-06 may have ε up to 2.'
     """
-    spent = (
-        f"Spent: ε = {rounded_up(book.spent(), _DIGITS)} at δ = {rounded_up(book.delta)}, by "
-        f"{_releases(book)}."
-        if book.entries
-        else "Spent: nothing."
-    )
+    spent = "Spent: nothing."
+    if book.entries:
+        spent = (
+            f"Spent: ε = {rounded_up(book.spent(), _DIGITS)} at δ = {rounded_up(book.delta)}, by "
+            f"{_fits(book)}."
+        )
     left = book.left()
     if left == 0.0:
         return f"{spent} Nothing is left."
@@ -280,9 +328,15 @@ def summary(book: Book) -> str:
     )
 
 
-def _releases(book: Book) -> str:
-    count = len(book.entries)
-    return "1 release" if count == 1 else f"{count} releases together"
+def _fits(book: Book) -> str:
+    """Say what the total is made of, and for which way of choosing settings it holds."""
+    waiting, released = book.waiting.total(), book.released
+    parts = [f"{released} release{'s' * (released > 1)}"] if released else []
+    parts += [f"{waiting} reserved fit{'s' * (waiting > 1)}"] if waiting else []
+    said = " and ".join(parts) or "no release"
+    if book.chosen:
+        return f"{said} together, whose settings may have been chosen as you went"
+    return f"{said}, declared beforehand" if len(book.declared) > 1 else said
 
 
 _CHANGED = "the ledger was changed by other means than charging it: its hashes do not fit"

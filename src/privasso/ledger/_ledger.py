@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from privasso._text import escaped
 from privasso.ledger._book import Book, Entry, summary
@@ -14,12 +15,26 @@ from privasso.ledger._store import File, Memory, Store
 from privasso.privacy import Guarantee, rounded_up
 
 
+class Planned(Protocol):
+    """A fit that was planned and states what it would guarantee."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement."""
+        ...
+
+
+#: What is said of an entry that is not a release of its own.
+_STATUS = {"charged": "", "reserved": " (reserved)", "used": " (as reserved)"}
+
+
 class Ledger:
     """A privacy budget (ε, δ) for one set of labels, which several fits share.
 
     A fit with a ledger is entered before its noise is drawn, and one that would exceed the budget
-    is refused. The total is composed tightly: Gaussian mechanisms with μ² = Σ μ_k², others through
-    their privacy loss distributions. Entries are never removed.
+    is refused. All fits together keep the budget however their settings are chosen, also after
+    looking at the results of earlier ones; see `accounting.within_budget`. Fits that are declared
+    beforehand with `reserve` are composed tightly and cost less. Entries are never removed.
 
     ``Ledger(epsilon, delta)`` lives in memory, for one process. `create` and `open` keep it in a
     file that any number of processes may charge at the same time. Copies, and so scikit-learn's
@@ -41,13 +56,13 @@ class Ledger:
     >>> for lam in (10.0, 20.0):
     ...     _ = pv.PrivateLasso(lam, privacy, ledger=ledger).fit(X, y)
     >>> round(ledger.spent(), 3), round(ledger.remaining, 3)
-    (1.495, 1.116)
+    (1.612, 0.899)
     >>> pv.PrivateLasso(30.0, pv.LabelDP(1.5, 1e-6, y_bounds=(0, 1)), ledger=ledger).fit(X, y)
     Traceback (most recent call last):
     ...
     privasso.ledger._book.BudgetError: a release with ε = 1.5 does not fit into the budget of \
-ε = 2, δ = 1e-06: ε = 1.496 is spent by 2 releases together, and at δ = 1e-06 a further one may \
-have ε up to 1.106; nothing was drawn
+ε = 2, δ = 1e-06: ε = 1.612 is spent by 2 releases together, whose settings may have been chosen \
+as you went, and at δ = 1e-06 a further one may have ε up to 0.8989; nothing was drawn
     """
 
     _store: Store
@@ -103,7 +118,10 @@ have ε up to 1.106; nothing was drawn
         return self.book.entries
 
     def spent(self, delta: float | None = None) -> float:
-        """Return the ε of everything charged so far, at the δ of the budget or another."""
+        """Return the ε of the smallest budget that would have had room for everything so far.
+
+        It is for the δ of the budget, or another.
+        """
         return self.book.spent(delta)
 
     @property
@@ -130,6 +148,37 @@ have ε up to 1.106; nothing was drawn
         entry = _entry(guarantee, what)
         self._store.update(lambda book: book.charged(entry))
         return entry
+
+    def reserve(self, fits: Iterable[Guarantee | Planned], what: str = "a fit") -> None:
+        """Declare fits beforehand: they are entered together, and composed tightly.
+
+        A later fit with exactly the same loss uses the reservation, in any order, and costs nothing
+        more. What is not used stays spent. This must be done before the first release.
+
+        Parameters
+        ----------
+        fits : iterable
+            Guarantees, or plans of fits, which have a guarantee.
+        what : str
+            What they are, in words that do not depend on the labels.
+
+        Examples
+        --------
+        >>> import numpy as np, privasso as pv
+        >>> from privasso.fit import FitOptions, plan_for
+        >>> X, y = np.random.default_rng(0).random((500, 3)), np.linspace(0, 1, 500)
+        >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+        >>> ledger = pv.Ledger(epsilon=2.0, delta=1e-6)
+        >>> ledger.reserve([plan_for(X, FitOptions(privacy))] * 2)
+        >>> for lam in (10.0, 20.0):
+        ...     _ = pv.PrivateLasso(lam, privacy, ledger=ledger).fit(X, y)
+        >>> round(ledger.spent(), 3)
+        1.495
+        """
+        entries = [
+            _entry(one if isinstance(one, Guarantee) else one.guarantee, what) for one in fits
+        ]
+        self._store.update(lambda book: book.reserved(entries))
 
     def after(self, guarantee: Guarantee) -> Book:
         """Return the book as it would be with this release; charges nothing."""
@@ -163,7 +212,7 @@ have ε up to 1.106; nothing was drawn
             shown = f"ε = {rounded_up(numbers['epsilon'])}, δ = {rounded_up(numbers['delta'])}"
             if "mu" in numbers:
                 shown += f", μ = {rounded_up(numbers['mu'], 4)}"
-            when, what = escaped(entry.time), escaped(entry.what)
+            when, what = escaped(entry.time), f"{escaped(entry.what)}{_STATUS[entry.status]}"
             lines.append(f"{k:>3}  {when}  {entry.guarantee.kind} {shown}: {what}")
         lines.append(summary(book))
         return "\n".join(lines)

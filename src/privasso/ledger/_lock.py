@@ -1,4 +1,4 @@
-"""A lock that processes and threads share, on a file beside the one that it protects."""
+"""A lock that processes and threads share, on the file that it protects."""
 
 from __future__ import annotations
 
@@ -18,36 +18,51 @@ _PAUSE = 0.02
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file; it ends with the process, however that ends.
 
-    The lock is on ``NAME.lock`` in the same folder, because the file itself is replaced. That
-    file is empty and stays.
+    The lock is on the file itself, so that there is nothing beside it that could be removed. It
+    follows no symbolic link. Whoever holds it may replace the file; those who waited then see that
+    the name has another file by now, and begin again.
 
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder, "budget.json")):
-    ...     [file.name for file in Path(folder).iterdir()]
-    ['budget.json.lock']
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "budget.json")
+    ...     _ = file.write_text("{}")
+    ...     with locked(file):
+    ...         [file.name for file in Path(folder).iterdir()]
+    ['budget.json']
     """
-    handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        end = time.monotonic() + PATIENCE
-        while not _try(handle):
-            if time.monotonic() > end:
+    end = time.monotonic() + PATIENCE
+    while True:
+        handle = _open(path)
+        try:
+            if _try(handle):
+                try:
+                    if _is_current(handle, path):
+                        yield
+                        return
+                finally:
+                    _release(handle)
+            elif time.monotonic() > end:
                 raise TimeoutError(
                     f"another process has held the lock of {path} for {PATIENCE:g} s; nothing was "
                     "charged"
                 )
-            time.sleep(_PAUSE)
-        try:
-            yield
+            else:
+                time.sleep(_PAUSE)
         finally:
-            _release(handle)
-    finally:
-        os.close(handle)
+            os.close(handle)
 
 
 if sys.platform == "win32":
     import msvcrt
+
+    def _open(path: Path) -> int:
+        # A file that is open can be neither replaced nor removed there, so another one is locked.
+        return os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
+
+    def _is_current(handle: int, path: Path) -> bool:
+        return True
 
     def _try(handle: int) -> bool:
         try:
@@ -62,6 +77,19 @@ if sys.platform == "win32":
 
 else:
     import fcntl
+
+    def _open(path: Path) -> int:
+        # Some network file systems lock only what is open for writing.
+        flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            return os.open(path, os.O_RDWR | flags)
+        except PermissionError:
+            return os.open(path, os.O_RDONLY | flags)
+
+    def _is_current(handle: int, path: Path) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(handle), os.lstat(path))
+        return False
 
     def _try(handle: int) -> bool:
         try:

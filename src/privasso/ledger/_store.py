@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from privasso._documents import DocumentError, json_text, read_json
-from privasso._files import check_regular, write_whole
+from privasso._files import check_regular, read_bounded, write_whole
 from privasso.ledger._book import Book
 from privasso.ledger._lock import locked
 
@@ -30,7 +30,7 @@ class Store(Protocol):
         ...
 
     def update(self, change: Callable[[Book], Book]) -> None:
-        """Replace the book; nobody else changes it meanwhile."""
+        """Replace the book by what a function makes of it; if others change it, call it again."""
         ...
 
 
@@ -54,9 +54,14 @@ class Memory:
         return self._book
 
     def update(self, change: Callable[[Book], Book]) -> None:
-        """Replace the book."""
-        with self._lock:
-            self._book = change(self.read())
+        """Replace the book; what takes long is done outside of the lock."""
+        while True:
+            before = self.read()
+            after = change(before)
+            with self._lock:
+                if self._book is before:
+                    self._book = after
+                    return
 
 
 class File:
@@ -89,24 +94,29 @@ class File:
 
     def create(self, book: Book) -> None:
         """Write a new file; one that exists is not overwritten."""
-        self._check_new()  # before the lock, whose file would stay
-        with locked(self.path):
-            self._check_new()
-            write_whole(self.path, json_text(book.to_document()))
+        if not self.path.parent.is_dir():
+            raise ValueError(f"{self.path.parent} is no folder; make it first")
+        try:
+            write_whole(self.path, json_text(book.to_document()), replace=False)
+        except FileExistsError:
+            message = f"{self.path} exists already, and a ledger is not overwritten"
+            raise ValueError(message) from None
         self.read()
 
     def update(self, change: Callable[[Book], Book]) -> None:
-        """Replace the book; when this returns, the new one is on the disk."""
-        with locked(self.path):
-            book = change(self.read())
-            write_whole(self.path, json_text(book.to_document()))
-            self._remember(book.hashes())
+        """Replace the book; when this returns, the new one is on the disk.
 
-    def _check_new(self) -> None:
-        if not self.path.parent.is_dir():
-            raise ValueError(f"{self.path.parent} is no folder; make it first")
-        if self.path.exists():
-            raise ValueError(f"{self.path} exists already, and a ledger is not overwritten")
+        What takes long is done outside of the lock. Under it, the file is replaced only if it still
+        is the one that was read.
+        """
+        while True:
+            content = read_bounded(self.path, MAX_BYTES)
+            book = change(self.read())
+            with locked(self.path):
+                if read_bounded(self.path, MAX_BYTES) == content:
+                    write_whole(self.path, json_text(book.to_document()))
+                    self._remember(book.hashes())
+                    return
 
     def _remember(self, chain: list[str]) -> None:
         """Keep the newest hash that was seen, and how many entries it covers."""
