@@ -189,7 +189,9 @@ def test_covariates_of_other_kinds_of_privacy_are_refused():
 def test_masked_cells_are_missing_ones():
     X, y = table()
     hidden = np.ma.masked_array(X, mask=X == 2.0)
-    options = pv.fit.FitOptions(linear().privacy)
+    privacy = linear().privacy
+    assert privacy is not None
+    options = pv.fit.FitOptions(privacy)
     one, two = (
         pv.fit.plan_for(data, options, seeded=True).release(y, rng=np.random.default_rng(0)).solve()
         for data in (hidden, np.where(X == 2.0, NAN, X))

@@ -263,7 +263,7 @@ def test_the_covariance_of_a_table(browser, tmp_path):
     X[:, 3] += X[:, 4]
     file = tmp_path / "table.csv"
     pl.DataFrame(X, schema=list("abcdef")).write_csv(file)
-    settings = table_settings(file, None)
+    settings = table_settings(file, None, False)
     unit = np.mean(X.var(axis=0))
     C = pv.model.GivenCovariance.of(X).covariance / 6.0 / unit
     with Explorer(settings) as server:

@@ -23,9 +23,9 @@ from privasso.privacy import (
     ScreeningSettings,
     StatisticsMechanism,
     _perturbed_objective,
-    bit_source,
 )
 from privasso.privacy._record_screening import screened_objective
+from privasso.queries import bit_source
 
 M, N, AT = 24, 4, 11
 BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]

@@ -1,6 +1,7 @@
 """Every search ends, also where double precision does: with a refusal, not a wrong number."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -195,7 +196,9 @@ def hostile(seed):
     noise = noise.with_sigma(0.0) if rng.random() < 0.1 else noise
     alpha = float(rng.choice([1.0, 1.0 - 1e-16, 0.5, 1e-3, 2.0, 1e3]))
     rho, xi = float(rng.choice([0.1, 1.0, 1e-12])), float(rng.choice([0.0, 0.1, number()]))
-    given = {"n_features": None if rng.random() < 0.6 else int(rng.choice([1, 2, 50]))}
+    given: dict[str, Any] = {
+        "n_features": None if rng.random() < 0.6 else int(rng.choice([1, 2, 50]))
+    }
     kind, lam = rng.integers(4), number(300.0)
     if kind == 0:
         model = pv.model.RotatedModel(alpha, rho, xi, law, spectrum=pv.model.Orthogonal())
