@@ -77,6 +77,7 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 def read_lines(path: str | os.PathLike[str]) -> list[bytes]:
     r"""The lines of a regular file that are not blank; nothing but a line feed ends one.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "some.txt")
     ...     _ = path.write_bytes(b"a\x0bb\r\n\n \xff")

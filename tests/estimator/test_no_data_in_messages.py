@@ -258,6 +258,11 @@ BAD_LABELS = {
     "polars, a frame": lambda: pl.DataFrame({"y": WORDS}),
     "Dask": lambda: of_dask(np.array([WORD, 1.0] * (M // 2), dtype=object), 10),
 }
+#: Cells of any type, each of which is a missing label where the classes are given.
+PER_CELL = {
+    "objects", "complex as objects", "pandas, text", "pandas, categories", "pandas, a frame",
+    "polars, lists", "polars, a frame", "Dask",
+}  # fmt: skip
 #: Missing labels, which are refused where nothing is said of them.
 MISSING_LABELS = {
     "NaN": lambda: np.where(np.arange(M) == 3, np.nan, NUMBER),

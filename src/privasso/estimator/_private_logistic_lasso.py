@@ -174,10 +174,6 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         given, X = X, self._covariates(X, first=True)
         labels = self._labels(y, X.shape[0])
         if observed:
-            from sklearn.utils.multiclass import check_classification_targets
-
-            with np.errstate(invalid="ignore"):  # an infinite label is refused without a warning
-                check_classification_targets(Classes.present(labels))
             classes = Classes.seen(labels)
             options = FitOptions(**{**vars(options), "classes": classes})
         coded = classes.coded(labels)

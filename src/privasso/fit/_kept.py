@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Covariates whose squared column norms differ by more than this, relatively, are refused; so is a
 #: release whose sensitivity or δ exceeds what is stated by more than this.
 _SAME = 1e-6
+#: No sensitivity is as small as this.
+_LEAST = 1e-300
 #: Labels and rows are rounded to grids, which changes weights by no more than this part.
 _ROUNDING = 1e-8
 
@@ -175,7 +177,7 @@ class KeptRelease(Release):
         if self.mu is None and not isinstance(self.guarantee.loss, GaussianLoss):
             return
         log_delta = math.inf
-        if self.mu is not None:
+        if self.mu is not None and self.mu >= _LEAST:
             try:
                 with np.errstate(all="ignore"):
                     log_delta = log_gaussian_delta(self.guarantee["epsilon"], self.mu)
