@@ -10,7 +10,6 @@ import pytest
 import privasso as pv
 from browser import chromium, serious
 from privasso.cli import main
-from privasso.report._in_short import meaning
 
 
 @pytest.fixture(scope="module")
@@ -57,17 +56,3 @@ def test_no_serious_barrier(pages):
                 assert (lightness(page) < 0.5) == (scheme == "dark")
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
                 context.close()
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5, 3.0, 5.0, 10.0])
-def test_the_meaning_is_the_bound_of_a_mechanism_that_attains_it(epsilon):
-    """Randomised response with odds e^ε: the rate of true alarms at 5 % of false ones."""
-    # Its curve is straight from (0, 0) to (1 − truth, truth), and from there to (1, 1).
-    truth = np.exp(epsilon) / (1.0 + np.exp(epsilon))
-    rate = 100.0 * np.interp(0.05, [0.0, 1.0 - truth, 1.0], [0.0, truth, 1.0])
-    text = meaning(epsilon, 0.0, records=False)
-    found = re.search(r"(?:at most|possibly) ([\d.]+) %", text)
-    assert found is not None
-    digits = len(found[1].partition(".")[2])
-    assert float(found[1]) - 10.0**-digits <= rate <= float(found[1])
-    assert ("rules out little" in text) == (rate > 90.0)

@@ -3,6 +3,7 @@
 Pure functions of public numbers. Nothing here has seen data, and nothing draws noise.
 """
 
+from privasso.accounting._alarms import true_alarms
 from privasso.accounting._beside_choice import BesideChoices, sensitivity_beside_choices
 from privasso.accounting._beside_gaussian import BesideGaussian, sensitivity_beside
 from privasso.accounting._choice_loss import ChoiceLoss
@@ -57,5 +58,6 @@ __all__ = [
     "sensitivity_for",
     "shift_epsilon",
     "spent_epsilon",
+    "true_alarms",
     "within_budget",
 ]

@@ -97,7 +97,7 @@ def spent_epsilon(delta: float, declared: Sequence[Loss], chosen: Sequence[Loss]
     if mu is not None:
         return gaussian_epsilon(0.5 * delta, mu)
     counts = Counter(declared), Counter(chosen)
-    epsilon, found = 0.0, compose_losses(declared).epsilon(delta)
+    epsilon, found = 0.0, 1.0
     # Like Newton's iteration for a root, this converges fast from anywhere.
     for _ in range(_ROUNDS):
         if not math.isfinite(found) or abs(found - epsilon) <= _TOLERANCE * found:

@@ -11,7 +11,7 @@ from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
-from privasso.privacy import Guarantee, ScreeningOutlook
+from privasso.privacy import Guarantee, ScreeningOutlook, meaning
 from privasso.report import (
     OUTLOOK_TITLES,
     FitFacts,
@@ -58,6 +58,8 @@ def show(result: FitResult, as_json: bool) -> None:
     if facts.columns is not None and model.classes is None:
         print(effect_words(facts.columns.in_label_units, facts.columns.scale > 0.0))
     print(f"\n{model.guarantee}\n")
+    if model.guarantee.for_release:
+        print(f"{meaning(model.guarantee)}\n")
     width = max(len(_WHAT[option]) for option in result.files)
     for option, path in result.files.items():
         print(f"{_WHAT[option]:<{width}}  {escaped(path)}")
@@ -85,6 +87,8 @@ def print_statement(guarantee: Guarantee, ledger: Ledger | None) -> None:
     from privasso.ledger import summary
 
     print(f"\nA fit would state:\n{guarantee}")
+    if guarantee.for_release:
+        print(f"\n{meaning(guarantee)}")
     if ledger is not None:
         print(f"\nThe ledger with this fit: {summary(ledger.after(guarantee))}")
 

@@ -67,6 +67,8 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
     digest = hashlib.blake2b(labels, key=_KEY, digest_size=16).digest()
     losses = _USES.setdefault(digest, [])
     losses.append(loss)
+    if not _shown():
+        return
     delta = guarantee["delta"]
     at = f"at δ = {rounded_up(delta)}, not ε = {rounded_up(guarantee['epsilon'])}"
     # A kind whose release may be kept gives further models from it.
@@ -85,6 +87,14 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
             f"the same labels have been released {len(losses)} times in this process, which "
             f"together is ε = {cost} {at}. {advice}"
         )
+
+
+def _shown() -> bool:
+    """Whether warnings of privacy are shown or raised; what they say takes time to compute."""
+    for action, message, category, module, _ in warnings.filters:
+        if message is None and module is None and issubclass(PrivacyWarning, category):
+            return action != "ignore"
+    return True
 
 
 def warn_user(message: str, category: type[UserWarning] = PrivacyWarning) -> None:

@@ -21,6 +21,7 @@ from privasso.privacy._label_centre import CentreSteps
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._label_level import Level, direct_level, weighted_residuals
 from privasso.privacy._label_screening import Peeled, check_size
+from privasso.privacy._meaning import meaning
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
@@ -102,6 +103,7 @@ __all__ = [
     "exactly",
     "formal_loss",
     "full_residuals",
+    "meaning",
     "noise_scale",
     "objective_claim",
     "objective_parameters",
