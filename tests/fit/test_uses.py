@@ -55,12 +55,11 @@ def test_two_perturbed_objectives_cost_more_than_two_releases_and_less_than_the_
 
 def test_nothing_is_computed_for_a_warning_that_is_not_shown(monkeypatch):
     X, y = data(seed=3)
-    monkeypatch.setattr(_uses, "spent_epsilon", lambda *_: pytest.fail("computed in vain"))
-    with warnings.catch_warnings():
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        patch.setattr(_uses, "spent_epsilon", lambda *_: pytest.fail("computed in vain"))
         warnings.simplefilter("ignore", pv.PrivacyWarning)
         for _ in range(2):
             pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
-    monkeypatch.undo()
     with pytest.warns(pv.PrivacyWarning, match="released 3 times"):  # they were counted
         pv.PrivateLasso(10.0, PRIVACY).fit(X, y)
 

@@ -94,7 +94,7 @@ class Classes:
         >>> Classes.present(np.array(["no", None, "yes"], dtype=object)).tolist()
         ['no', 'yes']
         """
-        return np.array([one for one in y.tolist() if one is not None and one == one])
+        return np.array([one for one in y.tolist() if one is not None and one == one], y.dtype)
 
     @property
     def names(self) -> tuple[Name, Name]:
