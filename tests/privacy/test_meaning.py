@@ -76,9 +76,10 @@ def test_perturbed_objectives(c, t):
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 9.0), (3.0, 25.0)])
 @pytest.mark.parametrize("kind", ["record", "label"])
 def test_a_fit_says_what_its_own_profile_allows(kind, epsilon, most):
-    settings = {"bounds": [(0, 1)] * 3} if kind == "record" else {"mechanism": "objective"}
-    make = pv.RecordDP if kind == "record" else pv.LabelDP
-    privacy = make(epsilon, 1e-6, y_bounds=(0, 1), **settings)
+    privacy = {
+        "record": pv.RecordDP(epsilon, 1e-6, bounds=[(0, 1)] * 3, y_bounds=(0, 1)),
+        "label": pv.LabelDP(epsilon, 1e-6, y_bounds=(0, 1), mechanism="objective"),
+    }[kind]
     guarantee = plan_for(X, FitOptions(privacy)).guarantee
     text = meaning(guarantee)
     found, plain = stated(text)
