@@ -31,7 +31,7 @@ def true_alarms(loss: Loss, false_alarms: float) -> float:
     >>> round(true_alarms(ApproximateLoss(1.0, 1e-6), 0.05), 4)  # only ε and δ are known
     0.1359
     >>> round(true_alarms(GaussianLoss(0.2368), 0.05), 4)  # a mechanism with this ε and δ
-    0.0797
+    0.0796
     """
     false = probability("false_alarms", false_alarms)
     reach = min(loss.reach, 700.0)
