@@ -128,7 +128,7 @@ class BlockCovariates(Covariates):
         with one_thread():
             d, Q = np.linalg.eigh(self._gram / np.outer(scale, scale))
         # Directions in which columns are dependent get as much noise as small ones.
-        d = np.maximum(d, 1e-6 * d[-1])
+        d = np.maximum(d, 1e-6 * np.max(d, initial=0.0))
         return Factored(scale[:, None] * (Q * d**0.25))
 
     def moments(self, weights: np.ndarray | None, *, ones: bool = False) -> np.ndarray:

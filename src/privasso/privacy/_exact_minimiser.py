@@ -7,7 +7,7 @@ the places where the rows are. The noise is drawn here, once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +15,13 @@ import numpy as np
 from privasso.blocks import DataChangedError, RowBlocks, Sums, Task
 from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import (
+    ENOUGH,
     ObjectiveNoise,
+    covers,
     drawn_eta,
+    noisy_output,
     output_exponent,
-    published,
+    without_small,
 )
 from privasso.privacy._record_map import RecordMap
 from privasso.privacy._residual_pass import ResidualPass, summed
@@ -31,6 +34,7 @@ from privasso.solvers import (
     PassState,
     Prepare,
     minimise_exactly,
+    minimise_further,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +44,6 @@ if TYPE_CHECKING:
 _MOST_COLUMNS, _MOST_ROWS = 1 << 12, 1 << 30
 #: Ranges of κ and of labels for which the integers are long enough.
 _KAPPA, _LARGEST_LABEL = (2.0**-20, 2.0**10), 2.0**20
-#: The distance at which the solver stops, relative to what the output noise covers.
-_ENOUGH = 0.25
 
 
 def sums_are_exact(objective: PerturbedObjective, n_rows: int) -> bool:
@@ -169,10 +171,16 @@ def exact_minimiser(
         As in `perturbed_minimiser`.
     """
     setting, n_rows = passes.task.setting, passes.blocks.shape[0]
-    eta, rounded = drawn_eta(noise, setting.n_columns, bits)
+    n = setting.n_columns
+    eta = drawn_eta(noise, n, bits)
     thresholds = lam * penalty_weights
-    problem = ExactProblem(setting, n_rows, noise.radius, noise.ridge, eta, thresholds)
-    wanted = _ENOUGH * noise.shift * noise.sigma_out
+    problem = ExactProblem(setting, n_rows, noise.radius, noise.ridge, eta.values, thresholds)
+    wanted = ENOUGH * noise.shift * noise.sigma_out
     found = minimise_exactly(problem, passes.first, passes.again, wanted)
-    whole = found.x.in_steps_of(output_exponent(noise))
-    return published(noise, whole, found.distance + rounded, penalty_weights, bits)
+    off = found.distance + eta.rounded
+    if not covers(noise, off, n):
+        problem = replace(problem, eta=np.array(eta.exact, dtype=object))
+        found = minimise_further(problem, passes.again, found.x, wanted)
+        off = found.distance + eta.step
+    x = noisy_output(noise, found.x.in_steps_of(output_exponent(noise, n)), off, bits)
+    return without_small(x, noise.sigma_out, penalty_weights)

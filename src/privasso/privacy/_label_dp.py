@@ -330,7 +330,6 @@ class LabelDP(ReleasesProducts):
                 "the label bounds were fixed before the labels were seen",
                 ONE_LABEL,
                 alone("labels"),
-                *says.assumptions,
                 terms.entropy,
             ),
             released=says.released,

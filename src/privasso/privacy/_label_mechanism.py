@@ -48,7 +48,6 @@ class Statement:
 
     numbers: dict[str, float]
     released: tuple[str, ...]
-    assumptions: tuple[str, ...] = ()
 
 
 class LabelMechanism(ABC):

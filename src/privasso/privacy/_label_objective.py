@@ -185,10 +185,6 @@ class LabelObjective(LabelMechanism):
                 "everything computed from it and the covariates, such as coefficients at any "
                 "lambda",
             ),
-            (
-                "no fit ended in an error for want of a certificate; whether one does depends on "
-                "the labels",
-            ),
         )
 
     def composition(self, mu: float | None) -> str:

@@ -12,12 +12,16 @@ solver proves one; to it are added what the rounding of η and of x to a grid ca
 noise of a size well above that distance is added to x, in integers. What is published then differs
 from the exact mechanism followed by the same noise by a shift of a tiny part of a deviation, which
 costs a tiny part of ε; see `InexactLoss`.
+
+Where double precision does not prove a distance that is small enough, longer numbers do, see
+`minimise_long`. So no fit fails for what the data hold; some take longer.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -33,7 +37,13 @@ from privasso.accounting import (
 )
 from privasso.problem import ClippedProblem, Huber, Logistic
 from privasso.queries import BitSource, rounded_gaussian
-from privasso.solvers import solve_clipped_problem
+from privasso.solvers import (
+    FixedPoint,
+    LongProblem,
+    minimise_long,
+    rows_in_memory,
+    solve_clipped_problem,
+)
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
 _EPSILON_SHARE = 1e-4
@@ -46,10 +56,13 @@ _LEAST_RIDGE = 5e-11
 _BEND = 0.1
 #: Coefficients within so many deviations of the output noise of zero are set to zero.
 THRESHOLD = 5.0
-#: η is drawn on a grid of 2^−52 of its deviation.
-ETA_BITS = 52
-#: x is rounded to a grid of about 2^−40 of the deviation of the output noise.
+#: η is drawn on a grid of 2^−52 of its deviation, or of 2^−116 where that is too coarse.
+ETA_BITS, _FINE_BITS = 52, 116
+#: x is rounded to a grid of about 2^−40 of the deviation of the output noise, or to a finer one
+#: where that is too coarse.
 GRID_BITS = 40
+#: The distance at which a solver stops, relative to what the output noise covers.
+ENOUGH = 0.25
 #: Guards products of a few numbers against their own rounding.
 ROUNDING = 1.0 + 1e-12
 UNIT = 2.0**-53
@@ -57,12 +70,12 @@ UNIT = 2.0**-53
 
 UNCERTIFIED = (
     "the minimiser could not be certified to the accuracy that the guarantee needs, so nothing was "
-    "published; choose bounds closer to the values, or a larger ε"
+    "published; this is a fault of privasso, so please report the settings of the fit"
 )
 
 
 class UncertifiedError(RuntimeError):
-    """The minimiser could not be certified closely enough; nothing was published.
+    """The minimiser was not certified closely enough, which no data should do; nothing came out.
 
     Examples
     --------
@@ -304,11 +317,6 @@ def perturbed_minimiser(
     weights : ndarray of shape (M,), optional
         w, only for the logistic loss.
 
-    Raises
-    ------
-    UncertifiedError
-        The distance to the exact minimiser could not be bounded closely enough.
-
     Examples
     --------
     >>> from privasso.queries import bit_source
@@ -322,7 +330,7 @@ def perturbed_minimiser(
     True
     """
     n = G.shape[1]
-    eta, rounded = drawn_eta(noise, n, bits)
+    eta = drawn_eta(noise, n, bits)
     assert weights is None or noise.loss == "logistic"
     problem = ClippedProblem(
         G,
@@ -330,48 +338,129 @@ def perturbed_minimiser(
         lam,
         loss=Logistic() if noise.loss == "logistic" else Huber(noise.kappa),
         ridge=noise.ridge,
-        eta=eta,
+        eta=eta.values,
         weights=weights,
         penalty_weights=penalty_weights,
     )
     solution = solve_clipped_problem(problem, throw=False)
-    off = solution.distance / math.sqrt(noise.ridge) + rounded
-    whole = np.rint(np.ldexp(solution.x, -output_exponent(noise))).tolist()
-    return published(noise, [int(k) for k in whole], off, penalty_weights, bits)
+    off = solution.distance / math.sqrt(noise.ridge) + eta.rounded
+    exponent = output_exponent(noise, n)
+    if covers(noise, off, n):
+        whole = [int(k) for k in np.rint(np.ldexp(solution.x, -exponent)).tolist()]
+    else:
+        squares = np.einsum("ij,ij->i", G, G)
+        heavy = squares if weights is None else weights * squares
+        long = LongProblem(
+            rows_in_memory(G, problem.y, problem.loss, weights),
+            float(np.sum(np.sqrt(squares))) * ROUNDING,
+            problem.loss.curvature_bound * float(np.sum(heavy)) * ROUNDING + noise.ridge,
+            noise.ridge,
+            eta.exact,
+            problem.thresholds,
+        )
+        start = FixedPoint.near(solution.x, 64)
+        x, distance, _ = minimise_long(long, start, ENOUGH * noise.shift * noise.sigma_out)
+        whole, off = x.in_steps_of(exponent), distance + eta.step
+    x = noisy_output(noise, whole, off, bits)
+    return without_small(x, noise.sigma_out, penalty_weights)
 
 
-def drawn_eta(noise: ObjectiveNoise, n: int, bits: BitSource) -> tuple[np.ndarray, float]:
-    """Draw η, and bound how far its rounding moves the minimiser."""
-    z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
-    # η is half a step of its grid away from a normal number, and rounded twice. An error e of the
-    # linear term moves the minimiser by ‖e‖/Λ at most, because the objective is Λ-strongly convex.
-    rounded = noise.sigma * float(np.linalg.norm(2.0**-ETA_BITS + 4.0 * UNIT * np.abs(z)))
-    return noise.sigma * z, rounded / noise.ridge
+@dataclass(frozen=True, eq=False)
+class Eta:
+    """A draw of η, and how far its rounding moves the minimiser.
+
+    Attributes
+    ----------
+    noise : ObjectiveNoise
+    z : list of int
+        η/σ in multiples of 2^−bits.
+    bits : int
+
+    Examples
+    --------
+    >>> noise = ObjectiveNoise(0.1, 1.0, 2.0, 0.5, 0.2, 0.5, 1e-6, 1e-7)
+    >>> eta = Eta(noise, [3 << 50, -(1 << 52)], 52)
+    >>> eta.values.tolist(), eta.exact, eta.step < eta.rounded
+    ([0.375, -0.5], [Fraction(3, 8), Fraction(-1, 2)], True)
+    """
+
+    noise: ObjectiveNoise
+    z: list[int]
+    bits: int
+
+    @property
+    def normal(self) -> np.ndarray:
+        """η/σ in double precision."""
+        return np.array([math.ldexp(float(k), -self.bits) for k in self.z])
+
+    @property
+    def values(self) -> np.ndarray:
+        """η in double precision."""
+        return self.noise.sigma * self.normal
+
+    @property
+    def exact(self) -> list[Fraction]:
+        """η as it was drawn."""
+        return [Fraction(self.noise.sigma) * Fraction(k, 1 << self.bits) for k in self.z]
+
+    @property
+    def rounded(self) -> float:
+        """How far `values` move the minimiser away from that of a normal number.
+
+        They are half a step of the grid away from one, and rounded twice. An error e of the linear
+        term moves the minimiser by ‖e‖/Λ at most, because the objective is Λ-strongly convex.
+        """
+        off = 2.0**-ETA_BITS + 4.0 * UNIT * np.abs(self.normal)
+        return self.noise.sigma * float(np.linalg.norm(off)) / self.noise.ridge
+
+    @property
+    def step(self) -> float:
+        """The same for `exact`, which is not rounded."""
+        half = math.ldexp(1.0, -self.bits - 1) * ROUNDING
+        return self.noise.sigma * half * math.sqrt(len(self.z)) / self.noise.ridge
 
 
-def output_exponent(noise: ObjectiveNoise) -> int:
-    """The e of the grid 2ᵉ to which x is rounded before noise is added."""
-    return math.floor(math.log2(noise.sigma_out)) - GRID_BITS
+def drawn_eta(noise: ObjectiveNoise, n: int, bits: BitSource) -> Eta:
+    """Draw η; public numbers say on which grid."""
+    step = math.ldexp(4.0, -ETA_BITS) * math.sqrt(n) * noise.sigma / noise.ridge
+    if step <= 0.25 * noise.shift * noise.sigma_out:
+        return Eta(noise, rounded_gaussian(2.0**ETA_BITS, n, bits).tolist(), ETA_BITS)
+    finer = rounded_gaussian(2.0**ETA_BITS, n, bits, finer=True)
+    return Eta(noise, finer.tolist(), _FINE_BITS)
 
 
-def published(
-    noise: ObjectiveNoise,
-    whole: list[int],
-    off: float,
-    penalty_weights: np.ndarray,
-    bits: BitSource,
+def output_exponent(noise: ObjectiveNoise, n: int) -> int:
+    """The e of the grid 2ᵉ to which n coefficients are rounded before noise is added."""
+    fine = math.ceil(math.log2(4.0 * math.sqrt(n) / noise.shift))
+    return math.floor(math.log2(noise.sigma_out)) - max(GRID_BITS, fine)
+
+
+def covers(noise: ObjectiveNoise, off: float, n: int) -> bool:
+    """Whether the output noise covers n coefficients on their grid, before it within `off` of x̂."""
+    step = 0.5 * math.ldexp(1.0, output_exponent(noise, n)) * math.sqrt(n)
+    return (off + step) * ROUNDING <= noise.shift * noise.sigma_out
+
+
+def noisy_output(
+    noise: ObjectiveNoise, whole: list[int], off: float, bits: BitSource
 ) -> np.ndarray:
-    """Add the output noise to x, given in steps of its grid and certainly within `off` of x̂."""
-    n, exponent = len(whole), output_exponent(noise)
-    off = (off + 0.5 * math.ldexp(1.0, exponent) * math.sqrt(n)) * ROUNDING
-    if not off <= noise.shift * noise.sigma_out:
+    """Add the output noise to x, given in steps of its grid, before it certainly within `off`."""
+    n = len(whole)
+    exponent = output_exponent(noise, n)
+    if not covers(noise, off, n):
         raise UncertifiedError(UNCERTIFIED)
     steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
-    x = np.array(
+    return np.array(
         [
             math.ldexp(float(k + step), exponent)
             for k, step in zip(whole, steps.tolist(), strict=True)
         ]
     )
-    small = (np.abs(x) <= THRESHOLD * noise.sigma_out) & (penalty_weights > 0.0)
+
+
+def without_small(
+    x: np.ndarray, deviation: float | np.ndarray, penalty_weights: np.ndarray
+) -> np.ndarray:
+    """Zero where a coefficient with a penalty is within `THRESHOLD` deviations of zero."""
+    small = (np.abs(x) <= THRESHOLD * deviation) & (penalty_weights > 0.0)
     return np.where(small, 0.0, x)

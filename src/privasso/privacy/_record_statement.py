@@ -69,7 +69,7 @@ def statistics_statement(
         kind=STATISTICS_CLAIM.kind,
         parameters=tuple(parameters.items()),
         adjacency=ONE_RECORD,
-        assumptions=_assumptions(privacy, terms, certified=False),
+        assumptions=_assumptions(privacy, terms, at_one_lam=False),
         released=(*privacy.released_before, sums, "coefficients at every λ"),
         seeded=terms.seeded,
     )
@@ -102,20 +102,17 @@ def objective_statement(
         kind=claims[bool(before)].kind,
         parameters=tuple(parameters.items()),
         adjacency=ONE_RECORD,
-        assumptions=_assumptions(privacy, terms, certified=True),
+        assumptions=_assumptions(privacy, terms, at_one_lam=True),
         released=(*before, f"{what} at one λ", *after),
         seeded=terms.seeded,
     )
 
 
-def _assumptions(privacy: RecordDP, terms: Terms, *, certified: bool) -> tuple[str, ...]:
+def _assumptions(privacy: RecordDP, terms: Terms, *, at_one_lam: bool) -> tuple[str, ...]:
     given = "the bounds of the columns and of the labels"
     if privacy.bounds == PRIVATE:
         given = "the bounds of the labels"
-    what = "λ and all settings" if certified else "and all settings"
-    failure = (
-        "no fit ended in an error for want of a certificate; whether one does depends on the data",
-    )
+    what = "λ and all settings" if at_one_lam else "and all settings"
     if privacy.shape is not None and privacy.shape != PRIVATE:
         given = f"{given}, the rows that the shape comes from"
     return (
@@ -124,6 +121,5 @@ def _assumptions(privacy: RecordDP, terms: Terms, *, certified: bool) -> tuple[s
         PREPARED,
         CONTRIBUTES,
         alone("records"),
-        *(failure if certified else ()),
         terms.entropy,
     )

@@ -13,22 +13,34 @@ well above it is added in integers, to Lᵀx.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from privasso.privacy._perturbed_objective import (
+    ENOUGH,
     ETA_BITS,
-    GRID_BITS,
     ROUNDING,
-    THRESHOLD,
-    UNCERTIFIED,
     UNIT,
+    Eta,
     ObjectiveNoise,
-    UncertifiedError,
+    covers,
+    drawn_eta,
+    noisy_output,
+    output_exponent,
+    without_small,
 )
-from privasso.queries import BitSource, rounded_gaussian
-from privasso.solvers import solve_clipped
+from privasso.problem import Huber
+from privasso.queries import BitSource
+from privasso.solvers import (
+    FixedPoint,
+    LongProblem,
+    exact_product,
+    minimise_long,
+    rows_in_memory,
+    solve_clipped,
+)
 
 #: Eigenvalues of S are raised to this part of the largest, so that rounding errors stay small.
 SMALLEST_EIGENVALUE = 1e-4
@@ -107,8 +119,8 @@ def shaped_minimiser(
     True
     """
     n = G.shape[1]
-    z = np.ldexp(rounded_gaussian(2.0**ETA_BITS, n, bits).astype(np.float64), -ETA_BITS)
-    S = L @ L.T
+    drawn = drawn_eta(noise, n, bits)
+    z, S = drawn.normal, L @ L.T
     solution = solve_clipped(
         G,
         y,
@@ -119,24 +131,46 @@ def shaped_minimiser(
         penalty_weights=penalty_weights,
         throw=False,
     )
-    exponent = math.floor(math.log2(noise.sigma_out)) - GRID_BITS
+    exponent = output_exponent(noise, n)
     off = _distance(solution.x, solution.distance, z, L, noise)
-    off = (off + 0.5 * math.ldexp(1.0, exponent) * math.sqrt(n)) * ROUNDING
-    if not off <= noise.shift * noise.sigma_out:
-        raise UncertifiedError(UNCERTIFIED)
-    steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
-    whole = np.rint(np.ldexp(L.T @ solution.x, -exponent)).tolist()
-    turned = np.array(
-        [
-            math.ldexp(float(int(k) + step), exponent)
-            for k, step in zip(whole, steps.tolist(), strict=True)
-        ]
-    )
+    if covers(noise, off, n):
+        whole = [int(k) for k in np.rint(np.ldexp(L.T @ solution.x, -exponent)).tolist()]
+    else:
+        whole, off = _long(G, y, lam * penalty_weights, drawn, L, solution.x)
+    turned = noisy_output(noise, whole, off, bits)
     # From here on everything is computed from the noisy integers.
     x = solve_triangular(L, turned, lower=True, trans=1)
     deviation = noise.sigma_out * np.sqrt(np.diag(np.linalg.inv(S)))
-    small = (np.abs(x) <= THRESHOLD * deviation) & (penalty_weights > 0.0)
-    return np.where(small, 0.0, x)
+    return without_small(x, deviation, penalty_weights)
+
+
+def _long(
+    G: np.ndarray,
+    y: np.ndarray,
+    thresholds: np.ndarray,
+    drawn: Eta,
+    L: np.ndarray,
+    start: np.ndarray,
+) -> tuple[list[int], float]:
+    """Lᵀx in steps of its grid, and its distance, in longer numbers than double precision."""
+    noise, n = drawn.noise, len(start)
+    squares = np.einsum("ij,ij->i", G, G)
+    ridge = noise.ridge * float(np.linalg.norm(L)) ** 2
+    problem = LongProblem(
+        rows_in_memory(G, y, Huber(noise.kappa), None),
+        float(np.sum(np.sqrt(squares))) * ROUNDING,
+        (float(np.sum(squares)) + ridge) * ROUNDING,
+        noise.ridge,
+        exact_product(L, drawn.exact),
+        thresholds,
+        L,
+    )
+    exponent = output_exponent(noise, n)
+    wanted = ENOUGH * noise.shift * noise.sigma_out
+    x, distance, _ = minimise_long(problem, FixedPoint.near(start, 64), wanted)
+    turned = exact_product(L.T, [Fraction(k, 1 << x.bits) for k in x.whole])
+    step = Fraction(2) ** exponent
+    return [round(v / step) for v in turned], distance + drawn.step
 
 
 def _distance(

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,13 @@ def bit_source(rng: np.random.Generator | None) -> BitSource:
 
 
 def rounded_gaussian(
-    deviation: float, size: int, bits: BitSource = operating_system_bits, *, margin: float = _MARGIN
-) -> NDArray[np.int64]:
+    deviation: float,
+    size: int,
+    bits: BitSource = operating_system_bits,
+    *,
+    margin: float = _MARGIN,
+    finer: bool = False,
+) -> NDArray[Any]:
     """Draw integers that are exactly rounded N(0, deviation²) numbers.
 
     Parameters
@@ -79,6 +84,8 @@ def rounded_gaussian(
     margin : float
         Relative distance at which a comparison is repeated in decimal arithmetic. A larger value
         changes nothing but the time, and lets a test take that path.
+    finer : bool
+        Draw integers of 2⁶⁴ times the deviation, which are Python's own.
 
     Examples
     --------
@@ -90,11 +97,11 @@ def rounded_gaussian(
         raise ValueError("deviation must be between 2**30 and 2**56")
     exponent = math.ceil(math.log2(deviation))
     exponent += 2.0**exponent < deviation
-    out = np.empty(size, dtype=np.int64)
+    out = np.empty(size, dtype=object if finer else np.int64)
     done = 0
     while done < size:
         # Between 31 % and 52 % of the proposals are accepted.
-        found = _proposals(deviation, exponent, int(2.6 * (size - done)) + 16, bits, margin)
+        found = _proposals(deviation, exponent, int(2.6 * (size - done)) + 16, bits, margin, finer)
         take = min(found.size, size - done)
         out[done : done + take] = found[:take]
         done += take
@@ -102,10 +109,10 @@ def rounded_gaussian(
 
 
 def _proposals(
-    deviation: float, exponent: int, n: int, bits: BitSource, margin: float
-) -> NDArray[np.int64]:
+    deviation: float, exponent: int, n: int, bits: BitSource, margin: float, finer: bool
+) -> NDArray[Any]:
     """Make n proposals and return the accepted ones, in order."""
-    words = bits(3 * n).reshape(3, n)
+    words = bits((4 if finer else 3) * n).reshape(-1, n)
     sign = (words[0] & np.uint64(1)).astype(np.int64)
     U = (words[0] >> np.uint64(64 - exponent)).astype(np.int64)
     V = _trailing_zeros(words[1])
@@ -116,6 +123,10 @@ def _proposals(
     p = np.exp(V * math.log(2.0) - 0.5 * x * x) / _ceiling(deviation, exponent)
     accepted = u < p
     close = np.abs(u - p) <= margin * p + 2.0**-60
+    if finer:
+        # 64 more bits of U move x by less than 2⁻⁵⁰, and p by a part of its margin.
+        Y = (Y.astype(object) << 64) + words[3].astype(object)
+        deviation, exponent = math.ldexp(deviation, 64), exponent + 64
     for k in np.flatnonzero(close):
         accepted[k] = _decide(int(a[k]), int(Y[k]), int(V[k]), deviation, exponent, bits)
     # Zero would be counted with both signs; a word of zeros has no first one.

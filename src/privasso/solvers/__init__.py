@@ -10,19 +10,30 @@ from privasso.solvers._auto import Auto
 from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_many import solve_clipped_many
 from privasso.solvers._coordinate_descent import CoordinateDescent
-from privasso.solvers._exact_newton import ExactProblem, ExactSolution, minimise_exactly
+from privasso.solvers._exact_newton import (
+    ExactProblem,
+    ExactSolution,
+    minimise_exactly,
+    minimise_further,
+)
 from privasso.solvers._exact_pass import (
     LABEL_BITS,
     ExactPass,
-    FixedPoint,
     PassSetting,
     PassState,
     Prepare,
     entry_grid,
     rows_checksum,
 )
+from privasso.solvers._fixed_point import FixedPoint
 from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._iteration import AmpState
+from privasso.solvers._long_newton import (
+    LongProblem,
+    exact_product,
+    minimise_long,
+    rows_in_memory,
+)
 from privasso.solvers._many import Solutions, solve_many, solve_problems
 from privasso.solvers._path import solve_path
 from privasso.solvers._solution import (
@@ -53,6 +64,7 @@ __all__ = [
     "ExactSolution",
     "FixedPoint",
     "GramLasso",
+    "LongProblem",
     "NotConvergedError",
     "Outcome",
     "PaperRuns",
@@ -70,10 +82,14 @@ __all__ = [
     "VampTextbook",
     "amp_paper_many",
     "entry_grid",
+    "exact_product",
     "minimise_exactly",
+    "minimise_further",
+    "minimise_long",
     "paper_starts",
     "register",
     "rows_checksum",
+    "rows_in_memory",
     "solve",
     "solve_clipped",
     "solve_clipped_many",

@@ -19,24 +19,27 @@ from fractions import Fraction
 import numpy as np
 
 from privasso._blas import one_thread
-from privasso.solvers._clipped_quadratic import cholesky, minimise_quadratic
 from privasso.solvers._exact_pass import (
     CURVED_BITS,
     ENTRY_BITS,
-    FixedPoint,
     PassSetting,
     PassState,
     Sums,
     pulled,
+    whole_numbers,
 )
+from privasso.solvers._exact_steps import ExactPoint, Steps
+from privasso.solvers._fixed_point import FixedPoint
+from privasso.solvers._long_newton import LongProblem, LongSums, minimise_long
+from privasso.solvers._long_sums import long_bits
 
 _MAX_PASSES = 60
+#: Rounding in units of the distance to reach, beyond which the distance is given up.
+_HOPELESS = 4.0
 #: Most a slope may have turned up at the end of a step, relative to its start.
 _TURNED = 0.5
-#: Accuracy of a step.
-_TOL = 1e-10
 #: Largest prediction relative to κ for which the clipped residuals are certainly right.
-_LARGEST = 2.0**40
+_LARGEST = 2.0**90
 #: More than rounding makes of a few numbers.
 _SLACK = 1.0 + 1e-12
 
@@ -73,6 +76,14 @@ class ExactProblem:
     eta: np.ndarray = field(repr=False)
     thresholds: np.ndarray = field(repr=False)
 
+    @property
+    def lost(self) -> float:
+        """What the rounding of the pulls of all rows can add to a gradient.
+
+        A residual is the sum of at most four digits, each rounded by at most half a unit.
+        """
+        return 2.0 * self.n_rows * self.radius * math.ldexp(1.0, -self.setting.unit)
+
     def point_bits(self, distance: float) -> int:
         """Bits after the point of x, so that rounding x to them is a small part of a distance."""
         steep = self.n_rows * self.radius**2 + self.ridge
@@ -105,15 +116,6 @@ class ExactSolution:
     n_passes: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """A point with the exact gradient of the smooth part."""
-
-    x: FixedPoint
-    gradient: list[Fraction]
-    values: np.ndarray
-
-
 def minimise_exactly(
     problem: ExactProblem,
     first: Sums,
@@ -121,6 +123,8 @@ def minimise_exactly(
     distance: float,
 ) -> ExactSolution:
     """Minimise P until x is certainly within `distance` of the minimiser, if that can be reached.
+
+    Where it cannot, by rounding or within sixty passes, `minimise_further` goes on.
 
     Parameters
     ----------
@@ -145,10 +149,12 @@ def minimise_exactly(
     (0.25, True)
     """
     n = problem.setting.n_columns
-    bits = problem.point_bits(distance)
+    # Where rounding alone is beyond several distances, it is of no use to go on.
+    if problem.lost > _HOPELESS * distance * problem.ridge:
+        distance = 2.0 * problem.lost / problem.ridge
     with one_thread():
         run = _Run(problem, first["curved"], next_pass)
-        here = run.point(FixedPoint((0,) * n, bits), first)
+        here = run.point(FixedPoint((0,) * n, problem.point_bits(distance)), first)
         best, reached = here, run.distance(here)
         while reached > distance and run.n_passes < _MAX_PASSES:
             here = run.step(here)
@@ -158,18 +164,18 @@ def minimise_exactly(
     return ExactSolution(best.x, reached, run.n_passes)
 
 
-class _Run:
+class _Run(Steps):
     def __init__(
         self, problem: ExactProblem, curved: np.ndarray, next_pass: Callable[[PassState], Sums]
     ) -> None:
+        super().__init__(problem.thresholds)
         self.problem, self._next = problem, next_pass
         self._curved = self._everything = curved
         self._known_at: FixedPoint | None = None
         self.n_passes = 1
-        self._penalty = [Fraction(t) for t in problem.thresholds.tolist()]
         self._eta = [Fraction(e) for e in problem.eta.tolist()]
 
-    def point(self, x: FixedPoint, sums: Sums) -> _Point:
+    def point(self, x: FixedPoint, sums: Sums) -> ExactPoint:
         """The exact gradient Λx + η − Σψf at x."""
         problem, setting = self.problem, self.problem.setting
         ridge, unit, pull_unit = Fraction(problem.ridge), 1 << x.bits, setting.unit + setting.grid
@@ -177,38 +183,27 @@ class _Run:
             ridge * Fraction(k, unit) + eta - Fraction(p, 1) / Fraction(2) ** pull_unit
             for k, eta, p in zip(x.whole, self._eta, pulled(sums["pull"]), strict=True)
         ]
-        return _Point(x, gradient, x.values)
+        return ExactPoint(x, gradient, x.values)
 
-    def residual(self, at: _Point) -> np.ndarray:
-        """The subgradient of P with the smallest entries, each correctly rounded."""
-        return np.array(
-            [
-                float(g + t * ((k > 0) - (k < 0)) if k else max(g - t, 0) + min(g + t, 0))
-                for g, t, k in zip(at.gradient, self._penalty, at.x.whole, strict=True)
-            ]
-        )
-
-    def distance(self, at: _Point) -> float:
+    def distance(self, at: ExactPoint) -> float:
         """‖g‖/Λ, with what the rounding of the pulls of all rows can add to ‖g‖."""
         problem = self.problem
         if problem.radius * float(np.linalg.norm(at.values)) > _LARGEST * problem.setting.clip:
             return math.inf  # predictions that the integers of a pass may not hold
         size = float(np.linalg.norm(self.residual(at)))
-        # A residual is the sum of at most four digits, each rounded by at most half a unit.
-        pulls = 2.0 * problem.n_rows * problem.radius * math.ldexp(1.0, -problem.setting.unit)
-        return (size + pulls) / problem.ridge * _SLACK
+        return (size + problem.lost) / problem.ridge * _SLACK
 
-    def step(self, at: _Point) -> _Point:
+    def step(self, at: ExactPoint) -> ExactPoint:
         """Return a point where P is lower, and the matrix of second derivatives there."""
-        direction, zeros = self._direction(at)
-        start = self._slope(at, direction, sign=1)
+        direction, zeros = self.direction(at, self._hessian(self._curved))
+        start = self.slope(at, direction, sign=1)
         # So far the slope is certainly not positive: with all rows it rises the most.
         low = min(-start / self._steepness(self._everything, direction), 1.0)
         length = 1.0
         while True:
-            moved = self._moved(at, length * direction, zeros if length == 1.0 else None)
+            moved = self.moved(at, length * direction, zeros if length == 1.0 else None)
             there = self._passed(moved)
-            slope = self._slope(there, direction, sign=-1)
+            slope = self.slope(there, direction, sign=-1)
             if slope <= _TURNED * abs(start) or self.n_passes >= _MAX_PASSES:
                 return there
             # Rows that are alike change sides together, and then the slope bends sharply. How
@@ -220,7 +215,7 @@ class _Run:
         """The second derivative of P along the direction."""
         return float(direction @ self._hessian(curved) @ direction)
 
-    def _passed(self, x: FixedPoint) -> _Point:
+    def _passed(self, x: FixedPoint) -> ExactPoint:
         sums = self._next(PassState(x, self._known_at))
         self.n_passes += 1
         self._known_at = x
@@ -229,52 +224,61 @@ class _Run:
         return self.point(x, sums)
 
     def _hessian(self, curved: np.ndarray) -> np.ndarray:
-        scale = 2.0 ** (2 * (ENTRY_BITS - CURVED_BITS - self.problem.setting.grid))
-        return curved * scale + self.problem.ridge * np.eye(len(self._eta))
+        return _unscaled(curved, self.problem.setting) + self.problem.ridge * np.eye(len(self._eta))
 
-    def _direction(self, at: _Point) -> tuple[np.ndarray, np.ndarray | None]:
-        """The step of the quadratic model, and which coefficients it sets to zero."""
-        H, thresholds = self._hessian(self._curved), self.problem.thresholds
-        x = at.values
-        sign = np.array([(k > 0) - (k < 0) for k in at.x.whole], dtype=np.float64)
-        # Around x the penalty of every coefficient that is not zero is linear, and what remains
-        # are small numbers: the step has all its digits, however small it is.
-        total = [g + t * int(s) for g, t, s in zip(at.gradient, self._penalty, sign, strict=True)]
-        slopes = np.array([float(g) for g in total])
-        free = np.where(sign == 0.0, thresholds, 0.0)
-        d = minimise_quadratic(H, -slopes, free, np.zeros_like(x), _TOL)
-        if not np.any((sign != 0.0) & (thresholds > 0.0) & (sign * (x + d) <= 0.0)):
-            return self._polished(H, slopes, free, d), None
-        gradient = np.array([float(g) for g in at.gradient])
-        target = minimise_quadratic(H, H @ x - gradient, thresholds, x, _TOL)
-        return target - x, target == 0.0
 
-    @staticmethod
-    def _polished(H: np.ndarray, slopes: np.ndarray, free: np.ndarray, d: np.ndarray) -> np.ndarray:
-        """The step on its support by one solve, unless a sign changes."""
-        active = np.flatnonzero((d != 0.0) | (free == 0.0))
-        factor = cholesky(H, active) if active.size else None
-        if factor is None:
-            return d
-        better = np.zeros_like(d)
-        better[active] = -factor.solve(slopes[active] + free[active] * np.sign(d[active]))
-        return d if np.any((free > 0.0) & (better * d < 0.0)) else better
+def _unscaled(curved: np.ndarray, setting: PassSetting) -> np.ndarray:
+    """A matrix of second derivatives from the integers of a pass."""
+    return curved * 2.0 ** (2 * (ENTRY_BITS - CURVED_BITS - setting.grid))
 
-    def _moved(self, at: _Point, step: np.ndarray, zeros: np.ndarray | None) -> FixedPoint:
-        """X + step on the grid of x; where `zeros` says so, exactly zero."""
-        unit = at.x.bits
-        steps = [round(Fraction(d) * (1 << unit)) for d in step.tolist()]
-        moved = [k + d for k, d in zip(at.x.whole, steps, strict=True)]
-        if zeros is not None:
-            moved = [0 if z else k for k, z in zip(moved, zeros.tolist(), strict=True)]
-        return FixedPoint(tuple(moved), unit)
 
-    def _slope(self, at: _Point, direction: np.ndarray, *, sign: int) -> float:
-        """The derivative of P along the direction, from the right (1) or from the left (−1)."""
-        total = Fraction(0)
-        parts = zip(at.gradient, self._penalty, at.x.whole, direction.tolist(), strict=True)
-        for g, t, k, d in parts:
-            if d:
-                side = (k > 0) - (k < 0) or (sign if d > 0 else -sign)
-                total += Fraction(d) * (g + t * side)
-        return float(total)
+def minimise_further(
+    problem: ExactProblem,
+    next_pass: Callable[[PassState], Sums],
+    start: FixedPoint,
+    distance: float,
+) -> ExactSolution:
+    """Go on where `minimise_exactly` did not get close enough, with longer integers.
+
+    The clipped residuals of these passes are not rounded, and every step lowers P; see
+    `minimise_long`. They take more time each.
+
+    Parameters
+    ----------
+    problem, next_pass, distance : as in `minimise_exactly`.
+    start : FixedPoint
+        Where to begin.
+
+    Examples
+    --------
+    >>> from privasso.solvers._exact_pass import ExactPass
+    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
+    >>> setting = PassSetting.of(1, 19, 0.25)
+    >>> one = ExactPass(setting)
+    >>> problem = ExactProblem(setting, 2, 1.0, 0.5, np.zeros(1), np.zeros(1))
+    >>> origin = FixedPoint((0,), 1)
+    >>> found = minimise_further(problem, lambda s: one([(rows, labels)], s), origin, 1e-40)
+    >>> found.distance <= 1e-40
+    True
+    """
+    setting = problem.setting
+
+    def sums(x: FixedPoint) -> LongSums:
+        found, p = next_pass(PassState(x, long=True)), long_bits(x)
+
+        def matrices(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            take = np.ix_(columns, columns)
+            below, above = (_unscaled(found[name][take], setting) for name in ("below", "above"))
+            return below, above
+
+        pull = [Fraction(k, 1 << (p + setting.grid)) for k in whole_numbers(found["pull"])]
+        return LongSums(pull, Fraction(whole_numbers(found["value"])[0], 1 << (2 * p)), matrices)
+
+    lengths = problem.n_rows * problem.radius
+    eta = [Fraction(e) for e in problem.eta.tolist()]
+    long = LongProblem(
+        sums, lengths, lengths * problem.radius + problem.ridge, problem.ridge, eta,
+        problem.thresholds,
+    )  # fmt: skip
+    x, reached, n_points = minimise_long(long, start, distance)
+    return ExactSolution(x, reached, n_points)

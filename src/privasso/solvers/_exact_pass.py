@@ -22,6 +22,9 @@ import numpy as np
 from numba import njit
 
 from privasso._blas import one_thread
+from privasso.problem import Huber
+from privasso.solvers._fixed_point import FixedPoint, digit_width
+from privasso.solvers._long_sums import row_sums
 
 #: Bits of an entry, and of one in the matrix of second derivatives.
 ENTRY_BITS, CURVED_BITS = 20, 16
@@ -35,6 +38,8 @@ _BLOCK = 1 << 18
 _GATHER = 1 << 12
 #: A sum is kept in two parts, so that no number of blocks overflows.
 _HALF = 32
+#: Words of 32 bits of a long integer: far more than one needs.
+_LIMBS = 64
 
 Rows = tuple[np.ndarray, np.ndarray]
 Sums = dict[str, np.ndarray]
@@ -49,56 +54,6 @@ def entry_grid(largest: float) -> int:
     (19, 21)
     """
     return ENTRY_BITS - math.ceil(math.log2(largest))
-
-
-@dataclass(frozen=True, eq=False)
-class FixedPoint:
-    """A vector of multiples of 2⁻ᵖ.
-
-    Examples
-    --------
-    >>> x = FixedPoint((3, -(2**40)), 42)
-    >>> x.values.tolist() == [3 * 2.0**-42, -0.25]
-    True
-    """
-
-    whole: tuple[int, ...]
-    bits: int
-
-    @property
-    def values(self) -> np.ndarray:
-        """The nearest floating-point numbers."""
-        return np.array([math.ldexp(float(k), -self.bits) for k in self.whole])
-
-    def in_steps_of(self, exponent: int) -> list[int]:
-        """The nearest multiples of 2^exponent, as integers.
-
-        >>> FixedPoint((3, 5), 2).in_steps_of(-1), FixedPoint((3,), 2).in_steps_of(-4)
-        ([2, 3], [12])
-        """
-        finer = self.bits + exponent
-        if finer <= 0:
-            return [k << -finer for k in self.whole]
-        return [(k + (1 << (finer - 1))) >> finer for k in self.whole]
-
-    def digits(self, width: int) -> tuple[np.ndarray, ...]:
-        """Vectors d₀, d₁, … of small integers with x = Σ_k d_k 2^(k·width − p)."""
-        rest, found = list(self.whole), []
-        half, base = 1 << (width - 1), 1 << width
-        while any(rest):
-            low = [((k + half) % base) - half for k in rest]
-            found.append(np.array(low, dtype=np.float64))
-            rest = [(k - d) >> width for k, d in zip(rest, low, strict=True)]
-        return tuple(found)
-
-
-def digit_width(n_columns: int) -> int:
-    """Bits of a digit of x, such that products of a row and a digit stay below 2⁵³.
-
-    >>> digit_width(500), digit_width(4096)
-    (25, 22)
-    """
-    return 34 - max(1, math.ceil(math.log2(n_columns)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +108,8 @@ class PassState:
         The point at which the second derivatives are known; None where every row counts.
     fresh : bool
         Sum the second derivatives of all rows, whatever their residuals.
+    long : bool
+        Sum in longer integers, see `row_sums`, and the objective and two matrices besides.
 
     Examples
     --------
@@ -163,6 +120,7 @@ class PassState:
     x: FixedPoint
     before: FixedPoint | None = None
     fresh: bool = False
+    long: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +149,8 @@ class ExactPass:
 
     def __call__(self, chunks: Iterable[Rows], state: PassState) -> Sums:
         """Return the sums over these chunks."""
+        if state.long:
+            return _long_sums(self.setting, self.prepare, chunks, state.x)
         return pass_sums(self.setting, self.prepare, chunks, state)
 
 
@@ -223,10 +183,7 @@ def pass_sums(
         for X, y in chunks:
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
-                if prepare is None:
-                    G, labels = X[start:stop], y[start:stop]
-                else:
-                    G, labels = prepare(X, y, start, stop)
+                G, labels = _prepared(prepare, X, y, start, stop)
                 (psi, free, marks), *earlier = _clipped(points, G, labels)
                 pull += _halves(_times_digits(G, psi, setting.grid))
                 seen[0] += len(labels)
@@ -238,6 +195,52 @@ def pass_sums(
                 gathered.add(G[free & ~was], 1)
                 gathered.add(G[was & ~free], -1)
     return {"pull": pull, "rows": seen[:1], "checksum": seen[1:], **gathered.sums()}
+
+
+def _prepared(prepare: Prepare | None, X: np.ndarray, y: np.ndarray, start: int, stop: int) -> Rows:
+    return (X[start:stop], y[start:stop]) if prepare is None else prepare(X, y, start, stop)
+
+
+def _long_sums(
+    setting: PassSetting, prepare: Prepare | None, chunks: Iterable[Rows], x: FixedPoint
+) -> Sums:
+    """The sums of `row_sums`, in digits, and Σ h f fᵀ for two curvatures h of the rows."""
+    n, grid, loss = setting.n_columns, setting.grid, Huber(setting.clip)
+    pull, value, seen = [0] * n, 0, np.zeros(2, dtype=np.int64)
+    matrices = {name: _Products(n, grid) for name in ("below", "above")}
+    with one_thread():
+        for X, y in chunks:
+            for start in range(0, len(y), _MOST_ROWS):
+                stop = min(start + _MOST_ROWS, len(y))
+                G, labels = _prepared(prepare, X, y, start, stop)
+                found = row_sums(G, labels, None, loss, x, grid)
+                pull = [a + k for a, k in zip(pull, found.pull, strict=True)]
+                value += found.value
+                seen[0] += len(labels)
+                seen[1:] += rows_checksum(G, labels, grid)
+                matrices["below"].add(G[found.curvature > 0.0], 1)
+                matrices["above"].add(G * np.sqrt(found.above)[:, None], 1)
+    found = {"pull": _limbs(pull), "value": _limbs([value]), "rows": seen[:1], "checksum": seen[1:]}
+    nothing = np.zeros((n, n), dtype=np.int64)
+    return found | {name: one.sums().get("curved", nothing) for name, one in matrices.items()}
+
+
+def _limbs(numbers: list[int]) -> np.ndarray:
+    """Long integers as sums of words of 32 bits, which can be added up for many blocks."""
+    mask, words = (1 << _HALF) - 1, []
+    for _ in range(_LIMBS):
+        words.append([k & mask for k in numbers])
+        numbers = [k >> _HALF for k in numbers]
+    return np.array([*words, numbers], dtype=np.int64)
+
+
+def whole_numbers(limbs: np.ndarray) -> list[int]:
+    """Long integers from the words of some blocks, added up.
+
+    >>> whole_numbers(_limbs([3 << 70, -5]) + _limbs([1, 1])) == [(3 << 70) + 1, -4]
+    True
+    """
+    return [sum(k << (_HALF * i) for i, k in enumerate(one)) for one in limbs.T.tolist()]
 
 
 def pulled(pull: np.ndarray) -> list[int]:
@@ -317,9 +320,17 @@ def _mixed(marks: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def _clip(fitted, labels, shifts, scales, lift, kappa, clip, psi, free):  # pragma: no cover
     """Residuals clipped at κ. Integers wrap around, but the result is right where it is used."""
     for i in range(labels.size):
+        # The residual in floating point, with the errors of its sum added up apart: predictions may
+        # be far larger than κ and still cancel.
         near = labels[i]
+        lost = 0.0
         for k in range(shifts.size):
-            near -= fitted[i, k] * scales[k]
+            term = -fitted[i, k] * scales[k]
+            total = near + term
+            part = total - near
+            lost += (near - (total - part)) + (term - part)
+            near = total
+        near += lost
         if near > 2.0 * clip:
             psi[i], free[i] = kappa, False
             continue

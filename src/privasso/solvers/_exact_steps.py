@@ -1,0 +1,87 @@
+"""Steps of Newton's method from a point whose gradient is known exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privasso.solvers._clipped_quadratic import cholesky, minimise_quadratic
+from privasso.solvers._fixed_point import FixedPoint
+
+#: Accuracy of a step.
+_TOL = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPoint:
+    """A point with the exact gradient of the smooth part."""
+
+    x: FixedPoint
+    gradient: list[Fraction]
+    values: np.ndarray
+
+
+class Steps:
+    """Steps for the penalty Σ_i t_i|x_i| beside a smooth part."""
+
+    def __init__(self, thresholds: np.ndarray) -> None:
+        self.thresholds = thresholds
+        self.penalty = [Fraction(t) for t in thresholds.tolist()]
+
+    def residual(self, at: ExactPoint) -> np.ndarray:
+        """The subgradient of P with the smallest entries, each correctly rounded."""
+        return np.array(
+            [
+                float(g + t * ((k > 0) - (k < 0)) if k else max(g - t, 0) + min(g + t, 0))
+                for g, t, k in zip(at.gradient, self.penalty, at.x.whole, strict=True)
+            ]
+        )
+
+    def direction(self, at: ExactPoint, H: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The step of the quadratic model, and which coefficients it sets to zero."""
+        thresholds, x = self.thresholds, at.values
+        sign = np.array([(k > 0) - (k < 0) for k in at.x.whole], dtype=np.float64)
+        # Around x the penalty of every coefficient that is not zero is linear, and what remains
+        # are small numbers: the step has all its digits, however small it is.
+        total = [g + t * int(s) for g, t, s in zip(at.gradient, self.penalty, sign, strict=True)]
+        slopes = np.array([float(g) for g in total])
+        free = np.where(sign == 0.0, thresholds, 0.0)
+        d = minimise_quadratic(H, -slopes, free, np.zeros_like(x), _TOL)
+        if not np.any((sign != 0.0) & (thresholds > 0.0) & (sign * (x + d) <= 0.0)):
+            return self._polished(H, slopes, free, d), None
+        gradient = np.array([float(g) for g in at.gradient])
+        target = minimise_quadratic(H, H @ x - gradient, thresholds, x, _TOL)
+        return target - x, target == 0.0
+
+    @staticmethod
+    def _polished(H: np.ndarray, slopes: np.ndarray, free: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """The step on its support by one solve, unless a sign changes."""
+        active = np.flatnonzero((d != 0.0) | (free == 0.0))
+        factor = cholesky(H, active) if active.size else None
+        if factor is None:
+            return d
+        better = np.zeros_like(d)
+        better[active] = -factor.solve(slopes[active] + free[active] * np.sign(d[active]))
+        return d if np.any((free > 0.0) & (better * d < 0.0)) else better
+
+    @staticmethod
+    def moved(at: ExactPoint, step: np.ndarray, zeros: np.ndarray | None) -> FixedPoint:
+        """X + step on the grid of x; where `zeros` says so, exactly zero."""
+        unit = at.x.bits
+        steps = [round(Fraction(d) * (1 << unit)) for d in step.tolist()]
+        moved = [k + d for k, d in zip(at.x.whole, steps, strict=True)]
+        if zeros is not None:
+            moved = [0 if z else k for k, z in zip(moved, zeros.tolist(), strict=True)]
+        return FixedPoint(tuple(moved), unit)
+
+    def slope(self, at: ExactPoint, direction: np.ndarray, *, sign: int) -> float:
+        """The derivative of P along the direction, from the right (1) or from the left (−1)."""
+        total = Fraction(0)
+        parts = zip(at.gradient, self.penalty, at.x.whole, direction.tolist(), strict=True)
+        for g, t, k, d in parts:
+            if d:
+                side = (k > 0) - (k < 0) or (sign if d > 0 else -sign)
+                total += Fraction(d) * (g + t * side)
+        return float(total)
