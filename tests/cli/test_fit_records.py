@@ -116,7 +116,7 @@ def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
         "privasso.privacy._record_rows.exact_minimiser",
         lambda *_, **__: (_ for _ in ()).throw(pv.privacy.UncertifiedError("no certificate")),
     )
-    fit(f"{DP} --bounds bounds.csv --out model.json --report report.html", code=2)
+    fit(f"{DP} --bounds bounds.csv --out model.json", code=2)
     error = capsys.readouterr().err
     assert "count its budget as spent" in error
     assert files(folder) == {"data.csv", "bounds.csv"}

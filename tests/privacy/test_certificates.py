@@ -6,6 +6,8 @@ import pytest
 from adversarial import Case, Certified, certified
 
 DIGITS = 60
+#: The same labels are made up for several fits.
+pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
 
 class Exactly:

@@ -130,7 +130,16 @@ def exact_product(A: np.ndarray, x: list[Fraction]) -> list[Fraction]:
 def rows_in_memory(
     G: np.ndarray, y: np.ndarray, loss: Loss, weights: np.ndarray | None
 ) -> Callable[[FixedPoint], LongSums]:
-    """The sums over rows that are in memory, as a function of x."""
+    """The sums over rows that are in memory, as a function of x.
+
+    Examples
+    --------
+    >>> from privasso.problem import Huber
+    >>> rows = rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
+    >>> sums = rows(FixedPoint((1,), 2))  # at 1/4, where the residuals are 0 and 8.75
+    >>> float(sums.pull[0]), float(sums.value)
+    (1.0, 8.25)
+    """
     largest = float(np.max(np.abs(G), initial=2.0**-1000))
     grid = 20 - math.frexp(largest)[1]
 
@@ -163,6 +172,15 @@ def minimise_long(
     """Minimise P until ‖Lᵀ(x − x̂)‖ is certainly at most `distance`; see `LongProblem`.
 
     Returns x, the distance that is certain, and the number of points at which the rows were read.
+
+    Examples
+    --------
+    >>> from privasso.problem import Logistic
+    >>> rows = rows_in_memory(np.ones((2, 1)), np.array([1.0, 1.0]), Logistic(), None)
+    >>> problem = LongProblem(rows, 2.0, 1.5, 1.0, [Fraction(0)], np.zeros(1))
+    >>> x, distance, _ = minimise_long(problem, FixedPoint((0,), 1), 1e-40)
+    >>> float(x.values[0]), distance <= 1e-40  # x = 2/(1 + eˣ)
+    (0.6748316143423994, True)
     """
     with one_thread():
         run = _Run(problem)
