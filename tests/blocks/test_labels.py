@@ -247,3 +247,9 @@ def test_the_mean_that_corrects_the_intercept_does_not_depend_on_the_cut():
         found.add((model.intercept, *model.coef.tolist()))
         assert abs(np.mean(y - X @ model.coef - model.intercept)) < 0.05
     assert len(found) == 1
+
+
+def test_columns_of_one_value_are_refused():
+    blocks = RowBlocks.of_arrays(np.ones((20, 2)), np.linspace(0.0, 1.0, 20))
+    with pytest.raises(ValueError, match="one value only"):
+        plan_for(blocks, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1))), seeded=True)

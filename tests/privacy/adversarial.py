@@ -89,7 +89,7 @@ class Case:
         kinds = TABLES
         if "labels" in what:  # covariates are public there, and those are refused
             kinds = tuple(k for k in TABLES if k not in {"huge", "tiny", "infinite"})
-            kinds = kinds if what == "labels" else ("normal", "zeros and ones", "skew")
+            kinds = kinds if what == "labels" else ("normal", "skew")
         return cls(
             what,
             str(rng.choice(kinds)),

@@ -77,6 +77,8 @@ class BlockCovariates(Covariates):
         gram = exact.astype(np.float64) * np.outer(step, step)
         self.squares = np.diagonal(gram).copy()
         self.live = np.array([bool(exact[j, j] > 0) for j in range(n)])
+        if not self.live.any():
+            raise ValueError("every column has one value only, from which nothing can be learnt")
         self._gram = gram[np.ix_(self.live, self.live)]
 
     def _sums(self, task: Any) -> Sums:
@@ -128,7 +130,7 @@ class BlockCovariates(Covariates):
         with one_thread():
             d, Q = np.linalg.eigh(self._gram / np.outer(scale, scale))
         # Directions in which columns are dependent get as much noise as small ones.
-        d = np.maximum(d, 1e-6 * np.max(d, initial=0.0))
+        d = np.maximum(d, 1e-6 * d[-1])
         return Factored(scale[:, None] * (Q * d**0.25))
 
     def moments(self, weights: np.ndarray | None, *, ones: bool = False) -> np.ndarray:
