@@ -1,6 +1,7 @@
 """Fits whose settings are chosen after looking at earlier releases keep the budget, too."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from privasso.fit import FitOptions, plan_for
 EPSILON, DELTA = 2.0, 1e-6
 X = np.zeros((2000, 3))
 RIDGES = (0.1, 0.4, 1.5, 3.0)
+MANY = np.geomspace(0.1, 1.9, 20).tolist()  # with larger ones ramps are narrower than steps of Z
+PAGE = Path(__file__).parents[2] / "docs" / "release.md"
 
 
 def planned(epsilon, delta, **settings):
@@ -41,7 +44,7 @@ def largest(ledger, t):
     return objective(math.exp(low), t)
 
 
-Z = np.linspace(-10.0, 10.0, 4001)
+Z = np.linspace(-10.0, 10.0, 8001)
 PHI = np.exp(-0.5 * Z * Z) / math.sqrt(2.0 * math.pi)
 
 
@@ -61,13 +64,14 @@ def exact_profile(c, t, epsilons):
     return best
 
 
-def test_a_ridge_that_is_chosen_after_the_first_release():
+@pytest.mark.parametrize("ridges", [RIDGES, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_a_ridge_that_is_chosen_after_the_first_release(ridges):
     """Whoever sees an unlikely first release takes another ridge than after a likely one."""
     ledger = pv.Ledger(EPSILON, DELTA)
     first = planned(0.7, DELTA, mechanism="statistics")
     ledger.charge(first)
-    fits = [fit for t in RIDGES if (fit := largest(ledger, t)) is not None]
-    assert len(fits) == 4
+    fits = [fit for t in ridges if (fit := largest(ledger, t)) is not None]
+    assert len(fits) == len(ridges)
     mu, z = first["mu"], np.linspace(-7.0, 7.0, 71)
     likely = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
     left = EPSILON - (0.5 * mu * mu + mu * z)  # the loss of the first release, and what is left
@@ -88,3 +92,21 @@ def test_small_deltas(epsilon):
         ledger.charge(fit)
         assert epsilon / 5.0 < ledger.spent() < 2.0 * epsilon / 5.0
         assert ledger.remaining > 0.5 * (5.0 - ledger.spent())
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("objective perturbation", {"level": False}), ("Gaussian noise", {"mechanism": "statistics"})],
+)
+def test_what_choosing_as_one_goes_costs(name, settings):
+    """The table of the page."""
+    one, page = planned(1.0, 1e-6, **settings), PAGE.read_text(encoding="utf-8")
+    chosen, declared = [], []
+    for count in (2, 5, 20):
+        ledger = pv.Ledger(100.0, 1e-6)
+        for _ in range(count):
+            ledger.charge(one)
+        chosen.append(ledger.spent())
+        declared.append(pv.privacy.compose([one] * count)["epsilon"])
+    for how, numbers in (("chosen as one goes", chosen), ("declared", declared)):
+        assert f"| {name}, {how} | " + " | ".join(f"{v:.3f}" for v in numbers) + " |" in page
