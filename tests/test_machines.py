@@ -1,4 +1,4 @@
-"""Results must not hang on the machine: other instruction sets, and kernels that are not compiled."""
+"""Results must not depend on the machine: other processors, and kernels that are not compiled."""
 
 import os
 import subprocess
