@@ -198,3 +198,24 @@ def test_a_backslash_is_refused_where_it_could_end_a_text(text):
             sql_query(model)
     with pytest.raises(ValueError, match="holds a backslash"):
         sql_query(released(), table=text)
+
+
+@pytest.mark.parametrize("classes", [None, ("no", "yes")])
+def test_a_column_that_is_named_as_the_output(classes):
+    names = ("prediction", "probability", "prediction_", "/1")
+    model = pv.ReleasedModel(
+        np.array([1.0, 2.0, 4.0, 8.0]), 0.5, 1.0, STATEMENT, None, names, classes=classes
+    )
+    session = onnxruntime.InferenceSession(onnx_model(model))
+    assert session.get_outputs()[0].name == ("prediction__" if classes is None else "probability_")
+    (found,) = session.run(None, {name: np.array([[1.0]]) for name in names})
+    expected = 15.5 if classes is None else 1.0 / (1.0 + np.exp(-15.5))
+    assert float(np.asarray(found).item()) == pytest.approx(expected)
+
+
+def test_a_column_without_a_name_is_refused(tmp_path, capsys):
+    model = pv.ReleasedModel(np.array([1.0]), 0.5, 1.0, STATEMENT, None, ("",))
+    pv.save(model, tmp_path / "model.json")
+    words = ["export", str(tmp_path / "model.json"), "--out", str(tmp_path / "model.onnx")]
+    assert main(words) == 2
+    assert "empty name" in capsys.readouterr().err

@@ -19,9 +19,9 @@ def onnx_model(model: ReleasedModel) -> bytes:
 
     Each column that the model needs is an input of shape (rows, 1): doubles, in which NaN stands
     for a missing value, or texts without spaces around them, in which the empty text and words such
-    as NA do. The output is ``prediction``, or
-    ``probability`` of the positive class. A missing value that the model does not fill in gives
-    NaN.
+    as NA do. The output is ``prediction``, or ``probability`` of the positive class, with
+    underscores behind it if a column has that name. A missing value that the model does not fill in
+    gives NaN.
 
     Examples
     --------
@@ -43,12 +43,17 @@ def onnx_model(model: ReleasedModel) -> bytes:
             "every coefficient is zero, and a graph without inputs cannot tell the number of rows; "
             f"the prediction is {terms.intercept!r} for every row"
         )
-    graph = _Graph(helper, TensorProto, {term.name for term in terms.terms})
+    names = {term.name for term in terms.terms}
+    if "" in names:
+        raise ValueError("a column has an empty name, which ONNX cannot have; rename it and fit")
+    graph = _Graph(helper, TensorProto, names)
     total = graph.constant(terms.intercept)
     for term in terms.terms:
         made = graph.number(term) if isinstance(term, NumberTerm) else graph.level(term)
         total = graph.node("Add", [total, made])
     name = "prediction" if terms.classes is None else "probability"
+    while name in names:
+        name += "_"
     graph.node("Identity" if terms.classes is None else "Sigmoid", [total], out=name)
     output = helper.make_tensor_value_info(name, TensorProto.DOUBLE, [None, 1])
     made = helper.make_model(
