@@ -7,7 +7,11 @@ The names below are what most users type. Everything else is one dot further, in
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from privasso._kernel_cache import prepare
 from privasso._version import __version__
+
+prepare()
+del prepare
 
 if TYPE_CHECKING:
     from privasso import (
