@@ -3,7 +3,9 @@
 import contextlib
 import http.client
 import json
+import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -68,6 +70,21 @@ def test_the_page(server):
         (404, {"method": "GET", "path": "assets/app.js"}),
         (415, {"Content_Type": "text/plain"}),
         (413, {"body": "x" * 1_100_000}),
+        (413, {"Content_Length": "²"}),
+        (413, {"Content_Length": "-1"}),
+        (413, {"Content_Length": "1e3"}),
+        (413, {"Content_Length": "9" * 5000}),
+        (403, {"method": "GET", "path": "", "Sec_Fetch_Site": "cross-site"}),
+        (
+            403,
+            {
+                "method": "GET",
+                "path": "",
+                "Sec_Fetch_Site": "cross-site",
+                "Sec_Fetch_Mode": "navigate",
+                "Sec_Fetch_Dest": "iframe",
+            },
+        ),
         (400, {"body": "{"}),
         (400, {"body": b"\xff"}),
         (400, {"body": "[" * 100_000}),
@@ -84,6 +101,34 @@ def test_what_is_refused(server, code, change):
     assert status == code
     assert b"Traceback" not in body
     assert server.token.encode() not in body
+
+
+def raw(server, request):
+    """The first line of the answer to a request that no library would send."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as link:
+        link.sendall(request)
+        return link.recv(4096).partition(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("path", ["x", "*", "?", "", "http://evil/x"])
+def test_a_path_that_is_none(server, capsys, path):
+    host = f"127.0.0.1:{server.server_port}"
+    first = raw(server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert first.split()[1] in (b"400", b"404")
+    assert capsys.readouterr().err == ""
+
+
+def test_many_at_the_same_time(server):
+    """All of 150 clients that come at once are answered."""
+    request = f"GET /{server.token}/ HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n"
+    together = threading.Barrier(150)
+
+    def client(_):
+        together.wait()
+        return raw(server, request.encode())
+
+    with ThreadPoolExecutor(150) as pool:
+        assert set(pool.map(client, range(150))) == {b"HTTP/1.1 200 OK"}
 
 
 @pytest.mark.parametrize(

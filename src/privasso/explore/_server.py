@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,6 +45,7 @@ class Explorer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 256  # a browser with many tabs is not turned away
 
     def __init__(self, settings: Settings, port: int = 0) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -90,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Type") != "application/json":
             return self._refuse(415, "a question is sent as application/json")
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > _MOST_BYTES:
+        if re.fullmatch("[0-9]{1,9}", length) is None or int(length) > _MOST_BYTES:
             return self._refuse(413, f"a question has at most {_MOST_BYTES} bytes")
         body = self.rfile.read(int(length))
         try:
@@ -109,16 +111,23 @@ class _Handler(BaseHTTPRequestHandler):
     def _allowed(self) -> bool:
         """Refuse requests that do not come from the page itself."""
         host, origin = self.headers.get("Host"), self.headers.get("Origin")
-        parts = self.path.split("/")
+        token = self.path.partition("/")[2].partition("/")[0]
         if host not in self.server.hosts or origin not in (None, f"http://{host}"):
             self._refuse(403, "this page is for this machine alone")
-        elif self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        elif self._from_elsewhere():
             self._refuse(403, "this page is not for other sites")
-        elif not hmac.compare_digest(parts[1].encode(), self.server.token.encode()):
+        elif not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(404, "the address is the one that privasso explore has printed")
         else:
             return True
         return False
+
+    def _from_elsewhere(self) -> bool:
+        """Whether another site asks; one that opens the page itself needs its address, too."""
+        opens = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        if self.command == "GET" and all(self.headers.get(x) == y for x, y in opens.items()):
+            return False
+        return self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
 
     def _refuse(self, code: int, why: str) -> None:
         self.close_connection = True  # what it sent may not have been read
