@@ -4,12 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from browser import chromium
+from privasso import explore
 from privasso.cli import main
 
 
@@ -33,6 +37,51 @@ def test_a_table_is_explored(tmp_path, monkeypatch):
     assert '"alpha", "label"' in text
     start = text.partition('"name": "alpha"')[2].partition('"start": ')[2]
     assert start.startswith("6.0,")  # 12 rows, two columns that vary
+
+
+def test_the_address_is_not_on_the_command_line_of_the_browser(monkeypatch, capsys):
+    """Other users see command lines, and whoever has the address may ask."""
+    seen = []
+
+    def shown(address):
+        path = Path(address.removeprefix("file://"))
+        seen.append((address, path.read_text(), path.stat().st_mode, path.parent.stat().st_mode))
+        with chromium() as browser:
+            page = browser.new_page()
+            page.goto(address)
+            page.wait_for_url("http://127.0.0.1:*/*/")
+            seen.append(page.title())
+
+    def serve(self):
+        raise KeyboardInterrupt
+
+    def opened(address):
+        threading.Thread(target=server[0].serve_forever, daemon=True).start()
+        shown(address)
+        server[0].shutdown()
+
+    server = []
+    made = explore.Explorer.__init__
+
+    def init(self, *arguments):
+        made(self, *arguments)
+        server.append(self)
+
+    monkeypatch.setattr(explore.Explorer, "__init__", init)
+    monkeypatch.setattr("webbrowser.open", opened)
+    monkeypatch.setattr("privasso.explore.answer", lambda *_: None)
+    serving = explore.Explorer.serve_forever
+    monkeypatch.setattr(
+        explore.Explorer, "serve_forever", lambda self: serve(self) if seen else serving(self)
+    )
+    assert main(["explore"]) == 130
+    url = capsys.readouterr().out.splitlines()[0]
+    (address, text, mode, folder), title = seen
+    assert url.split("/")[3] not in address
+    assert url in text
+    assert (mode & 0o777, folder & 0o777) == (0o600, 0o700)
+    assert not Path(address.removeprefix("file://")).exists()
+    assert title == "privasso explorer"
 
 
 def test_a_page_for_others(tmp_path, monkeypatch, capsys):

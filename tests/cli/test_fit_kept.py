@@ -56,11 +56,12 @@ def test_a_full_disk_leaves_the_release_on_the_screen(folder, capsys, monkeypatc
 
 
 def test_a_failing_page_restores_what_was_there(folder, capsys, monkeypatch):
-    (folder / "model.json").write_text("old")
+    fit("data.csv", *DP, "--lam 50 --out model.json")
+    old = (folder / "model.json").read_text()
     monkeypatch.setattr("privasso.report.fit_page", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fit("data.csv", *DP, "--lam 50 --out model.json --report report.html")
-    assert (folder / "model.json").read_text() == "old"
+    assert (folder / "model.json").read_text() == old
     assert files(folder) == {"data.csv", "model.json", "model.release.json"}
 
 

@@ -1,6 +1,8 @@
 """Outputs are claimed before anything is paid: two runs never write the same file."""
 
+import errno
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 
 from privasso._files import write_whole
 from privasso.cli import main
-from privasso.cli._outputs import Outputs
+from privasso.cli._outputs import MODEL, Outputs, check_room
 from privasso.fit import Plan
 
 # Outside of the tests each command is a process of its own, which fits once.
@@ -37,7 +39,7 @@ FIT = [
 HOLD = """
 import sys, time
 from pathlib import Path
-from privasso.cli._outputs import Outputs
+from privasso.cli._outputs import MODEL, Outputs, check_room
 outputs = Outputs()
 outputs.claim("--out", Path("model.json"))
 print("claimed", flush=True)
@@ -63,7 +65,7 @@ def test_a_claimed_output_is_refused_before_paying(folder, capsys, nothing_is_pa
     path = {"--path-out": "shared.csv"}.get(option, "shared.json")
     words = [*FIT, option, path] + (["--out", "model.json"] if option != "--out" else [])
     with Outputs() as other:
-        other.claim("--out", Path(path))
+        other.claim("--out", Path(path), MODEL)
         assert main(words) == 2
         assert "another run is about to write" in capsys.readouterr().err
     assert set(os.listdir()) == {"data.csv"}
@@ -156,3 +158,175 @@ def test_a_new_file_replaces_nothing(tmp_path, monkeypatch, links):
         write_whole(path, "second", replace=False)
     assert path.read_text() == "first"
     assert os.listdir(tmp_path) == ["file"]
+
+
+#: Commands that would write over one of the files that they read, as users may type them.
+OVER_INPUTS = [
+    "fit 'part-*.parquet' {dp} --out part-1.parquet",
+    "fit 'part-*.parquet' {dp} --out model.json --path-out part-0.parquet",
+    "fit whole.parquet {dp} --memory 1GB --out linked.json",
+    "fit whole.parquet {dp} --out model.json --report ./hard.html",
+    "fit g.bed --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --out g.fam",
+    "fit g.bed --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --out g.bim",
+    "fit g.bed --labels pheno.txt --target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 "
+    "--out pheno.txt",
+    "fit data.csv --target y --record-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --bounds "
+    "bounds.csv --out bounds.csv",
+    "fit data.csv --target y --on-average --sigma 1 --lam 1 --scales scales.txt --out scales.txt",
+    "fit data.csv {dp} --ledger book.json --out book.json",
+    "fit data.csv {dp} --out claim",  # whose claim would be a file that is read
+    "predict model.json g.bed --out fam.csv",
+    "predict model.json whole.parquet --out whole.parquet",
+    "export model.json --out linked.sql",
+    "audit data.csv --neighbour other.csv --command 'x {{data}} {{out}}' --out other.json",
+    "audit data.csv --target y --record-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1 --bounds "
+    "bounds.csv --out bounds.json",
+    "bounds g.bed --out g.fam",
+    "design --max-onavekl 2 --scales scales.txt --out scales.txt",
+    "design --max-onavekl 2 --scales scales.txt --plot hard.png",
+    "theory --scales scales.txt --plot hard.png",
+    "theory --covariance data.csv --plot data.png",
+]
+DP = "--target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 0 1"
+
+
+@pytest.fixture
+def inputs(folder):
+    """Files that are read, some of them under a second name."""
+    for name in ("part-0", "part-1", "whole"):
+        pl.read_csv("data.csv").write_parquet(f"{name}.parquet")
+    for name in ("g.bed", "g.bim", "g.fam", "pheno.txt", "book.json"):
+        Path(name).write_text(f"what {name} holds")
+    Path("bounds.csv").write_text("name,low,high\na,0,1\nb,0,1\n")
+    Path("bounds.json").symlink_to("bounds.csv")
+    Path("scales.txt").write_text("1 2 3")
+    Path("model.json").write_text('{"format": "privasso-model"}')
+    Path("other.json").write_text("numbers")
+    Path("other.csv").symlink_to("other.json")
+    Path("linked.json").symlink_to("whole.parquet")
+    Path("linked.sql").symlink_to("model.json")
+    os.link("whole.parquet", "hard.html")
+    os.link("g.fam", "fam.csv")
+    os.link("scales.txt", "hard.png")
+    os.link("data.csv", "data.png")
+    Path(".claim.lock").symlink_to("data.csv")
+    return folder
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.exists()}
+
+
+@pytest.mark.parametrize("command", OVER_INPUTS)
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_what_is_read_is_never_written(inputs, capsys, nothing_is_paid, command, force):
+    before = contents(inputs)
+    words = shlex.split(command.format(dp=DP))
+    if words[0] == "bounds" and force:
+        return  # it replaces nothing in any case
+    assert main([*words, *force]) == 2
+    error = capsys.readouterr().err
+    assert "are the same file" in error or "exists already and is not overwritten" in error
+    assert contents(inputs) == before
+
+
+#: Commands, a file that each writes, and another that it writes beside.
+WRITERS = [
+    (f"fit data.csv {DP} --lam 50 --out {{}}", "model.json"),
+    (f"fit data.csv {DP} --lam 50 --out m.json --report {{}}", "report.html"),
+    (f"fit data.csv {DP} --lam 50 --out m.json --path-out {{}} --lam-path 50,60", "path.csv"),
+    ("predict kept.json data.csv --out {}", "predictions.csv"),
+    ("export kept.json --out {}", "model.sql"),
+    ("export kept.json --out {}", "model.R"),
+    ("export kept.json --out {}", "model.onnx"),
+    ("audit data.csv --target y --on-average --sigma 20 --lam 9 --releases 20 --row 0 --out {}",
+     "audit.html"),
+    ("theory --plot {}", "theory.png"),
+    ("theory --plot {}", "theory.pdf"),
+    ("theory --plot {}", "theory.svg"),
+    ("design --max-onavekl 2 --out {}", "design.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "name"), WRITERS)
+def test_only_files_of_the_same_kind_are_replaced(folder, capsys, command, name):
+    dp = ["--epsilon", "300", "--lam", "1"]  # so that not all coefficients are zero
+    assert main([*FIT, *dp, "--out", "kept.json", "--keep-release", "release.json"]) == 0
+    words = shlex.split(command.format(name))
+    for unrelated in (b"the work of a year", Path("release.json").read_bytes(), b""):
+        Path(name).write_bytes(unrelated)
+        before = contents(folder)
+        capsys.readouterr()
+        assert main(words) == 2
+        assert "--force" in capsys.readouterr().err
+        assert contents(folder) == before
+    assert main([*words, "--force"]) in (0, 1)
+    written = Path(name).read_bytes()
+    assert written not in (b"", b"the work of a year")
+    assert main(words) in (0, 1)  # over what it wrote itself
+    assert Path(name).read_bytes() != b""
+
+
+def test_folders_of_others_are_not_filled(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("demo").mkdir()
+    Path("demo/diabetes-data.csv").write_text("mine")
+    for words in (["demo", "--out", "demo"], ["demo", "--data-only", "--out", "demo"]):
+        assert main(words) == 2
+    assert main(["reproduce", "--quick", "--out", "demo"]) == 2
+    assert Path("demo/diabetes-data.csv").read_text() == "mine"
+    assert main(["demo", "--data-only", "--out", "demo", "--force"]) == 0
+    assert main(["demo", "--data-only", "--out", "demo"]) == 0
+    assert os.listdir("demo") == ["diabetes-data.csv"]
+
+
+@pytest.mark.parametrize("length", range(225, 256, 3))
+def test_a_name_that_is_too_long_is_refused_before_paying(folder, capsys, monkeypatch, length):
+    """Writing needs longer names than that of the file: one for a part, one for a rescue."""
+    monkeypatch.setattr(
+        "privasso.cli._fit_run._finish", lambda *a, **k: (_ for _ in ()).throw(OSError(28, "full"))
+    )
+    name = "m" * (length - 5) + ".json"
+    assert main([*FIT, "--out", name]) == 2
+    error, left = capsys.readouterr().err, set(os.listdir()) - {"data.csv"}
+    if "spent" in error:  # then what was paid for is kept
+        assert len(left) == 1
+        assert left.pop().endswith(".release.json")
+    else:
+        assert "cannot be written" in error
+        assert not left
+
+
+def test_a_place_without_room_is_refused_before_paying(
+    folder, capsys, monkeypatch, nothing_is_paid
+):
+    real = os.fsync
+
+    def fsync(handle):
+        if os.fstat(handle).st_size > 1000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert main([*FIT, "--out", "model.json"]) == 2
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+    assert os.listdir() == ["data.csv"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a small file system of its own")
+def test_a_small_file_system(tmp_path, capsys):
+    """A disk of 64 kB, where the test may mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True
+    )
+    if mounted.returncode != 0:
+        return  # the test before this one imitates it
+    try:
+        check_room({place / "one": 20_000, place / "two": 20_000})
+        with pytest.raises(ValueError, match="No space left"):
+            check_room({place / "one": 40_000, place / "two": 40_000})
+        assert not os.listdir(place)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

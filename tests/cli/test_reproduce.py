@@ -63,4 +63,4 @@ def test_stopping_from_the_keyboard(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr("privasso.paper.reproduce", stop)
     assert main(["reproduce", "fig1", "--out", str(tmp_path)]) == 130
-    assert "run the same command again to continue" in capsys.readouterr().err
+    assert "Run the same command again to continue" in capsys.readouterr().err

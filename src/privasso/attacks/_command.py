@@ -176,7 +176,11 @@ def _program(words: Sequence[str], fork: bool | None) -> Any:
                 done = subprocess.run(filled, capture_output=True, text=True, check=False)
                 code, printed = done.returncode, [done.stdout, done.stderr]
             if code != 0 or not out.exists():
-                raise RuntimeError(f"the program ended with exit code {code}: {printed[1][-500:]}")
+                wrote = "" if out.exists() else " and wrote no file"
+                raise RuntimeError(
+                    f"the program ended with exit code {code}{wrote}; run it by hand to see why, "
+                    "because what it prints may quote the data"
+                )
             return [out.read_text(encoding="utf-8"), *printed]
 
         yield run

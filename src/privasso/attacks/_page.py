@@ -31,7 +31,7 @@ _GREY = (
 
 def audit_page(audit: Audit, again: str) -> Page:
     """Build the page: verdict, what was attacked, curves, numbers, and how to repeat it."""
-    page = Page("Audit of a private fit")
+    page = Page("Audit of a private fit", "audit")
     kind = "warning" if audit.passed is False else "lead"
     page.paragraph(audit.verdict, kind=kind)
     page.paragraph(

@@ -220,7 +220,8 @@ class Audit:
     def text(self, ending: str, again: str = "") -> str:
         """The numbers for the ending .json, and otherwise the page."""
         if ending.lower() == ".json":
-            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
+            document = {"format": "privasso-audit", **self.to_dict()}
+            return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
         return self.page(again).html()
 
     def save(self, path: Path | str, again: str = "") -> None:

@@ -12,8 +12,11 @@ import copy
 import functools
 import inspect
 import io
+import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ParamSpec, TextIO, cast, get_args, get_type_hints
@@ -110,17 +113,16 @@ def _quiet_group(group: typer.Typer) -> typer.Typer:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return its exit code.
-
-    It is 2 for bad input, with one sentence on stderr, and 130 after Ctrl-C, with a sentence on
-    what was kept. A reader that closes the pipe, as `head` does, ends the output and not the work.
-    """
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit code."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot show must not end a fit that has been paid for.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     output = cast(TextIO, Pipe(sys.stdout))
+    main_thread = threading.current_thread() is threading.main_thread()
+    on_interrupt = signal.getsignal(signal.SIGINT) if main_thread else None
     command = _command(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings(), contextlib.redirect_stdout(output):
         warnings.showwarning = _show_warning
@@ -130,24 +132,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 prog_name="privasso",
                 standalone_mode=False,  # errors come here instead of being printed in a box
             )
+            if code == EXIT_INTERRUPTED:  # Typer saw Ctrl-C, before or after the command itself
+                return _interrupted(KeyboardInterrupt())
+            sys.stdout.flush()
         except OSError as error:
             named = error.filename is not None
             said = f"{escaped(error.filename)}: {error.strerror}" if named else error
-            return _complain(said, command)
+            return _complain(said, command, error)
         except ValueError as error:
             given = sys.argv[1:] if arguments is None else arguments
-            return _complain(_with_options(str(error), given), command)
-        except MemoryError:
-            return _complain("this needs more memory than there is", command)
+            return _complain(_with_options(str(error), given), command, error)
+        except MemoryError as error:
+            return _complain("this needs more memory than there is", command, error)
+        except OverflowError as error:
+            return _complain("a number is too large or too small to compute with", command, error)
         except (KeyboardInterrupt, _Interrupted) as error:
             return _interrupted(error)
         except Exception as error:
+            if type(error).__name__ == "Abort":  # what older versions of Typer make of Ctrl-C
+                return _interrupted(error)
             if _is_usage_error(error) or _is_solve_error(error):
-                return _complain(_usage(error), command)
+                return _complain(_usage(error), command, error)
             raise
         finally:
-            sys.stdout.flush()  # while a reader that has gone away is no error
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()  # while a reader that has gone away is no error
+            if on_interrupt is not None:  # a fit may have left it off
+                signal.signal(signal.SIGINT, on_interrupt)
     return code if isinstance(code, int) else 0
+
+
+def _open_streams() -> None:
+    """Let streams that are closed, as by ``>&-`` in a shell, go nowhere.
+
+    Otherwise the next file that is opened would take their place, and what is printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _is_usage_error(error: Exception) -> bool:
@@ -209,10 +236,12 @@ def _with_options(sentence: str, arguments: Sequence[str]) -> str:
     return f"{option} {rest}" if option in typed else sentence
 
 
-def _complain(what: object, command: str) -> int:
-    """Print one sentence, which ends with a command to try next."""
-    sentence = escaped(" ".join(str(what).split()))
-    if "privasso " not in sentence:
+def _complain(what: object, command: str, error: BaseException) -> int:
+    """Print one sentence, which ends with a command to try next, and what the error notes."""
+    sentence, notes = escaped(" ".join(str(what).split())), _notes(error)
+    if notes:
+        sentence = f"{sentence.rstrip('.')}. {notes}"
+    elif "privasso " not in sentence:
         link = " See" if sentence.endswith("?") else "; see"
         sentence = f"{sentence.rstrip('.')}{link} {command} --help"
     print(f"privasso: error: {sentence}", file=sys.stderr)
@@ -262,10 +291,13 @@ def _as_flag(hint: Any) -> Any:
 
 def _interrupted(error: BaseException) -> int:
     """Say that Ctrl-C ended the run, and what the run has noted about what it kept."""
-    notes = " ".join(getattr(error, "__notes__", ()))
-    sentence = escaped(" ".join(f"interrupted. {notes}".split()))
-    print(f"privasso: {sentence}", file=sys.stderr)
+    print(f"privasso: interrupted. {_notes(error)}".rstrip(), file=sys.stderr)
     return EXIT_INTERRUPTED
+
+
+def _notes(error: BaseException) -> str:
+    """What an error notes, such as what was spent and where it is kept."""
+    return escaped(" ".join(" ".join(getattr(error, "__notes__", ())).split()))
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

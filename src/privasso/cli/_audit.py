@@ -13,7 +13,16 @@ import typer
 
 from privasso._text import json_text
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import AsJson, Data, Delta, Epsilon, LabelDpFlag, RowNames, YBounds
+from privasso.cli._options import (
+    AsJson,
+    Data,
+    Delta,
+    Epsilon,
+    Force,
+    LabelDpFlag,
+    RowNames,
+    YBounds,
+)
 
 if TYPE_CHECKING:
     from privasso.privacy import Privacy
@@ -75,6 +84,7 @@ def audit(
         Path | None, typer.Option("--out", help="Where the page (.html) or numbers (.json) go.")
     ] = None,
     row_names: RowNames = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a private fit of a table by the strongest test, and report what it learns.
@@ -97,7 +107,7 @@ def audit(
     """
     from privasso.attacks import audit as attack
     from privasso.attacks import audit_command
-    from privasso.cli._outputs import Outputs
+    from privasso.cli._outputs import AUDIT, Outputs, files_read
     from privasso.cli._progress import counting
 
     if out is not None and out.suffix.lower() not in (".html", ".json"):
@@ -116,11 +126,10 @@ def audit(
             raise ValueError("--on-average needs a number for --lam")
     elif any((label_dp, record_dp, on_average, row, seed is not None)):
         raise ValueError("with --command the settings of the fit stand in the command itself")
-    with Outputs() as outputs:
-        inputs = (data, *([] if neighbour is None else [neighbour]))
-        outputs.claim("--out", out, inputs=inputs)
+    with Outputs(reads=files_read(data, neighbour, bounds), force=force) as outputs:
+        outputs.claim("--out", out, AUDIT)
         if out is not None and out.suffix.lower() == ".html":
-            outputs.claim("the numbers beside --out", out.with_suffix(".json"), inputs=inputs)
+            outputs.claim("the numbers beside --out", out.with_suffix(".json"), AUDIT)
         with counting("Attacking", quiet=as_json) as show:
 
             def progress(done: int, total: int) -> None:
@@ -128,15 +137,18 @@ def audit(
 
             if command is not None and neighbour is not None:
                 secrets = _labels(settings)
-                found = audit_command(
-                    command,
-                    data,
-                    neighbour,
-                    secrets=secrets,
-                    releases=200 if releases is None else releases,
-                    level=level,
-                    progress=progress,
-                )
+                try:
+                    found = audit_command(
+                        command,
+                        data,
+                        neighbour,
+                        secrets=secrets,
+                        releases=200 if releases is None else releases,
+                        level=level,
+                        progress=progress,
+                    )
+                except RuntimeError as error:  # nothing is refuted by a program that fails
+                    raise ValueError(f"--command: {error}") from None
             else:
                 privacy, X, y = _data(settings, as_json)
                 found_lam = settings.lam_value()

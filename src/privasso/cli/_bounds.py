@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -37,21 +38,21 @@ def bounds(
 
     Example: `privasso bounds patients.csv --target pressure --out bounds.csv`
     """
-    from privasso.cli._outputs import Outputs
+    from privasso.cli._outputs import Outputs, files_read
     from privasso.encoding import template
     from privasso.tables import open_table
 
-    with Outputs() as outputs:
-        outputs.claim("--out", out, inputs=(data,))
-        if out.exists():
-            raise ValueError(f"--out {escaped(out)} exists already and is not overwritten")
+    if os.path.lexists(out):
+        raise ValueError(f"--out {escaped(out)} exists already and is not overwritten")
+    with Outputs(reads=files_read(data)) as outputs:
+        outputs.claim("--out", out)
         table = open_table(data)
         table.check_header()
         if target is not None:
             table.require([target])
         names, types = table.feature_names(target), table.types
         text = template((name, types.get(name)) for name in names)
-        outputs.write({"--out": text}, new=True)
+        outputs.write({"--out": text})
     if as_json:
         print(json.dumps({"out": str(out), "columns": names}))
         return

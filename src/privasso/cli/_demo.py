@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from privasso.cli._options import AsJson
+from privasso._text import escaped
+from privasso.cli._options import AsJson, Force
 from privasso.cli._progress import counting, silence, working
 
 if TYPE_CHECKING:
@@ -49,6 +50,13 @@ COMPARISONS = {
 }  # fmt: skip
 
 
+#: What a demo writes, the data first.
+_FILES = [
+    "diabetes-data.csv", "diabetes-model.json", "diabetes-report.html", "diabetes-release.json",
+    *(f"{name}{ending}" for name in COMPARISONS for ending in (".png", ".csv")),
+]  # fmt: skip
+
+
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("demo"),
     draws: Annotated[
@@ -58,6 +66,7 @@ def demo(
     data_only: Annotated[
         bool, typer.Option("--data-only", help="Only write the table, to follow the tutorials.")
     ] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit the diabetes data under label privacy, then compare methods with the same guarantee.
@@ -70,6 +79,7 @@ def demo(
 
     integer("--draws", draws, minimum=2)
     generator(seed)
+    _check_folder(out, ["diabetes-data.csv"] if data_only else _FILES, force)
     out.mkdir(parents=True, exist_ok=True)
     if data_only:
         table = str(_table(out))
@@ -81,6 +91,18 @@ def demo(
     with silence():
         _run(out, draws, seed)
     print(json.dumps({"files": sorted(str(file) for file in out.iterdir() if file.is_file())}))
+
+
+def _check_folder(out: Path, names: list[str], force: bool) -> None:
+    """Refuse to replace files of the same names that are not of an earlier demo."""
+    data = out / _FILES[0]
+    earlier = data.is_file() and data.read_bytes() == _content().encode()
+    there = [name for name in names if (out / name).exists()]
+    if there and not earlier and not force:
+        raise ValueError(
+            f"{escaped(out / there[0])} exists already and is not of an earlier demo; name another "
+            "folder with --out, or replace it with --force"
+        )
 
 
 def _run(out: Path, draws: int, seed: int) -> None:
@@ -112,27 +134,34 @@ def _run(out: Path, draws: int, seed: int) -> None:
     console.print(f"Pictures and tables: {', '.join(COMPARISONS)} (.png, .csv) in {out}")
 
 
-def _table(out: Path) -> Path:
-    """Write the diabetes data, which are public, and return the file."""
+def _content() -> str:
+    """The diabetes data as CSV."""
     import polars as pl
 
-    from privasso._files import write_whole
     from privasso.examples import diabetes_columns
 
     columns, progression = diabetes_columns(degree=1)
-    data = out / "diabetes-data.csv"
-    write_whole(data, pl.DataFrame({**columns, "progression": progression}).write_csv())
+    return pl.DataFrame({**columns, "progression": progression}).write_csv()
+
+
+def _table(out: Path) -> Path:
+    """Write the diabetes data, which are public, and return the file."""
+    from privasso._files import write_whole
+
+    data = out / _FILES[0]
+    write_whole(data, _content())
     return data
 
 
 def _fit(out: Path, console: Any) -> None:
     """Do what `privasso fit` does, on a file of public data."""
+    from privasso.cli._fit_rescue import Paid
     from privasso.cli._fit_run import run
     from privasso.cli._fit_settings import FitSettings
     from privasso.cli._fit_show import show
 
     data = _table(out)
-    release = out / "diabetes-release.json"
+    release = out / _FILES[3]
     release.unlink(missing_ok=True)  # of an earlier demo, whose data were public too
     settings = FitSettings(
         data=data,
@@ -144,9 +173,11 @@ def _fit(out: Path, console: Any) -> None:
         out=out / "diabetes-model.json",
         report=out / "diabetes-report.html",
         keep_release=release,
+        force=True,  # they are of an earlier demo, or were asked to be replaced
     )
     console.print("$ " + settings.command(), style="bold", soft_wrap=True)
-    show(run(settings), as_json=False)
+    with Paid(settings) as paid:
+        show(run(paid), as_json=False)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from privasso.cli._options import (
     AsJson,
     Delta,
     Epsilon,
+    Force,
     LabelDpFlag,
     NFeatures,
     Rho,
@@ -95,6 +96,7 @@ def design(
         Path | None,
         typer.Option("--out", help="Write λ and the noise to this file, for `fit --design`."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Choose λ, the level of the noise and its shape for a given amount of privacy, without data.
 
@@ -104,6 +106,7 @@ def design(
 
     Correlated columns: `privasso design --covariance ar:0.8 --n-features 200 --max-onavekl 2`
     """
+    from privasso.cli._outputs import DESIGN, PICTURE, Outputs, files_read
     from privasso.cli._progress import working
     from privasso.design import ObjectiveDesign, optimal_design, save_design
 
@@ -147,25 +150,28 @@ def design(
         scales_given = scales != "uniform"
         choose(model, covariance, options, seed, scales_given=scales_given, as_json=as_json)
         return
-    with working("Searching", quiet=as_json):
-        best = optimal_design(model, **options)
-    if isinstance(best, ObjectiveDesign):
-        show(best, as_json=as_json)
-        return
-    if out is not None:
-        save_design(best, out)
-    if as_json:
-        print(json.dumps(_record(best), indent=2))
-    else:
-        _print(best, budget)
-    if plot is not None:
-        from privasso.cli._design_plot import draw
+    with Outputs(reads=files_read(scales), force=force) as outputs:
+        outputs.claim("--out", out, DESIGN)
+        outputs.claim("--plot", plot, PICTURE)
+        with working("Searching", quiet=as_json):
+            best = optimal_design(model, **options)
+        if isinstance(best, ObjectiveDesign):
+            show(best, as_json=as_json)
+            return
+        if out is not None:
+            save_design(best, out)
+        if as_json:
+            print(json.dumps(_record(best), indent=2))
+        else:
+            _print(best, budget)
+        if plot is not None:
+            from privasso.cli._design_plot import draw
 
-        draw(best, budget, scale_error, plot)
-    if not as_json:
-        for path in (out, plot):
-            if path is not None:
-                print(f"wrote {path}")
+            draw(best, budget, scale_error, plot)
+        if not as_json:
+            for path in (out, plot):
+                if path is not None:
+                    print(f"wrote {path}")
 
 
 def _record(best: OptimalDesign) -> dict[str, Any]:

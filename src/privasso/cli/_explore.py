@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import tempfile
 import warnings
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, RowNames
+from privasso.cli._options import AsJson, Force, RowNames
 
 if TYPE_CHECKING:
     from privasso.explore import Settings
@@ -36,6 +39,7 @@ def explore(
         typer.Option("--out", help="Write a page that works without privasso (.html), and end."),
     ] = None,
     row_names: RowNames = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Open a page with sliders: error, sparsity, stability, leakage and attack at once.
@@ -55,7 +59,7 @@ def explore(
     if out is not None:
         if data is not None:
             raise ValueError("--out writes a page without a table; leave the table out")
-        _write(out, as_json)
+        _write(out, as_json, force)
         return
     from privasso.explore import Explorer, Settings, answer
 
@@ -69,20 +73,33 @@ def explore(
             print(json.dumps({"url": server.url}), flush=True)
         else:
             print(f"{server.url}\nThe page is for this machine alone. Ctrl-C ends it.", flush=True)
-        if not no_browser:
-            webbrowser.open(server.url)
-        server.serve_forever()
+        with contextlib.nullcontext() if no_browser else _opened(server.url):
+            server.serve_forever()
 
 
-def _write(out: Path, as_json: bool) -> None:
-    from privasso.cli._outputs import Outputs
+@contextlib.contextmanager
+def _opened(url: str) -> Iterator[None]:
+    """Show the address in a browser, by a file that only this user can read.
+
+    The command line of a browser, which all users of the machine can see, must not hold it.
+    """
+    with tempfile.TemporaryDirectory(prefix="privasso-") as folder:
+        file = Path(folder, "explore.html")
+        file.touch(0o600)
+        file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
+        webbrowser.open(file.as_uri())
+        yield
+
+
+def _write(out: Path, as_json: bool, force: bool) -> None:
+    from privasso.cli._outputs import EXPLORER, Outputs
     from privasso.cli._progress import working
     from privasso.explore import static_page
 
     if out.suffix.lower() != ".html":
         raise ValueError(f"--out needs a file that ends in .html, not {escaped(out)}")
-    with Outputs() as outputs:
-        outputs.claim("--out", out)
+    with Outputs(force=force) as outputs:
+        outputs.claim("--out", out, EXPLORER)
         with working("predicting at every position of the sliders", quiet=as_json):
             text = static_page()
         outputs.write({"--out": text})

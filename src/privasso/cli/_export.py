@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson
+from privasso.cli._options import AsJson, Force
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -25,6 +25,7 @@ def export(
         Path, typer.Option("--out", help="Where it goes; the ending .sql, .R or .onnx decides.")
     ],
     table: Annotated[str, typer.Option("--table", help="SQL: the table to predict for.")] = "data",
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as SQL, as a function of R or as an ONNX graph; predictions are the same.
@@ -35,13 +36,13 @@ def export(
     Example: `privasso export model.json --out model.sql --table patients`
     """
     from privasso.artefact import DocumentError, load
-    from privasso.cli._outputs import Outputs
+    from privasso.cli._outputs import EXPORT, Outputs
 
     kind = _KINDS.get(out.suffix.lower())
     if kind is None:
         raise ValueError(f"--out must end in .sql, .R or .onnx, not {escaped(out.name)}")
-    with Outputs() as outputs:
-        outputs.claim("--out", out, inputs=(model,))
+    with Outputs(reads=(model,), force=force) as outputs:
+        outputs.claim("--out", out, EXPORT)
         try:
             released = load(model)
         except DocumentError as error:
@@ -59,6 +60,7 @@ def export(
 def _content(model: ReleasedModel, ending: str, table: str) -> str | bytes:
     from privasso.exports import onnx_model, r_function, sql_query
 
+    # The first line tells a later run that it may replace the file; ONNX files name their maker.
     if ending == ".sql":
-        return sql_query(model, table)
-    return r_function(model) if ending == ".r" else onnx_model(model)
+        return f"-- privasso export\n{sql_query(model, table)}"
+    return f"# privasso export\n{r_function(model)}" if ending == ".r" else onnx_model(model)

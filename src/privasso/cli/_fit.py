@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import AsJson, Delta, Epsilon, LabelDpFlag, RowNames, YBounds
+from privasso.cli._options import AsJson, Delta, Epsilon, Force, LabelDpFlag, RowNames, YBounds
 
 
 def _option(name: str, help: str) -> object:
@@ -198,6 +199,7 @@ def fit(
         ),
     ] = None,
     row_names: RowNames = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a sparse linear model with privacy noise and write it as one JSON file.
@@ -258,6 +260,7 @@ def fit(
         shape=shape, share=share, mechanism=mechanism, kappa=kappa, t=t, binary=binary,
         screen=screen, engine=engine, scheduler=scheduler, memory=memory, labels=labels,
         row_names=row_names,
+        force=force,
     )  # fmt: skip
     settings.check()
     if dry_run:
@@ -266,7 +269,10 @@ def fit(
 
         (dry_run_records if record_dp else rehearse)(settings, as_json)
         return
+    from privasso.cli._fit_rescue import Paid
     from privasso.cli._fit_run import run
     from privasso.cli._fit_show import show
 
-    show(run(settings, quiet=as_json), as_json)
+    with Paid(settings) as paid:
+        show(run(paid, quiet=as_json), as_json)
+        sys.stdout.flush()

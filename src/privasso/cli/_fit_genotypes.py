@@ -13,6 +13,7 @@ from privasso.cli._fit_rehearsal import rehearse_model
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
+    from privasso.cli._fit_rescue import Paid
     from privasso.cli._fit_settings import FitSettings
     from privasso.cli._fit_write import FitResult
     from privasso.cli._outputs import Outputs
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
     from privasso.fit import Published
 
 
-def fit_genotypes(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
+def fit_genotypes(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
     """Choose variants, fit these, and write a model that has no others."""
-    from privasso.cli._fit_records import finished, plan_records, released_by
+    from privasso.cli._fit_records import finished, plan_records
     from privasso.fit import Published
     from privasso.operators import Genotypes
     from privasso.privacy import ScreenedObjective
     from privasso.tables import BedTable
 
+    settings = paid.settings
     with working("Reading", quiet=quiet):
         table, target = table_of(settings), target_of(settings)
         assert isinstance(table, BedTable)
@@ -40,14 +42,22 @@ def fit_genotypes(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitRe
         # Whichever are chosen, their names are no longer than these.
         count = plan.objective.settings.columns
         longest = sorted(names, key=len)[-count:]
-        rehearse_model(plan.guarantee, None, _entries(settings, longest).encoding)
+        rehearse_model(settings, plan.guarantee, None, _entries(settings, longest).encoding)
     with working("Releasing", quiet=quiet):
-        released = released_by(settings, plan, labels, tuple(names), target)
+        released = plan.release(
+            labels,
+            rng=settings.rng(),
+            feature_names=tuple(names),
+            target=target,
+            missing_labels=True,
+            give_up_rows=True,
+            keep=lambda made, spent: paid.keep(_chosen(settings, made), spent),
+        )
     del labels  # no longer needed
     assert isinstance(released, Published)
-    few = _chosen(released)
+    few = _chosen(settings, released)
     about = _entries(settings, list(few.model.feature_names or ()))
-    return finished(settings, outputs, plan, few, about, target, None)
+    return finished(paid, outputs, plan, few, about, target, None)
 
 
 def _entries(settings: FitSettings, names: list[str]) -> Dictionary:
@@ -72,16 +82,18 @@ def _fills(about: Dictionary) -> list[float]:
     return [one.filled for one in about.entries if isinstance(one, NumberEntry)]
 
 
-def _chosen(released: Published) -> Published:
+def _chosen(settings: FitSettings, released: Published) -> Published:
     """The model of the chosen columns alone; all others have the coefficient zero."""
     model = released.model
     assert model.screened is not None
     assert model.feature_names is not None
     at = model.screened
+    names = [model.feature_names[k] for k in at]
     few = replace(
         model,
         coef=model.coef[at],
-        feature_names=tuple(model.feature_names[k] for k in at),
+        feature_names=tuple(names),
         screened=np.arange(at.size),
+        encoding=_entries(settings, names).encoding,
     )
     return replace(released, model=few)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.privacy import LabelDP, Privacy, RecordDP
 
+#: The smallest ε for which a minimiser is found and certified in floating-point numbers.
+_LEAST_EPSILON = 1e-5
 _ABOUT_RECORDS = ("bounds", "private_scales", "shape", "share")
 #: Options that a kind of privacy has no use for, and where they belong.
 _ELSEWHERE = {
@@ -50,6 +52,11 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
     for name, where in _ELSEWHERE[chosen[0]].items():
         if getattr(settings, name) not in (None, False):
             raise ValueError(f"{option_of(name)} belongs to {where}")
+    if settings.epsilon is not None and 0.0 < settings.epsilon < _LEAST_EPSILON:
+        raise ValueError(
+            f"--epsilon must be at least {_LEAST_EPSILON:g}: with less the noise is larger than "
+            "any result, and whether one is found depends on the data"
+        )
     if settings.label_dp:
         return _label_dp(settings)
     return _record_dp(settings, dictionary) if settings.record_dp else _on_average(settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,16 +14,16 @@ from privasso.cli._fit_genotypes import fit_genotypes
 from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_read import coded, features_of, table_of, target_of
 from privasso.cli._fit_rehearsal import rehearse_model
-from privasso.cli._fit_rescue import keep_somewhere, rescue
+from privasso.cli._fit_rescue import Paid
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_write import FitResult, write_files
+from privasso.cli._fit_write import FitResult, write_files, written
 from privasso.cli._ledger import opened
 from privasso.cli._outputs import Outputs
 from privasso.cli._progress import counting, working
 
 if TYPE_CHECKING:
     from privasso.blocks import RowBlocks
-    from privasso.encoding import Dictionary
+    from privasso.encoding import Dictionary, Encoding
     from privasso.fit import KeptStatistics, PerturbedPlan, Published
     from privasso.forecast import Forecast
     from privasso.operators import Genotypes
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 #: The path if none is given: factors of the λ of the model, and how many values.
 _PATH_FROM, _PATH_TO, _PATH_POINTS = 1000.0, 0.1, 25
+#: Characters of a number in kept statistics.
+_DIGITS = 24
 #: What a fit from a file assumes besides.
 _GENOTYPES = "which people and variants are in the files and which allele is counted is public"
 _FILE = "the types of the columns in the file, and that it could be read, are public"
@@ -112,16 +113,17 @@ def forecast_of(
         ), None
 
 
-def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
+def fit_records(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
     """Fit and write the files."""
+    settings = paid.settings
     if settings.genotypes and settings.screen is not None:
-        return fit_genotypes(settings, outputs, quiet)
+        return fit_genotypes(paid, outputs, quiet)
     if settings.in_blocks:
         with opened_blocks(settings) as (blocks, dictionary, target):
             with reading(blocks, quiet=quiet) as shown:
                 plan, expected = _planned(settings, shown, dictionary)
-                released = released_by(settings, plan, None, dictionary.encoding.names, target)
-            return finished(settings, outputs, plan, released, dictionary, target, expected)
+                released = released_by(paid, plan, None, dictionary, target)
+            return finished(paid, outputs, plan, released, dictionary, target, expected)
     with working("Reading", quiet=quiet):
         table, target = table_of(settings), target_of(settings)
         dictionary = dictionary_of(settings, table, features_of(settings, table, target))
@@ -135,9 +137,9 @@ def fit_records(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResu
         # The plan alone holds the matrix from here on.
         plan, expected = _planned(settings, held.pop(), dictionary)
     with working("Releasing", quiet=quiet):
-        released = released_by(settings, plan, labels, dictionary.encoding.names, target)
+        released = released_by(paid, plan, labels, dictionary, target)
     del labels  # no longer needed
-    return finished(settings, outputs, plan, released, dictionary, target, expected)
+    return finished(paid, outputs, plan, released, dictionary, target, expected)
 
 
 def _planned(
@@ -145,14 +147,24 @@ def _planned(
 ) -> tuple[PerturbedPlan, Forecast | None]:
     """The plan, and a forecast for a report: what they refuse is refused before it costs."""
     plan = plan_records(settings, X, dictionary.encoding.names, dictionary)
-    rehearse_model(plan.guarantee, None, dictionary.encoding)
+    rehearse_model(settings, plan.guarantee, None, dictionary.encoding, _rehearsed(plan))
     if settings.report is None:
         return plan, None
     return plan, forecast_of(settings, plan, dictionary, quiet=True)[0]
 
 
+def _rehearsed(plan: PerturbedPlan) -> str | None:
+    """About as much text as statistics will have that are kept; None if a model is released."""
+    from privasso.privacy import StatisticsMechanism
+
+    if not isinstance(plan.objective, StatisticsMechanism):
+        return None
+    columns = plan.X.shape[1] + 2
+    return " " * (_DIGITS * columns * (columns + 1) // 2)
+
+
 def finished(
-    settings: FitSettings,
+    paid: Paid,
     outputs: Outputs,
     plan: PerturbedPlan,
     released: Published | KeptStatistics,
@@ -163,42 +175,24 @@ def finished(
     """Solve, and write the files."""
     from privasso.artefact import release_text
     from privasso.fit import KeptStatistics
-    from privasso.ledger import summary
     from privasso.report import record_facts
 
-    encoding = dictionary.encoding
-    ledger = plan.options.ledger
-    statistics = None
-    if isinstance(released, KeptStatistics):
-        released = statistics = replace(released, encoding=encoding)
-    where = None
-    try:
-        if statistics is not None and settings.keep_release is not None:
-            outputs.write({"--keep-release": release_text(statistics)}, new=True)
-            where = settings.keep_release
-        elif statistics is not None:
-            # Until the model is written: not even the end of the process loses what was paid for.
-            with contextlib.suppress(OSError):
-                where = rescue(settings, statistics)
-        model = replace(released.solve(), encoding=encoding)
-        facts = record_facts(
-            model,
-            plan,
-            dictionary,
-            command=settings.command(),
-            target=target,
-            forecast=expected,
-            statistics=statistics,
-        )
-        result = finish_records(settings, outputs, facts, statistics)
-        if where is not None and settings.keep_release is None:
-            where.unlink(missing_ok=True)
-    except (ValueError, RuntimeError, OSError) as error:
-        raise released.failure(error, keep_somewhere(settings, statistics, where)) from error
-    except BaseException as error:
-        error.add_note(released.after_failure(keep_somewhere(settings, statistics, where)))
-        raise
-    return result if ledger is None else replace(result, ledger=summary(ledger.book))
+    settings = paid.settings
+    statistics = released if isinstance(released, KeptStatistics) else None
+    if statistics is not None and settings.keep_release is not None:
+        outputs.write({"--keep-release": release_text(statistics)})
+        paid.moved(settings.keep_release)
+    facts = record_facts(
+        replace(released.solve(), encoding=dictionary.encoding),
+        plan,
+        dictionary,
+        command=settings.command(),
+        target=target,
+        forecast=expected,
+        statistics=statistics,
+    )
+    result = finish_records(settings, outputs, facts, statistics)
+    return written(paid, result, plan.options.ledger)
 
 
 def solve_again(settings: FitSettings, outputs: Outputs, kept: KeptStatistics) -> FitResult:
@@ -231,27 +225,28 @@ def finish_records(
 
 
 def released_by(
-    settings: FitSettings,
+    paid: Paid,
     plan: PerturbedPlan,
     labels: np.ndarray | None,
-    names: tuple[str, ...],
+    dictionary: Dictionary,
     target: str,
 ) -> Published | KeptStatistics:
-    """Draw the noise once, and return the model or what it is solved from."""
-    from privasso.fit import AfterReleaseError
-    from privasso.privacy import UncertifiedError
+    """Draw the noise once, and return the model or what it is solved from, which is kept."""
+    made: Published | KeptStatistics = plan.release(
+        labels,
+        rng=paid.settings.rng(),
+        feature_names=dictionary.encoding.names,
+        target=target,
+        give_up_rows=True,
+        keep=lambda made, spent: paid.keep(_encoded(made, dictionary.encoding), spent),
+    )
+    return _encoded(made, dictionary.encoding)
 
-    try:
-        return plan.release(
-            labels,
-            rng=settings.rng(),
-            feature_names=names,
-            target=target,
-            give_up_rows=True,
-        )
-    except UncertifiedError as error:
-        spent = plan.options.privacy.after_failure("")
-        raise AfterReleaseError(f"{spent} What happened: {error}.") from None
-    except KeyboardInterrupt as error:
-        error.add_note(plan.options.privacy.after_failure(""))
-        raise
+
+def _encoded(made: Published | KeptStatistics, encoding: Encoding) -> Published | KeptStatistics:
+    """What was released, with the way in which columns became numbers."""
+    from privasso.fit import KeptStatistics
+
+    if isinstance(made, KeptStatistics):
+        return replace(made, encoding=encoding)
+    return replace(made, model=replace(made.model, encoding=encoding))

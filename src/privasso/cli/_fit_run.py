@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +18,10 @@ from privasso.cli._fit_read import (
     target_of,
 )
 from privasso.cli._fit_rehearsal import rehearse
-from privasso.cli._fit_rescue import keep_somewhere, rescue
+from privasso.cli._fit_rescue import Paid
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._fit_write import FitResult, write_files
-from privasso.cli._outputs import Outputs
+from privasso.cli._fit_write import FitResult, write_files, written
+from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
@@ -36,27 +34,22 @@ if TYPE_CHECKING:
 _PATH_END, _PATH_POINTS = 0.1, 25
 
 
-def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
+def run(paid: Paid, *, quiet: bool = False) -> FitResult:
     """Fit, or solve again from a kept release, and write the files."""
     from privasso.cli._fit_records import fit_records, solve_again
     from privasso.fit import KeptStatistics
 
+    settings = paid.settings
     settings.check()
     if settings.path_out is not None:
         from privasso.tables import check_ending
 
         check_ending(settings.path_out)
-    read = [settings.data, settings.from_release, settings.design, settings.ledger, settings.labels]
-    read += [Path(x) for x in (settings.bounds, settings.shape) if x not in (None, "private")]
-    inputs = tuple(path for path in read if path is not None)
-    with Outputs() as outputs:
-        for option, path in {
-            "--path-out": settings.path_out,
-            "--report": settings.report,
-            "--out": settings.out,
-            "--keep-release": settings.keep_release,
-        }.items():
-            outputs.claim(option, path, inputs=inputs, new=option == "--keep-release")
+    with Outputs(reads=settings.files_read(), force=settings.force) as outputs:
+        outputs.claim("--path-out", settings.path_out, PATH)
+        outputs.claim("--report", settings.report, REPORT)
+        outputs.claim("--out", settings.out, MODEL)
+        outputs.claim("--keep-release", settings.keep_release)
         if settings.from_release is not None:
             with working("Reading", quiet=quiet):
                 released = _reopened(settings)
@@ -66,7 +59,7 @@ def run(settings: FitSettings, *, quiet: bool = False) -> FitResult:
                 return solve_again(settings, outputs, released)
             return _finish(settings, outputs, released, quiet)
         work = fit_records if settings.record_dp else _fit
-        return work(settings, outputs, quiet)
+        return work(paid, outputs, quiet)
 
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
@@ -85,12 +78,13 @@ def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
     return found
 
 
-def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
+def _fit(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
     from privasso.cli._fit_screened import fit_screened
     from privasso.fit import ScreenedLabelPlan
 
+    settings = paid.settings
     if settings.in_blocks:
-        return _fit_blocks(settings, outputs, quiet)
+        return _fit_blocks(paid, outputs, quiet)
     with working("Reading", quiet=quiet):
         table, target = table_of(settings), target_of(settings)
         names = features_of(settings, table, target)
@@ -104,70 +98,58 @@ def _fit(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
             labels = settings.classes.coded(labels)
         plan = plan_of(settings, X, encoding)
         if isinstance(plan, ScreenedLabelPlan):
-            return fit_screened(settings, outputs, plan, labels, encoding, target, quiet=quiet)
-        rehearse(plan, encoding, target)
+            return fit_screened(paid, outputs, plan, labels, encoding, target, quiet=quiet)
+        rehearse(settings, plan, encoding, target)
         if settings.report is not None and plan.options.privacy.public_covariates:
             assumptions_of(settings, plan.options.privacy)  # refused before anything is spent
+    kept = None if encoding.plain else encoding
     with working("Releasing", quiet=quiet):
         released = plan.release(
             labels,
             rng=settings.rng(),
             feature_names=encoding.names,
             target=target,
+            keep=lambda made, spent: paid.keep(replace(made, encoding=kept), spent),
         )
-        released = replace(released, encoding=None if encoding.plain else encoding)
     labels.fill(0.0)  # no longer needed
-    return _kept_and_finished(settings, outputs, plan, released, quiet)
+    return _kept_and_finished(paid, outputs, plan, replace(released, encoding=kept), quiet)
 
 
-def _fit_blocks(settings: FitSettings, outputs: Outputs, quiet: bool) -> FitResult:
+def _fit_blocks(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
     """The same for a table that is read in blocks, which hold the labels."""
     from privasso.cli._fit_blocks import opened_label_blocks, reading
     from privasso.fit import Plan
 
+    settings = paid.settings
     with (
         opened_label_blocks(settings) as (blocks, encoding, target),
         reading(blocks, quiet=quiet) as shown,
     ):
         plan = plan_of(settings, shown, encoding)
         assert isinstance(plan, Plan)
-        rehearse(plan, encoding, target)
+        rehearse(settings, plan, encoding, target)
         released = plan.release(
             None,
             rng=settings.rng(),
             feature_names=encoding.names,
             target=target,
+            keep=paid.keep,
         )
-    return _kept_and_finished(settings, outputs, plan, released, quiet)
+    return _kept_and_finished(paid, outputs, plan, released, quiet)
 
 
 def _kept_and_finished(
-    settings: FitSettings, outputs: Outputs, plan: Plan, released: Released, quiet: bool
+    paid: Paid, outputs: Outputs, plan: Plan, released: Released, quiet: bool
 ) -> FitResult:
-    """Keep the release, so that nothing that was paid for is lost, and do the rest."""
+    """Keep the release where that was asked for, and do the rest."""
     from privasso.artefact import release_text
-    from privasso.ledger import summary
 
-    where = None
-    try:
-        if settings.keep_release is not None and released.kept is not None:
-            outputs.write({"--keep-release": release_text(released.kept)}, new=True)
-            where = settings.keep_release
-        elif released.kept is not None:
-            # Until the model is written: not even the end of the process loses what was paid for.
-            with contextlib.suppress(OSError):
-                where = rescue(settings, released.kept)
-        result = _finish(settings, outputs, released, quiet)
-        if where is not None and settings.keep_release is None:
-            where.unlink(missing_ok=True)
-    except (ValueError, RuntimeError, OSError) as error:
-        raise released.failure(error, keep_somewhere(settings, released.kept, where)) from error
-    except BaseException as error:
-        kept = keep_somewhere(settings, released.kept, where)
-        error.add_note(released.privacy.after_failure(kept))
-        raise
-    ledger = plan.options.ledger
-    return result if ledger is None else replace(result, ledger=summary(ledger.book))
+    where = paid.settings.keep_release
+    if where is not None and released.kept is not None:
+        outputs.write({"--keep-release": release_text(released.kept)})
+        paid.moved(where)
+    result = _finish(paid.settings, outputs, released, quiet)
+    return written(paid, result, plan.options.ledger)
 
 
 def _reopened(settings: FitSettings) -> Released | KeptStatistics:

@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING, Any
 from privasso._text import json_text
 from privasso.cli._fit_rehearsal import rehearse_model
 from privasso.cli._fit_show import print_outlook, print_size, print_statement
-from privasso.cli._fit_write import FitResult, write_files
+from privasso.cli._fit_write import FitResult, write_files, written
 from privasso.cli._ledger import remainder
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from privasso.cli._fit_settings import FitSettings
+    from privasso.cli._fit_rescue import Paid
     from privasso.cli._outputs import Outputs
     from privasso.encoding import Encoding
-    from privasso.fit import ScreenedLabelPlan
-
-_SPENT = (
-    "Nothing of this fit is published, but its noise has been drawn, so count its budget as spent."
-)
+    from privasso.fit import Published, ScreenedLabelPlan
 
 
 def fit_screened(
-    settings: FitSettings,
+    paid: Paid,
     outputs: Outputs,
     plan: ScreenedLabelPlan,
     labels: np.ndarray,
@@ -36,32 +32,26 @@ def fit_screened(
     quiet: bool,
 ) -> FitResult:
     """Choose, fit and write the files; there is nothing to solve again."""
-    from privasso.fit import AfterReleaseError
-    from privasso.ledger import summary
     from privasso.report import screened_facts
 
-    rehearse_model(plan.guarantee, None, encoding)
-    ledger = plan.options.ledger
-    before = None if ledger is None else summary(ledger.book)
-    try:
-        with working("Releasing", quiet=quiet):
-            model = plan.release(
-                labels,
-                rng=settings.rng(),
-                feature_names=encoding.names,
-                target=target,
-            ).solve()
-        model = replace(model, encoding=None if encoding.plain else encoding)
-        facts = screened_facts(model, plan, command=settings.command(), target=target)
-        result = write_files(settings, outputs, facts, None)
-    except (ValueError, RuntimeError, OSError) as error:
-        if ledger is not None and summary(ledger.book) == before:
-            raise  # the ledger refused, and no noise was drawn
-        raise AfterReleaseError(f"{_SPENT} What happened: {str(error).rstrip('.')}.") from error
-    except BaseException as error:
-        error.add_note(_SPENT)
-        raise
-    return result if ledger is None else replace(result, ledger=summary(ledger.book))
+    settings = paid.settings
+    rehearse_model(settings, plan.guarantee, None, encoding)
+
+    def encoded(made: Published) -> Published:
+        own = None if encoding.plain else encoding
+        return replace(made, model=replace(made.model, encoding=own))
+
+    with working("Releasing", quiet=quiet):
+        made = plan.release(
+            labels,
+            rng=settings.rng(),
+            feature_names=encoding.names,
+            target=target,
+            keep=lambda made, spent: paid.keep(encoded(made), spent),
+        )
+    model = encoded(made).model
+    facts = screened_facts(model, plan, command=settings.command(), target=target)
+    return written(paid, write_files(settings, outputs, facts, None), plan.options.ledger)
 
 
 def dry_run_screened(

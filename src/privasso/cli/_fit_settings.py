@@ -95,6 +95,7 @@ class FitSettings:
     memory: str | None = None
     labels: Path | None = None
     row_names: bool = False
+    force: bool = False
 
     def check(self) -> None:
         """Refuse options that contradict or need one another."""
@@ -192,6 +193,14 @@ class FitSettings:
                     f"{option_of(name)} needs the whole table in memory, and this one is read in "
                     "blocks; leave it out"
                 )
+
+    def files_read(self) -> tuple[Path, ...]:
+        """All files that the fit reads."""
+        from privasso.cli._outputs import files_read
+
+        names = (self.data, self.from_release, self.design, self.ledger, self.labels, self.scales)
+        named = (name for name in (self.bounds, self.shape) if name != "private")
+        return files_read(*names, *named)
 
     @property
     def label_bounds(self) -> tuple[float, float] | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from privasso.cli._fit_rescue import Paid
     from privasso.cli._fit_settings import FitSettings
     from privasso.cli._outputs import Outputs
     from privasso.fit import CoefficientPath
+    from privasso.ledger import Ledger
     from privasso.report import FitFacts
 
 
@@ -42,6 +44,14 @@ def write_files(
     if settings.keep_release is not None:
         files["--keep-release"] = settings.keep_release
     return FitResult(facts, files)
+
+
+def written(paid: Paid, result: FitResult, ledger: Ledger | None) -> FitResult:
+    """Note that the files are written, and add what was spent and what is left."""
+    from privasso.ledger import summary
+
+    paid.done(*result.files.values())
+    return result if ledger is None else replace(result, ledger=summary(ledger.book))
 
 
 def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:

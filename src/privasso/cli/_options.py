@@ -53,6 +53,9 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON; null stands for what is not finite.")
 ]
 
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace files that exist, whatever they are.", metavar="")
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.", metavar=""),

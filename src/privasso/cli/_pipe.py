@@ -1,4 +1,4 @@
-"""Standard output that may lose its reader, as in `privasso fit … | head -1`."""
+"""Standard output that may lose its reader, as in `privasso fit … | head -1`, or have no room."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TextIO
 
 class Pipe:
     """A text stream whose reader may go away: the rest of the output is dropped, the work goes on.
+
+    Any other failure is an error, after which the rest is dropped too.
 
     Examples
     --------
@@ -27,16 +29,20 @@ class Pipe:
         """Write the text, or drop it when nobody reads."""
         try:
             return self._stream.write(text)
-        except BrokenPipeError:
+        except OSError as error:
             self._drop()
+            if not isinstance(error, BrokenPipeError):
+                raise
             return len(text)
 
     def flush(self) -> None:
         """Pass on what was written, or drop it when nobody reads."""
         try:
             self._stream.flush()
-        except BrokenPipeError:
+        except OSError as error:
             self._drop()
+            if not isinstance(error, BrokenPipeError):
+                raise
 
     def _drop(self) -> None:
         # What is still in a buffer, and all that follows, goes where writing always succeeds.

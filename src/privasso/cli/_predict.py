@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Data, RowNames
+from privasso.cli._options import AsJson, Data, Force, RowNames
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -29,6 +29,7 @@ def predict(
         bool, typer.Option("--clip", help="Move predictions into the bounds of the labels.")
     ] = False,
     row_names: RowNames = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict with a model; columns are found by name, in any order, and others are ignored.
@@ -39,15 +40,15 @@ def predict(
     Example: `privasso predict model.json new-patients.csv --out predictions.csv`
     """
     from privasso.artefact import DocumentError, load
-    from privasso.cli._outputs import Outputs
+    from privasso.cli._outputs import PREDICTIONS, Outputs, files_read
     from privasso.fit import both_probabilities
     from privasso.tables import check_ending, open_table, table_bytes
 
     if unknown not in ("error", "ignore"):
         raise ValueError(f"--unknown must be error or ignore, not {unknown!r}")
     check_ending(out)
-    with Outputs() as outputs:
-        outputs.claim("--out", out, inputs=(model, data))
+    with Outputs(reads=files_read(model, data), force=force) as outputs:
+        outputs.claim("--out", out, PREDICTIONS)
         try:
             released = load(model)
         except DocumentError as error:

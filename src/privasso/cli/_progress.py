@@ -8,19 +8,26 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from typing import TextIO
 
-_silent: ContextVar[bool] = ContextVar("silent", default=False)
+#: The standard output while nothing is printed to it.
+_silent: ContextVar[TextIO | None] = ContextVar("silent", default=None)
 
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
     """Print nothing to the standard output, and show no progress."""
-    before = _silent.set(True)
+    before = _silent.set(sys.stdout)
     try:
         with open(os.devnull, "w", encoding="utf-8") as away, contextlib.redirect_stdout(away):
             yield
     finally:
         _silent.reset(before)
+
+
+def screen() -> TextIO:
+    """The standard output, also where nothing is to be printed to it."""
+    return _silent.get() or sys.stdout
 
 
 @contextlib.contextmanager
@@ -29,7 +36,7 @@ def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    quiet = quiet or _silent.get()
+    quiet = quiet or _silent.get() is not None
     if not quiet:
         _announce_compiling()
     console = Console(stderr=True)
@@ -56,7 +63,7 @@ def counting(
     from rich.progress import TimeElapsedColumn as Elapsed
     from rich.progress import TimeRemainingColumn as Remaining
 
-    quiet = quiet or _silent.get()
+    quiet = quiet or _silent.get() is not None
     if not quiet:
         _announce_compiling()
     console = Console(stderr=True, highlight=False)
@@ -89,6 +96,15 @@ def _announce_compiling() -> None:
     """Say so, once, if kernels have to be compiled, as in the first run after an installation."""
     from numba.core import event
 
+    from privasso._kernel_cache import is_temporary
+
+    often = "the first time that a command needs them"
+    if is_temporary():
+        often = (
+            "each time, because neither the folder of privasso nor yours for caches can be "
+            "written; the variable NUMBA_CACHE_DIR may name one"
+        )
+
     class Announcement(event.Listener):
         said = False
 
@@ -97,7 +113,7 @@ def _announce_compiling() -> None:
                 self.said = True
                 print(
                     "privasso: compiling its kernels for this machine; this takes up to a minute, "
-                    "the first time that a command needs them",
+                    f"{often}",
                     file=sys.stderr,
                 )
 

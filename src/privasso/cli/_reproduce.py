@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privasso._text import escaped
+from privasso.cli._options import Force
+
 if TYPE_CHECKING:
     from privasso.paper import Reproduction
 
-#: Exit code of a program that was stopped from the keyboard.
-EXIT_INTERRUPTED = 130
 #: Width of a terminal, in characters, from which the table shows the numbers too.
 WIDE = 140
 COLOURS = {"confirmed": "green", "partly": "yellow", "contradicted": "red"}
@@ -41,6 +41,7 @@ def reproduce(
         int | None, typer.Option("--jobs", help="Processes [default: the number of cores].")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all draws.")] = 0,
+    force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print claims and manifest as JSON.")
     ] = False,
@@ -56,6 +57,11 @@ def reproduce(
     from privasso.paper import Settings
     from privasso.paper import reproduce as run
 
+    if not force and out.is_dir() and any(out.iterdir()) and not (out / ".store").is_dir():
+        raise ValueError(
+            f"--out {escaped(out)} holds files that are not of a reproduction; name a new folder, "
+            "or replace files of the same names with --force"
+        )
     make = Settings.quick if quick else Settings.full
     given = {} if samples is None else {"samples": integer("--samples", samples, minimum=2)}
     settings = make(seed=integer("--seed", seed, minimum=0), **given)
@@ -63,9 +69,9 @@ def reproduce(
     try:
         with counting("Simulating", quiet=as_json, lines=True) as progress:
             found = run(out, figures or [], settings=settings, jobs=workers, progress=progress)
-    except KeyboardInterrupt:
-        print("stopped; run the same command again to continue", file=sys.stderr)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except KeyboardInterrupt as error:
+        error.add_note("Run the same command again to continue.")
+        raise
     if as_json:
         claims = [claim.record(finding) for claim, finding in found.claims]
         print(json.dumps({"claims": claims, "manifest": found.manifest}, indent=2))

@@ -14,6 +14,7 @@ from privasso.cli._options import (
     NO_BOUND,
     Alpha,
     AsJson,
+    Force,
     NFeatures,
     Rho,
     Scales,
@@ -62,6 +63,7 @@ def theory(
         Path | None,
         typer.Option("--plot", help="Draw trajectory and trade-off to this file (png, pdf, svg)."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Predict error, sparsity, stability and average privacy at one point, without data.
 
@@ -69,32 +71,35 @@ def theory(
 
     Correlated columns: `privasso theory --covariance ar:0.8 --n-features 500 --noise matrix:1`
     """
+    from privasso.cli._outputs import PICTURE, Outputs, files_read
     from privasso.noise import noise_from_name
     from privasso.theory import critical_noise, state_evolution
 
     check_figure_path(plot)
-    model = model_of(alpha, rho, sigma_xi, scales)
-    if covariance is not None:
-        from privasso.cli._theory_correlated import predict
+    with Outputs(reads=files_read(scales, covariance), force=force) as outputs:
+        outputs.claim("--plot", plot, PICTURE)
+        model = model_of(alpha, rho, sigma_xi, scales)
+        if covariance is not None:
+            from privasso.cli._theory_correlated import predict
 
-        predict(
-            model, covariance, lam, noise, sigma, n_features, draws, seed,
-            scales_given=scales != "uniform", as_json=as_json, plot=plot,
-        )  # fmt: skip
-        return
-    shape = noise_from_name("--noise", noise, sigma)
-    fp = state_evolution(model, lam, shape, n_features=n_features)
-    edge = critical_noise(model, lam, shape, n_features=n_features)
-    if as_json:
-        print(json.dumps(_record(fp, edge), indent=2))
-    else:
-        _print_table(fp, edge)
-    if plot is not None:
-        from privasso.cli._theory_plot import draw
+            predict(
+                model, covariance, lam, noise, sigma, n_features, draws, seed,
+                scales_given=scales != "uniform", as_json=as_json, plot=plot,
+            )  # fmt: skip
+            return
+        shape = noise_from_name("--noise", noise, sigma)
+        fp = state_evolution(model, lam, shape, n_features=n_features)
+        edge = critical_noise(model, lam, shape, n_features=n_features)
+        if as_json:
+            print(json.dumps(_record(fp, edge), indent=2))
+        else:
+            _print_table(fp, edge)
+        if plot is not None:
+            from privasso.cli._theory_plot import draw
 
-        draw(fp, edge, n_features, plot)
-        if not as_json:
-            print(f"wrote {plot}")
+            draw(fp, edge, n_features, plot)
+            if not as_json:
+                print(f"wrote {plot}")
 
 
 def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class PrivateEstimator(BaseEstimator):
             return released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
             raise released.failure(error, kept) from None
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, MemoryError) as error:
             error.add_note(released.after_failure(kept))
             raise
 

@@ -14,11 +14,12 @@ from privasso._files import write_whole
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 SKY, PINK, BLACK = "#56B4E9", "#CC79A7", "#000000"
 
-#: Entries left out of a figure file, so that the same figure always gives the same file.
+#: Entries of a figure file: who made it, and no date, so that the same figure always gives the
+#: same file.
 _UNDATED = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-    "svg": {"Date": None},
+    "png": {"Software": "privasso"},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": "privasso"},
+    "svg": {"Date": None, "Creator": "privasso"},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,13 @@ from numpy.typing import ArrayLike
 from privasso._covariates import covariates
 from privasso._validation import real_labels
 from privasso._version import __version__
-from privasso.blocks import DataChangedError, RowBlocks, WorkersLostError
+from privasso.blocks import RowBlocks
+from privasso.fit._charge import Charge
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import account, check_run, fit_in_words, with_classes
+from privasso.fit._start import check_run, fit_in_words, with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
 from privasso.privacy import (
@@ -75,8 +77,13 @@ class Published:
         return AfterReleaseError(f"{self.after_failure(kept)} What happened: {happened}.")
 
     def after_failure(self, kept: str) -> str:
-        """Say what became of the budget."""
-        return self.privacy.after_failure(kept)
+        """Say what became of the budget, and of the model, which is kept as `kept` says."""
+        if not kept:
+            return self.privacy.after_failure("")
+        return (
+            "The privacy budget of this fit is spent, but nothing is lost: the model is kept "
+            f"{kept}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +131,7 @@ class PerturbedPlan:
         target: str | None = None,
         give_up_rows: bool = False,
         charged: bool = False,
+        keep: Callable[[Any, str], None] | None = None,
     ) -> Published | KeptStatistics:
         """Read the data, draw the noise once, and return the model, or what it is solved from.
 
@@ -131,25 +139,44 @@ class PerturbedPlan:
         already or nothing will be published (`charged`). A record whose label is NaN is an empty
         one. With `give_up_rows` the plan drops its covariates here and cannot be carried out again,
         which frees their memory as soon as they have been scaled. Blocks of rows hold their labels,
-        so that `y` is None for them.
+        so that `y` is None for them. `keep` is as for `Plan`.
         """
         check_run(rng, self.seeded, feature_names, target)
-        if isinstance(self.X, RowBlocks):
-            return self._over_blocks(self.X, rng, feature_names, target)
-        shape = self.X.shape
-        labels = real_labels(y, shape[0])
-        held = [self.X]  # taken out where it is passed on, so that no frame here refers to it
-        if give_up_rows:
-            object.__setattr__(self, "X", None)
-        if not charged:
-            what = fit_in_words(shape, target, self.seeded)
-            account(labels, self.guarantee, self.options.ledger, what)
-        privacy = self.options.privacy
+        what = fit_in_words(self.X.shape, target, self.seeded)
+        with Charge(
+            self.options.privacy,
+            self.guarantee,
+            self.options.ledger,
+            what,
+            charged=charged,
+            keep=keep,
+        ) as charge:
+            if isinstance(self.X, RowBlocks):
+                made = self._over_blocks(self.X, rng, feature_names, charge)
+            else:
+                labels = real_labels(y, self.X.shape[0])
+                # Taken out where it is passed on, so that no frame here refers to it.
+                held = [self.X]
+                if give_up_rows:
+                    object.__setattr__(self, "X", None)
+                charge.make(labels)
+                made = self._in_memory(held, labels, rng, feature_names, target)
+            return charge.kept(made)
+
+    def _in_memory(
+        self,
+        held: list[Any],
+        labels: np.ndarray,
+        rng: np.random.Generator | None,
+        feature_names: tuple[str, ...] | None,
+        target: str | None,
+    ) -> Published | KeptStatistics:
+        """Draw the noise, and fit or return what is fitted from; `held` holds the covariates."""
         if isinstance(self.objective, StatisticsMechanism):
             statistics = self.objective.release(held.pop(), labels, bit_source(rng))
             return KeptStatistics(
                 statistics,
-                privacy,
+                self.options.privacy,
                 self.guarantee,
                 self.lam,
                 feature_names,
@@ -172,24 +199,19 @@ class PerturbedPlan:
         blocks: RowBlocks,
         rng: np.random.Generator | None,
         feature_names: tuple[str, ...] | None,
-        target: str | None,
+        charge: Charge,
     ) -> Published:
         """Read all blocks once, charge the ledger, draw the noise, and fit."""
-        chosen, what = None, fit_in_words(blocks.shape, target, self.seeded)
-        objective = self.objective
+        chosen, objective = None, self.objective
         assert isinstance(objective, PerturbedObjective | ScreenedObjective)
         passes = objective.opened(blocks)
-        account(passes.identity, self.guarantee, self.options.ledger, what)
-        try:
-            if isinstance(objective, ScreenedObjective):
-                assert isinstance(passes, ScreenedPasses)
-                coef, intercept, chosen = objective.release_over(passes, self.lam, bit_source(rng))
-            else:
-                assert isinstance(passes, RecordPasses)
-                coef, intercept = objective.release_over(passes, self.lam, bit_source(rng))
-        except (DataChangedError, WorkersLostError) as error:
-            spent = self.options.privacy.after_failure("")
-            raise AfterReleaseError(f"{spent} What happened: {error}.") from error
+        charge.make(passes.identity)
+        if isinstance(objective, ScreenedObjective):
+            assert isinstance(passes, ScreenedPasses)
+            coef, intercept, chosen = objective.release_over(passes, self.lam, bit_source(rng))
+        else:
+            assert isinstance(passes, RecordPasses)
+            coef, intercept = objective.release_over(passes, self.lam, bit_source(rng))
         return self._published(coef, intercept, feature_names, screened=chosen)
 
     def _published(

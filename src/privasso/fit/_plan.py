@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._version import __version__
-from privasso.blocks import DataChangedError, WorkersLostError
+from privasso.fit._charge import Charge
 from privasso.fit._options import FitOptions
 from privasso.fit._posterior import MOST_COLUMNS
-from privasso.fit._released import AfterReleaseError, Released
+from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows, released_weights
-from privasso.fit._start import account, check_run, fit_in_words, with_classes
+from privasso.fit._start import check_run, fit_in_words, with_classes
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import (
@@ -73,6 +74,7 @@ class Plan:
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
         charged: bool = False,
+        keep: Callable[[Released, str], None] | None = None,
     ) -> Released:
         """Read the labels, draw the noise once, and return the release.
 
@@ -80,13 +82,15 @@ class Plan:
 
         The ledger, if there is one, is charged before the noise is drawn, unless it was charged
         already for a fit that this one is a part of. The budget is spent from here on, and no later
-        step sees the labels.
+        step sees the labels. With `keep`, which is called with the release and with what was spent
+        in words, an interruption after the charge waits until the release is kept.
         """
         check_run(rng, self.seeded, feature_names, target)
         rows, privacy = self.rows, self.options.privacy
         assert isinstance(privacy, ReleasesProducts)
         what = fit_in_words(rows.shape, target, self.seeded)
-        try:
+        ledger = self.options.ledger
+        with Charge(privacy, self.guarantee, ledger, what, charged=charged, keep=keep) as charge:
             made = release_labels(
                 rows,
                 y,
@@ -94,16 +98,9 @@ class Plan:
                 self.calibration,
                 fit_intercept=rows.centred,
                 rng=rng,
-                before_noise=None
-                if charged
-                else lambda labels: account(labels, self.guarantee, self.options.ledger, what),
+                before_noise=charge.make,
             )
-        except (DataChangedError, WorkersLostError) as error:
-            raise AfterReleaseError(
-                f"{error}. The privacy budget of this fit counts as spent, because noise may have "
-                "been drawn before"
-            ) from None
-        return self._released(made, feature_names, target)
+            return charge.kept(self._released(made, feature_names, target))
 
     def rehearsal(
         self,

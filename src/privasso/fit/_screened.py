@@ -14,6 +14,7 @@ from privasso._clock import Clock
 from privasso._covariates import covariates
 from privasso._validation import real_labels
 from privasso.design import PrincipalComponents
+from privasso.fit._charge import Charge
 from privasso.fit._denoised import Denoised
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
@@ -21,7 +22,7 @@ from privasso.fit._perturbed import Published
 from privasso.fit._plan import Plan, plan_fit
 from privasso.fit._posterior import Posterior
 from privasso.fit._rows import prepared_rows
-from privasso.fit._start import account, check_run, fit_in_words
+from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Shaped
 from privasso.operators import Genotypes
 from privasso.privacy import (
@@ -153,24 +154,27 @@ class ScreenedLabelPlan:
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
         charged: bool = False,
+        keep: Callable[[Published, str], None] | None = None,
     ) -> Published:
         """Read the labels, choose columns with noise, fit them with noise, and solve.
 
         The ledger, if there is one, is charged before any noise is drawn, for both together, unless
-        that was done already or nothing will be published (`charged`).
+        that was done already or nothing will be published (`charged`). `keep` is as for `Plan`.
         """
         check_run(rng, self.seeded, feature_names, target)
         shape = self.X.shape
         labels = real_labels(y, shape[0])
-        if not charged:
-            what = fit_in_words(shape, target, self.seeded)
-            account(labels, self.guarantee, self.options.ledger, what)
-        made = self.transcript(labels, rng)
-        few = replace(made.few, intercept=made.few.intercept + made.level)
-        whole = self._model(few, made.columns, feature_names)
-        if self.components is not None:
-            whole = self._sparse(whole, few, self.components)
-        return Published(whole, self.options.privacy)
+        what, privacy = fit_in_words(shape, target, self.seeded), self.options.privacy
+        with Charge(
+            privacy, self.guarantee, self.options.ledger, what, charged=charged, keep=keep
+        ) as charge:
+            charge.make(labels)
+            made = self.transcript(labels, rng)
+            few = replace(made.few, intercept=made.few.intercept + made.level)
+            whole = self._model(few, made.columns, feature_names)
+            if self.components is not None:
+                whole = self._sparse(whole, few, self.components)
+            return charge.kept(Published(whole, privacy))
 
     def transcript(
         self,

@@ -28,6 +28,8 @@ class Page:
     ----------
     title : str
         Title of the document and its first heading.
+    kind : str
+        What kind of page it is, by which a later run knows a page that it may replace.
 
     Examples
     --------
@@ -39,8 +41,8 @@ class Page:
     True
     """
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, kind: str = "page") -> None:
+        self.title, self.kind = title, kind
         self._parts: list[str] = []
         self._contents: list[tuple[str, str]] = []
         self._tables = 0
@@ -134,6 +136,7 @@ class Page:
         )
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta name="generator" content="privasso {_safe(self.kind)}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
             f"<title>{_safe(self.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"

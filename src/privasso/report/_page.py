@@ -69,7 +69,7 @@ def fit_page(facts: FitFacts) -> Page:
     True
     """
     guaranteed = facts.model.guarantee.for_release
-    page = Page(f"{'Private LASSO' if guaranteed else 'LASSO'} for {facts.target}")
+    page = Page(f"{'Private LASSO' if guaranteed else 'LASSO'} for {facts.target}", "report")
     warning = facts.model.guarantee.warning
     if warning is not None:
         page.paragraph(warning, kind="warning")

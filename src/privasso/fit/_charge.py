@@ -1,0 +1,152 @@
+"""From the charge of a budget to the result: whatever ends it in between says what was spent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import numpy as np
+
+from privasso.blocks import DataChangedError, WorkersLostError
+from privasso.fit._released import AfterReleaseError
+from privasso.fit._start import account
+from privasso.ledger import Ledger
+from privasso.privacy import Guarantee, Privacy, rounded_up
+
+T = TypeVar("T")
+
+_WAITS = (
+    "\nprivasso: the budget of this fit is spent, so it ends when its result is kept; once more "
+    "ends it now, and the result is lost\n"
+)
+_LOST = (
+    "Nothing of this fit is published, but its noise may have been drawn, so count its budget as "
+    "spent."
+)
+
+
+class Charge:
+    """The charge of one fit, as a ``with`` block around the mechanism.
+
+    An error after the charge gets a note that says what was spent. With `keep` an interruption
+    (Ctrl-C) after the charge waits until the result is kept; a second one does not.
+
+    Parameters
+    ----------
+    privacy, guarantee, ledger
+        Of the fit.
+    what : str
+        What is fitted, in words.
+    charged : bool
+        Whether the budget was charged already for a fit that this one is a part of.
+    keep : callable, optional
+        Called with the result, and with what was spent in words, before anything else can happen.
+    """
+
+    def __init__(
+        self,
+        privacy: Privacy,
+        guarantee: Guarantee,
+        ledger: Ledger | None,
+        what: str,
+        *,
+        charged: bool = False,
+        keep: Callable[[Any, str], None] | None = None,
+    ) -> None:
+        self._privacy, self._guarantee, self._ledger, self._what = privacy, guarantee, ledger, what
+        self._elsewhere, self._keep = charged, keep
+        self._began: str | None = None
+        self._made = False
+        self._waiting = _Waiting()
+
+    def __enter__(self) -> Charge:
+        return self
+
+    def make(self, labels: np.ndarray | bytes) -> None:
+        """Charge the ledger, or without one remember these labels; nothing is drawn before."""
+        if self._elsewhere:
+            return
+        if self._keep is not None:
+            self._waiting.begin()
+        self._began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        account(labels, self._guarantee, self._ledger, self._what)
+        self._made = True
+
+    def kept(self, result: T) -> T:
+        """Keep the result, and return it."""
+        if self._keep is not None:
+            self._keep(result, self.in_words())
+        return result
+
+    def in_words(self) -> str:
+        """What is spent, and on what."""
+        numbers = dict(self._guarantee.parameters)
+        shown = [
+            f"{sign} = {rounded_up(numbers[name])}"
+            for name, sign in (("epsilon", "ε"), ("delta", "δ"))
+            if name in numbers
+        ]
+        spent = f"Spent: {' and '.join(shown)}, for a " if shown else "It was a "
+        path = None if self._ledger is None else self._ledger.path
+        return f"{spent}{self._what}{'' if path is None else f', charged to {path}'}."
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        interrupted = self._waiting.end()
+        if error is None:
+            if interrupted:
+                raise KeyboardInterrupt
+            return
+        if not self._spent():
+            return
+        lost = _LOST if self._guarantee.formal else self._privacy.after_failure("")
+        said = f"{lost} {self.in_words()}"
+        if isinstance(error, (DataChangedError, WorkersLostError)):
+            raise AfterReleaseError(f"{said} What happened: {str(error).rstrip('.')}.") from None
+        error.add_note(said)
+
+    def _spent(self) -> bool:
+        """Whether the budget was charged; a ledger knows it if the charge itself was ended."""
+        if self._made or self._began is None or self._ledger is None:
+            return self._made
+        with contextlib.suppress(Exception):
+            return any(
+                entry.time >= self._began
+                and (entry.what, entry.guarantee) == (self._what, self._guarantee)
+                for entry in self._ledger.entries
+            )
+        return True
+
+
+class _Waiting:
+    """Signals that would end the process, which are noted instead; a second one is not."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._noted = False
+
+    def begin(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and callable(signal.getsignal(number)):
+                self._before[number] = signal.signal(number, self._note)
+
+    def end(self) -> bool:
+        """Whether there was a signal."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+        return self._noted
+
+    def _note(self, number: int, frame: object) -> None:
+        if self._noted:
+            raise KeyboardInterrupt
+        self._noted = True
+        with contextlib.suppress(OSError):
+            os.write(2, _WAITS.encode())
