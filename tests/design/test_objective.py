@@ -186,3 +186,11 @@ def test_bad_questions_are_refused():
         pv.optimal_design(model, label_dp=RECORDS)  # pyright: ignore
     with pytest.raises(ValueError, match="explained"):
         rows_needed(model, 1.5)
+
+
+def test_rows_are_not_counted_where_the_part_explained_is_no_number(monkeypatch):
+    monkeypatch.setattr(
+        "privasso.design._rows_needed._without_privacy", lambda *_: lambda _: np.nan
+    )
+    with pytest.raises(ValueError, match="range of double precision"):
+        rows_needed(pv.Model(), 0.9)

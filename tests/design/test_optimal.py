@@ -318,3 +318,10 @@ def test_the_least_error_at_a_given_advantage_of_the_attack(law):
         pv.optimal_design(model, lam=0.1, max_advantage=0.001)
     with pytest.raises(ValueError, match="max_advantage"):
         pv.optimal_design(model, max_advantage=1.5)
+
+
+def test_the_least_lambda_of_scales_beyond_double_precision():
+    """The search for it begins at a λ that no double holds."""
+    model = pv.Model(scales=pv.Constant(1e100))
+    with pytest.raises(pv.InfeasibleError, match="lam must be above inf"):
+        pv.optimal_design(model, lam=1.0, label_dp=pv.LabelDP(1.0, 1e-6, (-1.0, 1.0)))

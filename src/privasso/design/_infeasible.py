@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+#: Halvings of an interval of log λ, and the largest log λ that is considered.
+_HALVINGS, _LARGEST = 24, 700.0
+
 
 def explain(request: DesignRequest, program: NonlinearProgram) -> InfeasibleError:
     """Return the error for a request that no design meets."""
@@ -88,7 +91,9 @@ def _least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
             value.log for value in program.excesses(x)
         )  # at σ = 1, so that this is the level needed
         low, high = x[0], largest_log_lambda(program, x) + 3.0
-        while high - low > 1e-4:
+        if high > _LARGEST:
+            continue
+        for _ in range(_HALVINGS):
             x[0] = 0.5 * (low + high)
             if all(one.at(x, leak=False).error.log < FAR for one in program.evaluators):
                 high = x[0]

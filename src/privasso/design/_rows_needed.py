@@ -75,7 +75,13 @@ def rows_needed(
         kept = _with_budget(ObjectiveSearch(budget, None, gamma, count), model)
 
     def excess(log_alpha: float) -> float:
-        return kept(log_alpha) - explained
+        found = kept(log_alpha) - explained
+        if math.isnan(found):
+            raise ValueError(
+                "the part that is explained leaves the range of double precision; choose scales, "
+                "rho and sigma_xi nearer to one"
+            )
+        return found
 
     low = high = math.log(model.alpha)
     step, upward = _STEP, excess(low) < 0.0
