@@ -269,6 +269,13 @@ def screening(k=2, clip=0.1, n=300, each=0.2):
     return Screening(ChoiceLoss(each, k), 0.05, clip, bounds, (-4.0, 4.0), True)
 
 
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_a_scale_without_which_bits_would_never_be_enough_is_refused(scale):
+    bits = bit_source(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="positive scale"):
+        noisy_largest(np.zeros(5, dtype=np.int64), scale, 2, bits)
+
+
 def test_the_scale_of_the_noise_is_twice_the_sensitivity():
     scale = noise_scale(ChoiceLoss(0.2, 3))
     assert scale == pytest.approx(2.0 * ENTRY * LABEL / 0.2, rel=1e-9)

@@ -118,3 +118,9 @@ def test_bad_deviations():
     for deviation in (0.0, 1.0, 2.0**29, 2.0**60, math.nan, math.inf):
         with pytest.raises(ValueError, match="deviation must be between"):
             rounded_gaussian(deviation, 1)
+
+
+@pytest.mark.parametrize("deviation", [math.nan, math.inf, 0.0, 2.0**29, 2.0**57])
+def test_deviations_for_which_nothing_was_proved_are_refused(deviation):
+    with pytest.raises(ValueError, match="between"):
+        rounded_gaussian(deviation, 1)

@@ -57,6 +57,8 @@ def noisy_largest(
     >>> noisy_largest(np.array([0, 900, 0, 800, 0]), 10.0, 2, bits).tolist()
     [1, 3]
     """
+    if not 0.0 < scale < math.inf:  # without noise, equal scores would never be told apart
+        raise ValueError("the noise of a choice must have a positive scale; choose another epsilon")
     words = bits(scores.size)
     some = _candidates(scores, scale, words, count, margin)
     low, high = _intervals(scores[some], scale, words[some], margin)
