@@ -18,6 +18,7 @@ from privasso.accounting._objective import (
     check_choices,
     log_objective_deltas,
 )
+from privasso.accounting._objective_parts import FAR
 
 #: The calibration aims this much below log δ, and settles for twice as much.
 MARGIN = 2e-4
@@ -95,7 +96,7 @@ def objective_epsilon(
 ) -> float:
     """Return the smallest ε ≥ 0 at which objective perturbation has at most this δ, rounded up.
 
-    It is infinite where no double is large enough.
+    It is infinite for a c so large that no ε helps.
 
     Examples
     --------
@@ -113,9 +114,9 @@ def objective_epsilon(
         return 0.0
     low, high = 0.0, 0.5 * c * c + c + math.log1p(t)
     while not excess(high) <= 0.0:
-        low, high = high, 2.0 * high
-        if math.isinf(high):
+        if high > 4.0 * (FAR * c + math.log1p(t)):  # no bound falls from here on
             return math.inf
+        low, high = high, 2.0 * high
     return -last_below(lambda x: excess(-x), -high, -low, 1e-9)
 
 

@@ -22,8 +22,8 @@ _LARGE = 50.0
 #: Every logarithm is raised by this much, and by _UNIT for each unit of its own exponent.
 _MARGIN = 1e-10
 _UNIT = 4e-15
-#: Beyond ε = _FAR · c every δ is below exp(−1e11), and ε is taken to be _FAR · c.
-_FAR = 1e6
+#: Beyond ε = FAR · c every δ is below exp(−1e11) for c ≤ 1e6, and ε is taken to be FAR · c.
+FAR = 1e6
 #: Cells of the integral of the ramp, and how many values of ε are integrated at once.
 CELLS, FEW_CELLS = 192, 32
 _BATCH = 512
@@ -49,7 +49,7 @@ def log_shift(epsilons: Vector, c: float) -> Vector:
         value = np.exp(e) * erf(c / np.sqrt(8.0)) - np.expm1(e)
         found[behind] = np.log(value) + _MARGIN
     ahead = ~behind
-    e = np.minimum(epsilons[ahead], _FAR * c)
+    e = np.minimum(epsilons[ahead], FAR * c)
     middle = e / c
     low, high = middle - 0.5 * c, middle + 0.5 * c
     close = c <= 0.5 * np.maximum(1.0, low)
@@ -139,7 +139,7 @@ def log_far_side(epsilons: Vector, c: float) -> Vector:
 
 
 def _log_ramp_batch(epsilons: Vector, c: float, cells: int) -> Vector:
-    epsilons = np.minimum(epsilons, _FAR * c)
+    epsilons = np.minimum(epsilons, FAR * c)
     a, b = np.maximum(epsilons, 0.0)[:, None], np.maximum(-epsilons, 0.0)[:, None]
     end = _end_of_ramp(a, b, c)
     _, y, v, log_m = _on_ramp(end, a, b)

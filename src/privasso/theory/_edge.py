@@ -33,6 +33,8 @@ def _lowest(x, lam, alpha, v, w, variances, sign_only):  # pragma: no cover
     lo, hi = -math.inf, math.inf
     R, e = 0.0, 0.0
     for _ in range(_HALVINGS):
+        if not abs(x) <= FARTHEST:
+            return x, math.nan
         e = math.exp(x)
         R, rho_hat, _, _, rho_e, _ = averages(e, 0.0, alpha, 0.0, 0.0, lam, 1.0, v, w, variances)
         if sign_only and e > R:
@@ -46,12 +48,7 @@ def _lowest(x, lam, alpha, v, w, variances, sign_only):  # pragma: no cover
         slope = e * rho_e
         new = x - (rho_hat - alpha) / slope if slope > 0.0 else -math.inf
         if not lo < new < hi or abs(new - x) > 3.0:
-            if lo == -math.inf:
-                new = x - 2.0
-            elif hi == math.inf:
-                new = x + 2.0
-            else:
-                new = 0.5 * (lo + hi)
+            new = next_point(lo, hi, 2.0)
         if abs(new - x) <= 1e-12:
             break
         x = new

@@ -18,6 +18,7 @@ const normal = (x) => (x < 0 ? density(x) * mills(-x) : 1 - density(x) * mills(x
 
 // Smallest ε with δ(ε; μ) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) ≤ δ.
 function gaussianEpsilon(delta, mu) {
+  if (!(mu < Infinity)) return Infinity;
   const found = (epsilon) => {
     const low = epsilon / mu - mu / 2, high = epsilon / mu + mu / 2;
     return low < 0 ? normal(-low) - density(low) * mills(high) : density(low) * (mills(low) - mills(high));
