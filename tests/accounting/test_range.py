@@ -17,7 +17,6 @@ from privasso.accounting import (
     gaussian_delta,
     gaussian_epsilon,
     log_gaussian_delta,
-    lower_envelope,
     objective_delta,
     objective_epsilon,
     objective_sensitivity,
@@ -26,6 +25,7 @@ from privasso.accounting import (
     sensitivity_for,
 )
 from privasso.accounting._beside_gaussian import raised
+from privasso.accounting._law import lower_envelope
 from privasso.accounting._objective_inverse import largest_c, last_below
 from privasso.accounting._objective_parts import _end_of_ramp
 

@@ -273,7 +273,7 @@ def test_bad_settings(arguments, message):
         (lambda X, y: pv.PrivateLasso(privacy=PRIVACY).fit(sp.csr_array(X), y), "sparse"),
         (
             lambda X, y: pv.PrivateLasso(privacy=PRIVACY).fit(X, y[1:]),
-            "one label for each of the 400 rows",
+            "one label for each",
         ),
         (lambda X, y: pv.PrivateLasso(privacy=PRIVACY, noise="gram").fit(X, y), "leave noise"),
         (lambda X, y: pv.PrivateLasso(privacy=PRIVACY, method="cd").fit(X, y), "leave method out"),

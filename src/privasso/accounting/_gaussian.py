@@ -134,7 +134,7 @@ def _slope_integral(middle: float, width: float) -> float:
     x = middle + 0.5 * width * _NODES
     near = np.minimum(x, _LARGE)
     slope = 1.0 - near * math.sqrt(math.pi / 2.0) * erfcx(near / math.sqrt(2.0))
-    far = 1.0 / np.maximum(x, _LARGE) ** 2
+    far = (1.0 / np.maximum(x, _LARGE)) ** 2
     series = far * (1.0 + far * (-3.0 + far * (15.0 + far * (-105.0 + far * 945.0))))
     values = np.where(x > _LARGE, series, slope)
     return float(0.5 * width * (_WEIGHTS @ values))
