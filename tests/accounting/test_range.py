@@ -134,9 +134,12 @@ def test_losses_beside_releases_of_any_level(mu):
 
 
 def test_a_composition_with_a_large_reach_is_no_smaller_than_its_parts():
-    for size in (300.0, 800.0, 5000.0):
+    for size in (300.0, 650.0, 800.0, 5000.0):
         both = ComposedLoss((ApproximateLoss(size, 1e-8), GaussianLoss(0.3)))
-        assert size < both.epsilon(1e-6) < size + 2.0 + both.reach / 1000.0
+        if both.reach < 700.0:
+            assert size < both.epsilon(1e-6) < size + 2.0 + both.reach / 1000.0
+        else:
+            assert both.epsilon(1e-6) == math.inf
 
 
 def test_an_envelope_of_bounds_that_are_not_all_numbers():

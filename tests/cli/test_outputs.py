@@ -250,7 +250,7 @@ WRITERS = [
 
 @pytest.mark.parametrize(("command", "name"), WRITERS)
 def test_only_files_of_the_same_kind_are_replaced(folder, capsys, command, name):
-    dp = ["--epsilon", "300", "--lam", "1"]  # so that not all coefficients are zero
+    dp = ["--epsilon", "300", "--lam", "1e-3"]  # so that not all coefficients are zero
     assert main([*FIT, *dp, "--out", "kept.json", "--keep-release", "release.json"]) == 0
     words = shlex.split(command.format(name))
     for unrelated in (b"the work of a year", Path("release.json").read_bytes(), b""):

@@ -8,6 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.theory import (
+    FixedPoint,
     clipped_point,
     critical_lambda_ratio,
     mismatched_state_evolution,
@@ -155,7 +156,7 @@ def test_points_of_a_search_beyond_double_precision_count_as_none():
 def test_units_change_nothing(size, kind):
     """Rows that are c times as large, with cξ, c²λ and c²η, have c² times the error."""
 
-    def predicted(c: float) -> pv.FixedPoint:
+    def predicted(c: float) -> FixedPoint:
         model = (pv.model.RotatedModel if kind == "rotated" else pv.Model)(
             0.5, sigma_xi=0.1 * c, scales=pv.LogNormal(math.log(c), 0.5)
         )
