@@ -31,8 +31,6 @@ WORDS = {
     "screened": "--label-dp --screen 2 --y-bounds -4 4",
     "report": "--label-dp --mechanism release --y-bounds -4 4 --report report.html",
 }
-# What is spent and left in all takes seconds to compute, and is tested elsewhere.
-Book.spent = Book.left = lambda *_: 1.0  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def words(mechanism):
@@ -72,6 +70,8 @@ def run(mechanism, delay, number):
 
 
 if __name__ == "__main__":
+    # What is spent and left in all takes seconds to compute, and is tested elsewhere.
+    Book.spent = Book.left = lambda *_: 1.0  # pyright: ignore[reportAttributeAccessIssue]
     top, mechanism, number, count, seed = sys.argv[1:]
     top, number = Path(top).absolute(), signal.Signals[number]
     draw = random.Random(int(seed))

@@ -28,6 +28,7 @@ def test_demo(tmp_path, capsys, monkeypatch):
         for name in ("diabetes-10", "simulated")
     }
     monkeypatch.setattr(_demo, "COMPARISONS", shown)
+    assert main(["demo", "--data-only", "--out", str(tmp_path)]) == 0
     (tmp_path / "diabetes-release.json").write_text("of an earlier run")
     assert main(["demo", "--out", str(tmp_path), "--draws", "2"]) == 0
     printed = capsys.readouterr().out

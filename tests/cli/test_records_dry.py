@@ -48,7 +48,7 @@ def test_a_template_has_names_and_types_and_no_values(folder, capsys):
     ("options", "message"),
     [
         ("data.csv --target gone --out new.csv", "no column 'gone'"),
-        ("data.csv --out data.csv", "the same file"),
+        ("data.csv --out data.csv", "exists already and is not overwritten"),
         ("data.csv", "exists already and is not overwritten"),
         ("nowhere.csv --out new.csv", "nowhere.csv"),
         ("data.csv --out nowhere/new.csv", "cannot be written"),

@@ -114,7 +114,8 @@ def raw(server, request):
 def test_a_path_that_is_none(server, capsys, path):
     host = f"127.0.0.1:{server.server_port}"
     first = raw(server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-    assert first.split()[1] in (b"400", b"404")
+    # Two words are a request of HTTP 0.9, whose answer has no code.
+    assert first.split()[1] in (b"400", b"404") or (not path and first.startswith(b"the address"))
     assert capsys.readouterr().err == ""
 
 

@@ -169,7 +169,9 @@ def test_the_command_line(tmp_path, monkeypatch, capsys, table):
     assert json.loads(capsys.readouterr().out)["kind"] == "sql"
     with open("m.sql", encoding="utf-8") as file:
         text = file.read()
-    assert text.startswith("-- privasso export\n-- Label differential privacy with ε = 1 and δ = 0.001")
+    assert text.startswith(
+        "-- privasso export\n-- Label differential privacy with ε = 1 and δ = 0.001"
+    )
     assert text.endswith('FROM "t"\n')
     assert main(["export", "model.json", "--out", "model.txt"]) == 2
     assert "must end in .sql, .R or .onnx" in capsys.readouterr().err

@@ -198,6 +198,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Everything for machines, without scores of single releases."""
         return {
+            "format": "privasso-audit",
             "passed": self.passed,
             "verdict": self.verdict,
             "knowledge": self.knowledge,
@@ -220,8 +221,7 @@ class Audit:
     def text(self, ending: str, again: str = "") -> str:
         """The numbers for the ending .json, and otherwise the page."""
         if ending.lower() == ".json":
-            document = {"format": "privasso-audit", **self.to_dict()}
-            return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
         return self.page(again).html()
 
     def save(self, path: Path | str, again: str = "") -> None:
