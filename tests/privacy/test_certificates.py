@@ -36,7 +36,8 @@ class Exactly:
         for row, label, w in zip(self.G, self.y, self.w, strict=True):
             fitted = mp.fdot(row, x)
             if self.logistic:
-                total += w * (mp.log(1 + mp.exp(-abs(fitted))) + max(fitted, 0) - label * fitted)
+                above = fitted if fitted > 0 else 0
+                total += w * (mp.log(1 + mp.exp(-abs(fitted))) + above - label * fitted)
             else:
                 r = abs(label - fitted)
                 total += w * (r * r / 2 if r <= self.kappa else self.kappa * (r - self.kappa / 2))

@@ -13,12 +13,14 @@ from privasso.privacy import (
     Guarantee,
     Terms,
     UncertifiedError,
+    _perturbed_objective,
     _shaped_minimiser,
     calibrate_objective,
     perturbed_minimiser,
 )
 from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
 from privasso.queries import bit_source
+from privasso.solvers import FixedPoint
 
 Y = (-4.0, 4.0)
 BOUNDS = np.tile([-4.0, 4.0], (6, 1))
@@ -86,13 +88,13 @@ def test_it_is_the_plain_mechanism_in_turned_coordinates(rho):
 
 def test_with_a_penalty_it_meets_the_optimality_conditions(monkeypatch):
     drawn = []
-    draw = _shaped_minimiser.rounded_gaussian
+    draw = _perturbed_objective.rounded_gaussian
 
     def recorded(deviation, size, source):
         drawn.append(draw(deviation, size, source))
         return drawn[-1]
 
-    monkeypatch.setattr(_shaped_minimiser, "rounded_gaussian", recorded)
+    monkeypatch.setattr(_perturbed_objective, "rounded_gaussian", recorded)
     X = covariates(800, 3)
     y = np.clip(X @ TRUE / 8, -0.5, 0.5)
     L = shape_factor(X.T @ X / 800)
@@ -120,6 +122,8 @@ def test_nothing_is_published_without_a_certificate(monkeypatch):
         return replace(solve(*args, **kwargs), distance=1e-6)
 
     monkeypatch.setattr(_shaped_minimiser, "solve_clipped", careless)
+    far = FixedPoint((0,) * 7, 1), 1e-6, 1
+    monkeypatch.setattr(_shaped_minimiser, "minimise_long", lambda *_: far)
     X, y = table(500)
     with pytest.raises(UncertifiedError, match="nothing was published"):
         pv.PrivateLasso(privacy=record_dp(shape="private"), random_state=0).fit(X, y)

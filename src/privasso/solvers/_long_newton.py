@@ -248,7 +248,7 @@ class _Run:
             promised = -sub.slope(few, step, sign=1)
             if tuple(moved) == at.x.whole:
                 return None
-            gained = -math.inf
+            there, gained = at, -math.inf
             if promised > 0.0:
                 there = self.point(FixedPoint(tuple(moved), at.x.bits))
                 gained = float(at.objective - there.objective) / (0.5 * promised)
