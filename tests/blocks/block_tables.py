@@ -23,9 +23,9 @@ def table(m=4000, seed=0):
     return X, y
 
 
-def model(X, y=None, **options):
+def model(X, y=None, privacy=PRIVACY, **options):
     """Everything that a fit publishes, as bytes."""
-    est = pv.PrivateLasso(privacy=PRIVACY, random_state=3, **options).fit(X, y)
+    est = pv.PrivateLasso(privacy=privacy, random_state=3, **options).fit(X, y)
     return np.append(est.coef_, est.intercept_).tobytes()
 
 

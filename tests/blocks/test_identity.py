@@ -1,5 +1,7 @@
 """The same model to the last bit, however the rows are stored, cut, ordered and distributed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,27 @@ def test_a_mapped_array(expected, tmp_path):
 def test_seven_files(expected, files):
     assert model(files, "y") == expected
     assert model(open_files(files[::-1], "y", jobs=2, entries=500)) == expected
+
+
+FOUND_WITH_NOISE = {
+    "bounds": {"bounds": "private"},
+    "scales": {"scales": "private"},
+    "statistics": {"mechanism": "statistics"},
+    "all": {"bounds": "private", "scales": "private", "mechanism": "statistics"},
+}
+
+
+@pytest.mark.parametrize("settings", FOUND_WITH_NOISE.values(), ids=FOUND_WITH_NOISE.keys())
+def test_what_is_found_with_noise_is_the_same_from_anywhere(settings, files):
+    privacy = replace(PRIVACY, **settings)
+    X, y = table()
+    expected = model(X, y, privacy=privacy)
+    assert model(files[::-1], "y", privacy=privacy) == expected
+    assert model(RowBlocks.of_arrays(X[::-1], y[::-1], n_parts=64), privacy=privacy) == expected
+    da = pytest.importorskip("dask.array")
+    D, Y = da.from_array(X, chunks=(173, 4)), da.from_array(y, chunks=1000)
+    assert model(D, Y, privacy=privacy) == expected
+    assert model(D, y, privacy=privacy) == expected
 
 
 def test_parts_of_many_files_are_grouped(expected, tmp_path):

@@ -18,11 +18,9 @@ import numpy as np
 
 import privasso.fit  # noqa: F401 - so that all modules below are there
 from privasso.privacy import _exact_release, _label_screening, _screening
+from privasso.queries import NoisySum
 from privasso.solvers import FixedPoint, PassState
 from privasso.solvers._exact_pass import pulled
-
-#: Sums that are released with two levels of noise, which together have one sensitivity.
-_TOGETHER = "SecondMoments.release"
 
 
 @dataclass
@@ -86,6 +84,7 @@ class Replayed:
                 true = getattr(module, name, None)
                 if true is not None and true.__module__ != module.__name__:
                     yield module, name, wrap(true)
+        yield NoisySum, "run", self._sum(NoisySum.run)
         yield _screening, "_largest", self._choice(_screening._largest)
         yield (
             _label_screening.LabelScreening,
@@ -94,16 +93,23 @@ class Replayed:
         )
         yield _exact_release, "_with_noise", self._products(_exact_release._with_noise)
 
-    def _note(self, name, parts, true, *, largest=False, same=False):
+    def _note(self, name, parts, true, *, largest=False):
         """Add a release; its output is that of the first run, or a new one."""
-        if same:
-            self._found[-1].parts += parts
-        else:
-            self._found.append(Release(name, parts, [], largest))
-        at = len(self._found) - 1
-        outs = self._found[-1].out
-        outs.append(true() if self.first is None else self.first[at].out[len(outs)])
-        return copy.deepcopy(outs[-1])  # some are changed in place
+        out = true() if self.first is None else self.first[len(self._found)].out
+        self._found.append(Release(name, parts, out, largest))
+        return copy.deepcopy(out)  # some are changed in place
+
+    def _sum(self, true):
+        def run(query, rows, bits):
+            mu, deviations = Fraction(query.mu), query.deviations.tolist()
+            parts = [
+                ([k], Fraction(deviation) * mu)
+                for k, deviation in zip(query.exact(rows), deviations, strict=True)
+            ]
+            name = type(query.summand).__name__
+            return self._note(name, parts, lambda: true(query, rows, bits))
+
+        return run
 
     def _deviation(self, true, claims):
         def deviation(sensitivity, mu):
@@ -116,10 +122,8 @@ class Replayed:
     def _integers(self, true, claims):
         def integers(values, deviation, unit, bits):
             name = sys._getframe(1).f_code.co_qualname
-            same = name == _TOGETHER and len(self._found) > 0 and self._found[-1].name == name
-            same = same and len(self._found[-1].parts) == 1
             part = [int(k) for k in values], claims[deviation]
-            return self._note(name, [part], lambda: true(values, deviation, unit, bits), same=same)
+            return self._note(name, [part], lambda: true(values, deviation, unit, bits))
 
         return integers
 

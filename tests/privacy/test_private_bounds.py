@@ -147,7 +147,7 @@ def test_a_column_that_is_not_found_has_no_coefficient_or_keeps_its_bounds():
     kept = pv.RecordDP(1.0, 1e-6, bounds, Y, scales="private").objective(
         100, 6, None, fit_intercept=True
     )
-    found = kept.estimated(X, y, bit_source(np.random.default_rng(0)))
+    found = kept.estimated(kept.held(X, y), bit_source(np.random.default_rng(0)))
     assert np.array_equal(found.bounds, bounds)
 
 

@@ -10,9 +10,10 @@ from sklearn.linear_model import Lasso
 
 import privasso as pv
 from privasso.accounting import gaussian_delta
+from privasso.blocks import RowBlocks
 from privasso.privacy import Guarantee, Terms
-from privasso.privacy._second_moments import SecondMoments, integer_products
-from privasso.queries import _integer_noise, bit_source
+from privasso.privacy._second_moments import Products
+from privasso.queries import NoisySum, _integer_noise, bit_source
 
 Y = (-4.0, 4.0)
 SCALE = np.array([1e-3, 1.0, 10.0, 1e4])
@@ -37,18 +38,23 @@ def fitted(X, y, lam: float | str = "auto", seed=0, **settings):
     return pv.PrivateLasso(lam=lam, privacy=record_dp(**settings), random_state=seed).fit(X, y)
 
 
+def products(m=50):
+    """How records become products, and the integers that their rows become."""
+    mechanism = record_dp().statistics(m, 4, None, fit_intercept=True)
+    assert mechanism is not None
+    X, y = table(m)
+    one = Products(mechanism.table.record_map(), mechanism.weight, mechanism.radius)
+    G, labels = mechanism.table.rows(X, y)
+    H = np.column_stack([G, mechanism.weight * labels])
+    return one, X, y, np.rint(np.ldexp(H, one.half_unit)).astype(int)
+
+
 def test_products_are_exact_sums_of_integers():
-    H = np.random.default_rng(0).uniform(-1, 1, (50, 3))
-    K = [[int(k) for k in row] for row in np.rint(np.ldexp(H, 17)).tolist()]
-    exact = [[sum(row[i] * row[j] for row in K) for j in range(3)] for i in range(3)]
-    assert integer_products(H, 17).tolist() == exact
-
-
-def test_blocks_add_up(monkeypatch):
-    H = np.random.default_rng(1).uniform(-1, 1, (50, 3))
-    whole = integer_products(H, 17)
-    monkeypatch.setattr("privasso.privacy._second_moments._BLOCK", 7)
-    assert np.array_equal(integer_products(H, 17), whole)
+    one, X, y, K = products()
+    rows, d = K.tolist(), one.size
+    exact = [sum(row[i] * row[j] for row in rows) for i in range(d) for j in range(i, d)]
+    assert one.sums(X, y).tolist() == exact
+    assert NoisySum(one, 0.1).exact(RowBlocks.of_arrays(X, y, n_parts=7)) == exact
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -56,26 +62,23 @@ def test_blocks_add_up(monkeypatch):
 def test_no_record_moves_the_statistics_by_more_than_the_noise_allows(
     fit_intercept, y_bounds, monkeypatch
 ):
-    seen, rows_seen = [], []
-    draw, release = _integer_noise.rounded_gaussian, SecondMoments.release
+    seen = []
+    draw = _integer_noise.rounded_gaussian
 
     def recorded(deviation, size, source):
         seen.append((deviation, size))
         return draw(deviation, size, source)
 
-    def watched(H, radius, mu, bits):
-        rows_seen.append(H)
-        return release(H, radius, mu, bits)
-
     monkeypatch.setattr(_integer_noise, "rounded_gaussian", recorded)
-    monkeypatch.setattr(SecondMoments, "release", watched)
     X, y = table(200)
     X[:50] *= 1e3  # far outside of the bounds
     y[:20] = 1e9
     mechanism = record_dp(y_bounds=y_bounds).statistics(200, 4, None, fit_intercept=fit_intercept)
     assert mechanism is not None
-    mechanism.release(X, y, bit_source(np.random.default_rng(0)))
-    (H,), ((off, many), (diagonal, few)) = rows_seen, seen
+    mechanism.release(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(0)))
+    (off, many), (diagonal, few) = seen
+    G, labels = mechanism.table.rows(X, y)
+    H = np.column_stack([G, mechanism.weight * labels])
     d = H.shape[1]
     assert (few, many) == (d, d * (d - 1) // 2)
     unit = 17 - math.ceil(math.log2(mechanism.radius))

@@ -31,7 +31,7 @@ M, N, AT = 24, 4, 11
 BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
 NAN, INF = np.nan, np.inf
 ROWS, CENTRE, LEVEL = "pulls", "moved_centre", "Level.noisy_mean"
-COUNTS, SCALES, MOMENTS = "Magnitudes.release", "noisy_scales", "SecondMoments.release"
+COUNTS, SCALES, MOMENTS = "MagnitudeCounts", "ScaleSums", "Products"
 #: Fits of whole records: settings, options, storages, and the queries that they must have.
 DENSE = ("array", "fortran", "float32")
 ALL = (*DENSE, "csr", "csc", "memmap", "blocks", "genotypes")
@@ -39,10 +39,12 @@ RECORDS = {
     "objective": ({"level": True}, {}, (*DENSE, "memmap", "blocks", "genotypes"), {ROWS, LEVEL}),
     "wide": ({"level": True, "kappa": 2.0**-21}, {}, DENSE, {"rows", LEVEL}),
     "through zero": ({}, {"fit_intercept": False}, (*DENSE, "blocks"), {ROWS}),
-    "private bounds": ({"bounds": "private"}, {}, DENSE, {COUNTS, ROWS}),
-    "private scales": ({"scales": "private", "level": True}, {}, DENSE, {COUNTS, SCALES, LEVEL}),
+    "private bounds": ({"bounds": "private"}, {}, (*DENSE, "blocks"), {COUNTS, ROWS}),
+    "private scales": (
+        {"scales": "private", "level": True}, {}, (*DENSE, "blocks"), {COUNTS, SCALES, LEVEL},
+    ),
     "both": ({"bounds": "private", "scales": "private"}, {}, ("array",), {COUNTS, SCALES}),
-    "statistics": ({"mechanism": "statistics"}, {}, DENSE, {MOMENTS}),
+    "statistics": ({"mechanism": "statistics"}, {}, (*DENSE, "blocks"), {MOMENTS}),
     "scaled statistics": (
         {"mechanism": "statistics", "scales": "private"}, {"fit_intercept": False}, ("array",),
         {COUNTS, SCALES, MOMENTS},
@@ -133,11 +135,19 @@ def released(objective, storage, X, y, folder):
     bits = bit_source(np.random.default_rng(0))
     if isinstance(data, Genotypes) and not isinstance(objective, ScreenedObjective):
         data = genotype_blocks(data, y)
-    if isinstance(data, RowBlocks):
-        return lambda: objective.release_over(objective.opened(data), 0.1, bits)
     if isinstance(objective, StatisticsMechanism):
-        return lambda: objective.release(data, labels, bits)
+        rows = data if isinstance(data, RowBlocks) else objective.table.held(data, labels)
+        return lambda: objective.release(rows, bits)
+    if isinstance(data, RowBlocks):
+        return lambda: over_blocks(objective, data, bits)
     return lambda: objective.release(data, labels, 0.1, bits)
+
+
+def over_blocks(objective, blocks, bits):
+    """What a fit over blocks does."""
+    if not isinstance(objective, ScreenedObjective):
+        objective = objective.estimated(blocks, bits)
+    return objective.release_over(objective.opened(blocks), 0.1, bits)
 
 
 def with_record(X, y, record, label):

@@ -19,7 +19,7 @@ from privasso.privacy import (
     perturbed_minimiser,
 )
 from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
-from privasso.queries import bit_source
+from privasso.queries import NoisySum, bit_source
 from privasso.solvers import FixedPoint
 
 Y = (-4.0, 4.0)
@@ -180,25 +180,13 @@ def test_public_rows_help_with_correlated_columns():
 )
 def test_all_releases_are_counted(settings, parts, monkeypatch):
     """The sensitivities that the releases are called with add up to the one that is stated."""
-    called = []
+    called, run = [], NoisySum.run
 
-    def watched(name, at):
-        module, attribute = name
-        original = getattr(module, attribute)
+    def watched(query, *args):
+        called.append(query.mu)
+        return run(query, *args)
 
-        def call(*args, **kwargs):
-            called.append(args[at])
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(module, attribute, call)
-
-    from privasso.privacy import _estimate
-    from privasso.privacy._magnitudes import Magnitudes
-    from privasso.privacy._second_moments import SecondMoments
-
-    watched((Magnitudes, "release"), 1)
-    watched((_estimate, "noisy_scales"), 1)
-    watched((SecondMoments, "release"), 2)
+    monkeypatch.setattr(NoisySum, "run", watched)
     X, y = table(2000)
     privacy = record_dp(shape="private", **settings)
     objective = shaped(2000, shape="private", **settings)

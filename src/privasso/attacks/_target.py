@@ -15,7 +15,7 @@ from privasso.attacks._published import emptied_pairs
 from privasso.attacks._records import made_up_pairs, record_influence, record_pairs
 from privasso.attacks._screened import made_for_choice, screened_pairs
 from privasso.attacks._screened_labels import labels_made_for_choice, screened_label_pairs
-from privasso.attacks._statistics import statistics_pairs
+from privasso.attacks._sums import sum_pairs
 from privasso.fit import FitOptions, PerturbedPlan, Plan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
     Guarantee,
@@ -25,6 +25,7 @@ from privasso.privacy import (
     ScreenedObjective,
     StatisticsMechanism,
 )
+from privasso.queries import NoisySum
 
 FloatArray = NDArray[np.float64]
 
@@ -130,13 +131,14 @@ def _records(plan: PerturbedPlan, X: FloatArray, y: FloatArray) -> Target:
     """Records under a formal guarantee, by the mechanism of the plan."""
     mechanism, lam = plan.objective, plan.lam
     if isinstance(mechanism, StatisticsMechanism) and mechanism.table.estimate is None:
+        query = NoisySum(mechanism.products(mechanism.table), mechanism.mu)
         return Target(
             plan.guarantee,
             record_influence(mechanism.table, X, y),
-            lambda chosen: statistics_pairs(mechanism, X, y, chosen),
+            lambda chosen: sum_pairs(query, X, y, chosen),
             _EMPTIED,
             exact=True,
-            made_up=lambda: statistics_pairs(mechanism, *_longest(mechanism.table, X, y)),
+            made_up=lambda: sum_pairs(query, *_longest(mechanism.table, X, y)),
         )
     if isinstance(mechanism, PerturbedObjective) and mechanism.estimate is None:
         return Target(

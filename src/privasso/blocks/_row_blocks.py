@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,6 +88,7 @@ class RowBlocks:
     target: str | None = None
     progress: Callable[[Progress], None] | None = None
     _passes: list[int] = field(default_factory=lambda: [0], repr=False)
+    _first: list[bytes] = field(default_factory=list, repr=False)
 
     @staticmethod
     def of_arrays(
@@ -149,13 +151,23 @@ class RowBlocks:
 
         found = self.engine.sum(task, state, read)
         self._passes[0] += 1
+        if not self._first:
+            digest = hashlib.sha256()
+            for name in sorted(found):
+                digest.update(np.ascontiguousarray(found[name]).tobytes())
+            self._first.append(digest.digest())
         return found
+
+    @property
+    def identity(self) -> bytes:
+        """A digest of what the first pass found, private like the rows, to know them again by."""
+        return self._first[0]
 
     def select(self, columns: np.ndarray) -> RowBlocks:
         """Return the same rows with some of their columns; files are read for these alone."""
         names = None if self.names is None else tuple(self.names[j] for j in columns)
         shape, engine = (self.shape[0], len(columns)), self.engine.select(columns)
-        return replace(self, shape=shape, engine=engine, names=names)
+        return replace(self, shape=shape, engine=engine, names=names, _first=[])
 
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""

@@ -17,6 +17,7 @@ from privasso.fit._released import AfterReleaseError
 from privasso.fit._start import account
 from privasso.ledger import Ledger
 from privasso.privacy import Guarantee, Privacy, rounded_up
+from privasso.queries import BitSource
 
 T = TypeVar("T")
 
@@ -76,6 +77,16 @@ class Charge:
         self._began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         account(labels, self._guarantee, self._ledger, self._what)
         self._made = True
+
+    def before(self, bits: BitSource, labels: Callable[[], np.ndarray | bytes]) -> BitSource:
+        """The same bits, before the first of which the charge is made."""
+
+        def source(n: int) -> np.ndarray:
+            if self._began is None:
+                self.make(labels())
+            return bits(n)
+
+        return source
 
     def kept(self, result: T) -> T:
         """Keep the result, and return it."""

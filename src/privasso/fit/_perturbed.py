@@ -27,15 +27,13 @@ from privasso.privacy import (
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
-    RecordPasses,
     ScreenedObjective,
-    ScreenedPasses,
     ShapedObjective,
     StatisticsMechanism,
     Terms,
     check_public_fill,
 )
-from privasso.queries import bit_source
+from privasso.queries import BitSource, bit_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +150,7 @@ class PerturbedPlan:
             keep=keep,
         ) as charge:
             if isinstance(self.X, RowBlocks):
-                made = self._over_blocks(self.X, rng, feature_names, charge)
+                made = self._over_blocks(self.X, rng, feature_names, target, charge)
             else:
                 labels = real_labels(y, self.X.shape[0])
                 # Taken out where it is passed on, so that no frame here refers to it.
@@ -173,16 +171,8 @@ class PerturbedPlan:
     ) -> Published | KeptStatistics:
         """Draw the noise, and fit or return what is fitted from; `held` holds the covariates."""
         if isinstance(self.objective, StatisticsMechanism):
-            statistics = self.objective.release(held.pop(), labels, bit_source(rng))
-            return KeptStatistics(
-                statistics,
-                self.options.privacy,
-                self.guarantee,
-                self.lam,
-                feature_names,
-                __version__,
-                target,
-            )
+            rows = self.objective.table.held(held.pop(), labels)
+            return self._statistics(rows, bit_source(rng), feature_names, target)
         errors = chosen = None
         if isinstance(self.objective, ScreenedObjective):
             found = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
@@ -194,25 +184,48 @@ class PerturbedPlan:
             coef, intercept = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
         return self._published(coef, intercept, feature_names, coef_se=errors, screened=chosen)
 
+    def _statistics(
+        self,
+        rows: RowBlocks,
+        bits: BitSource,
+        feature_names: tuple[str, ...] | None,
+        target: str | None,
+    ) -> KeptStatistics:
+        """Sum with noise what any λ is solved from."""
+        assert isinstance(self.objective, StatisticsMechanism)
+        return KeptStatistics(
+            self.objective.release(rows, bits),
+            self.options.privacy,
+            self.guarantee,
+            self.lam,
+            feature_names,
+            __version__,
+            target,
+        )
+
     def _over_blocks(
         self,
         blocks: RowBlocks,
         rng: np.random.Generator | None,
         feature_names: tuple[str, ...] | None,
+        target: str | None,
         charge: Charge,
-    ) -> Published:
+    ) -> Published | KeptStatistics:
         """Read all blocks once, charge the ledger, draw the noise, and fit."""
-        chosen, objective = None, self.objective
-        assert isinstance(objective, PerturbedObjective | ScreenedObjective)
-        passes = objective.opened(blocks)
-        charge.make(passes.identity)
+        objective = self.objective
+        bits = charge.before(bit_source(rng), lambda: blocks.identity)
+        if isinstance(objective, StatisticsMechanism):
+            return self._statistics(blocks, bits, feature_names, target)
         if isinstance(objective, ScreenedObjective):
-            assert isinstance(passes, ScreenedPasses)
-            coef, intercept, chosen = objective.release_over(passes, self.lam, bit_source(rng))
-        else:
-            assert isinstance(passes, RecordPasses)
-            coef, intercept = objective.release_over(passes, self.lam, bit_source(rng))
-        return self._published(coef, intercept, feature_names, screened=chosen)
+            passes = objective.opened(blocks)
+            charge.make(passes.identity)
+            coef, intercept, chosen = objective.release_over(passes, self.lam, bits)
+            return self._published(coef, intercept, feature_names, screened=chosen)
+        assert isinstance(objective, PerturbedObjective)
+        objective.check_blocks(blocks)
+        objective = objective.estimated(blocks, bits)
+        coef, intercept = objective.release_over(objective.opened(blocks), self.lam, bits)
+        return self._published(coef, intercept, feature_names)
 
     def _published(
         self,
@@ -314,13 +327,16 @@ def _plan_blocks(
     if (
         options.classes is not None
         or privacy.shaped(m, n, names, fit_intercept=intercept) is not None
-        or privacy.statistics(m, n, names, fit_intercept=intercept) is not None
     ):
         raise ValueError(
-            "blocks of rows are fitted with mechanism='objective' and public bounds, without "
-            "shape or classes; leave these out, or fit an array in memory"
+            "blocks of rows are fitted without shape or classes; leave these out, or fit an array "
+            "in memory"
         )
+    statistics = privacy.statistics(m, n, names, fit_intercept=intercept)
     objective = privacy.objective(m, n, names, fit_intercept=intercept)
     lam = objective.lam if options.fixed_lam is None else options.fixed_lam
+    if statistics is not None:
+        guarantee = privacy.guarantee_for_statistics(statistics, terms)
+        return PerturbedPlan(options, statistics, lam, guarantee, seeded, blocks)
     guarantee = privacy.guarantee_for(objective.noise, terms)
     return PerturbedPlan(options, objective, lam, guarantee, seeded, blocks)

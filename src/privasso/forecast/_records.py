@@ -292,7 +292,7 @@ def _fitted(
     """Coefficients and intercept of one fit."""
     bits, objective = bit_source(rng), plan.objective
     if isinstance(objective, StatisticsMechanism):
-        fit = objective.release(X, y, bits).solve(plan.lam)
+        fit = objective.release(objective.table.held(X, y), bits).solve(plan.lam)
         return fit.coef, fit.intercept
     found = objective.release(X, y, plan.lam, bits)
     return found[0], found[1]

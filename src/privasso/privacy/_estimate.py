@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import separated
-from privasso.privacy._cells import held_records
+from privasso.blocks import RowBlocks
 from privasso.privacy._magnitudes import LARGEST, Magnitudes
-from privasso.privacy._moments import noisy_scales
+from privasso.privacy._moments import ScaleSums, noisy_scales
 from privasso.queries import BitSource
 
 
@@ -32,24 +32,20 @@ class Estimate:
     scales: bool
     bounded: bool
 
-    def ranges(
-        self, X: np.ndarray, y: np.ndarray, bounds: np.ndarray, bits: BitSource
-    ) -> np.ndarray:
+    def ranges(self, rows: RowBlocks, bounds: np.ndarray, bits: BitSource) -> np.ndarray:
         """Low and high of each column within its bounds, from noisy counts."""
-        held = held_records(X, y, bounds)
-        ranges, found = Magnitudes.release(held, self.mu, bits, n_rows=len(y)).ranges()
+        ranges, found = Magnitudes.release(rows, bounds, self.mu, bits).ranges()
         return _within(ranges, found, bounds) if self.bounded else ranges
 
     def scaling(
-        self, X: np.ndarray, y: np.ndarray, bounds: np.ndarray, bits: BitSource, *, centred: bool
+        self, rows: RowBlocks, bounds: np.ndarray, bits: BitSource, *, centred: bool
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Centre and scale of each column within its range, from noisy sums, if wanted."""
         if not self.scales:
             return None
         middle, half = half_ranges(bounds, centred)
-        held = held_records(X, y, bounds)
-        Z = np.clip((held - middle) / np.where(half > 0.0, half, 1.0), -1.0, 1.0)
-        centre, scale = noisy_scales(Z, self.mu, bits, centred=centred, n_rows=len(y))
+        sums = ScaleSums(bounds, middle, half)
+        centre, scale = noisy_scales(rows, sums, self.mu, bits, centred=centred)
         return middle + half * centre, half * scale
 
 

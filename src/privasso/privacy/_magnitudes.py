@@ -15,7 +15,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri
 
-from privasso.queries import BitSource, noise_deviation, noisy_integers
+from privasso.blocks import RowBlocks
+from privasso.privacy._cells import held_records
+from privasso.queries import BitSource, Neighbours, NoisySum, Summand
 
 #: Exponents of the largest bin and of the smallest: 2^±64 is about 10^±19.
 LARGEST, SMALLEST = 64, -63
@@ -23,8 +25,6 @@ _BINS = LARGEST - SMALLEST + 1
 _ZERO = _BINS
 #: Counts are integers of this many further bits, so that the noise is a large integer.
 _COUNT_BITS = 34
-#: Numbers per block while counting.
-_BLOCK = 1 << 20
 #: A column is found where so many neighbouring bins are too full for noise. One false column, with
 #: a range far from its values, would spoil the fit: the probability of one among all is below this.
 _WINDOWS, _FALSE = (1, 3), 1e-4
@@ -35,6 +35,34 @@ _MANY = 0.075
 #: A side of zero, or the inner half of one, is left out if at most this part of the rows is in its
 #: so many largest bins, and certainly not more than the second.
 _EMPTY, _SURELY, _SIDE = 0.02, 0.15, 6
+
+
+@dataclass(frozen=True, eq=False)
+class MagnitudeCounts(Summand):
+    """One for the bin of each column that a record is in, and nothing for an empty record.
+
+    Attributes
+    ----------
+    bounds : ndarray of shape (N, 2)
+        Public bounds of the columns.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+
+    unit = _COUNT_BITS
+    sentence = "noisy counts of the magnitudes of the columns"
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Counts of the bins of all columns, one column after the other."""
+        n, size = len(self.bounds), 2 * _BINS + 1
+        places = magnitude_bins(held_records(X, y, self.bounds)) + size * np.arange(n)
+        return np.bincount(places.ravel(), minlength=n * size).astype(np.int64) << _COUNT_BITS
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """√N, and √(2N) where a record may be in other bins than before."""
+        n, size = len(self.bounds), 2 * _BINS + 1
+        squared = n if neighbours.relation == "emptied" else 2 * n
+        return np.full(n * size, math.sqrt(squared) * 2.0**_COUNT_BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,25 +84,21 @@ class Magnitudes:
     n_rows: int
 
     @classmethod
-    def release(cls, X: np.ndarray, mu: float, bits: BitSource, *, n_rows: int) -> Magnitudes:
+    def release(cls, rows: RowBlocks, bounds: np.ndarray, mu: float, bits: BitSource) -> Magnitudes:
         """Count with noise, such that one record changes the counts by μ deviations at most.
-
-        X holds the records that are not empty, and `n_rows` is the number of all, which is public.
 
         Examples
         --------
         >>> from privasso.queries import bit_source
         >>> X = np.random.default_rng(0).standard_normal((9000, 2)) * [1e-5, 300.0]
-        >>> found = Magnitudes.release(X, 0.1, bit_source(np.random.default_rng(1)), n_rows=9000)
-        >>> found.ranges()[0].tolist()
+        >>> rows = RowBlocks.of_arrays(X, np.zeros(9000))
+        >>> bits = bit_source(np.random.default_rng(1))
+        >>> Magnitudes.release(rows, np.array([[-1e9, 1e9]] * 2), 0.1, bits).ranges()[0].tolist()
         [[-6.103515625e-05, 6.103515625e-05], [-1024.0, 1024.0]]
         """
-        n = X.shape[1]
-        # Δ = √N in counts of one.
-        deviation = noise_deviation(math.sqrt(n) * 2.0**_COUNT_BITS, mu)
-        exact = _counts(X).ravel().astype(object) << _COUNT_BITS
-        noisy = noisy_integers(exact, deviation, _COUNT_BITS, bits)
-        return cls(noisy.reshape(n, -1), math.ldexp(deviation, -_COUNT_BITS), n_rows)
+        query = NoisySum(MagnitudeCounts(bounds), mu)
+        counts = query.run(rows, bits).reshape(len(bounds), -1)
+        return cls(counts, math.ldexp(float(query.deviations[0]), -_COUNT_BITS), rows.shape[0])
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Low and high of each column, and which columns were found at all.
@@ -141,18 +165,6 @@ class Magnitudes:
         # Where noise can hide many rows, a range that is too wide does less harm.
         wider = max(0, math.ceil(math.log2(price / (_MANY * self.n_rows))))
         return np.minimum(top + wider, _BINS - 1)
-
-
-def _counts(X: np.ndarray) -> np.ndarray:
-    """Rows in each bin of each column, of shape (N, 257)."""
-    m, n = X.shape
-    size = 2 * _BINS + 1
-    counts = np.zeros(n * size, dtype=np.int64)
-    step = max(1, _BLOCK // n)
-    for start in range(0, m, step):
-        places = magnitude_bins(X[start : start + step])
-        counts += np.bincount((places + size * np.arange(n)).ravel(), minlength=n * size)
-    return counts.reshape(n, size)
 
 
 def magnitude_bins(X: np.ndarray) -> np.ndarray:

@@ -3,61 +3,92 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso.queries import ROUNDING, BitSource, noise_deviation, noisy_integers
+from privasso.blocks import RowBlocks
+from privasso.privacy._cells import held_records
+from privasso.queries import ROUNDING, BitSource, Neighbours, NoisySum, Summand
 
 #: Values in [−1, 1] are integers of this many bits, and their squares of twice as many.
 _BITS = 16
-#: Numbers per block; sums of a block are exact in 64 bits.
-_BLOCK = 1 << 20
 #: Mean and variance of z² for z uniform in [−1, 1], and variance of z: what is believed beforehand.
 _SQUARE, _SQUARE_VARIANCE, _VARIANCE = 1.0 / 3.0, 4.0 / 45.0, 1.0 / 3.0
 #: A scale is not taken to be below this part of half the range.
 _SMALLEST = 1.0 / 16.0
 
 
+@dataclass(frozen=True, eq=False)
+class ScaleSums(Summand):
+    """z_i and z_i² − ½ of each column, z = (x − middle)/half in [−1, 1]; nothing of empty records.
+
+    Attributes
+    ----------
+    bounds : ndarray of shape (N, 2)
+        Values outside are clipped.
+    middle, half : ndarray of shape (N,)
+        Middle and half width of the range of each column.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+    middle: np.ndarray = field(repr=False)
+    half: np.ndarray = field(repr=False)
+
+    unit = 2 * _BITS
+    sentence = "noisy sums of the columns"
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Σ k·2^16 and Σ k² − 2^31 of the integers k = rint(2^16 z), in units of 2^−32."""
+        held = held_records(X, y, self.bounds)
+        Z = (held - self.middle) / np.where(self.half > 0.0, self.half, 1.0)
+        k = np.rint(np.ldexp(np.clip(Z, -1.0, 1.0), _BITS)).astype(np.int64)
+        middle = len(k) << (2 * _BITS - 1)
+        return np.concatenate([k.sum(axis=0) << _BITS, (k * k).sum(axis=0) - middle])
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """√(5N/4), and √(4N) for two records: z² + (z² − ½)² ≤ 5/4 in each column."""
+        per_column = 1.25 if neighbours.relation == "emptied" else 4.0
+        n = len(self.bounds)
+        return np.full(2 * n, math.ldexp(math.sqrt(per_column * n), 2 * _BITS) * ROUNDING)
+
+
 def noisy_scales(
-    Z: np.ndarray, mu: float, bits: BitSource, *, centred: bool, n_rows: int
+    rows: RowBlocks, sums: ScaleSums, mu: float, bits: BitSource, *, centred: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centre and scale of columns with values in [−1, 1], for a sensitivity of μ deviations.
 
-    A record with the values z adds z_i to one sum and z_i² − ½ to another for each column; these
-    have the squared length Σ_i z_i⁴ + ¼ ≤ 5N/4, and an empty record adds nothing. The sums become
-    the means that are to be expected after them, for columns that are uniform in [−1, 1] as far as
-    is known beforehand. So where the noise hides the moments, a column keeps the centre and the
-    scale of its range.
+    The sums become the means that are to be expected after them, for columns that are uniform in
+    [−1, 1] as far as is known beforehand. So where the noise hides the moments, a column keeps the
+    centre and the scale of its range.
 
     Parameters
     ----------
-    Z : ndarray of shape (M, N)
-        Columns divided by half their range, in [−1, 1], of the records that are not empty.
+    rows : RowBlocks
+        The records.
+    sums : ScaleSums
+        What they contribute.
     mu : float
         No record changes the sums by more deviations of their noise.
     bits : BitSource
         Source of the noise.
     centred : bool
         Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
-    n_rows : int
-        Number of all records, which is public.
 
     Examples
     --------
     >>> from privasso.queries import bit_source
     >>> Z = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((9000, 1))
-    >>> bits = bit_source(np.random.default_rng(1))
-    >>> found = noisy_scales(Z, 0.2, bits, centred=True, n_rows=9000)
-    >>> [x.round(2).tolist() for x in found]
+    >>> rows, bits = RowBlocks.of_arrays(Z, np.zeros(9000)), bit_source(np.random.default_rng(1))
+    >>> sums = ScaleSums(np.array([[-1.0, 1.0]]), np.zeros(1), np.ones(1))
+    >>> [x.round(2).tolist() for x in noisy_scales(rows, sums, 0.2, bits, centred=True)]
     [[0.5], [0.1]]
     """
-    n = Z.shape[1]
-    sums = _sums(Z)
-    deviation = noise_deviation(math.ldexp(math.sqrt(1.25 * n), 2 * _BITS) * ROUNDING, mu)
-    noisy = noisy_integers(sums, deviation, 2 * _BITS, bits)
+    n, n_rows, query = len(sums.bounds), rows.shape[0], NoisySum(sums, mu)
+    noisy = query.run(rows, bits)
     # The means of all records; variance of their noise.
     first, second = noisy[:n] / n_rows, noisy[n:] / n_rows + 0.5
-    variance = (math.ldexp(deviation, -2 * _BITS) / n_rows) ** 2
+    variance = (math.ldexp(float(query.deviations[0]), -2 * _BITS) / n_rows) ** 2
     first = np.clip(first * _VARIANCE / (_VARIANCE + variance), -1.0, 1.0)
     weight = _SQUARE_VARIANCE / (_SQUARE_VARIANCE + variance)
     second = _SQUARE + weight * (second - _SQUARE)
@@ -66,16 +97,3 @@ def noisy_scales(
     doubt = math.sqrt(weight * variance)
     squares = np.clip(second - first**2, max(doubt, _SMALLEST**2), 1.0)
     return first, np.sqrt(squares)
-
-
-def _sums(Z: np.ndarray) -> list[int]:
-    """Σ k·2^16 and Σ k² − 2^31 of the integers k = rint(2^16 z), in units of 2^−32."""
-    m, n = Z.shape
-    sums, squares = [0] * n, [0] * n
-    step = max(1, _BLOCK // n)
-    for start in range(0, m, step):
-        k = np.rint(np.ldexp(Z[start : start + step], _BITS)).astype(np.int64)
-        sums = [a + b for a, b in zip(sums, k.sum(axis=0).tolist(), strict=True)]
-        squares = [a + b for a, b in zip(squares, (k * k).sum(axis=0).tolist(), strict=True)]
-    middle = m << (2 * _BITS - 1)
-    return [*(x << _BITS for x in sums), *(x - middle for x in squares)]

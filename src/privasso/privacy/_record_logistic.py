@@ -56,7 +56,7 @@ class PerturbedLogistic(PerturbedObjective):
         A record whose label is NaN is an empty one; a label above ½ counts as 1, any other as 0.
         """
         if self.estimate is not None:
-            return self.estimated(X, y, bits).release(X, y, lam, bits)
+            return self.estimated(self.held(X, y), bits).release(X, y, lam, bits)
         rows = self.scaled_rows(X, y)
         u = perturbed_minimiser(
             rows,

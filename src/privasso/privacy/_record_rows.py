@@ -77,18 +77,16 @@ class PerturbedObjective:
 
     def opened(self, blocks: RowBlocks) -> RecordPasses:
         """Read all rows once, before any noise is drawn, so that bad data cost nothing."""
-        n = len(self.bounds)
-        if self.estimate is not None or self.scaling is not None:
-            raise ValueError(
-                "blocks of rows are fitted with public bounds; leave out bounds='private' and "
-                "scales, or fit an array in memory"
-            )
-        if blocks.shape[1] != n or not sums_are_exact(self, blocks.shape[0]):
+        self.check_blocks(blocks)
+        return RecordPasses.opened(blocks, self.record_map(), self)
+
+    def check_blocks(self, blocks: RowBlocks) -> None:
+        """Refuse blocks of rows over which the sums of a fit are not exact."""
+        if blocks.shape[1] != len(self.bounds) or not sums_are_exact(self, blocks.shape[0]):
             raise ValueError(
                 "blocks of rows are fitted where rows are at least as many as columns and columns "
                 "at most 4095; choose some columns, or fit an array in memory"
             )
-        return RecordPasses.opened(blocks, self.record_map(), self)
 
     def release_over(
         self, passes: RecordPasses, lam: float, bits: BitSource
@@ -105,7 +103,7 @@ class PerturbedObjective:
     ) -> tuple[np.ndarray, float]:
         """Run the mechanism, and return coefficients and intercept in the units of the data."""
         if self.estimate is not None:
-            return self.estimated(X, y, bits).release(X, y, lam, bits)
+            return self.estimated(self.held(X, y), bits).release(X, y, lam, bits)
         rows, labels = self.rows(X, y)
         del X  # if nobody else needs it, its memory is free from here on
         if sums_are_exact(self, len(labels)):
@@ -173,16 +171,15 @@ class PerturbedObjective:
         """What is subtracted from labels; without an intercept zero, so that Xβ can reach them."""
         return 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1] if self.fit_intercept else 0.0
 
-    def estimated(self, X: Any, y: np.ndarray, bits: BitSource) -> PerturbedObjective:
+    def estimated(self, rows: RowBlocks, bits: BitSource) -> PerturbedObjective:
         """Release what the estimate asks for, and return the fit with the scaling that was found.
 
         The result is computed from the noisy releases alone, and the guarantee covers it.
         """
         if self.estimate is None:
             return self
-        X = self._numbers(X)
-        bounds = self.estimate.ranges(X, y, self.bounds, bits)
-        scaling = self.estimate.scaling(X, y, bounds, bits, centred=self.fit_intercept)
+        bounds = self.estimate.ranges(rows, self.bounds, bits)
+        scaling = self.estimate.scaling(rows, bounds, bits, centred=self.fit_intercept)
         return replace(self, bounds=bounds, scaling=scaling, estimate=None)
 
     def rows(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -237,6 +234,10 @@ class PerturbedObjective:
     def origin(self) -> np.ndarray:
         """What is subtracted from each column."""
         return self._scaling()[0]
+
+    def held(self, X: Any, y: np.ndarray) -> RowBlocks:
+        """Records in memory as a table of one part."""
+        return RowBlocks.of_arrays(self._numbers(X), y)
 
     def _numbers(self, X: Any) -> np.ndarray:
         """The covariates as an array of these columns; NaN and ±inf are allowed."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.blocks import RowBlocks
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._second_moments import SecondMoments
+from privasso.privacy._second_moments import Products, SecondMoments
 from privasso.queries import BitSource
 from privasso.solvers import solve_clipped
 
@@ -168,15 +168,15 @@ class StatisticsMechanism:
         per_entry = 0.5 * sigma**2 * (_LABELS / v + self.weight**-2)
         return d * per_entry / (n_rows**2 * v) / _LABELS
 
-    def release(self, X: Any, y: np.ndarray, bits: BitSource) -> RecordStatistics:
+    def release(self, rows: RowBlocks, bits: BitSource) -> RecordStatistics:
         """Read the data, and return the noisy statistics."""
-        table = self.table.estimated(X, y, bits)
-        rows, labels = table.rows(X, y)
-        del X  # if nobody else needs it, its memory is free from here on
-        H = np.column_stack([rows, self.weight * labels])
-        del rows
-        moments = SecondMoments.release(H, self.radius * (1.0 + 1e-12), self.mu, bits)
+        table = self.table.estimated(rows, bits)
+        moments = SecondMoments.of(self.products(table), self.mu, rows, bits)
         return RecordStatistics(moments, table, self.weight)
+
+    def products(self, table: PerturbedObjective) -> Products:
+        """What a record contributes, by this scaling."""
+        return Products(table.record_map(), self.weight, self.radius * (1.0 + 1e-12))
 
 
 def positive_part(A: np.ndarray) -> np.ndarray:

@@ -4,17 +4,77 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from privasso.queries import ROUNDING, BitSource, noise_deviation, noisy_integers
+from privasso.blocks import RowBlocks
+from privasso.privacy._record_map import RecordMap
+from privasso.queries import ROUNDING, BitSource, Neighbours, NoisySum, Summand
 
 #: Rows are rounded to integers with entries up to about 2^17.
 _BITS = 17
-#: Rows per block: products of a block are sums of integers below 2^53.
-_BLOCK = 1 << 15
-#: More rows would not fit 64 bits.
-_MOST_ROWS = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class Products(Summand):
+    """The entries of h hᵀ on and above the diagonal, h a row with ω times its label in the end.
+
+    A record contributes a matrix with the Frobenius norm ‖h‖² ≤ R². The entries above the diagonal
+    count twice in that norm, so that √½ of the noise is enough for them. Rows are rounded to
+    integers, which makes them longer by √d/2 at most.
+
+    Attributes
+    ----------
+    rows : RecordMap
+        How a record becomes a row and a label.
+    weight : float
+        ω.
+    radius : float
+        R: no h is longer, which must be certain.
+    """
+
+    rows: RecordMap = field(repr=False)
+    weight: float
+    radius: float
+
+    sentence = "noisy sums of products of covariates and labels"
+    #: Products of so many rows are sums of integers below 2^53, which are exact in any order.
+    most_rows = 1 << 15
+
+    @property
+    def size(self) -> int:
+        """Entries of h."""
+        return self.rows.n_columns + 1
+
+    @property
+    def half_unit(self) -> int:
+        """Entries of h are rounded to multiples of 2^−half_unit."""
+        return _BITS - math.ceil(math.log2(self.radius))
+
+    @property
+    def unit(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """That of products."""
+        return 2 * self.half_unit
+
+    @cached_property
+    def upper(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the entries."""
+        return np.triu_indices(self.size)
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """KᵀK of the integers K = rint(2^half_unit·h), exactly."""
+        G, labels = self.rows(X, y, 0, len(y))
+        H = np.column_stack([G, self.weight * labels])
+        K = np.rint(np.ldexp(H, self.half_unit))
+        return (K.T @ K)[self.upper].astype(np.int64)
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """R², and √2·R² for two records; √½ of that above the diagonal."""
+        longest = (math.ldexp(self.radius, self.half_unit) + 0.5 * math.sqrt(self.size)) * ROUNDING
+        whole = longest**2 if neighbours.relation == "emptied" else math.sqrt(2.0) * longest**2
+        above = self.upper[0] < self.upper[1]
+        return np.where(above, whole / math.sqrt(2.0), whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,65 +101,15 @@ class SecondMoments:
     n_rows: int
 
     @classmethod
-    def release(cls, H: np.ndarray, radius: float, mu: float, bits: BitSource) -> SecondMoments:
-        """Sum with noise, such that one row changes the matrix by μ deviations at most.
-
-        A row adds h hᵀ, whose Frobenius norm is ‖h‖² ≤ R². The entries above the diagonal count
-        twice in that norm, so that √½ of the noise is enough for them. Rows are rounded to
-        integers, which makes them longer by √d/2 at most.
-
-        Parameters
-        ----------
-        H : ndarray of shape (M, d)
-            Rows, none longer than the radius, which must be certain.
-        radius : float
-            R.
-        mu : float
-            Sensitivity in deviations of the noise.
-        bits : BitSource
-            Source of the noise.
-
-        Examples
-        --------
-        >>> from privasso.queries import bit_source
-        >>> H = np.random.default_rng(0).uniform(-1.0, 1.0, (50_000, 2))
-        >>> found = SecondMoments.release(H, 1.5, 0.5, bit_source(np.random.default_rng(1)))
-        >>> bool(np.abs(found.matrix - H.T @ H).max() < 4 * found.sigma), round(found.sigma, 2)
-        (True, 4.5)
-        """
-        m, d = H.shape
-        if m >= _MOST_ROWS:
-            raise ValueError(f"at most {_MOST_ROWS - 1} rows can be summed without rounding")
-        unit = _BITS - math.ceil(math.log2(radius))
-        longest = (math.ldexp(radius, unit) + 0.5 * math.sqrt(d)) * ROUNDING
-        deviation = noise_deviation(longest**2, mu)
-        exact = integer_products(H, unit)
-        above = np.triu_indices(d, 1)
-        noisy = np.zeros((d, d))
-        noisy[above] = noisy_integers(
-            exact[above], noise_deviation(longest**2 / math.sqrt(2.0), mu), 2 * unit, bits
-        )
-        noisy += noisy.T
-        np.fill_diagonal(noisy, noisy_integers(np.diag(exact), deviation, 2 * unit, bits))
-        return cls(noisy, math.ldexp(deviation, -2 * unit), m)
+    def of(cls, products: Products, mu: float, rows: RowBlocks, bits: BitSource) -> SecondMoments:
+        """Ask for the sums, of which one record changes the matrix by μ deviations at most."""
+        query = NoisySum(products, mu)
+        matrix = np.zeros((products.size,) * 2)
+        matrix[products.upper] = query.run(rows, bits)
+        sigma = math.ldexp(float(query.deviations[0]), -products.unit)
+        return cls(np.triu(matrix) + np.triu(matrix, 1).T, sigma, rows.shape[0])
 
     @property
     def spread(self) -> float:
         """The size of the largest eigenvalue of the noise alone, σ√(2d)."""
         return self.sigma * math.sqrt(2.0 * len(self.matrix))
-
-
-def integer_products(H: np.ndarray, unit: int) -> np.ndarray:
-    """KᵀK of the integers K = rint(2^unit H), exactly.
-
-    Examples
-    --------
-    >>> integer_products(np.array([[0.5, 1.0], [0.25, -1.0]]), 2).tolist()
-    [[5, 4], [4, 32]]
-    """
-    total = np.zeros((H.shape[1],) * 2, dtype=np.int64)
-    for start in range(0, H.shape[0], _BLOCK):
-        K = np.rint(np.ldexp(H[start : start + _BLOCK], unit))
-        # Sums of integers below 2^53 are exact in any order.
-        total += (K.T @ K).astype(np.int64)
-    return total

@@ -80,12 +80,14 @@ class ShapedObjective:
         """
         statistics = None
         if self.mu is None:
-            table = self.table.estimated(X, y, bits)
+            table = self.table.estimated(self.table.held(X, y), bits)
             assert self.public is not None
             S = _public_moments(table, self.public)
             L = shape_factor(S, _FLOOR * float(np.trace(S)) / len(S))
         else:
-            statistics = StatisticsMechanism(self.table, self.mu).release(X, y, bits)
+            statistics = StatisticsMechanism(self.table, self.mu).release(
+                self.table.held(X, y), bits
+            )
             table, moments = statistics.table, statistics.moments
             S = moments.matrix[:-1, :-1] / moments.n_rows
             mean = max(float(np.trace(S)) / len(S), 0.0)
