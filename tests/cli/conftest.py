@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from privasso._apart import Reader
 from privasso.tables import _frames
-from privasso.tables._reader import Reader
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +36,9 @@ def readers():
 
 @pytest.fixture(autouse=True)
 def one_reader(readers, monkeypatch):
-    def reader():
+    def reader(module):
         if not readers or not readers[0].alive:
-            readers[:] = [SharedReader()]
+            readers[:] = [SharedReader(module)]
         return readers[0]
 
     monkeypatch.setattr(_frames, "Reader", reader)

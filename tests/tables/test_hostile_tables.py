@@ -34,8 +34,8 @@ RECORDS = 15
 def one_process():
     """Read all tables in one process, where each would start its own, which takes a second."""
     with pytest.MonkeyPatch.context() as patch:
-        reader = _frames.Reader()
-        patch.setattr(_frames, "Reader", lambda: reader)
+        reader = _frames.Reader("privasso.tables._child")
+        patch.setattr(_frames, "Reader", lambda module: reader)
         yield
         reader.close()
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privasso.tables import _child, open_table
-from privasso.tables._reader import Reader, ReadFailedError
+from privasso._apart import Reader, ReadFailedError, serve
+from privasso.tables import _child, _frames, open_table
 
 FRAME = pl.DataFrame(
     {
@@ -41,7 +41,7 @@ WRONG = {
 def answers(*requests):
     out = io.BytesIO()
     lines = "".join(json.dumps(request) + "\n" for request in requests)
-    _child.serve(io.BytesIO(lines.encode()), out)
+    serve(_child.answer, io.BytesIO(lines.encode()), out)
     out.seek(0)
     return out
 
@@ -107,15 +107,15 @@ def test_a_process_that_dies_is_an_unreadable_file(tmp_path):
 def test_a_process_that_does_not_start(tmp_path, monkeypatch):
     path = tmp_path / "data.parquet"
     FRAME.write_parquet(path)
-    monkeypatch.setattr("privasso.tables._reader._PROGRAM", "import nothing_of_that_name")
-    with pytest.raises(OSError, match="did not start; is polars installed"):
+    monkeypatch.setattr(_frames, "Reader", lambda module: Reader("nothing_of_that_name"))
+    with pytest.raises(OSError, match="did not start"):
         open_table(path)
 
 
 def test_an_answer_that_is_cut_short(tmp_path):
     path = tmp_path / "data.parquet"
     pl.DataFrame({"a": np.zeros(1_000_000)}).write_parquet(path)
-    reader = Reader()
+    reader = Reader("privasso.tables._child")
     assert reader.ask(format="parquet", path=str(path), columns=["a"]) == {"rows": 1_000_000}
     assert reader.next() == {"bytes": 8_000_000}
     reader._process.kill()

@@ -1,20 +1,15 @@
-"""The program that reads data files with polars, run apart from the one that uses the numbers.
-
-A damaged file can make polars abort the process it runs in, or exhaust its memory, and the
-messages of polars quote cells. This program takes requests, one line of JSON each, and answers with
-numbers, levels and facts that others put into words; nothing that polars says leaves it.
-"""
+"""The program that reads data files with polars, run apart from the one that uses the numbers."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from privasso._apart import limit_memory, say, serve_pipes
+from privasso._files import open_regular
 from privasso.encoding import Numbers, Trouble, read_declared, read_series
 
 if TYPE_CHECKING:
@@ -24,10 +19,8 @@ if TYPE_CHECKING:
 _TOGETHER = 16
 
 
-def serve(
-    requests: BinaryIO, answers: BinaryIO, prepare: Callable[[str], None] = lambda path: None
-) -> None:
-    r"""Answer requests until there are no more, or one fails in a way that polars may not survive.
+def answer(request: dict[str, Any], answers: BinaryIO) -> None:
+    """Answer a request.
 
     A request names the format, the file, and the columns to read; without columns it asks for the
     names and types of all columns, or with `count` for the number of rows. Of the columns it may
@@ -37,43 +30,16 @@ def serve(
 
     An answer is a line of JSON with the number of rows, then for each column a line followed by
     its numbers as float64; or by the codes of its levels as int32, where the line has `levels`; or
-    by nothing, where the line says what is wrong. Before a file is read, `prepare` is called with
-    its path.
-
-    Examples
-    --------
-    >>> import io
-    >>> answers = io.BytesIO()
-    >>> serve(io.BytesIO(b'{"format": "parquet", "path": "nowhere"}\n'), answers)
-    >>> answers.getvalue()
-    b'{"failed": "file"}\n'
+    by nothing, where the line says what is wrong.
     """
-    for line in requests:
-        try:
-            request = json.loads(line)
-            prepare(request["path"])
-            _answer(request, answers)
-            answers.flush()
-        except (KeyboardInterrupt, BrokenPipeError):
-            return
-        except Exception:
-            _say(answers, failed="file")
-            answers.flush()
-        except BaseException:  # a panic of polars, after which it may no longer be sound
-            _say(answers, failed="process")
-            answers.flush()
-            return
-
-
-def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
     names = request.get("columns")
     if request.get("count"):
-        _say(answers, rows=_count(request))
+        say(answers, rows=_count(request))
         return
     if names is None:
         types = _schema(request["format"], request["path"])
         known = {name: kind for name, kind in types.items() if kind is not None}
-        _say(answers, names=list(types), types=known)
+        say(answers, names=list(types), types=known)
         return
     levels = request.get("levels")
     labels = names[-1] if request.get("labels") else None
@@ -82,7 +48,7 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
     for part, frame in _frames(request):
         if n_rows is None:
             n_rows = frame.height
-            _say(answers, rows=n_rows)
+            say(answers, rows=n_rows)
         elif frame.height != n_rows:
             raise ValueError("columns of different lengths")
         for name in part:
@@ -95,12 +61,12 @@ def _answer(request: dict[str, Any], answers: BinaryIO) -> None:
             else:
                 column = read_declared(series, levels.get(name))
             if isinstance(column, Trouble):
-                _say(answers, wrong=column.kind, row=column.row, count=column.count)
+                say(answers, wrong=column.kind, row=column.row, count=column.count)
             elif isinstance(column, Numbers):
-                _say(answers, bytes=column.values.nbytes)
+                say(answers, bytes=column.values.nbytes)
                 answers.write(column.values.data)
             else:
-                _say(answers, bytes=column.codes.nbytes, levels=column.levels)
+                say(answers, bytes=column.codes.nbytes, levels=column.levels)
                 answers.write(column.codes.data)
 
 
@@ -121,7 +87,7 @@ def _schema(form: str, path: str) -> dict[str, str | None]:
     """Names of the columns, and "number" or "text" where the type is such."""
     import polars as pl
 
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         schema = (pl.read_parquet_schema if form == "parquet" else pl.read_ipc_schema)(file)
     texts = (pl.String, pl.Categorical, pl.Enum)
     return {
@@ -144,34 +110,22 @@ def _frame(form: str, path: str, names: list[str]) -> pl.DataFrame:
     """Read columns; the file is opened here, so that its name means no pattern and no address."""
     import polars as pl
 
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         if form == "parquet":
             return pl.read_parquet(file, columns=names, hive_partitioning=False)
         return pl.read_ipc(file, columns=names)
 
 
-def _say(answers: BinaryIO, **facts: object) -> None:
-    answers.write(json.dumps(facts).encode("utf-8") + b"\n")
-
-
-def _limit_memory(path: str) -> None:
-    """Let a file that asks for more memory than there is end this process and no other.
-
-    The file itself is not counted, because it may be mapped into memory as a whole.
-    """
-    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
-        import resource
-
+def _prepare(path: str) -> None:
+    """The memory of the machine, without the file itself, which may be mapped as a whole."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (memory + os.stat(path).st_size, most))
+        limit_memory(memory + os.stat(path).st_size)
 
 
 def main() -> None:
-    """Answer requests from standard input on standard output, after a word of readiness."""
+    """Answer requests from standard input on standard output."""
     import numpy  # noqa: F401  (what is missing is noticed before anything is asked)
     import polars  # noqa: F401
 
-    _say(sys.stdout.buffer, ready=True)
-    sys.stdout.buffer.flush()
-    serve(sys.stdin.buffer, sys.stdout.buffer, _limit_memory)
+    serve_pipes(answer, _prepare)

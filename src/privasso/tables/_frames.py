@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from privasso._apart import Reader, ReadFailedError
 from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble
-from privasso.tables._reader import Reader, ReadFailedError
 from privasso.tables._table import Table, check_size, not_numbers, unreadable
 
 
@@ -84,7 +84,7 @@ class FrameTable(Table):
     def _living(self) -> Reader:
         """The process that reads the file; a new one if there is none that can answer."""
         if self._reader is None or not self._reader.alive:
-            self._reader = Reader()
+            self._reader = Reader("privasso.tables._child")
         return self._reader
 
 

@@ -1,4 +1,9 @@
-"""The process that reads data files with polars, seen from the one that uses the numbers."""
+"""Processes that read files with other libraries, apart from the one that uses the numbers.
+
+A damaged file can make a library abort the process it runs in, exhaust its memory or never end, and
+the messages of libraries quote cells. Such a process takes requests, one line of JSON each, and
+answers with numbers and facts that others put into words; nothing that a library says leaves it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,13 @@ import os
 import subprocess
 import sys
 import weakref
-from typing import IO, Any
+from collections.abc import Callable
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 #: Bytes that may wait in the pipe between the processes, where the system allows a choice.
 _PIPE = 1 << 20
-_PROGRAM = "from privasso.tables._child import main; main()"
 #: Longest line of an answer: the names of all columns.
 _LONGEST = 1 << 30
 
@@ -24,19 +29,20 @@ class ReadFailedError(Exception):
 
 
 class Reader:
-    """A process that reads data files; what it dies of leaves the caller alive.
+    """A process that reads files; what it dies of leaves the caller alive.
 
-    It ends by itself when the reader is no longer used.
+    It runs the function `main` of a module, with further variables of the environment, and ends by
+    itself when the reader is no longer used.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, **environment: str) -> None:
         # The process finds its modules where this one does, and nothing of its own in this folder.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM],
+            [sys.executable, "-P", "-c", f"from {module} import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
             pipesize=_PIPE,
         )
         assert self._process.stdin is not None
@@ -58,7 +64,10 @@ class Reader:
             self._ready = bool(self._answers.readline(_LONGEST))
             if not self._ready:
                 self.close()
-                raise OSError("the process that reads tables did not start; is polars installed?")
+                raise OSError(
+                    "the process that reads files did not start; is all that privasso needs "
+                    "installed?"
+                )
         self._coming = len(columns) if isinstance(columns := request.get("columns"), list) else 0
         try:
             self._requests.write(json.dumps(request).encode("utf-8") + b"\n")
@@ -109,3 +118,63 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             with contextlib.suppress(OSError):  # a request that it did not live to read
                 pipe.close()
     process.wait()
+
+
+def say(answers: BinaryIO, **facts: object) -> None:
+    """Write a line of an answer."""
+    answers.write(json.dumps(facts).encode("utf-8") + b"\n")
+
+
+def serve(
+    answer: Callable[[dict[str, Any], BinaryIO], None],
+    requests: BinaryIO,
+    answers: BinaryIO,
+    prepare: Callable[[str], None] = lambda path: None,
+) -> None:
+    r"""Answer requests until there are no more, or one fails in a way that may not be survived.
+
+    Before a file is read, `prepare` is called with its path.
+
+    Examples
+    --------
+    >>> import io
+    >>> out = io.BytesIO()
+    >>> serve(
+    ...     lambda request, out: say(out, rows=3), io.BytesIO(b'{"path": "some"}\nno JSON\n'), out
+    ... )
+    >>> out.getvalue()
+    b'{"rows": 3}\n{"failed": "file"}\n'
+    """
+    for line in requests:
+        try:
+            request = json.loads(line)
+            prepare(request["path"])
+            answer(request, answers)
+            answers.flush()
+        except (KeyboardInterrupt, BrokenPipeError):
+            return
+        except Exception:
+            say(answers, failed="file")
+            answers.flush()
+        except BaseException:  # a panic of a library, after which it may no longer be sound
+            say(answers, failed="process")
+            answers.flush()
+            return
+
+
+def serve_pipes(
+    answer: Callable[[dict[str, Any], BinaryIO], None], prepare: Callable[[str], None]
+) -> None:
+    """Answer requests from standard input on standard output, after a word of readiness."""
+    say(sys.stdout.buffer, ready=True)
+    sys.stdout.buffer.flush()
+    serve(answer, sys.stdin.buffer, sys.stdout.buffer, prepare)
+
+
+def limit_memory(size: int) -> None:
+    """Let a file that asks for more memory than this end the process and no other."""
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (size, most))
