@@ -101,8 +101,34 @@ def _of_array(X: Any) -> np.ndarray:
 
 def _of_sparse(X: Any) -> Any:
     numbers_only("X", np.empty(0, X.dtype))
+    check_sparse(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def check_sparse(F: Any) -> None:
+    """Refuse a sparse matrix whose indices compiled loops would follow to other memory."""
+    sound = True
+    if F.format in ("csr", "csc"):
+        lines, length = F.shape if F.format == "csr" else F.shape[::-1]
+        ends = F.indptr
+        sound = ends.shape == (lines + 1,) and ends[0] == 0 and not np.any(ends[1:] < ends[:-1])
+        sound = sound and ends[-1] <= min(F.indices.size, F.data.size)
+        sound = sound and _inside(F.indices[: ends[-1]], length)
+    elif F.format == "coo":
+        sound = all(
+            places.shape == F.data.shape and _inside(places, length)
+            for places, length in zip(F.coords, F.shape, strict=True)
+        )
+    if not sound:
+        raise ValueError(
+            "the sparse matrix is damaged: its indices point outside of it, or its indptr does not "
+            "begin with 0 and grow"
+        )
+
+
+def _inside(places: np.ndarray, length: int) -> bool:
+    return not places.size or (int(places.min()) >= 0 and int(places.max()) < length)
 
 
 def _of_pandas(X: Any) -> Any:

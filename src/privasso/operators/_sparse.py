@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._covariates import check_sparse
 from privasso._validation import real_array
 from privasso.operators import _enclosed as accurate
 from privasso.operators import _kernels as kernels
@@ -34,6 +35,7 @@ class Sparse(Operator):
     def __init__(self, F: Any) -> None:
         if F.ndim != 2:
             raise ValueError(f"F must have 2 dimensions, not {F.ndim}")
+        check_sparse(F)
         if F.format not in ("csr", "csc"):
             F = F.tocsc()
         m, n = F.shape
