@@ -66,12 +66,12 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     ValueError: the file is larger than 10 bytes, too large for what it should be
     """
     with open_regular(path) as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise ValueError(
-            f"the file is larger than {most_bytes} bytes, too large for what it should be"
-        )
-    return content
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise ValueError(
+                f"the file is larger than {most_bytes} bytes, too large for what it should be"
+            )
+        return file.read(size)  # no more than there is: room is made for all that is asked for
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[bytes]:

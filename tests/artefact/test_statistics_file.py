@@ -1,6 +1,7 @@
 """Kept statistics of records come back as they were, and anything off is refused."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -52,6 +53,17 @@ def document():
 def loaded(document, tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(document))
     return pv.load_release(tmp_path / "s.json")
+
+
+def test_a_small_file_takes_little_memory(document, tmp_path):
+    """One that states many columns, and has not the numbers for them."""
+    wide = {**document, "n_features": 10_000, "low": [0] * 10_000, "high": [1] * 10_000}
+    tracemalloc.start()
+    with pytest.raises(DocumentError, match="matrix must be a list of 50025003 numbers"):
+        loaded({**wide, "scaling": None}, tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**7
 
 
 def test_smaller_noise_than_stated_is_refused(document, tmp_path):

@@ -54,6 +54,8 @@ def statistics_from(document: object) -> KeptStatistics:
         fields.flag("fit_intercept"),
         *(fields.numbers(side, n) for side in ("low", "high")),
     )
+    d = n + intercept + 1
+    entries = fields.numbers("matrix", d * (d + 1) // 2)  # before anything of that size is made
     scaling = None
     if not fields.is_null("scaling"):
         inner = fields.inner("scaling")
@@ -70,11 +72,9 @@ def statistics_from(document: object) -> KeptStatistics:
     n_rows = int(guarantee["n_rows"])
     mechanism = privacy.statistics(n_rows, n, None, fit_intercept=intercept)
     assert mechanism is not None
-    d = n + intercept + 1
     matrix = np.zeros((d, d))
     below = np.tril_indices(d)
-    matrix[below] = fields.numbers("matrix", below[0].size)
-    matrix.T[below] = matrix[below]
+    matrix[below] = matrix.T[below] = entries
     table = replace(mechanism.table, scaling=scaling, estimate=None)
     moments = SecondMoments(matrix, fields.number("sigma", above=0.0), n_rows)
     names = column_names(fields, n)
