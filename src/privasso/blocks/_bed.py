@@ -1,14 +1,16 @@
-"""PLINK .bed files: the bytes mapped into memory, names of variants, phenotypes of people."""
+"""PLINK .bed files: their bytes, names of variants, phenotypes of people."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from privasso._files import read_lines
+from privasso._files import fits_memory, open_regular, read_lines
 from privasso._text import escaped
 
 #: The first bytes of a .bed file, and the third if it is stored variant by variant.
@@ -20,9 +22,14 @@ _MISSING = -9.0
 
 
 def read_bed(
-    path: str | PathLike[str], shape: tuple[int, int] | None = None
+    path: str | PathLike[str],
+    shape: tuple[int, int] | None = None,
+    variants: Sequence[int] | None = None,
 ) -> tuple[np.ndarray, int]:
-    """Map the genotypes of a .bed file: one line of bytes per variant; and the number of people.
+    """Read genotypes of a .bed file: one line of bytes per variant; and the number of people.
+
+    All variants, or only some by their places. All variants of a file that takes more than half of
+    the memory of the machine are mapped instead: such a file must not be cut while it is used.
 
     Raises
     ------
@@ -40,8 +47,8 @@ def read_bed(
     ([[11], [52]], 3)
     """
     bed = Path(path)
-    with bed.open("rb") as file:
-        header = file.read(_HEADER)
+    with open_regular(bed) as file:
+        header, found = file.read(_HEADER), os.fstat(file.fileno()).st_size
     if len(header) < _HEADER or header[:2] != _MAGIC:
         raise ValueError(
             f"{escaped(bed)} is not a PLINK .bed file: its first two bytes are not 6c 1b"
@@ -60,14 +67,25 @@ def read_bed(
             f"{escaped(bed)} has {n_rows} people and {n_columns} variants; both must be there"
         )
     line = -(-n_rows // 4)
-    expected, found = _HEADER + line * n_columns, bed.stat().st_size
+    expected = _HEADER + line * n_columns
     if found != expected:
         raise ValueError(
             f"{escaped(bed)} has {found} bytes, but {n_rows} people and {n_columns} variants take "
             f"{expected}: it is not complete, or belongs to other .fam and .bim files"
         )
-    packed = np.memmap(bed, np.uint8, mode="r", offset=_HEADER, shape=(n_columns, line))
-    return packed.view(np.ndarray), n_rows
+    if variants is None and not fits_memory(2 * expected):
+        packed = np.memmap(bed, np.uint8, mode="r", offset=_HEADER, shape=(n_columns, line))
+        return packed.view(np.ndarray), n_rows
+    places = [(0, n_columns)] if variants is None else [(k, 1) for k in variants]
+    packed = np.empty((sum(count for _, count in places), line), dtype=np.uint8)
+    rest = memoryview(packed.reshape(-1))
+    with open_regular(bed) as file:
+        for start, count in places:
+            file.seek(_HEADER + start * line)
+            if file.readinto(rest[: count * line]) < count * line:  # pyright: ignore[reportAttributeAccessIssue]
+                raise ValueError(f"{escaped(bed)} was cut while it was being read")
+            rest = rest[count * line :]
+    return packed, n_rows
 
 
 def bed_names(path: str | PathLike[str]) -> tuple[str, ...]:

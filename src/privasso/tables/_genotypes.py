@@ -42,10 +42,11 @@ class BedTable(Table):
     """
 
     def __init__(self, path: Path, labels: Path | None = None) -> None:
-        self._packed, self._n_rows = read_bed(path)
         variants = bed_names(path)
         self._place = {name: k for k, name in enumerate(variants)}
         people, found = bed_people(path)
+        self._n_rows = len(people)
+        read_bed(path, (self._n_rows, len(variants)), variants=[])  # which checks the file
         self._labels = {PHENOTYPE: found} if labels is None else read_labels(labels, people)
         super().__init__(path, [*variants, *self._labels])
 
@@ -73,10 +74,11 @@ class BedTable(Table):
         return super().feature_names(target, features=features, exclude=left_out)
 
     def packed(self, names: Sequence[str]) -> np.ndarray:
-        """The bytes of some variants, one line for each; of all in their order without a copy."""
-        if tuple(names) == tuple(self._place):
-            return self._packed
-        return self._packed[[self._place[name] for name in names]]
+        """The bytes of some variants, one line for each."""
+        places = None
+        if tuple(names) != tuple(self._place):
+            places = [self._place[name] for name in names]
+        return read_bed(self.path, (self._n_rows, len(self._place)), places)[0]
 
     def labels(self, target: str) -> np.ndarray:
         """A column of phenotypes."""
@@ -97,11 +99,12 @@ class BedTable(Table):
         m = self._n_rows
         check_size(self.path, m, len(names))
         block = np.empty((m, len(names)), order="F")
+        packed = iter(self.packed([name for name in names if name in self._place]))
         for k, name in enumerate(names):
-            at = self._place.get(name)
-            block[:, k] = (
-                self._labels[name] if at is None else _OF_BYTE[self._packed[at]].reshape(-1)[:m]
-            )
+            if name in self._place:
+                block[:, k] = _OF_BYTE[next(packed)].reshape(-1)[:m]
+            else:
+                block[:, k] = self._labels[name]
         columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
         labels = np.empty(0) if target is None else self.labels(target)
         return Columns(columns, m, block=block), labels
