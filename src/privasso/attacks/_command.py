@@ -17,6 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from privasso._files import check_regular
 from privasso._validation import integer
 from privasso.artefact import load
 from privasso.attacks._black_box import black_box, traces
@@ -94,6 +95,8 @@ def audit_command(
         if not any(needed in word for word in words):
             raise ValueError(f"command must hold {needed}, where the file goes")
     files = Path(data), Path(neighbour)
+    for file in files:
+        check_regular(file)
     texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
     if texts[0] == texts[1]:
         raise ValueError("the two files are the same, so there is nothing to tell apart")
