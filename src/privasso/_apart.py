@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -36,6 +37,9 @@ class Reader:
     """
 
     def __init__(self, module: str, **environment: str) -> None:
+        #: A file in memory that both processes map, where the system has such files.
+        self.memory = os.memfd_create("privasso") if hasattr(os, "memfd_create") else None
+        self._spans: list[tuple[int, mmap.mmap]] = []
         # The process finds its modules where this one does, and nothing of its own in this folder.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from {module} import main; main()"],
@@ -44,6 +48,9 @@ class Reader:
             stderr=subprocess.DEVNULL,
             env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
             pipesize=_PIPE,
+            # Ctrl-C is for the caller, who may have to finish what was paid for.
+            process_group=0 if os.name == "posix" else None,
+            pass_fds=() if self.memory is None else (self.memory,),
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -51,12 +58,17 @@ class Reader:
         self._answers: IO[bytes] = self._process.stdout
         self._ready = False
         self._coming = 0  # columns of the answer that have not been taken yet
-        self.close = weakref.finalize(self, _end, self._process)
+        self.close = weakref.finalize(self, _end, self._process, self.memory)
 
     @property
     def alive(self) -> bool:
         """Whether it can answer."""
         return self.close.alive
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process has not ended."""
+        return self.alive and self._process.poll() is None
 
     def ask(self, **request: object) -> dict[str, Any]:
         """Send a request and return the first line of the answer."""
@@ -100,6 +112,25 @@ class Reader:
             left = left[count:]
         self._coming -= 1
 
+    def room(self, size: int) -> tuple[int, mmap.mmap]:
+        """Shared memory that nobody uses any more, and where the other process finds it."""
+        assert self.memory is not None
+        for k, (start, span) in enumerate(self._spans):
+            if len(span) < size:
+                continue
+            length = len(span)
+            try:
+                span.close()
+            except BufferError:  # an array holds it
+                continue
+            self._spans[k] = start, mmap.mmap(self.memory, length, offset=start)
+            return self._spans[k]
+        start, unit = os.fstat(self.memory).st_size, mmap.ALLOCATIONGRANULARITY
+        length = -(-max(size, 1) // unit) * unit
+        os.ftruncate(self.memory, start + length)
+        self._spans.append((start, mmap.mmap(self.memory, length, offset=start)))
+        return self._spans[-1]
+
     def forget(self) -> None:
         """Do without the rest of the answer, which would be taken for the next one."""
         if self._coming:
@@ -110,9 +141,11 @@ class Reader:
         return ReadFailedError()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], memory: int | None) -> None:
     """End a process whose answers are no longer wanted."""
     process.kill()
+    if memory is not None:
+        os.close(memory)  # arrays that are in use keep their part of it
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):  # a request that it did not live to read

@@ -15,7 +15,7 @@ from scipy.io import mmwrite
 
 import privasso as pv
 from cell_tables import M, N, ages, cells, counts
-from privasso.blocks import _sparse_files, read_sparse
+from privasso.blocks import _cells, read_sparse
 
 FILE = Path(__file__).with_name("cells.h5ad")
 GENES = tuple(f"gene{j}" for j in range(N))
@@ -29,7 +29,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("layer", [None, "csc", "dense", "double", "counts"])
 def test_every_storage_is_read_as_anndata_wrote_it(path, layer, monkeypatch):
-    monkeypatch.setattr(_sparse_files, "_CHUNK", 50)  # several chunks
+    monkeypatch.setattr(_cells, "_CHUNK", 50)  # several chunks
     table = read_sparse(path, "age", layer=layer)
     np.testing.assert_array_equal(table.X.toarray(), counts())
     assert table.X.dtype == (np.float64 if layer in ("double", "counts") else np.float32)

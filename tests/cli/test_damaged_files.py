@@ -6,7 +6,7 @@ its own, and the options are set up only once; all else is as on the command lin
 """
 
 import io
-import random
+import resource
 import shutil
 import signal
 from pathlib import Path
@@ -16,46 +16,19 @@ import polars as pl
 import pytest
 import typer
 
+from damage import mutated
 from privasso.cli import _app, main
 
 FIT = [
     "--target", "y", "--label-dp", "--epsilon", "3", "--delta", "1e-6", "--y-bounds", "0", "1000",
     "--lam", "500",
 ]  # fmt: skip
-#: Seconds after which a command counts as hanging; they take some hundredths of one.
-PATIENCE = 30
-EXTREMES = [
-    b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0", b"\0\0\0\x80", b"\0\0\0\0\0\0\0\x7f",
-    b'"', b"\n", b"\r", b",", b"\t", b"\xff", b"\xed\xa0\x80", b"1e999", b"-", b"9" * 40, b"nan",
-    b"[", b"{", b"}", b":", b"null", b"true", b"\\ud800", b"\\u0000", b"1e-320", b"\x1b[31m",
+RECORDS = [
+    "--target", "y", "--record-dp", "--mechanism", "statistics", "--epsilon", "3",
+    "--delta", "1e-6", "--y-bounds", "0", "1000", "--bounds", "bounds.csv", "--out", "records.json",
 ]  # fmt: skip
-
-
-def mutated(data, seed):
-    rng = random.Random(seed)
-    out = bytearray(data)
-    for _ in range(rng.choice([1, 1, 1, 2, 5])):
-        if not out:
-            break
-        at, length = rng.randrange(len(out)), rng.choice([1, 1, 2, 4, 8, 64])
-        match rng.randrange(7):
-            case 0:
-                out[at] = rng.randrange(256)
-            case 1:
-                out[at] ^= 1 << rng.randrange(8)
-            case 2:
-                del out[at : at + length]
-            case 3:
-                del out[at:]
-            case 4:
-                source = rng.randrange(len(out))
-                out[at : at + length] = out[source : source + length]
-            case 5:
-                out[at:at] = rng.choice(EXTREMES)
-            case 6:
-                extreme = rng.choice(EXTREMES)
-                out[at : at + len(extreme)] = extreme
-    return bytes(out)
+#: Seconds after which a command counts as hanging; they take some hundredths of one.
+PATIENCE = 20
 
 
 def data():
@@ -119,6 +92,8 @@ def whole(tmp_path_factory):
         with_levels().write_parquet("levels.parquet")
         rule = ["--missing", "indicator"]
         assert main(["fit", "levels.parquet", *FIT, *rule, "--out", "levels.json"]) == 0
+        Path("bounds.csv").write_text("name,low,high\na,-4,4\nb,0,90\nc,0,1\n")
+        assert main(["fit", "whole.csv", *RECORDS, "--keep-release", "statistics.json"]) == 0
         assert main(["design", "--max-onavekl", "0.5", "--out", "design.json"]) == 0
         return Path.cwd()
 
@@ -179,6 +154,7 @@ COMMANDS = {
     "levels": ["predict", "damaged.json", "levels.parquet", "--out", "out.csv"],
     "release": ["fit", "whole.csv", "--from-release", "damaged.json", "--lam", "500",
                 "--out", "out.json"],
+    "statistics": ["fit", "--from-release", "damaged.json", "--lam", "500", "--out", "out.json"],
     "design": ["fit", "whole.csv", *FIT, "--design", "damaged.json", "--out", "out.json"],
 }  # fmt: skip
 ENDINGS = list(tables())
@@ -226,5 +202,7 @@ def test_damaged_tables(folder, capsys, quick, no_hang, ending, count):
     "count", [100, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_damaged_documents(folder, capsys, quick, no_hang, kind, count):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     codes = damage_document(folder, capsys, no_hang, kind, range(count))
     assert 2 in codes
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10**6  # kilobytes

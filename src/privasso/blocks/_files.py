@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from privasso._files import check_regular
 from privasso._text import escaped
 from privasso.blocks._engine import Local
 from privasso.blocks._part import Chunk, DataChangedError, Part
+from privasso.blocks._readers import needed, reading, rows_of
 from privasso.blocks._row_blocks import RowBlocks
 
 #: Entries that are read at a time.
 _CHUNK = 1 << 21
-#: Bytes that are read ahead per column of a Parquet file.
-_AHEAD = 1 << 16
-#: Columns of a row group that are decoded at a time.
-_TOGETHER = 8
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 
@@ -68,35 +65,24 @@ class FilePart(Part):
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, a bounded number of entries at a time."""
         self._check()
-        step = max(1, self.entries // (len(self.columns) + 1))
-        if self.whole:
-            yield from self._slices(step)
-        else:
-            for batch in self._batches(step):
-                yield self._chunk(batch)
+        step, wanted = max(1, self.entries // (len(self.columns) + 1)), [*self.columns, self.target]
+        form, left = _kind(self.path), self.rows
+        for numbers in rows_of(
+            self.path, form, wanted, step=step, group=self.group, whole=self.whole
+        ):
+            X, left = numbers[:-1], left - numbers.shape[1]
+            if self.fill is not None:
+                for column, value in zip(X, self.fill, strict=True):
+                    column[np.isnan(column)] = value
+            yield X.T, numbers[-1]
         self._check()
+        if left:
+            raise ValueError(f"{escaped(self.path)} is damaged: it has other rows than it says")
 
     def select(self, columns: np.ndarray) -> FilePart:
         """Only these columns are read."""
         fill = None if self.fill is None else tuple(self.fill[j] for j in columns)
         return replace(self, columns=tuple(self.columns[j] for j in columns), fill=fill)
-
-    def _slices(self, step: int) -> Iterator[Chunk]:
-        """All numbers of the row group, some columns at a time, then some rows of them."""
-        import pyarrow.parquet as pq
-
-        wanted = [*self.columns, self.target]
-        numbers = np.empty((len(wanted), self.rows))
-        with pq.ParquetFile(self.path, buffer_size=_AHEAD, pre_buffer=False) as file:
-            for start in range(0, len(wanted), _TOGETHER):
-                some = wanted[start : start + _TOGETHER]
-                block = file.read_row_group(self.group, columns=some, use_threads=False)
-                for line, name in zip(numbers[start:], some, strict=False):
-                    line[:] = _numbers(block.column(name))
-        self._fill(numbers[:-1])
-        for start in range(0, self.rows, step):
-            rows = slice(start, start + step)
-            yield np.ascontiguousarray(numbers[:-1, rows]).T, numbers[-1, rows].copy()
 
     def _check(self) -> None:
         try:
@@ -108,46 +94,6 @@ class FilePart(Part):
                 f"{escaped(self.path)} changed or vanished while it was being read, so nothing was "
                 "released; fit again when the files are complete"
             )
-
-    def _batches(self, step: int) -> Iterator[Any]:
-        wanted = [*self.columns, self.target]
-        if _kind(self.path) == "parquet":
-            import pyarrow.parquet as pq
-
-            with pq.ParquetFile(self.path, buffer_size=_AHEAD, pre_buffer=False) as file:
-                yield from file.iter_batches(
-                    step, row_groups=[self.group], columns=wanted, use_threads=False
-                )
-            return
-        import pyarrow as pa
-
-        with pa.memory_map(self.path) as source:
-            whole = pa.ipc.open_file(source).get_batch(self.group).select(wanted)
-            for start in range(0, whole.num_rows, step):
-                yield whole.slice(start, step)
-
-    def _chunk(self, batch: Any) -> Chunk:
-        X = np.empty((len(self.columns), batch.num_rows))
-        for column, name in zip(X, self.columns, strict=True):
-            column[:] = _numbers(batch.column(name))
-        self._fill(X)
-        return X.T, _numbers(batch.column(self.target)).astype(np.float64)
-
-    def _fill(self, X: np.ndarray) -> None:
-        if self.fill is not None:
-            for column, value in zip(X, self.fill, strict=True):
-                column[np.isnan(column)] = value
-
-
-def _numbers(column: Any) -> np.ndarray:
-    """A column as numbers; a missing one is NaN."""
-    import pyarrow as pa
-
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if isinstance(column, pa.ChunkedArray):
-        return column.to_numpy()
-    return column.to_numpy(zero_copy_only=False)
 
 
 @dataclass(frozen=True)
@@ -213,10 +159,10 @@ def open_files(
     parts: list[FilePart] = []
     for path in sorted({str(path) for path in paths}):
         stamp = Stamp.of(path)
-        schema, groups = _opened(path)
+        types, groups = _opened(path)
         if columns is None:
-            columns = _covariates(path, schema, target, features, exclude)
-        _check_types(path, schema, (*columns, target))
+            columns = _covariates(path, types, target, features, exclude)
+        _check_types(path, types, (*columns, target))
         for k, group in enumerate(groups):
             held, whole = group.held(len(columns) + 1)
             part = FilePart(path, stamp, k, group.rows, columns, target, entries, None, held, whole)
@@ -243,41 +189,27 @@ def _kind(path: str) -> str:
     )
 
 
-def _opened(path: str) -> tuple[Any, list[_Group]]:
+def _opened(path: str) -> tuple[dict[str, str], list[_Group]]:
     """The columns with their types, and each row group or record batch."""
-    kind = _kind(path)
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ValueError("reading files in blocks needs pyarrow; install privasso[dask]") from None
-    try:
-        if kind == "parquet":
-            with pq.ParquetFile(path) as file:
-                meta = file.metadata
-                return file.schema_arrow, [
-                    _encoded(meta.row_group(k)) for k in range(meta.num_row_groups)
-                ]
-        with pa.memory_map(path) as source:
-            reader = pa.ipc.open_file(source)
-            count = reader.num_record_batches
-            return reader.schema, [_Group(reader.get_batch(k).num_rows) for k in range(count)]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"{escaped(path)} is no {kind} file that can be read: {error}") from None
-
-
-def _encoded(group: Any) -> _Group:
-    """A row group with what its columns hold while they are read: pages, and dictionaries twice."""
-    size = group.total_byte_size + group.total_byte_size // 2
-    if group.num_columns and group.column(0).compression != "UNCOMPRESSED":
-        size += group.total_byte_size
-    return _Group(group.num_rows, size)
+    form = _kind(path)
+    needed("pyarrow", "dask")
+    check_regular(path)
+    with reading(path) as reader:
+        answer = reader.ask(do="schema", path=os.path.abspath(path), form=form)
+    types = dict(zip(answer["names"], answer["types"], strict=True))
+    if len(types) < len(answer["names"]):
+        raise ValueError(f"{escaped(path)} has two columns of the same name; rename one of them")
+    return types, [_Group(*group) for group in answer["groups"]]
 
 
 def _covariates(
-    path: str, schema: Any, target: str, features: Sequence[str] | None, exclude: Sequence[str]
+    path: str,
+    types: Collection[str],
+    target: str,
+    features: Sequence[str] | None,
+    exclude: Sequence[str],
 ) -> tuple[str, ...]:
-    known = list(schema.names)
+    known = list(types)
     for name in (target, *(features or ()), *exclude):
         if name not in known:
             raise ValueError(f"{escaped(path)} has no column {name!r}")
@@ -288,16 +220,11 @@ def _covariates(
     return found
 
 
-def _check_types(path: str, schema: Any, wanted: Sequence[str]) -> None:
-    import pyarrow as pa
-
+def _check_types(path: str, types: Mapping[str, str], wanted: Sequence[str]) -> None:
     for name in wanted:
-        if name not in schema.names:
+        if name not in types:
             raise ValueError(f"{escaped(path)} has no column {name!r}, which other files have")
-        kind = schema.field(name).type
-        if not (
-            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-        ):
+        if types[name] == "other":
             raise ValueError(
                 f"column {name!r} of {escaped(path)} does not hold numbers by its type; blocks of "
                 "rows take numbers only, so encode it first or leave it out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from privasso._text import escaped
 
 #: Bytes that are read at a time, and those of the longest line.
 _TOGETHER, _LONGEST = 1 << 24, 1 << 20
+#: Bytes of text that a compressed file may hold, and those for each of its bytes.
+_ROOM, _PER_BYTE = 10**8, 32
 #: Rows or columns that a file may have, however few entries it holds.
 _SIZE = 10**8
 _PLAIN = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE)
@@ -45,19 +48,21 @@ def read_market(path: Path) -> sp.csr_array:
         try:
             packed = path.suffix.lower() == ".gz"
             with gzip.GzipFile(fileobj=raw) if packed else raw as file:
-                return _matrix(path, file)
+                most = _ROOM + _PER_BYTE * os.fstat(raw.fileno()).st_size
+                return _matrix(path, file, most)
         except (EOFError, OSError, zlib.error):
             raise _unreadable(path) from None
 
 
-def _matrix(path: Path, file: gzip.GzipFile | BinaryIO) -> sp.csr_array:
+def _matrix(path: Path, file: gzip.GzipFile | BinaryIO, most: int) -> sp.csr_array:
+    """The matrix, if it takes at most so many bytes of text."""
     m, n, pattern = _head(path, file)
     parts, count, read = [], 0, 0
     for lines in _lines(file):
         part = _entries(lines, m, n, pattern)
         parts.append(part)
         count, read = count + part[0].size, read + len(lines)
-        if not fits_memory(64 * count):
+        if file.tell() > most or not fits_memory(64 * count):
             raise _unreadable(path)
     if max(m, n) > max(_SIZE, read) or not fits_memory(16 * m):
         raise ValueError(f"{escaped(path)} has more rows or columns than a file of its size may")

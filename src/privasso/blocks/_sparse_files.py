@@ -1,4 +1,4 @@
-"""Sparse tables in files: AnnData (.h5ad), read some rows at a time, and Matrix Market (.mtx)."""
+"""Sparse tables in files: AnnData (.h5ad) and Matrix Market (.mtx)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from privasso._text import escaped
+from privasso.blocks._cells import read_cells
 
 _CELLS, _MARKET = (".h5ad",), (".mtx", ".mtx.gz")
-#: Entries that are read at a time.
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +98,7 @@ def read_sparse(
             f"{escaped(path)} must end in {', '.join((*_CELLS, *_MARKET))}, which says how to "
             "read it"
         )
-    return _cells(path, target, layer)
+    return SparseTable(*read_cells(path, target, layer))
 
 
 def sparse_of(X: Any, y: Any) -> SparseTable | None:
@@ -133,104 +131,6 @@ def sparse_of(X: Any, y: Any) -> SparseTable | None:
             raise ValueError(f"the AnnData has no column {target!r} in obs")
         labels = _numbers(X.obs[target].to_numpy(), f"column {target!r} of obs")
     return SparseTable(matrix, tuple(str(name) for name in X.var_names), labels)
-
-
-def _real(matrix: Any) -> Any:
-    """The matrix in single or double precision."""
-    single = matrix.dtype == np.float32
-    return matrix if single else matrix.astype(np.float64, copy=False)
-
-
-def _cells(path: Path, target: str | None, layer: str | None) -> SparseTable:
-    try:
-        import h5py
-    except ImportError:
-        raise ValueError("reading .h5ad files needs h5py; install privasso[cells]") from None
-    if not path.is_file():
-        raise FileNotFoundError(f"{escaped(path)} is not there")
-    try:
-        with h5py.File(path, "r") as file:
-            return _table(path, file, target, layer)
-    except (OSError, KeyError, RuntimeError, AttributeError, TypeError):
-        raise ValueError(
-            f"{escaped(path)} cannot be read: it is no .h5ad file of anndata 0.7 or later, or is "
-            "damaged"
-        ) from None
-
-
-def _table(path: Path, file: Any, target: str | None, layer: str | None) -> SparseTable:
-    where = "X" if layer is None else f"layers/{layer}"
-    if where not in file:
-        raise ValueError(f"{escaped(path)} has no matrix {where}")
-    matrix = _matrix(path, file[where])
-    m, n = matrix.shape
-    columns, rows = file["var"], file["obs"]
-    names = tuple(str(name) for name in columns[columns.attrs["_index"]].asstr()[:])
-    if len(names) != n:
-        raise ValueError(f"{escaped(path)}: {len(names)} names for {n} columns")
-    if target is None:
-        return SparseTable(matrix, names)
-    if target not in rows:
-        raise ValueError(f"{escaped(path)} has no column {target!r} in obs")
-    y = _column(rows[target], f"column {target!r} of {escaped(path)}")
-    if y.shape != (m,):
-        raise ValueError(f"{escaped(path)}: {y.size} labels for {m} rows")
-    return SparseTable(matrix, names, y)
-
-
-def _matrix(path: Path, stored: Any) -> Any:
-    """A matrix, sparse or dense in the file, without a second copy of it on the way."""
-    kind = stored.attrs.get("encoding-type", "array")
-    if kind not in ("csr_matrix", "csc_matrix"):
-        return _sparse_rows(path, stored)
-    shape = tuple(int(k) for k in stored.attrs["shape"])
-    indptr = stored["indptr"][:].astype(np.int64)
-    m, n = shape if kind == "csr_matrix" else shape[::-1]
-    size = stored["data"].shape[0]
-    sound = indptr.shape == (m + 1,) and indptr[0] == 0 and indptr[-1] == size
-    kinds = stored["data"].dtype.kind in "fiub" and stored["indices"].dtype.kind in "iu"
-    if not (sound and kinds and stored["indices"].shape == (size,)) or np.any(np.diff(indptr) < 0):
-        raise ValueError(f"{escaped(path)}: the sparse matrix is damaged")
-    dtype = np.float32 if stored["data"].dtype == np.float32 else np.float64
-    index = np.int32 if max(n, size) < 2**31 else np.int64
-    data, indices = np.empty(size, dtype=dtype), np.empty(size, dtype=index)
-    outside = []
-    for start in range(0, size, _CHUNK):
-        part = slice(start, min(start + _CHUNK, size))
-        data[part] = stored["data"][part]
-        block = stored["indices"][part]
-        inside = (block >= 0) & (block < n)
-        indices[part] = np.where(inside, block, 0)
-        outside.append(start + np.flatnonzero(~inside))
-    gone = np.concatenate([np.empty(0, np.intp), *outside])
-    if gone.size:  # such entries are none
-        data, indices = np.delete(data, gone), np.delete(indices, gone)
-        indptr -= np.searchsorted(gone, indptr)
-    form = sp.csr_array if kind == "csr_matrix" else sp.csc_array
-    found = form((data, indices, indptr.astype(index)), shape=shape)
-    found.sum_duplicates()  # which sorts them too
-    return found
-
-
-def _sparse_rows(path: Path, stored: Any) -> Any:
-    """A dense matrix as CSR, block by block of rows."""
-    if len(stored.shape) != 2 or stored.dtype.kind not in "fiub":
-        raise ValueError(f"{escaped(path)}: the matrix does not hold numbers")
-    m, n = stored.shape
-    step = max(1, _CHUNK // max(n, 1))
-    blocks = [sp.csr_array(stored[start : start + step]) for start in range(0, m, step)]
-    return _real(sp.vstack(blocks, format="csr") if blocks else sp.csr_array((m, n)))
-
-
-def _column(stored: Any, what: str) -> np.ndarray:
-    """A column of obs as numbers, NaN where it is missing."""
-    if "encoding-type" in stored.attrs and "values" in stored:
-        values = _numbers(stored["values"][:], what)
-        values[stored["mask"][:]] = np.nan
-        return values
-    if not hasattr(stored, "dtype"):
-        raise ValueError(f"{what} does not hold numbers")
-    return _numbers(stored[:], what)
 
 
 def _numbers(values: np.ndarray, what: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from privasso._files import check_regular
 from privasso._text import escaped
 from privasso.blocks._files import Stamp
 from privasso.blocks._part import DataChangedError
+from privasso.blocks._readers import needed, reading, rows_of
 
 #: Lines that are read at a time.
 _CHUNK = 1 << 20
@@ -104,51 +107,32 @@ class _File:
     """A Parquet file with the three columns, each of a type that will do."""
 
     def __init__(self, path: str, names: tuple[str, str, str]) -> None:
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise ValueError("reading Parquet needs pyarrow; install privasso[dask]") from None
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"{escaped(path)} is not there")
+        needed("pyarrow", "dask")
+        check_regular(path)
         self.path, self.stamp = path, Stamp.of(path)
-        try:
-            schema = pq.read_schema(path)
-        except pa.ArrowException:
-            raise ValueError(f"{escaped(path)} is no Parquet file that can be read") from None
+        with reading(path) as reader:
+            answer = reader.ask(do="schema", path=os.path.abspath(path), form="parquet")
+        types = dict(zip(answer["names"], answer["types"], strict=True))
         for name, integer in zip(names, (True, True, False), strict=True):
-            if name not in schema.names:
+            if name not in types:
                 raise ValueError(
                     f"{escaped(path)} has no column {name!r}; a sparse table in long form has the "
                     f"columns {', '.join(map(repr, names))}"
                 )
-            kind = schema.field(name).type
-            if integer and not pa.types.is_integer(kind):
+            if integer and types[name] != "integer":
                 raise self.refusal(name, "must hold integers, places counted from 0")
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            if types[name] in ("flag", "other"):
                 raise self.refusal(name, "must hold numbers")
-        self.single = schema.field(names[2]).type == pa.float32()
+        self.single = types[names[2]] == "single"
 
-    def read(
-        self, names: Sequence[str], shape: tuple[int, int]
-    ) -> Iterator[tuple[np.ndarray, ...]]:
+    def read(self, names: Sequence[str], shape: tuple[int, int]) -> Iterator[list[np.ndarray]]:
         """Two or three columns of the entries that have a place, some lines at a time."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         self.check()
-        try:
-            with pq.ParquetFile(self.path, pre_buffer=False) as file:
-                for batch in file.iter_batches(_CHUNK, columns=list(names), use_threads=False):
-                    rows, columns, *others = (batch.column(name) for name in names)
-                    (row, there), (column, here) = (
-                        _places(rows, shape[0]),
-                        _places(columns, shape[1]),
-                    )
-                    found = [row, column, *(one.to_numpy(zero_copy_only=False) for one in others)]
-                    yield tuple(one[there & here] for one in found)
-        except (pa.ArrowException, OSError):
-            raise ValueError(f"{escaped(self.path)} is damaged and cannot be read") from None
+        for rows, columns, *values in rows_of(self.path, "parquet", list(names), step=_CHUNK):
+            # What is missing is NaN, and so nowhere.
+            inside = (rows >= 0) & (rows < shape[0]) & (columns >= 0) & (columns < shape[1])
+            places = (rows[inside].astype(np.intp), columns[inside].astype(np.intp))
+            yield [*places, *(one[inside] for one in values)]
 
     def check(self) -> None:
         """Refuse a file that is not what it was."""
@@ -162,10 +146,3 @@ class _File:
     def refusal(self, name: str, why: str) -> ValueError:
         """The error about a column."""
         return ValueError(f"column {name!r} of {escaped(self.path)} {why}")
-
-
-def _places(column: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places, and which of them are there and inside."""
-    found = column.fill_null(0).to_numpy(zero_copy_only=False)
-    there = column.is_valid().to_numpy(zero_copy_only=False) & (found >= 0) & (found < size)
-    return np.where(there, found, 0).astype(np.intp), there

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary, Encoding
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-#: Bytes that the program itself takes, and those per entry that is read: the file's numbers, ours,
-#: and a copy on the way.
-_OWN, _PER_ENTRY = 48 * 10**7, 32
+#: Bytes that the program itself takes, those of a process that reads files for a thread, and those
+#: per entry that is read: the file's numbers, ours, and a copy on the way.
+_OWN, _READER, _PER_ENTRY = 38 * 10**7, 10**8, 32
 #: Fewest and most entries that a thread reads at a time, and matrices of N × N that it holds.
 _FEWEST, _MOST, _MATRICES = 1 << 16, 1 << 21, 4
 
@@ -46,7 +46,7 @@ def reading_plan(
     `held` are the bytes that each thread needs to read from a file at all.
 
     >>> reading_plan(None, 500, 2), reading_plan(6 * 10**8, 500, 2)
-    ((2, 2097152), (2, 1625000))
+    ((2, 2097152), (1, 2097152))
     >>> reading_plan(4 * 10**8, 5, 2)
     Traceback (most recent call last):
     ...
@@ -54,7 +54,7 @@ def reading_plan(
     """
     if memory is None:
         return threads, _MOST
-    matrices = _MATRICES * 8 * n_columns**2
+    matrices = _MATRICES * 8 * n_columns**2 + _READER
     for jobs in range(threads, 0, -1):
         entries = (memory - _OWN - jobs * (matrices + held)) // (jobs * _PER_ENTRY)
         if entries >= _FEWEST:
