@@ -78,7 +78,7 @@ def read_bed(
         return packed.view(np.ndarray), n_rows
     places = [(0, n_columns)] if variants is None else [(k, 1) for k in variants]
     packed = np.empty((sum(count for _, count in places), line), dtype=np.uint8)
-    rest = memoryview(packed.reshape(-1))
+    rest = packed.reshape(-1)
     with open_regular(bed) as file:
         for start, count in places:
             file.seek(_HEADER + start * line)
