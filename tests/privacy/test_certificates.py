@@ -1,5 +1,7 @@
 """No fit is refused for what the data hold, and what is certified about a minimiser is true."""
 
+from typing import Any
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ class Exactly:
         total = mp.fdot(x, self.S * mp.matrix(x)) / 2 + mp.fdot(self.eta, x)
         total += mp.fsum(t * abs(v) for t, v in zip(self.t, x, strict=True))
         for row, label, w in zip(self.G, self.y, self.w, strict=True):
-            fitted = mp.fdot(row, x)
+            fitted: Any = mp.fdot(row, x)
             if self.logistic:
                 above = fitted if fitted > 0 else 0
                 total += w * (mp.log(1 + mp.exp(-abs(fitted))) + above - label * fitted)
