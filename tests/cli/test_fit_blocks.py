@@ -59,6 +59,25 @@ def test_the_same_model_as_from_one_file_in_memory(folder, capsys):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        "--bounds private",
+        "--private-scales",
+        "--bounds private --private-scales --mechanism statistics --keep-release kept.json",
+    ],
+)
+def test_what_is_found_with_noise_is_the_same_as_in_memory(folder, options):
+    fit(f"{options} --out whole.json", "whole.parquet")
+    (folder / "kept.json").unlink(missing_ok=True)
+    fit(f"{options} --out parts.json", "part-*.parquet")
+    whole, parts = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("whole", "parts")
+    )
+    assert whole == parts
+    assert ("statistics" in options) == (folder / "kept.json").exists()
+
+
+@pytest.mark.parametrize(
     ("options", "data", "sentence"),
     [
         ("--out m.json", "none-*.parquet", "no file matches none-*.parquet"),

@@ -83,11 +83,11 @@ def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary
     """The table, what is public about its columns, and the column of labels."""
     from privasso._threads import n_threads
     from privasso.blocks import open_files
-    from privasso.encoding import LevelEntry
+    from privasso.encoding import Dictionary, LevelEntry, NumberEntry
 
     target, known = target_of(settings), settings.dictionary
-    if known is None:
-        raise ValueError("blocks of rows need bounds that are public: --bounds FILE")
+    if known is None and settings.bounds is None:
+        raise ValueError("blocks of rows need bounds: --bounds FILE, or --bounds private")
     paths = files_of(settings)
     blocks = open_files(paths, target)
     columns = blocks.names or ()
@@ -95,8 +95,10 @@ def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary
     blocks = open_files(
         paths, target, features=features, exclude=names_in(settings.exclude, columns) or ()
     )
+    names = blocks.names or ()
     try:
-        dictionary: Dictionary = known.of(blocks.names or ())
+        numbers = (NumberEntry(name) for name in names)
+        dictionary = Dictionary(tuple(numbers)) if known is None else known.of(names)
     except ValueError as error:
         raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
     for entry in dictionary.entries:
