@@ -24,6 +24,10 @@ KINDS = {
 }
 
 
+#: Largest number of a release in size: its square is still far from the end of double precision.
+_LARGEST = 1e150
+
+
 class DocumentError(ValueError):
     """A file, or a part of one, does not have the format that this version of privasso reads.
 
@@ -36,6 +40,19 @@ class DocumentError(ValueError):
     ...     print(error)
     the file is not valid JSON in UTF-8
     """
+
+
+def check_moderate(**numbers: float | np.ndarray | None) -> None:
+    """Refuse numbers whose squares double precision cannot hold, which no release has.
+
+    >>> check_moderate(b=np.array([1.0, -1e200]))
+    Traceback (most recent call last):
+    ...
+    privasso._documents.DocumentError: b holds a number beyond ±1e+150, which no release has
+    """
+    for name, value in numbers.items():
+        if value is not None and np.max(np.abs(value), initial=0.0) > _LARGEST:
+            raise DocumentError(f"{name} holds a number beyond ±{_LARGEST:g}, which no release has")
 
 
 def json_text(document: Mapping[str, Any]) -> str:

@@ -66,6 +66,13 @@ def test_a_small_file_takes_little_memory(document, tmp_path):
     assert peak < 10**7
 
 
+def test_extreme_numbers_are_refused(document, tmp_path):
+    matrix = [1e308, *document["matrix"][1:]]
+    for change in ({"matrix": matrix}, {"sigma": 1e308}):
+        with pytest.raises(DocumentError, match="which no release has"):
+            loaded({**document, **change}, tmp_path)
+
+
 def test_smaller_noise_than_stated_is_refused(document, tmp_path):
     for part in (0.5, 0.999):
         with pytest.raises(DocumentError, match="too small for their statement"):

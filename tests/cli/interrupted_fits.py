@@ -51,17 +51,23 @@ def prepare(folder):
 def run(mechanism, delay, number):
     """Fit in a fork, which gets a signal after some time; the exit code and the seconds taken."""
     start = time.monotonic()
+    for name in ("stdout", "stderr"):
+        Path(name).touch()
+    held = {signal.SIGINT, signal.SIGTERM}  # until the fit begins
+    signal.pthread_sigmask(signal.SIG_BLOCK, held)
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for stream, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY), stream)
+            os.dup2(os.open(name, os.O_WRONLY), stream)
         faulthandler.enable()
         code = 99
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
             code = main(words(mechanism))
         finally:
             os._exit(code)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
     if delay is not None:
         time.sleep(delay)
         os.kill(child, number)

@@ -1,5 +1,6 @@
 """`privasso fit`: what is left behind by a failure, and solving again from a kept release."""
 
+import json
 import re
 
 import numpy as np
@@ -125,3 +126,21 @@ def test_a_release_that_was_paid_for_is_not_overwritten(folder, capsys):
     fit("data.csv", *DP, "--out a.json --keep-release r.json", code=2)
     assert "is never overwritten" in capsys.readouterr().err
     assert (folder / "r.json").read_text() == kept
+
+
+@pytest.mark.parametrize("number", [1e308, -1e308, 1e200, 5e-324])
+def test_extreme_numbers_of_a_release(folder, capsys, number):
+    """One sentence of privasso, and no warning of NumPy."""
+    fit("data.csv", *DP, "--lam 50 --out model.json --keep-release r.json")
+    document = json.loads((folder / "r.json").read_text())
+    capsys.readouterr()
+    for name in ("b", "label_sum", "unit"):
+        if number == 5e-324 and name != "unit":
+            continue
+        first = [number, *document[name][1:]] if name == "b" else number
+        (folder / "d.json").write_text(json.dumps({**document, name: first}))
+        fit("data.csv --from-release d.json --lam 50 --out o.json", code=2)
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert name in error
+    assert not (folder / "o.json").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from privasso._documents import DocumentError, Fields, read_json
+from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
 from privasso.artefact._model_file import (
     MAX_BYTES,
@@ -156,4 +156,7 @@ def _from_document(document: object) -> KeptRelease:
         encoding=encoding_of(fields, names),
     )
     fields.end()
+    check_moderate(b=kept.b, label_sum=kept.label_sum, unit=kept.unit)
+    if kept.unit < 1e-150:
+        raise DocumentError("unit is below 1e-150, which that of no release is")
     return kept

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privasso._documents import DocumentError, Fields
+from privasso._documents import DocumentError, Fields, check_moderate
 from privasso.artefact._model_file import MAX_FEATURES, column_names, encoding_of
 from privasso.fit import KeptStatistics
 from privasso.privacy import Guarantee, RecordDP, RecordStatistics, SecondMoments
@@ -89,4 +89,5 @@ def statistics_from(document: object) -> KeptStatistics:
         encoding_of(fields, names),
     )
     fields.end()
+    check_moderate(matrix=matrix, sigma=moments.sigma)
     return kept
