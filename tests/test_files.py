@@ -1,5 +1,6 @@
 """Files that are written completely or not at all, and stay whose they were."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from privasso import _files
-from privasso._files import write_whole
+from privasso._files import open_regular, write_whole
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="permissions are those of POSIX")
 AS_ROOT = pytest.mark.skipif(
@@ -129,3 +130,17 @@ def test_nothing_is_left_of_what_failed(tmp_path, monkeypatch):
         write_whole(path, "second")
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
     assert path.read_text() == "first"
+
+
+def test_ctrl_c_while_a_file_is_opened_stays_ctrl_c(tmp_path, monkeypatch):
+    """It must not become an error about a handle that is closed already."""
+    (tmp_path / "some.txt").write_text("some")
+    true = os.fdopen
+
+    def interrupted(*arguments, **options):
+        true(*arguments, **options).close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fdopen", interrupted)
+    with contextlib.suppress(KeyboardInterrupt):
+        open_regular(tmp_path / "some.txt").close()

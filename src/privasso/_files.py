@@ -40,13 +40,18 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file for reading; anything else is refused, and nothing is waited for."""
     check_regular(path)  # before opening, which has effects on some devices
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    # The file owns its handle from the start, so that Ctrl-C cannot have it closed twice.
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
     try:
-        _check_mode(path, os.fstat(handle).st_mode)  # the name may have changed hands since
-        return os.fdopen(handle, "rb")
+        _check_mode(path, os.fstat(file.fileno()).st_mode)  # the name may have changed hands since
     except BaseException:
-        os.close(handle)
+        file.close()
         raise
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
