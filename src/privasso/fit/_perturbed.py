@@ -32,6 +32,7 @@ from privasso.privacy import (
     StatisticsMechanism,
     Terms,
     check_public_fill,
+    check_room,
 )
 from privasso.queries import BitSource, bit_source
 
@@ -153,6 +154,8 @@ class PerturbedPlan:
                 made = self._over_blocks(self.X, rng, feature_names, target, charge)
             else:
                 labels = real_labels(y, self.X.shape[0])
+                if not isinstance(self.objective, ScreenedObjective):
+                    check_room(self.X.shape[1])
                 # Taken out where it is passed on, so that no frame here refers to it.
                 held = [self.X]
                 if give_up_rows:

@@ -26,6 +26,7 @@ from privasso.privacy import (
     Terms,
     calibrate,
     check_products,
+    check_room,
     release_labels,
 )
 
@@ -88,6 +89,8 @@ class Plan:
         check_run(rng, self.seeded, feature_names, target)
         rows, privacy = self.rows, self.options.privacy
         assert isinstance(privacy, ReleasesProducts)
+        if self.calibration.objective is not None:
+            check_room(int(rows.live.sum()))
         what = fit_in_words(rows.shape, target, self.seeded)
         ledger = self.options.ledger
         with Charge(privacy, self.guarantee, ledger, what, charged=charged, keep=keep) as charge:

@@ -30,6 +30,7 @@ from privasso.privacy._perturbed_objective import (
     ObjectiveNoise,
     UncertifiedError,
     calibrate_objective,
+    check_room,
     perturbed_minimiser,
 )
 from privasso.privacy._record_budget import RecordBudget
@@ -93,6 +94,7 @@ __all__ = [
     "check_kind",
     "check_products",
     "check_public_fill",
+    "check_room",
     "check_same_neighbours",
     "check_screen",
     "check_size",

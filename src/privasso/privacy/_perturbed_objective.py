@@ -25,6 +25,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privasso._files import fits_memory
 from privasso._validation import positive_float
 from privasso.accounting import (
     Loss,
@@ -63,6 +64,8 @@ ETA_BITS, _FINE_BITS = 52, 116
 GRID_BITS = 40
 #: The distance at which a solver stops, relative to what the output noise covers.
 ENOUGH = 0.25
+#: Matrices of N × N that a solver holds at a time.
+_MATRICES = 4
 #: Guards products of a few numbers against their own rounding.
 ROUNDING = 1.0 + 1e-12
 UNIT = 2.0**-53
@@ -285,6 +288,23 @@ def _output_share(n_rows: int) -> float:
     [0.02, 0.02, 0.045, 0.1]
     """
     return _OUTPUT_NOISE * min(max(1.0, math.sqrt(n_rows / _MANY_ROWS)), _MOST_TIMES)
+
+
+def check_room(n_columns: int) -> None:
+    """Refuse so many columns that the linear systems of a fit exceed the memory of the machine.
+
+    Examples
+    --------
+    >>> check_room(10_000_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: a fit of 10000000 columns takes more memory than this machine has; choose some ...
+    """
+    if not fits_memory(_MATRICES * 8 * n_columns**2):
+        raise ValueError(
+            f"a fit of {n_columns} columns takes more memory than this machine has; choose some of "
+            "them first, by hand or with screen (--screen)"
+        )
 
 
 def perturbed_minimiser(
