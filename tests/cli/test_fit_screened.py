@@ -46,6 +46,7 @@ def test_the_command_does_what_the_estimator_does(data, capsys):
     assert "in common in two choices" in page
 
 
+@pytest.mark.slow
 def test_a_dry_run_predicts_both_fits(data, capsys, monkeypatch):
     monkeypatch.setattr("privasso.tables._table.Table.columns_and_labels", None)
     out = run(f"{DP} --screen auto --dry-run", capsys).out

@@ -245,7 +245,12 @@ def agree(values, predicted, allowed):
 
 @pytest.mark.parametrize(
     ("m", "columns", "share", "further"),
-    [(900, 8, 0.5, 0), (1500, 20, 0.35, 0), (1000, 12, 0.65, 1), (1000, 16, 0.65, 3)],
+    [
+        (900, 8, 0.5, 0),
+        pytest.param(1500, 20, 0.35, 0, marks=pytest.mark.slow),
+        pytest.param(1000, 12, 0.65, 1, marks=pytest.mark.slow),
+        (1000, 16, 0.65, 3),
+    ],
 )
 def test_predictions_agree_with_simulations(m, columns, share, further):
     hits, r2, chance, predicted = simulated(m, 500, columns, share, 20, further)
@@ -256,7 +261,12 @@ def test_predictions_agree_with_simulations(m, columns, share, further):
 
 @pytest.mark.parametrize(
     ("epsilon", "share", "further", "most"),
-    [(1.0, 0.65, 0, 0.02), (1.0, 0.65, 1, 0.06), (3.0, 0.65, 3, 0.05), (1.0, 0.2, 3, 0.02)],
+    [
+        (1.0, 0.65, 0, 0.02),
+        pytest.param(1.0, 0.65, 1, 0.06, marks=pytest.mark.slow),
+        (3.0, 0.65, 3, 0.05),
+        pytest.param(1.0, 0.2, 3, 0.02, marks=pytest.mark.slow),
+    ],
 )
 def test_the_noise_of_the_last_fit_is_predicted(epsilon, share, further, most):
     """Against its calibration, which convolves the losses of all choices and fits before it."""
@@ -265,6 +275,7 @@ def test_the_noise_of_the_last_fit_is_predicted(epsilon, share, further, most):
     assert abs(settings.c / exact - 1.0) < most
 
 
+@pytest.mark.slow
 def test_predictions_count_fits_before_the_last_one_and_the_noise_of_the_level():
     """Four rounds with most of the budget and few rows, where both cost 0.03."""
     m, n = 400, 300
@@ -278,6 +289,7 @@ def test_predictions_count_fits_before_the_last_one_and_the_noise_of_the_level()
     agree(np.array(r2), settings.r2(prior, m, n), 0.005)
 
 
+@pytest.mark.slow
 def test_settings_follow_the_size_of_the_table():
     few, many = (usual_screening(1.0, 1e-6, m, 5000) for m in (1000, 50_000))
     assert few is not None
@@ -355,6 +367,7 @@ def test_components_of_public_covariates_are_fitted_beside_chosen_columns():
     assert 1.95 < compose_losses(parts).epsilon(1e-6) < 2.0
 
 
+@pytest.mark.slow
 def test_components_at_a_given_lambda_and_from_a_sparse_matrix():
     X, y, _, _ = latent(300, 300, 1)
     X = np.where(np.abs(X) > 1.0, X, 0.0)
@@ -367,6 +380,7 @@ def test_components_at_a_given_lambda_and_from_a_sparse_matrix():
     assert coefs[0] == pytest.approx(coefs[1], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_independent_columns_have_no_leading_components():
     X = np.random.default_rng(0).standard_normal((400, 600))
     dp = pv.LabelDP(3.0, 1e-6, (-3.0, 3.0))

@@ -15,6 +15,7 @@ from privasso.paper import Settings, reproduce
 from privasso.paper.claims import CLAIMS
 from privasso.paper.figures import FIGURES
 
+pytestmark = pytest.mark.timeout(300)  # the figures of the whole paper, drawn once
 PNG = b"\x89PNG"
 #: Figures that are quick to compute and to draw.
 FEW = ("leakage", "tail")
