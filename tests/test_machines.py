@@ -15,6 +15,7 @@ FILES = (
     "solvers/test_exact.py",
     "pinned/test_fits.py",
 )
+OPTIONS = ["-q", "-p", "no:cacheprovider", "--timeout", "1800"]
 
 
 @pytest.mark.slow
@@ -22,7 +23,7 @@ FILES = (
 @pytest.mark.parametrize(
     ("settings", "files"),
     [
-        ({"NUMBA_DISABLE_JIT": "1"}, FILES[:3]),
+        ({"NUMBA_DISABLE_JIT": "1"}, FILES[:1]),  # exact sums exist in compiled form only
         ({"NUMBA_CPU_NAME": "generic"}, FILES),
         ({"OPENBLAS_CORETYPE": "Prescott"}, FILES),
         ({"OPENBLAS_CORETYPE": "Nehalem"}, FILES),
@@ -33,7 +34,7 @@ FILES = (
 def test_another_machine(tmp_path, settings, files):
     environment = os.environ | settings | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
+        [sys.executable, "-m", "pytest", *OPTIONS, *files],
         cwd=TESTS,
         env=environment,
         capture_output=True,
