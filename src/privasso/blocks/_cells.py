@@ -117,6 +117,8 @@ def _matrix(file: _File, name: str) -> Any:
     if kind not in ("csr_matrix", "csc_matrix"):
         return _sparse_rows(file, name)
     shape = tuple(file.attribute(name, "shape"))
+    if len(shape) != 2 or not all(isinstance(k, int) for k in shape):
+        raise ReadFailedError
     data, indices = file.array(f"{name}/data"), file.array(f"{name}/indices")
     indptr = file.numbers(f"{name}/indptr").astype(np.int64)
     m, n = shape if kind == "csr_matrix" else shape[::-1]
