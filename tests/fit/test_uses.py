@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, gaussian_epsilon
-from privasso.fit import _uses
+from privasso.blocks import RowBlocks
+from privasso.fit import FitOptions, _uses, plan_for
 
 PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 
@@ -121,3 +122,18 @@ def test_nothing_that_is_kept_tells_labels():
     ((digest, losses),) = _uses._USES.items()
     assert (len(digest), losses) == (16, [GaussianLoss(PRIVACY.mu)])
     assert len(_uses._KEY) == 32
+
+
+@pytest.mark.parametrize("settings", [{}, {"scales": "private"}, {"mechanism": "statistics"}])
+def test_rows_in_blocks_are_known_again_at_another_budget(settings):
+    """Opened anew, cut in another way, with another ε, which changes how residuals are clipped."""
+    rng = np.random.default_rng(17)
+    X, y = rng.random((900, 2)), rng.random(900)
+    for parts, epsilon in ((2, 1.0), (5, 30.0)):
+        privacy = pv.RecordDP(epsilon, 1e-6, [(0, 1)] * 2, (0, 1), **settings)
+        plan = plan_for(RowBlocks.of_arrays(X, y, n_parts=parts), FitOptions(privacy))
+        if parts == 2:
+            plan.release(None)
+        else:
+            with pytest.warns(pv.PrivacyWarning, match="released 2 times"):
+                plan.release(None)

@@ -17,6 +17,13 @@ Sums: TypeAlias = dict[str, np.ndarray]
 Task: TypeAlias = Callable[[Iterable[Chunk], Any], Sums]
 
 
+#: What is said where two passes did not see the same rows.
+_CHANGED = (
+    "the data changed between two passes over them, so nothing was released; fit again when they "
+    "are complete"
+)
+
+
 class DataChangedError(RuntimeError):
     """The data are not what they were when the fit began; nothing was released.
 
@@ -35,6 +42,9 @@ class DataChangedError(RuntimeError):
     Traceback (most recent call last):
     privasso.blocks._part.DataChangedError: ... changed or vanished while it was being read, ...
     """
+
+    def __init__(self, message: str = _CHANGED) -> None:
+        super().__init__(message)
 
 
 class WorkersLostError(RuntimeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,8 @@ import numpy as np
 
 from privasso._validation import numbers_only, real_labels
 from privasso.blocks._engine import Engine, Local
-from privasso.blocks._part import ArrayPart, Sums, Task
+from privasso.blocks._marks import SEEN, Marked
+from privasso.blocks._part import ArrayPart, DataChangedError, Sums, Task
 
 #: Rows times columns of a part of an array.
 _PART = 1 << 22
@@ -88,7 +88,8 @@ class RowBlocks:
     target: str | None = None
     progress: Callable[[Progress], None] | None = None
     _passes: list[int] = field(default_factory=lambda: [0], repr=False)
-    _first: list[bytes] = field(default_factory=list, repr=False)
+    _labels: list[int] = field(default_factory=list, repr=False)
+    _marks: list[int] = field(default_factory=list, repr=False)
 
     @staticmethod
     def of_arrays(
@@ -149,25 +150,25 @@ class RowBlocks:
                 passed = time.monotonic() - start
                 self.progress(Progress(self._passes[0], rows, self.shape[0], passed))
 
-        found = self.engine.sum(task, state, read)
+        found = self.engine.sum(Marked(task), state, read)
         self._passes[0] += 1
-        if not self._first:
-            digest = hashlib.sha256()
-            for name in sorted(found):
-                digest.update(np.ascontiguousarray(found[name]).tobytes())
-            self._first.append(digest.digest())
+        rows, *seen = found.pop(SEEN).tolist()
+        for known, now in zip((self._labels, self._marks), seen, strict=True):
+            known[:] = known or [now]
+            if known[0] != now or rows != self.shape[0]:
+                raise DataChangedError
         return found
 
     @property
     def identity(self) -> bytes:
-        """A digest of what the first pass found, private like the rows, to know them again by."""
-        return self._first[0]
+        """A checksum of the labels, private like these; the rows must have been read before."""
+        return str(self._labels[0]).encode()
 
     def select(self, columns: np.ndarray) -> RowBlocks:
         """Return the same rows with some of their columns; files are read for these alone."""
         names = None if self.names is None else tuple(self.names[j] for j in columns)
         shape, engine = (self.shape[0], len(columns)), self.engine.select(columns)
-        return replace(self, shape=shape, engine=engine, names=names, _first=[])
+        return replace(self, shape=shape, engine=engine, names=names, _marks=[])
 
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""

@@ -69,8 +69,8 @@ class Charge:
         return self
 
     def make(self, labels: np.ndarray | bytes) -> None:
-        """Charge the ledger, or without one remember these labels; nothing is drawn before."""
-        if self._elsewhere:
+        """Charge the ledger, or else remember these labels, once; nothing is drawn before."""
+        if self._elsewhere or self._began is not None:
             return
         if self._keep is not None:
             self._waiting.begin()
@@ -82,7 +82,7 @@ class Charge:
         """The same bits, before the first of which the charge is made."""
 
         def source(n: int) -> np.ndarray:
-            if self._began is None:
+            if self._began is None and not self._elsewhere:
                 self.make(labels())
             return bits(n)
 

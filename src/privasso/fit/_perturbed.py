@@ -221,13 +221,15 @@ class PerturbedPlan:
             return self._statistics(blocks, bits, feature_names, target)
         if isinstance(objective, ScreenedObjective):
             passes = objective.opened(blocks)
-            charge.make(passes.identity)
+            charge.make(blocks.identity)
             coef, intercept, chosen = objective.release_over(passes, self.lam, bits)
             return self._published(coef, intercept, feature_names, screened=chosen)
         assert isinstance(objective, PerturbedObjective)
         objective.check_blocks(blocks)
         objective = objective.estimated(blocks, bits)
-        coef, intercept = objective.release_over(objective.opened(blocks), self.lam, bits)
+        passes = objective.opened(blocks)
+        charge.make(blocks.identity)  # unless what was found with noise did it
+        coef, intercept = objective.release_over(passes, self.lam, bits)
         return self._published(coef, intercept, feature_names)
 
     def _published(

@@ -4,7 +4,6 @@ from privasso.operators._block_covariates import BlockCovariates
 from privasso.operators._block_rows import (
     BlockWhitening,
     bits_of,
-    checksum,
     largest_square,
     number_of,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "Sparse",
     "as_operator",
     "bits_of",
-    "checksum",
     "finite_squares",
     "genotype_blocks",
     "largest_square",

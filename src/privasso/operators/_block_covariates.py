@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from privasso._blas import one_thread
-from privasso.blocks import DataChangedError, RowBlocks, Sums
+from privasso.blocks import RowBlocks
 from privasso.noise import Covariance, Factored
 from privasso.operators._block_rows import (
     BITS,
@@ -58,12 +57,11 @@ class BlockCovariates(Covariates):
             )
         self.source, self.shape, self.centred = blocks, (m, n), centre
         self.weights, self.total = None, float(m)
-        first = self._sums(LargestEntries())
+        first = blocks.sum(LargestEntries(), None)
         top = first["largest exponent"]
         exponents = np.where(top == EMPTY, 0, top - BITS).astype(np.int32)
         plain = ColumnGrid(exponents, np.zeros(n))
-        sums = self._sums(IntegerMoments(plain))
-        self._identity = sums["checksum"].tobytes()
+        sums = blocks.sum(IntegerMoments(plain), None)
         total = sums["sum"].astype(object)
         middle = np.array([_nearest(int(s), m) if centre else 0 for s in total], dtype=object)
         high, mixed, low = (part.astype(object) for part in sums["products"])
@@ -81,26 +79,10 @@ class BlockCovariates(Covariates):
             raise ValueError("every column has one value only, from which nothing can be learnt")
         self._gram = gram[np.ix_(self.live, self.live)]
 
-    def _sums(self, task: Any) -> Sums:
-        found = self.source.sum(task, None)
-        self.check(found)
-        return found
-
-    def check(self, found: Sums) -> None:
-        """Refuse sums over other rows than those that were read first."""
-        known = getattr(self, "_identity", None)
-        if int(found["rows"][0]) != self.shape[0] or (
-            known is not None and "checksum" in found and found["checksum"].tobytes() != known
-        ):
-            raise DataChangedError(
-                "the data changed between two passes over them, so nothing was released; fit again "
-                "when they are complete"
-            )
-
     @property
     def identity(self) -> bytes:
-        """A checksum of the rows and labels, private like the labels."""
-        return self._identity
+        """A checksum of the labels, private like these."""
+        return self.source.identity
 
     @property
     def sparse(self) -> bool:
@@ -118,7 +100,7 @@ class BlockCovariates(Covariates):
     def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
         """The largest f_μᵀΣ⁻¹f_μ, rounded up, as the only entry: a pass over the rows."""
         slack = 1.0 + (self.shape[1] + 16) * np.finfo(np.float64).eps
-        found = self._sums(LargestRow(self.whitening(covariance)))
+        found = self.source.sum(LargestRow(self.whitening(covariance)), None)
         return np.array([slack * number_of(found["largest square"])])
 
     def best_for_equal_weights(self) -> Factored:

@@ -33,9 +33,9 @@ class LargestEntries:
     """A task: the exponents of the largest entries, after a check that all are finite."""
 
     def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
-        """Return them with the number of rows."""
-        rows, largest = 0, None
-        for X, y in chunks:
+        """Return them."""
+        largest = None
+        for X, _ in chunks:
             top = np.full(X.shape[1], EMPTY)
             for _, part in _cut(X):
                 size = np.max(np.abs(part), axis=0, initial=0.0)
@@ -43,9 +43,7 @@ class LargestEntries:
                     raise ValueError(_X_FINITE)
                 top = np.maximum(top, np.where(size > 0.0, np.frexp(size)[1], EMPTY))
             largest = top if largest is None else np.maximum(largest, top)
-            rows += len(y)
-        found = {"rows": np.array([rows])}
-        return found if largest is None else {**found, "largest exponent": largest}
+        return {} if largest is None else {"largest exponent": largest}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +61,7 @@ class ColumnGrid:
 
 @dataclass(frozen=True, eq=False)
 class IntegerMoments:
-    """A task: sums of the integers, of their products, and a checksum of rows and labels."""
+    """A task: sums of the integers and of their products."""
 
     grid: ColumnGrid
 
@@ -71,11 +69,10 @@ class IntegerMoments:
         """Return the sums."""
         n = self.grid.exponents.size
         parts = np.zeros((3, n, n), dtype=np.int64)
-        total, seen = np.zeros(n, dtype=np.int64), np.zeros(2, dtype=np.int64)
+        total = np.zeros(n, dtype=np.int64)
         with one_thread():
-            for X, y in chunks:
-                bits = np.ascontiguousarray(y, dtype=np.float64).view(np.int64)
-                for span, k in self.grid.integers(X):
+            for X, _ in chunks:
+                for _, k in self.grid.integers(X):
                     high = np.floor(np.ldexp(k, -HALF))
                     low = k - np.ldexp(high, HALF)
                     for part, (a, b) in zip(
@@ -83,9 +80,7 @@ class IntegerMoments:
                     ):
                         part += (a.T @ b).astype(np.int64)
                     total += k.sum(axis=0).astype(np.int64)
-                    seen[0] += len(k)
-                    seen[1:] += checksum(k, bits[span])
-        return {"products": parts, "sum": total, "rows": seen[:1], "checksum": seen[1:]}
+        return {"products": parts, "sum": total}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +102,7 @@ class BlockWhitening:
     --------
     >>> grid = ColumnGrid(np.array([-20, -20]), np.zeros(2))
     >>> found = BlockWhitening.of(Diagonal(np.array([4.0, 0.25])), grid, np.array([0, 1]))
-    >>> [white.tolist() for _, white, _ in found.rows(np.array([[4.0, 1.0]]))]  # 4/2 and 1/0.5
+    >>> [white.tolist() for _, white in found.rows(np.array([[4.0, 1.0]]))]  # 4/2 and 1/0.5
     [[[2.0, 2.0]]]
     """
 
@@ -137,16 +132,16 @@ class BlockWhitening:
         """Entries of a whitened row."""
         return self.live.size if self.digits is None else self.digits.shape[2]
 
-    def rows(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Whitened rows, some at a time, with the integers of all columns."""
+    def rows(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Whitened rows, some at a time."""
         for span, k in self.grid.integers(X):
             live = k if self.live.size == k.shape[1] else k[:, self.live]
             if self.digits is None:
-                yield span, live * self.scale, k
+                yield span, live * self.scale
             else:
                 # Both products are of integers and exact.
                 low, high = live @ self.digits[0], live @ self.digits[1]
-                yield span, (np.ldexp(high, _DIGIT) + low) * self.unit, k
+                yield span, (np.ldexp(high, _DIGIT) + low) * self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +152,12 @@ class LargestRow:
 
     def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
         """Return it as the bits of a number that is not negative, which are ordered like these."""
-        largest, rows = 0.0, 0
+        largest = 0.0
         with one_thread():
-            for X, y in chunks:
-                for _, white, _ in self.whitening.rows(X):
+            for X, _ in chunks:
+                for _, white in self.whitening.rows(X):
                     largest = max(largest, largest_square(np.ascontiguousarray(white)))
-                rows += len(y)
-        return {"rows": np.array([rows]), "largest square": bits_of(largest)}
+        return {"largest square": bits_of(largest)}
 
 
 def bits_of(number: float) -> np.ndarray:
@@ -203,28 +197,6 @@ def largest_square(rows: np.ndarray) -> float:  # pragma: no cover
         if not total <= largest:  # also NaN
             largest = total
     return largest
-
-
-@njit(cache=True, nogil=True)
-def checksum(k: np.ndarray, bits: np.ndarray) -> Any:  # pragma: no cover
-    """The sum over rows of a number that all entries of a row and the bits of its label decide.
-
-    Examples
-    --------
-    >>> rows, bits = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([5, 6])
-    >>> found = checksum(rows, bits)
-    >>> found == checksum(rows[[1, 0]], bits[[1, 0]]), found == checksum(rows[[1, 0]], bits)
-    (True, False)
-    """
-    total = np.int64(0)
-    for i in range(k.shape[0]):
-        h = bits[i]
-        for j in range(k.shape[1]):
-            h = (h ^ np.int64(k[i, j])) * np.int64(1099511628211)
-            h = h ^ (h >> np.int64(29))
-        h = h * np.int64(-7046029254386353131)
-        total += h ^ (h >> np.int64(32))
-    return total
 
 
 def _cut(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

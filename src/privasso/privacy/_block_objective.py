@@ -23,12 +23,9 @@ from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
-from privasso.privacy._residual_pass import LevelSums
+from privasso.privacy._residual_pass import halves
 from privasso.queries import BitSource
 from privasso.solvers import LABEL_BITS, PassSetting, entry_grid
-
-#: Entries of rows that are worked on at a time.
-_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +69,7 @@ class LabelMap:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows and labels of some records of a chunk."""
         rows, rank = np.empty((stop - start, self.n_columns)), self.whitening.rank
-        for span, white, _ in self.whitening.rows(X[start:stop]):
+        for span, white in self.whitening.rows(X[start:stop]):
             rows[span, :rank] = self.level * white
         if self.intercept:
             rows[:, rank] = self.ones
@@ -133,7 +130,7 @@ def block_clipped_release(
     off = 0.0
     if level is not None:
         mean = calibration.sigma_sum * float(white[-1]) / rows.shape[0] / range_
-        total = passes.level_sum(LabelMeanPass(level, label_map), mean)
+        total = passes.level_sum(LabelMeanPass(level, bounds), mean)
         off = level.from_total(total, float(rows.shape[0]), bits)
     return as_release(rows, bounds, calibration, white, off, float(rows.shape[0]), unit)
 
@@ -147,20 +144,15 @@ class LabelMeanPass:
     """
 
     level: Level
-    label_map: LabelMap
+    y_bounds: tuple[float, float]
 
     def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], mean: float) -> Sums:
         """Return the sum over these chunks."""
-        sums, bounds = LevelSums(), self.label_map.y_bounds
-        step = max(1, _BLOCK // self.label_map.n_columns)
-        for X, y in chunks:
-            for start in range(0, len(y), step):
-                stop = min(start + step, len(y))
-                G, labels = self.label_map(X, y, start, stop)
-                scaled = scaled_labels(np.asarray(y[start:stop], dtype=np.float64), bounds)
-                part = self.level.total(weighted_residuals(np.ones(1), scaled, mean))
-                sums.add(part, G, labels, self.label_map.grid)
-        return sums.found()
+        total = np.zeros(2, dtype=np.int64)
+        for _, y in chunks:
+            scaled = scaled_labels(np.asarray(y, dtype=np.float64), self.y_bounds)
+            total += halves(self.level.total(weighted_residuals(np.ones(1), scaled, mean)))
+        return {"total": total}
 
 
 def _whitened_gram(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from privasso.operators import (
     BlockCovariates,
     BlockWhitening,
     bits_of,
-    checksum,
     largest_square,
     number_of,
 )
@@ -53,7 +52,6 @@ class LabelSums:
     exponent: int
     bounds: tuple[float, float]
     unit: float
-    _centre: np.ndarray = field(repr=False)
 
     def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
         """Return the sums."""
@@ -62,14 +60,13 @@ class LabelSums:
         low, high = self.bounds
         sums = np.zeros((self.whitening.rank, PARTS, 2), dtype=np.int64)
         labels_sum, largest = np.zeros((PARTS, 1), dtype=np.int64), 0.0
-        seen = np.zeros(2, dtype=np.int64)
         with one_thread():
             for X, y in chunks:
                 y = np.ascontiguousarray(y, dtype=np.float64)
                 scaled = bounded_labels(y, (low * self.unit, high * self.unit)) / self.unit
                 parts = label_parts(integer_labels(scaled, low, high).values)
-                factors, bits = parts.astype(np.float64), y.view(np.int64)
-                for span, white, k in self.whitening.rows(X):
+                factors = parts.astype(np.float64)
+                for span, white in self.whitening.rows(X):
                     K = np.rint(np.ldexp(white, self.exponent))
                     bound = float(np.max(np.abs(K), initial=0.0)) * 2.0**SPLIT * len(K)
                     if not bound < EXACT:
@@ -78,13 +75,8 @@ class LabelSums:
                     sums[..., 0] += found & ((1 << _HALF) - 1)
                     sums[..., 1] += found >> _HALF
                     largest = max(largest, largest_square(np.ascontiguousarray(K)))
-                    seen[0] += len(K)
-                    seen[1:] += checksum(k + self._centre, bits[span])
                 labels_sum[:, 0] += parts.sum(axis=0)
-        return {
-            "products": sums, "labels": labels_sum, "largest square": bits_of(largest),
-            "rows": seen[:1], "checksum": seen[1:],
-        }  # fmt: skip
+        return {"products": sums, "labels": labels_sum, "largest square": bits_of(largest)}
 
 
 def block_sums(
@@ -98,11 +90,8 @@ def block_sums(
     """What `integer_sums` returns for an array, by one pass over the blocks."""
     covariance = calibration.covariance
     ones = float(np.rint(2.0**exponent / calibration.sigma_sum)) if rows.centred else 0.0
-    task = LabelSums(
-        rows.whitening(covariance), exponent, bounds, unit, rows.grid.centre
-    )  # fmt: skip
+    task = LabelSums(rows.whitening(covariance), exponent, bounds, unit)
     found = rows.source.sum(task, None)
-    rows.check(found)
     products = [
         sum((low + (high << _HALF)) << (SPLIT * k) for k, (low, high) in enumerate(row))
         for row in found["products"].tolist()

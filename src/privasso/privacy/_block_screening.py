@@ -12,21 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from privasso.blocks import Chunk, DataChangedError, RowBlocks, Sums, Task
 from privasso.privacy._associations import LABEL, MOST_ROWS, IntegerColumns
 from privasso.privacy._cells import within
-from privasso.privacy._exact_minimiser import CHANGED, sums_are_exact
+from privasso.privacy._exact_minimiser import sums_are_exact
 from privasso.privacy._label_centre import CENTRE_BITS, clipped_integers, clipped_total
 from privasso.privacy._label_level import Level
 from privasso.privacy._residual_pass import halves, ordered_residuals, whole
 
 if TYPE_CHECKING:
     from privasso.privacy._screened_objective import ScreenedObjective
-
-#: What the bits of a number in the first column are multiplied by; each column has its own factor.
-_FACTOR = -7046029254386353131
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,38 +56,12 @@ class LabelPass:
     y_bounds: tuple[float, float]
 
     def __call__(self, chunks: Iterable[Chunk], state: tuple[float, float]) -> Sums:
-        """Return it with the number of rows and a checksum of the labels."""
-        found = {"total": np.zeros(2, np.int64), **_nothing_seen()}
+        """Return it."""
+        total = np.zeros(2, np.int64)
         for _, y in chunks:
             clipped = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
-            found["total"] += halves(clipped_total(clipped, *state, 1 << CENTRE_BITS))
-            _see(found, y)
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class OpeningPass:
-    """The same before any noise is drawn.
-
-    Attributes
-    ----------
-    labels : LabelPass
-        What is summed.
-    """
-
-    labels: LabelPass
-
-    def __call__(self, chunks: Iterable[Chunk], state: tuple[float, float]) -> Sums:
-        """Return the sum, and a checksum of all entries."""
-        marks = np.zeros(1, dtype=np.int64)
-
-        def marked() -> Iterable[Chunk]:
-            for X, y in chunks:
-                marks[0] += _mark(X, y)
-                yield X, y
-
-        found = self.labels(marked(), state)
-        return {**found, "marks": marks}
+            total += halves(clipped_total(clipped, *state, 1 << CENTRE_BITS))
+        return {"total": total}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,19 +83,16 @@ class AssociationPass:
     n_columns: int
 
     def __call__(self, chunks: Iterable[Chunk], state: tuple[float, float, Fitted | None]) -> Sums:
-        """Return them with the number of rows and the checksums."""
+        """Return them."""
         centre, radius, fitted = state
-        found = {"sums": np.zeros(self.n_columns, np.int64), **_nothing_seen()}
-        found["marks"] = np.zeros(1, dtype=np.int64)
+        sums = np.zeros(self.n_columns, np.int64)
         for X, y in chunks:
             values = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
             if fitted is not None:
                 values = fitted.residuals(X[:, fitted.columns], values)
             labels = clipped_integers(values, centre, radius, LABEL)
-            found["sums"] += self.columns.products(X, labels)
-            found["marks"] += _mark(X, y)
-            _see(found, y)
-        return found
+            sums += self.columns.products(X, labels)
+        return {"sums": sums}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +103,12 @@ class LevelPass:
     y_bounds: tuple[float, float]
 
     def __call__(self, chunks: Iterable[Chunk], state: Fitted) -> Sums:
-        """Return it with the number of rows and a checksum of the labels."""
-        found = {"total": np.zeros(2, np.int64), **_nothing_seen()}
+        """Return it."""
+        total = np.zeros(2, np.int64)
         for X, y in chunks:
             values = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
-            found["total"] += halves(self.level.total(state.residuals(X, values)))
-            _see(found, y)
-        return found
+            total += halves(self.level.total(state.residuals(X, values)))
+        return {"total": total}
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +132,7 @@ class ScreenedPasses:
     >>> objective = plan_for(X, FitOptions(privacy, screen=1)).objective
     >>> whole, cut = (RowBlocks.of_arrays(X, y, n_parts=parts) for parts in (1, 3))
     >>> passes = [ScreenedPasses.opened(objective, blocks) for blocks in (whole, cut)]
-    >>> passes[0].identity == passes[1].identity  # however the rows are cut
+    >>> bool(np.all(passes[0].first["total"] == passes[1].first["total"]))  # however they are cut
     True
     """
 
@@ -185,76 +151,15 @@ class ScreenedPasses:
             )
         low, high = objective.screening.y_bounds
         half = 0.5 * high - 0.5 * low
-        task = OpeningPass(LabelPass((low, high)))
-        found = blocks.sum(task, (low + half, half))
-        if int(found["rows"][0]) != m or len(objective.screening.bounds) != n:
-            raise DataChangedError(CHANGED)
-        return ScreenedPasses(blocks, found)
-
-    @property
-    def identity(self) -> bytes:
-        """A checksum of the records, private like these, by which they are recognised."""
-        return self.first["marks"].tobytes()
+        if len(objective.screening.bounds) != n:
+            raise DataChangedError
+        return ScreenedPasses(blocks, blocks.sum(LabelPass((low, high)), (low + half, half)))
 
     def again(self, task: Task, state: object, columns: np.ndarray | None = None) -> Sums:
         """Read all columns again, or some; if rows are not the same, nothing may be released."""
         blocks = self.blocks if columns is None else self.blocks.select(columns)
-        found = blocks.sum(task, state)
-        for name in ("rows", "labels", "marks"):
-            if name in found and not np.array_equal(found[name], self.first[name]):
-                raise DataChangedError(CHANGED)
-        return found
+        return blocks.sum(task, state)
 
     def label_total(self, task: LabelPass, centre: float, radius: float) -> int:
         """The sum of labels that are clipped around a centre, which reads no other column."""
         return whole(self.again(task, (centre, radius), np.empty(0, dtype=np.intp))["total"])
-
-
-def _nothing_seen() -> Sums:
-    return {"rows": np.zeros(1, np.int64), "labels": np.zeros(1, np.int64)}
-
-
-def _see(found: Sums, y: np.ndarray) -> None:
-    """Count rows, and add a number that the bits of each label decide."""
-    found["rows"] += len(y)
-    found["labels"] += _mark(np.empty((len(y), 0)), y)
-
-
-def _mark(X: np.ndarray, y: np.ndarray) -> np.int64:
-    """The sum over rows of a number that all entries of a row and its label decide."""
-    bits = np.ascontiguousarray(y, dtype=np.float64).view(np.int64)
-    marks, step = bits.copy(), max(1, (1 << 18) // max(X.shape[1], 1))
-    for start in range(0, len(y), step):
-        rows = slice(start, start + step)
-        block = np.asarray(X[rows], dtype=np.float64)
-        by_columns = block.flags.f_contiguous and not block.flags.c_contiguous
-        flat = np.ascontiguousarray(block.T if by_columns else block).view(np.int64)
-        (_add_columns if by_columns else _add_rows)(flat, marks[rows])
-    return _mixed(marks)
-
-
-@njit(nogil=True, cache=True)
-def _add_rows(bits, marks):  # pragma: no cover
-    for i in range(marks.size):
-        total = np.int64(0)
-        for j in range(bits.shape[1]):
-            total += (bits[i, j] ^ (bits[i, j] >> 29)) * (np.int64(_FACTOR) * (2 * j + 1))
-        marks[i] += total
-
-
-@njit(nogil=True, cache=True)
-def _add_columns(bits, marks):  # pragma: no cover
-    for j in range(bits.shape[0]):
-        factor = np.int64(_FACTOR) * (2 * j + 1)
-        for i in range(marks.size):
-            marks[i] += (bits[j, i] ^ (bits[j, i] >> 29)) * factor
-
-
-@njit(nogil=True, cache=True)
-def _mixed(marks):  # pragma: no cover
-    total = np.int64(0)
-    for i in range(marks.size):
-        h = (marks[i] ^ (marks[i] >> 31)) * np.int64(1099511628211)
-        h = (h ^ (h >> 29)) * np.int64(_FACTOR)
-        total += h ^ (h >> 32)
-    return total

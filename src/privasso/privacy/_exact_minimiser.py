@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.blocks import DataChangedError, RowBlocks, Sums, Task
+from privasso.blocks import RowBlocks, Sums, Task
 from privasso.privacy._label_level import Level
 from privasso.privacy._perturbed_objective import (
     ENOUGH,
@@ -24,7 +24,7 @@ from privasso.privacy._perturbed_objective import (
     without_small,
 )
 from privasso.privacy._record_map import RecordMap
-from privasso.privacy._residual_pass import ResidualPass, summed
+from privasso.privacy._residual_pass import ResidualPass, whole
 from privasso.queries import BitSource
 from privasso.solvers import (
     ExactPass,
@@ -85,8 +85,8 @@ class RecordPasses:
     >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
     >>> blocks, setting = RowBlocks.of_arrays(rows, labels), PassSetting.of(1, 19, 1.0)
     >>> passes = RecordPasses.begun(blocks, setting, None)
-    >>> passes.again(PassState(FixedPoint((0,), 1)))["rows"].tolist()
-    [2]
+    >>> passes.again(PassState(FixedPoint((0,), 1)))["pull"].shape
+    (3, 1, 2)
     >>> rows[0] = 0.75
     >>> passes.again(PassState(FixedPoint((0,), 1)))
     Traceback (most recent call last):
@@ -112,46 +112,20 @@ class RecordPasses:
     def begun(blocks: RowBlocks, setting: PassSetting, prepare: Prepare | None) -> RecordPasses:
         """Read the rows once, which `prepare` makes of records."""
         task = ExactPass(setting, prepare)
-        found = RecordPasses(blocks, task, {})._sums(
-            PassState(FixedPoint((0,) * setting.n_columns, 1), fresh=True)
-        )
-        return RecordPasses(blocks, task, found)
-
-    @property
-    def identity(self) -> bytes:
-        """A checksum of the records, private like these, by which they are recognised."""
-        return self.first["checksum"].tobytes()
+        state = PassState(FixedPoint((0,) * setting.n_columns, 1), fresh=True)
+        return RecordPasses(blocks, task, blocks.sum(task, state))
 
     def again(self, state: PassState) -> Sums:
         """Read the rows again; if they are not the same, nothing may be released."""
-        return self._unchanged(self._sums(state))
+        return self.blocks.sum(self.task, state)
 
     def residual_sum(self, level: Level, u: np.ndarray) -> int:
         """Read the rows once more, for the sum of the residuals of coefficients u."""
-        return self.level_sum(ResidualPass(level, self.task.setting.grid, self.task.prepare), u)
+        return self.level_sum(ResidualPass(level, self.task.prepare), u)
 
     def level_sum(self, task: Task, state: np.ndarray | float) -> int:
         """Read the rows once more, for a sum that corrects an intercept."""
-        return summed(self._unchanged(self._counted(self.blocks.sum(task, state))))
-
-    def _unchanged(self, found: Sums) -> Sums:
-        if not np.array_equal(found["checksum"], self.first["checksum"]):
-            raise DataChangedError(CHANGED)
-        return found
-
-    def _sums(self, state: PassState) -> Sums:
-        return self._counted(self.blocks.sum(self.task, state))
-
-    def _counted(self, found: Sums) -> Sums:
-        if int(found["rows"][0]) != self.blocks.shape[0]:
-            raise DataChangedError(CHANGED)
-        return found
-
-
-CHANGED = (
-    "the data changed between two passes over them, so nothing was released; fit again when they "
-    "are complete"
-)
+        return whole(self.blocks.sum(task, state)["total"])
 
 
 def exact_minimiser(

@@ -10,7 +10,7 @@ from numba import njit
 
 from privasso.blocks import Sums
 from privasso.privacy._label_level import Level
-from privasso.solvers import Prepare, rows_checksum
+from privasso.solvers import Prepare
 
 #: Entries of rows that are worked on at a time.
 _BLOCK = 1 << 18
@@ -26,19 +26,16 @@ class ResidualPass:
     ----------
     level : Level
         How residuals become integers.
-    grid : int
-        Entries of rows are multiples of 2⁻ˢ.
     prepare : callable or None
         Turns records into rows and labels; None where they are that already.
     """
 
     level: Level
-    grid: int
     prepare: Prepare | None = field(default=None)
 
     def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], u: np.ndarray) -> Sums:
         """Return the sum over these chunks for coefficients u, the intercept last."""
-        sums, step = LevelSums(), max(1, _BLOCK // u.size)
+        total, step = np.zeros(2, dtype=np.int64), max(1, _BLOCK // u.size)
         for X, y in chunks:
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
@@ -46,39 +43,8 @@ class ResidualPass:
                     G, labels = X[start:stop], y[start:stop]
                 else:
                     G, labels = self.prepare(X, y, start, stop)
-                part = self.level.total(full_residuals(G, labels, u))
-                sums.add(part, G, labels, self.grid)
-        return sums.found()
-
-
-class LevelSums:
-    """A sum of integers over rows, with their number and checksum, as a pass returns it.
-
-    Examples
-    --------
-    >>> sums = LevelSums()
-    >>> sums.add(-(2**40), np.ones((1, 1)), np.zeros(1), 19)
-    >>> summed(sums.found()), int(sums.found()["rows"][0])
-    (-1099511627776, 1)
-    """
-
-    def __init__(self) -> None:
-        self._total, self._seen = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
-
-    def add(self, part: int, G: np.ndarray, labels: np.ndarray, grid: int) -> None:
-        """Add the sum over some rows."""
-        self._total += halves(part)
-        self._seen[0] += len(labels)
-        self._seen[1:] += rows_checksum(G, labels, grid)
-
-    def found(self) -> Sums:
-        """What the pass returns."""
-        return {"residuals": self._total, "rows": self._seen[:1], "checksum": self._seen[1:]}
-
-
-def summed(sums: Sums) -> int:
-    """The sum of residuals from what a pass returned."""
-    return whole(sums["residuals"])
+                total += halves(self.level.total(full_residuals(G, labels, u)))
+        return {"total": total}
 
 
 def halves(total: int) -> np.ndarray:

@@ -23,7 +23,6 @@ from privasso.solvers._exact_pass import (
     PassState,
     Prepare,
     entry_grid,
-    rows_checksum,
 )
 from privasso.solvers._fixed_point import FixedPoint
 from privasso.solvers._gram_many import GramLasso
@@ -88,7 +87,6 @@ __all__ = [
     "minimise_long",
     "paper_starts",
     "register",
-    "rows_checksum",
     "rows_in_memory",
     "solve",
     "solve_clipped",

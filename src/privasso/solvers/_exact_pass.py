@@ -5,7 +5,7 @@ a fixed-point number that is cut into digits of some twenty bits. The product of
 is then a matrix product in which floating point makes no error, the residual an integer, and so is
 everything that is summed over rows:
 
-    Σ_μ ψ_μ f_μ,   the changes of Σ_μ d_μ f_μ f_μᵀ,   the number of rows, and a checksum of them,
+    Σ_μ ψ_μ f_μ,   the changes of Σ_μ d_μ f_μ f_μᵀ,
 
 ψ the residual clipped at κ and d = 1 where it was not clipped. Sums of integers are the same in any
 order, on any number of machines, and for any cut of the data into blocks. The last sum only steers
@@ -176,7 +176,7 @@ def pass_sums(
     n, width = setting.n_columns, digit_width(setting.n_columns)
     points = [_Point(setting, x, width) for x in (state.x, state.before) if x is not None]
     pull = np.zeros((3, n, 2), dtype=np.int64)
-    gathered, seen = _Products(n, setting.grid), np.zeros(2, dtype=np.int64)
+    gathered = _Products(n, setting.grid)
     step = max(1, min(_MOST_ROWS, _BLOCK // n))
     # Products with few columns are as fast on one thread; several blocks run side by side instead.
     with one_thread():
@@ -184,17 +184,15 @@ def pass_sums(
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
                 G, labels = _prepared(prepare, X, y, start, stop)
-                (psi, free, marks), *earlier = _clipped(points, G, labels)
+                (psi, free), *earlier = _clipped(points, G, labels)
                 pull += _halves(_times_digits(G, psi, setting.grid))
-                seen[0] += len(labels)
-                seen[1:] += _mixed(marks, labels).sum(keepdims=True)
                 if state.fresh:
                     gathered.add(G, 1)
                     continue
                 was = earlier[0][1] if earlier else np.ones_like(free)
                 gathered.add(G[free & ~was], 1)
                 gathered.add(G[was & ~free], -1)
-    return {"pull": pull, "rows": seen[:1], "checksum": seen[1:], **gathered.sums()}
+    return {"pull": pull, **gathered.sums()}
 
 
 def _prepared(prepare: Prepare | None, X: np.ndarray, y: np.ndarray, start: int, stop: int) -> Rows:
@@ -206,7 +204,7 @@ def _long_sums(
 ) -> Sums:
     """The sums of `row_sums`, in digits, and Σ h f fᵀ for two curvatures h of the rows."""
     n, grid, loss = setting.n_columns, setting.grid, Huber(setting.clip)
-    pull, value, seen = [0] * n, 0, np.zeros(2, dtype=np.int64)
+    pull, value = [0] * n, 0
     matrices = {name: _Products(n, grid) for name in ("below", "above")}
     with one_thread():
         for X, y in chunks:
@@ -216,11 +214,9 @@ def _long_sums(
                 found = row_sums(G, labels, None, loss, x, grid)
                 pull = [a + k for a, k in zip(pull, found.pull, strict=True)]
                 value += found.value
-                seen[0] += len(labels)
-                seen[1:] += rows_checksum(G, labels, grid)
                 matrices["below"].add(G[found.curvature > 0.0], 1)
                 matrices["above"].add(G * np.sqrt(found.above)[:, None], 1)
-    found = {"pull": _limbs(pull), "value": _limbs([value]), "rows": seen[:1], "checksum": seen[1:]}
+    found = {"pull": _limbs(pull), "value": _limbs([value])}
     nothing = np.zeros((n, n), dtype=np.int64)
     return found | {name: one.sums().get("curved", nothing) for name, one in matrices.items()}
 
@@ -258,62 +254,30 @@ class _Point:
     def __init__(self, setting: PassSetting, x: FixedPoint, width: int) -> None:
         self.setting = setting
         digits = x.digits(width)
-        # The last column marks each row by one number, from which the checksum is made.
-        self.digits = np.array([*digits, _weights(setting.n_columns)]).T
+        self.digits = np.array(digits).reshape(-1, setting.n_columns).T
         units = [setting.grid + x.bits - width * k for k in range(len(digits))]
         self.shifts = np.array([setting.unit - unit for unit in units], dtype=np.int64)
         self.scales = np.array([math.ldexp(1.0, -unit) for unit in units])
         self.whole = math.ldexp(1.0, setting.grid)
 
-    def clipped(
-        self, fitted: np.ndarray, labels: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Clipped residuals in multiples of 2^−q, which are not clipped, and a mark of each row."""
+    def clipped(self, fitted: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Clipped residuals in multiples of 2^−q, and which are not clipped."""
         s = self.setting
         psi, free = np.empty(len(labels), dtype=np.int64), np.empty(len(labels), dtype=np.bool_)
         lift, clip = s.unit - LABEL_BITS, s.clip
         _clip(fitted, labels, self.shifts, self.scales, lift, s.kappa, clip, psi, free)
-        return psi, free, fitted[:, -1].astype(np.int64)
+        return psi, free
 
 
 def _clipped(
     points: list[_Point], G: np.ndarray, labels: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """What `_Point.clipped` returns for each point, with one product."""
     digits = np.concatenate([point.digits for point in points], axis=1)
     fitted = (G @ digits) * points[0].whole
     edges = np.cumsum([point.digits.shape[1] for point in points])[:-1]
     parts = np.split(fitted, edges, axis=1)
     return [point.clipped(part, labels) for point, part in zip(points, parts, strict=True)]
-
-
-def _weights(n: int) -> np.ndarray:
-    """Numbers of at most 2¹⁹ for the marks, so that these stay below 2⁵³ with 2¹² columns."""
-    return (
-        np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(45)
-    ).astype(np.float64)
-
-
-def rows_checksum(G: np.ndarray, labels: np.ndarray, grid: int) -> np.ndarray:
-    """The checksum of rows and labels on their grids, of shape (1,), as in the sums of a pass.
-
-    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.125, 1.0])
-    >>> state = PassState(FixedPoint((0,), 1), fresh=True)
-    >>> sums = pass_sums(PassSetting.of(1, 19, 0.25), None, [(rows, labels)], state)
-    >>> bool(rows_checksum(rows, labels, 19) == sums["checksum"])
-    True
-    """
-    marks = (G @ _weights(G.shape[1])) * math.ldexp(1.0, grid)
-    return _mixed(marks.astype(np.int64), labels).sum(keepdims=True)
-
-
-def _mixed(marks: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """One word for each row, such that a sum of them tells sets of rows apart."""
-    word = marks.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    word += (labels * 2.0**LABEL_BITS).astype(np.int64).view(np.uint64)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (word ^ (word >> np.uint64(31))).view(np.int64)
 
 
 @njit(nogil=True, cache=True)
