@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from numba import njit
 
 from privasso.accounting import ChoiceLoss
+from privasso.blocks import RowBlocks
 from privasso.operators import Genotypes
 from privasso.privacy._screening import Screening
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 
 REPEATS = 7
 
@@ -81,7 +82,8 @@ def _row(
 
     def choose() -> None:
         # Nothing is kept from one choice to the next.
-        replace(screening).choose(X, y, bit_source(np.random.default_rng(2)))
+        rows = RowBlocks.of_arrays(X, y)
+        replace(screening).choose(Answering(rows, bit_source(np.random.default_rng(2))))
 
     choose()
     plain(X, y)

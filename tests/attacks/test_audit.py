@@ -111,9 +111,9 @@ def noise_halved_release(monkeypatch):
 
 
 def noise_halved_labels(monkeypatch):
-    from privasso.privacy import _perturbed_objective
+    from privasso.queries import _objective_noise
 
-    halved(monkeypatch, _perturbed_objective)
+    halved(monkeypatch, _objective_noise)
     return "objective"
 
 
@@ -124,26 +124,27 @@ def noise_halved_records(monkeypatch):
 
 def rows_unclipped(monkeypatch):
     """Rows are not shrunk to the length that the noise was made for."""
-    from privasso.privacy import PerturbedObjective
+    from privasso.privacy._record_map import RecordMap
 
-    monkeypatch.setattr(
-        PerturbedObjective,
-        "rows",
-        lambda self, X, y: (self.scaled_rows(X, y), np.nan_to_num(y - 0.5) / self.width),
-    )
+    true = RecordMap.__call__
+
+    def rows(self, *given):
+        return true(replace(self, radius=1e6), *given)
+
+    monkeypatch.setattr(RecordMap, "__call__", rows)
     return "records"
 
 
 def kappa_doubled(monkeypatch):
     """Residuals are clipped at twice what the noise was made for."""
-    from privasso.attacks import _records
+    from privasso.queries import _minimiser
 
-    true = _records.perturbed_minimiser
+    true = _minimiser.perturbed_minimiser
 
     def faulty(G, y, lam, noise, bits, **options):
         return true(G, y, lam, replace(noise, kappa=2.0 * noise.kappa), bits, **options)
 
-    monkeypatch.setattr(_records, "perturbed_minimiser", faulty)
+    monkeypatch.setattr(_minimiser, "perturbed_minimiser", faulty)
     return "records"
 
 

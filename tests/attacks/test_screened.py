@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, permutations
 
 import numpy as np
@@ -12,15 +13,17 @@ from scipy.stats import beta
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._attack import attack
-from privasso.attacks._screened import made_for_choice, screened_pairs, table_for_choice
+from privasso.attacks._made_up import record_for_choice
+from privasso.attacks._programs import emptied_pairs
 from privasso.attacks._screened_labels import (
     labels_made_for_choice,
     screened_label_pairs,
     table_for_label_choice,
 )
+from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, PerturbedPlan, ScreenedLabelPlan, plan_for
-from privasso.privacy import Peeled, ScreenedObjective, _label_screening, _screening, noise_scale
-from privasso.queries import bit_source
+from privasso.privacy import Peeled, ScreenedObjective, _screening
+from privasso.queries import Answering, _choice, bit_source
 from privasso.theory import log_set_probability
 
 
@@ -83,7 +86,7 @@ def test_the_score_is_a_log_likelihood_ratio(screen, n, intercept):
     X, y = table(n=n)
     plan, objective = planned(X, 4.0, 0.01, screen, fit_intercept=intercept)
     assert len(objective.rounds) == {2: 0, 6: 1, 12: 3}[screen]
-    (pair,) = screened_pairs(objective, plan.lam, X, y, {0: "row"})
+    (pair,) = emptied_pairs(partial(objective, lam=plan.lam), X, y, {0: "row"})
     check_ratio(pair, 150)
 
 
@@ -108,13 +111,13 @@ def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
     """Lower limits of what the choice alone tells, at 99.9 %, against the claim for the choice."""
     X, y = tied()
     _, objective = planned(X, 8.0, 0.001, 1)
-    screening, true = objective.screening, _screening.noise_scale
-    monkeypatch.setattr(_screening, "noise_scale", lambda choices: part * true(choices))
+    screening = objective.screening
+    with_part_of_the_noise(part, monkeypatch)
     fewer, draws, bits = y.copy(), 1500, bit_source(np.random.default_rng(0))
     fewer[0] = np.nan
     into, out = (
-        sum(int(screening.choose(X, labels, bits)[0] == 1) for _ in range(draws))
-        for labels in (y, fewer)
+        sum(int(screening.choose(Answering(rows, bits))[0] == 1) for _ in range(draws))
+        for rows in (RowBlocks.of_arrays(X, labels) for labels in (y, fewer))
     )
     most = beta.ppf(0.9995, into + 1, draws - into)
     least = beta.ppf(0.0005, out, draws - out + 1)
@@ -127,7 +130,8 @@ def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
 def record_plan(screen, n=40, intercept=True, epsilon=2.0):
     """A plan, and the pair of tables that is made for its choice."""
     plan, objective = planned(np.zeros((40, n)), epsilon, 0.02, screen, fit_intercept=intercept)
-    return plan, made_for_choice(objective, plan.lam, 40)
+    ((X, y, name),) = record_for_choice(objective, 40)
+    return plan, emptied_pairs(partial(objective, lam=plan.lam), X, y, {0: name})
 
 
 def label_plan(screen, n=12, m=64, intercept=True):
@@ -209,10 +213,12 @@ def test_attack_on_a_fit_with_components(budget, least, most):
 def test_the_made_up_record_moves_choices_by_twice_the_sensitivity():
     """Every association by a whole record, half of them up and half down."""
     _, objective = planned(np.zeros((40, 10)), 2.0, 0.02, 2)
-    X, y = table_for_choice(objective, 40)
+    ((X, y, _),) = record_for_choice(objective, 40)
     fewer = y.copy()
     fewer[0] = np.nan
-    one, two = (objective.screening.associations(X, labels, 0.0, 0.1) for labels in (y, fewer))
+    screening = objective.screening
+    choice = screening.choice(screening.choices, screening.associations(0.0, 0.1))
+    one, two = (choice.sizes(RowBlocks.of_arrays(X, labels)) for labels in (y, fewer))
     change = (one - two) / float(_screening.ENTRY * _screening.LABEL)
     assert change.tolist() == [-1.0, 1.0] * 5
 
@@ -227,21 +233,19 @@ def test_the_made_up_label_moves_choices_by_twice_the_sensitivity(order, centre)
     other[0] = -3.0
     for column in order:
         peeled.take(column)
-    (one, scale), (two, _) = (
-        peeled.scores(screening.labels(labels, centre), 1.0) for labels in (y, other)
-    )
-    # The scale is that of a range of 1, so that half of it is the most by which a score moves.
-    change = (one - two) / (scale / 2.0)
+    choice = screening.choice(peeled, centre)
+    one, two = (choice.sizes(RowBlocks.of_arrays(X, labels)) for labels in (y, other))
+    # Half of the scale at a range of 1 is the most by which a score moves.
+    change = (one - two) / (choice.scale * choice.choices.epsilon_each / 2.0)
     assert np.allclose(np.abs(change), 1.0, atol=1e-3)
     assert np.ptp(change) == pytest.approx(2.0, abs=2e-3)
 
 
 def with_part_of_the_noise(part, monkeypatch):
     """All Gumbel noise of choices times a factor; what is claimed and the scores stay."""
-    true, largest = _screening.noise_scale, _label_screening.noisy_largest
-    monkeypatch.setattr(_screening, "noise_scale", lambda choices: part * true(choices))
+    largest = _choice.noisy_largest
     monkeypatch.setattr(
-        _label_screening,
+        _choice,
         "noisy_largest",
         lambda scores, scale, count, bits: largest(scores, part * scale, count, bits),
     )
@@ -284,12 +288,14 @@ def test_correct_choices_are_not_refuted(kind, options):
 def record_orders(k, factor):
     """Probabilities of all ordered choices, with and without the record that decides."""
     _, objective = planned(np.zeros((40, 6)), 2.0, 0.02, k)
-    X, y = table_for_choice(objective, 40)
+    ((X, y, _),) = record_for_choice(objective, 40)
     choices, fewer = objective.screening.choices, y.copy()
     fewer[0] = np.nan
     laws = []
     for labels in (y, fewer):
-        logs = objective.screening.associations(X, labels, 0.0, 0.1) / noise_scale(choices)
+        associations = objective.screening.associations(0.0, 0.1)
+        choice = objective.screening.choice(choices, associations)
+        logs = choice.sizes(RowBlocks.of_arrays(X, labels)) / choice.scale
         weights, law = np.exp(factor * logs), []
         for order in permutations(range(6), k):
             steps = [
@@ -309,12 +315,12 @@ def label_orders(k, factor):
     other[0] = -3.0
     laws = []
     for labels in (y, other):
-        whole, law = screening.labels(labels, 0.0), []
+        rows, law = RowBlocks.of_arrays(X, labels), []
         for order in permutations(range(6), k):
             peeled, probability = Peeled(X), 1.0
             for i in order:
-                scores, scale = peeled.scores(whole, choices.epsilon_each)
-                weights = np.exp(factor * scores / scale)
+                choice = screening.choice(peeled, 0.0)
+                weights = np.exp(factor * choice.sizes(rows) / choice.scale)
                 probability *= weights[np.searchsorted(peeled.left, i)] / weights.sum()
                 peeled.take(i)
             law.append(probability)

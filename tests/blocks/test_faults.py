@@ -47,6 +47,7 @@ class Shifty(Local):
     def __init__(self, parts, at, what):
         super().__init__(parts, jobs=1)
         self.at, self.what, self.count = at, what, 0
+        self.in_memory = False  # so that they are read in each pass
 
     def sum(self, task, state, read):
         self.count += 1

@@ -74,13 +74,13 @@ def test_further_rounds(monkeypatch):
     rounds = []
     from privasso.privacy import ScreenedObjective
 
-    transcript = ScreenedObjective.transcript_over
+    program = ScreenedObjective.__call__
 
     def counted(self, *given):
         rounds.append(len(self.rounds))
-        return transcript(self, *given)
+        return program(self, *given)
 
-    monkeypatch.setattr(ScreenedObjective, "transcript_over", counted)
+    monkeypatch.setattr(ScreenedObjective, "__call__", counted)
     blocks = RowBlocks.of_arrays(*table(), n_parts=4)
     assert model(blocks, screen=12) == model(*table(), screen=12)
     assert rounds[0] >= 1
@@ -134,6 +134,7 @@ class Shifty(Local):
     def __init__(self, parts, at, what):
         super().__init__(parts, jobs=1)
         self.at, self.what = at, what
+        self.in_memory = False  # so that they are read in each pass
 
     def sum(self, task, state, read):
         Shifty.count += 1

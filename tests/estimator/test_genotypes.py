@@ -6,11 +6,12 @@ from bed_reader import to_bed
 
 import privasso as pv
 from privasso.accounting import ChoiceLoss
+from privasso.blocks import RowBlocks
 from privasso.operators import Genotypes
 from privasso.privacy import Screening
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._estimate import half_ranges
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 M, N = 1203, 300
@@ -76,7 +77,9 @@ def test_the_choice_is_that_of_small_integers(study):
     screening = Screening(ChoiceLoss(0.5, 5), 0.1, 0.1, np.tile([0.0, 2.0], (N, 1)), (-1, 2), True)
     for seed in range(5):
         found = [
-            screening.choose(X, y, bit_source(np.random.default_rng(seed))).tolist()
+            screening.choose(
+                Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(seed)))
+            ).tolist()
             for X in (F, raw.astype(np.int8), raw)
         ]
         assert found[0] == found[1] == found[2]

@@ -11,12 +11,13 @@ from scipy.special import ndtr
 
 import privasso as pv
 from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss, compose_losses
+from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, ScreenedLabelPlan, plan_for
 from privasso.ledger import BudgetError, Ledger
 from privasso.privacy import Guarantee, ScreeningPrior, ScreeningSettings, compose, usual_screening
 from privasso.privacy._record_screening import screened_objective
 from privasso.privacy._record_settings import usual_t
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 
 
 def privacy(n, epsilon=1.0, **options):
@@ -223,6 +224,12 @@ def objective_of(settings, n, m):
     return screened_objective(settings, bounds, dp.y_bounds, m, fit_intercept=True, kappa=None, t=t)
 
 
+def answered(program, X, y, seed):
+    """One fit with a seed."""
+    rows = RowBlocks.of_arrays(X, y)
+    return program(Answering(rows, bit_source(np.random.default_rng(seed))), program.lam)
+
+
 def simulated(m, n, columns, share, repeats, further):
     """Hits and R² of repeated fits, with their predictions."""
     prior = ScreeningPrior(10, 0.7, 0.125, 1.0 / 3.0)
@@ -231,10 +238,11 @@ def simulated(m, n, columns, share, repeats, further):
     hits, r2 = [], []
     for k in range(repeats):
         X, y, X_test, y_test, support = wide(m, n, np.random.default_rng(k))
-        coef, intercept, chosen = fit.release(X, y, fit.lam, bit_source(np.random.default_rng(k)))
-        residual = y_test - X_test @ coef - intercept
+        found = answered(fit, X, y, k)
+        residual = y_test - X_test @ found.coef - found.intercept
         r2.append(1.0 - residual.var() / y_test.var())
-        hits.append(np.isin(support, chosen).mean())
+        assert found.screened is not None
+        hits.append(np.isin(support, found.screened).mean())
     return np.array(hits), np.array(r2), settings.found(prior, m, n), settings.r2(prior, m, n)
 
 
@@ -283,8 +291,9 @@ def test_predictions_count_fits_before_the_last_one_and_the_noise_of_the_level()
     fit, r2 = objective_of(settings, n, m), []
     for k in range(24):
         X, y, X_test, y_test, _ = wide(m, n, np.random.default_rng(k), true=3)
-        coef, intercept, _ = fit.release(X, y, fit.lam, bit_source(np.random.default_rng(k)))
-        r2.append(1.0 - np.mean((y_test - X_test @ coef - intercept) ** 2) / y_test.var())
+        found = answered(fit, X, y, k)
+        error = y_test - X_test @ found.coef - found.intercept
+        r2.append(1.0 - np.mean(error**2) / y_test.var())
     prior = ScreeningPrior(3, 0.7, 0.125, 1.0 / 3.0)
     agree(np.array(r2), settings.r2(prior, m, n), 0.005)
 

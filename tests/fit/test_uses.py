@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_rows_in_blocks_are_known_again_at_another_budget(settings):
     X, y = rng.random((900, 2)), rng.random(900)
     for parts, epsilon in ((2, 1.0), (5, 30.0)):
         privacy = pv.RecordDP(epsilon, 1e-6, [(0, 1)] * 2, (0, 1), **settings)
-        plan = plan_for(RowBlocks.of_arrays(X, y, n_parts=parts), FitOptions(privacy))
+        plan: Any = plan_for(RowBlocks.of_arrays(X, y, n_parts=parts), FitOptions(privacy))
         if parts == 2:
             plan.release(None)
         else:

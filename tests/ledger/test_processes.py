@@ -134,7 +134,8 @@ from pathlib import Path
 import numpy as np, privasso as pv
 from privasso.fit import FitOptions, Released, plan_fit
 from privasso.ledger import _store
-from privasso.privacy import _exact_release, _perturbed_objective
+from privasso.privacy import _exact_release
+from privasso.queries import _objective_noise
 
 def attempt(step, mechanism):
     def wrap(place, name, what, only=lambda *a: True):
@@ -148,7 +149,7 @@ def attempt(step, mechanism):
             return result
         setattr(place, name, wrapped)
 
-    place = _perturbed_objective if mechanism == "objective" else _exact_release
+    place = _objective_noise if mechanism == "objective" else _exact_release
     real_noise = place.rounded_gaussian
     def noise(*args):
         Path("drawn").touch()

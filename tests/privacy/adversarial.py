@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import privasso as pv
-import privasso.privacy._exact_minimiser as exact
-import privasso.privacy._perturbed_objective as perturbed
-import privasso.privacy._shaped_minimiser as shaped
+import privasso.queries._minimiser as minimiser
+import privasso.queries._objective_noise as output
+import privasso.queries._shaped_minimiser as shaped
 import privasso.solvers._exact_pass as passes
 from privasso.blocks import RowBlocks
 from privasso.fit import Classes, FitOptions, plan_for
@@ -165,28 +165,32 @@ def certified(case: Case, monkeypatch) -> Certified | None:
         monkeypatch.setattr(module, name, wrapped)
 
     def of_output(_, noise, whole, off, bits):
-        exponent = perturbed.output_exponent(noise, len(whole))
+        exponent = output.output_exponent(noise, len(whole))
         seen["noise"], seen["off"] = noise, off
         seen["point"] = [k * Fraction(2) ** exponent for k in whole]
 
-    for module in (exact, perturbed, shaped):
+    for module in (minimiser, shaped):
         keep(module, "drawn_eta", lambda eta, *_: seen.update(eta=eta))
         keep(module, "noisy_output", of_output)
 
     def of_rows(_, G, y, lam, *__, penalty_weights, weights=None, L=None):
         seen.update(G=G, y=y, thresholds=lam * penalty_weights, weights=weights, L=L)
 
-    def of_blocks(_, opened, lam, noise, bits, penalty_weights):
-        rows = seen["rows"][: opened.blocks.shape[0]]
+    def of_blocks(_, source, view, setting, lam, noise, bits, penalty_weights):
+        rows = seen["rows"][: source.shape[0]]
         seen.update(G=np.array([g for g, _ in rows]), y=np.array([v for _, v in rows]))
-        seen.update(thresholds=lam * penalty_weights, kappa=opened.task.setting.clip)
+        seen.update(thresholds=lam * penalty_weights, kappa=setting.clip)
 
     for own, name, take in (
-        (perturbed, "perturbed_minimiser", of_rows),
+        (minimiser, "perturbed_minimiser", of_rows),
         (shaped, "shaped_minimiser", of_rows),
-        (exact, "exact_minimiser", of_blocks),
+        (minimiser, "exact_minimiser", of_blocks),
     ):
-        users = [m for n, m in list(sys.modules.items()) if n.startswith("privasso.privacy._")]
+        users = [
+            m
+            for n, m in list(sys.modules.items())
+            if n.startswith(("privasso.privacy._", "privasso.queries._"))
+        ]
         original = getattr(own, name)
         for module in users:
             if getattr(module, name, None) is original:
@@ -201,7 +205,7 @@ def certified(case: Case, monkeypatch) -> Certified | None:
         return None
     noise = seen["noise"]
     kappa = seen.get("kappa", noise.kappa)
-    step = 0.5 * 2.0 ** perturbed.output_exponent(noise, len(seen["point"]))
+    step = 0.5 * 2.0 ** output.output_exponent(noise, len(seen["point"]))
     return Certified(
         seen["G"], seen["y"], noise.loss, kappa, noise.ridge, seen["eta"].exact,
         seen["thresholds"], seen.get("weights"), seen.get("L"), seen["point"],

@@ -13,8 +13,8 @@ from scipy import stats
 from scipy.special import log_ndtr
 
 import privasso as pv
-from privasso.privacy import ObjectiveNoise, calibrate_objective, perturbed_minimiser
-from privasso.queries import bit_source
+from privasso.privacy import calibrate_objective
+from privasso.queries import ObjectiveNoise, bit_source, perturbed_minimiser
 from privasso.solvers import solve_clipped
 
 #: Runs that are solved at once.

@@ -17,9 +17,9 @@ from unittest import mock
 import numpy as np
 
 import privasso.fit  # noqa: F401 - so that all modules below are there
-from privasso.privacy import _exact_release, _label_screening, _screening
-from privasso.queries import NoisySum
-from privasso.solvers import FixedPoint, PassState
+from privasso.privacy import _exact_release
+from privasso.queries import NoisyChoice, NoisySum
+from privasso.solvers import ExactPass, FixedPoint, PassState
 from privasso.solvers._exact_pass import pulled
 
 
@@ -71,26 +71,18 @@ class Replayed:
         return found
 
     def _hooks(self):
-        modules = [m for name, m in sys.modules.items() if name.startswith("privasso.privacy._")]
-        claims: dict[float, Fraction] = {}
-        for module in modules:
+        rooms = "privasso.privacy._", "privasso.queries._"
+        for module in [m for name, m in sys.modules.items() if name.startswith(rooms)]:
             for name, wrap in (
-                ("noise_deviation", lambda true: self._deviation(true, claims)),
-                ("noisy_integers", lambda true: self._integers(true, claims)),
                 ("perturbed_minimiser", self._minimiser),
                 ("shaped_minimiser", self._minimiser),
                 ("exact_minimiser", self._exact),
             ):
                 true = getattr(module, name, None)
-                if true is not None and true.__module__ != module.__name__:
+                if true is not None:
                     yield module, name, wrap(true)
-        yield NoisySum, "run", self._sum(NoisySum.run)
-        yield _screening, "_largest", self._choice(_screening._largest)
-        yield (
-            _label_screening.LabelScreening,
-            "order",
-            self._order(_label_screening.LabelScreening.order),
-        )
+        yield NoisySum, "noisy", self._sum(NoisySum.noisy)
+        yield NoisyChoice, "noisy", self._choice(NoisyChoice.noisy)
         yield _exact_release, "_with_noise", self._products(_exact_release._with_noise)
 
     def _note(self, name, parts, true, *, largest=False):
@@ -100,57 +92,24 @@ class Replayed:
         return copy.deepcopy(out)  # some are changed in place
 
     def _sum(self, true):
-        def run(query, rows, bits):
+        def noisy(query, exact, bits):
             mu, deviations = Fraction(query.mu), query.deviations.tolist()
             parts = [
                 ([k], Fraction(deviation) * mu)
-                for k, deviation in zip(query.exact(rows), deviations, strict=True)
+                for k, deviation in zip(exact, deviations, strict=True)
             ]
             name = type(query.summand).__name__
-            return self._note(name, parts, lambda: true(query, rows, bits))
+            return self._note(name, parts, lambda: true(query, exact, bits))
 
-        return run
-
-    def _deviation(self, true, claims):
-        def deviation(sensitivity, mu):
-            found = true(sensitivity, mu)
-            claims[found] = Fraction(found) * Fraction(mu)
-            return found
-
-        return deviation
-
-    def _integers(self, true, claims):
-        def integers(values, deviation, unit, bits):
-            name = sys._getframe(1).f_code.co_qualname
-            part = [int(k) for k in values], claims[deviation]
-            return self._note(name, [part], lambda: true(values, deviation, unit, bits))
-
-        return integers
+        return noisy
 
     def _choice(self, true):
-        def largest(associations, choices, bits):
-            claim = Fraction(_screening.noise_scale(choices)) * Fraction(choices.epsilon_each)
-            part = [int(k) for k in associations], claim
-            return self._note(
-                "choice", [part], lambda: true(associations, choices, bits), largest=True
-            )
+        def noisy(query, sizes, bits):
+            claim = Fraction(query.scale) * Fraction(query.choices.epsilon_each)
+            part = [int(k) for k in sizes], claim
+            return self._note("choice", [part], lambda: true(query, sizes, bits), largest=True)
 
-        return largest
-
-    def _order(self, true):
-        def order(screening, peeled, y, bits, seen=None):
-            noisy_largest = _label_screening.noisy_largest
-
-            def largest(scores, scale, count, source):
-                claim = Fraction(scale) * Fraction(screening.choices.epsilon_each)
-                part = [int(k) for k in scores], claim
-                given = scores, scale, count, source
-                return self._note("choice", [part], lambda: noisy_largest(*given), largest=True)
-
-            with mock.patch.object(_label_screening, "noisy_largest", largest):
-                return true(screening, peeled, y, bits, seen)
-
-        return order
+        return noisy
 
     def _minimiser(self, true):
         """Rows, of which none may be longer than the radius, or bend the objective too much."""
@@ -175,16 +134,16 @@ class Replayed:
     def _exact(self, true):
         """Sums of clipped residuals times rows at two points, as the solver gets them."""
 
-        def minimiser(passes, lam, noise, bits, penalty_weights):
-            setting, n = passes.task.setting, passes.task.setting.n_columns
+        def minimiser(rows, view, setting, lam, noise, bits, penalty_weights):
+            n, task = setting.n_columns, ExactPass(setting, view)
             claim = self.times * Fraction(noise.kappa) * Fraction(noise.radius)
             claim *= 2 ** (setting.unit + setting.grid)
-            sums = [pulled(passes.first["pull"])]
-            for point in ((1 << 40,) * n, (-(1 << 39),) * n):
-                sums.append(pulled(passes.again(PassState(FixedPoint(point, 40)))["pull"]))
-            found = self._note(
-                "pulls", [(sums[0], claim)], lambda: true(passes, lam, noise, bits, penalty_weights)
-            )
+            sums = []
+            for point in ((0,) * n, (1 << 40,) * n, (-(1 << 39),) * n):
+                found = rows.sum(task, PassState(FixedPoint(point, 40), fresh=not sums))
+                sums.append(pulled(found["pull"]))
+            given = rows, view, setting, lam, noise, bits, penalty_weights
+            found = self._note("pulls", [(sums[0], claim)], lambda: true(*given))
             for k, one in enumerate(sums[1:]):
                 self._note(f"pulls {k}", [(one, claim)], lambda: None)
             return found

@@ -13,7 +13,7 @@ from objective_attack import neighbours
 from scipy import stats
 from scipy.special import expit
 
-from privasso.privacy import _perturbed_objective
+from privasso.queries import _objective_noise
 from privasso.solvers import solve_clipped
 
 #: Kind of neighbours, budget (ε, δ), t, κ, shape of the data, λ, and what must be reached.
@@ -69,13 +69,13 @@ def test_the_attack_with_many_runs_stays_below_the_claim(case):
 def recorded(monkeypatch):
     """Keep what the program draws: η in units of 2^−52 σ, then the noise on the output."""
     drawn = []
-    gaussian = _perturbed_objective.rounded_gaussian
+    gaussian = _objective_noise.rounded_gaussian
 
     def draws(deviation, size, bits):
         drawn.append(gaussian(deviation, size, bits))
         return drawn[-1]
 
-    monkeypatch.setattr(_perturbed_objective, "rounded_gaussian", draws)
+    monkeypatch.setattr(_objective_noise, "rounded_gaussian", draws)
     return drawn
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import privasso as pv
 from privasso.accounting import GaussianLoss, ObjectiveLoss, compose_losses
 from privasso.attacks._labels import label_pairs
-from privasso.attacks._records import record_pairs
+from privasso.attacks._programs import emptied_pairs
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, PerturbedPlan, plan_fit, plan_for
 from privasso.privacy import (
@@ -167,7 +168,7 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
         objective = privacy.objective(60, 3, None, fit_intercept=True)
         # With a larger share than is ever used, so that the mean matters.
         objective = replace(objective, level=Level(0.8, 1.0))
-        pair = record_pairs(objective, 1e-3, X, y, {3: "one"})[0]
+        pair = emptied_pairs(partial(objective, lam=1e-3), X, y, {3: "one"})[0]
     assert pair.score is not None
     scores = pair.score(pair.out.releases(400, np.random.default_rng(0)))
     values = np.exp(scores)

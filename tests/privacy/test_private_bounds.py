@@ -14,8 +14,9 @@ from privasso.accounting import (
     objective_sensitivity,
     sensitivity_for,
 )
+from privasso.blocks import RowBlocks
 from privasso.privacy import Guarantee, Terms
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 
 Y = (-4.0, 4.0)
 WIDE = 1000.0
@@ -147,7 +148,8 @@ def test_a_column_that_is_not_found_has_no_coefficient_or_keeps_its_bounds():
     kept = pv.RecordDP(1.0, 1e-6, bounds, Y, scales="private").objective(
         100, 6, None, fit_intercept=True
     )
-    found = kept.estimated(kept.held(X, y), bit_source(np.random.default_rng(0)))
+    rows = RowBlocks.of_arrays(X, y)
+    found = kept.estimated(Answering(rows, bit_source(np.random.default_rng(0))))
     assert np.array_equal(found.bounds, bounds)
 
 

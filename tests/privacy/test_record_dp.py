@@ -14,12 +14,9 @@ from privasso.accounting import objective_delta
 from privasso.privacy import (
     Guarantee,
     UncertifiedError,
-    _exact_minimiser,
-    _perturbed_objective,
     calibrate_objective,
-    perturbed_minimiser,
 )
-from privasso.queries import bit_source
+from privasso.queries import _minimiser, _objective_noise, bit_source, perturbed_minimiser
 
 BOUNDS = [(0.0, 10.0), (-1.0, 3.0), (2.0, 2.0), (0.0, 1e6)]
 PRIVACY = pv.RecordDP(1.0, 1e-6, bounds=BOUNDS, y_bounds=(0.0, 5.0))
@@ -79,8 +76,8 @@ def test_the_minimiser_is_that_of_the_objective(monkeypatch):
         drawn.append(rounded(deviation, size, bits))
         return drawn[-1]
 
-    rounded = _perturbed_objective.rounded_gaussian
-    monkeypatch.setattr(_perturbed_objective, "rounded_gaussian", recorded)
+    rounded = _objective_noise.rounded_gaussian
+    monkeypatch.setattr(_objective_noise, "rounded_gaussian", recorded)
     weights = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
     x = perturbed_minimiser(
         rows, labels, 0.3, noise, bit_source(np.random.default_rng(0)), penalty_weights=weights
@@ -106,12 +103,12 @@ def test_nothing_is_published_without_a_certificate(monkeypatch):
     from dataclasses import replace
 
     for name in ("minimise_exactly", "minimise_further"):
-        solve = getattr(_exact_minimiser, name)
+        solve = getattr(_minimiser, name)
 
         def careless(*args, solve=solve):
             return replace(solve(*args), distance=1e-6)
 
-        monkeypatch.setattr(_exact_minimiser, name, careless)
+        monkeypatch.setattr(_minimiser, name, careless)
     X, y = table()
     with pytest.raises(UncertifiedError, match="nothing was published"):
         pv.PrivateLasso(privacy=PRIVACY, random_state=0).fit(X, y)

@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression
 
 import privasso as pv
 from privasso.accounting import gaussian_delta
-from privasso.privacy import _perturbed_objective as inside
-from privasso.privacy._perturbed_objective import calibrate_logistic
-from privasso.queries import bit_source
+from privasso.blocks import RowBlocks
+from privasso.privacy._calibration import calibrate_logistic
+from privasso.queries import Answering, bit_source
+from privasso.queries import _minimiser as inside
 
 BOUNDS = [(0.0, 10.0), (-1.0, 1.0), (100.0, 200.0)]
 
@@ -92,15 +93,27 @@ def binary_table(m, seed=0):
     return X, (rng.random(m) < 1.0 / (1.0 + np.exp(-odds))).astype(float)
 
 
+def fitted(table, X, y, lam):
+    """Coefficients and intercept of one fit."""
+    ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(0)))
+    found = table(ask, lam)
+    return found.coef, found.intercept
+
+
+def scaled(table, X, y):
+    """Rows as long as they are."""
+    return table.view(np.asarray(X), y, 0, len(y))[0]
+
+
 def test_with_next_to_no_noise_it_is_scikit_learns_solution():
     X, y = binary_table(4000)
     privacy = pv.RecordDP(100.0, 0.1, bounds=BOUNDS, y_bounds=(0, 1))
     table = privacy.logistic(len(X), 3, None, fit_intercept=True)
     lam = 30.0
-    coef, intercept = table.release(X, y, lam, bit_source(np.random.default_rng(0)))
-    rows = table.scaled_rows(X, y)
+    coef, intercept = fitted(table, X, y, lam)
+    rows = scaled(table, X, y)
     oracle = LogisticRegression(l1_ratio=1.0, C=1 / lam, solver="saga", tol=1e-8, max_iter=10_000)
-    oracle.fit(rows[:, :-1], y, sample_weight=table.weights(rows))
+    oracle.fit(rows[:, :-1], y, sample_weight=table.view.weights(rows))
     half = np.array([5.0, 1.0, 50.0])
     np.testing.assert_allclose(coef * half, oracle.coef_[0], atol=0.02)
     assert coef[2] == oracle.coef_[0, 2] == 0.0
@@ -113,15 +126,15 @@ def test_no_row_pulls_or_bends_more_than_the_accounting_says():
     table = privacy.logistic(60, 3, None, fit_intercept=True)
     rng = np.random.default_rng(1)
     X = rng.uniform(-1.0, 2.0, (60, 3)) * [10.0, 3.0, 200.0]  # many values outside of the bounds
-    rows = table.scaled_rows(X, np.zeros(60))
-    w, length = table.weights(rows), np.linalg.norm(rows, axis=1)
+    rows = scaled(table, X, np.zeros(60))
+    w, length = table.view.weights(rows), np.linalg.norm(rows, axis=1)
     assert np.max(w * length) <= table.noise.radius
     assert np.max(w * length**2) <= table.noise.radius * table.reach
     assert table.noise.t == pytest.approx(
         0.25 * table.noise.radius * table.reach / table.noise.ridge
     )
     assert np.max(w * length) > 0.999 * table.noise.radius
-    alone = table.weights(table.scaled_rows(X[:1], np.zeros(1)))
+    alone = table.view.weights(scaled(table, X[:1], np.zeros(1)))
     assert alone[0] == w[0]  # a weight depends on its own record only
 
 
@@ -163,11 +176,11 @@ def test_certified_distance_holds_against_fifty_digits(monkeypatch):
         return seen[-1][1]
 
     monkeypatch.setattr(inside, "solve_clipped_problem", spied)
-    table.release(X, y, 0.05, bit_source(np.random.default_rng(0)))
+    fitted(table, X, y, 0.05)
     problem, solution = seen[0]
-    rows = table.scaled_rows(X, y)
+    rows = scaled(table, X, y)
     found = exact_minimiser(
-        rows, y, table.weights(rows), 0.05, table.noise, problem.eta, solution.x
+        rows, y, table.view.weights(rows), 0.05, table.noise, problem.eta, solution.x
     )
     support, x = found
     with mpmath.workdps(50):
@@ -219,8 +232,7 @@ def test_a_label_far_outside_is_one_of_two():
     privacy = pv.RecordDP(5.0, 1e-3, bounds=BOUNDS, y_bounds=(0, 1))
     table = privacy.logistic(len(X), 3, None, fit_intercept=True)
     first, second = (
-        table.release(X, labels, 0.1, bit_source(np.random.default_rng(0)))
-        for labels in (y, np.where(y > 0, 1e300, -1e300))
+        fitted(table, X, labels, 0.1) for labels in (y, np.where(y > 0, 1e300, -1e300))
     )
     assert first[0].tolist() == second[0].tolist()
 
@@ -232,12 +244,10 @@ def test_a_record_without_a_label_is_empty():
     missing = np.where(np.arange(200) < 50, np.nan, y)
     moved = X.copy()
     moved[:50] = 7.0  # what an empty record holds does not matter
-    first, second = (
-        table.release(F, missing, 0.1, bit_source(np.random.default_rng(0))) for F in (X, moved)
-    )
+    first, second = (fitted(table, F, missing, 0.1) for F in (X, moved))
     assert first[0].tolist() == second[0].tolist()
-    assert not table.scaled_rows(X, missing)[:50].any()
-    other = table.release(X, y, 0.1, bit_source(np.random.default_rng(0)))
+    assert not scaled(table, X, missing)[:50].any()
+    other = fitted(table, X, y, 0.1)
     assert first[0].tolist() != other[0].tolist()
 
 

@@ -13,7 +13,7 @@ from privasso.accounting import gaussian_delta
 from privasso.blocks import RowBlocks
 from privasso.privacy import Guarantee, Terms
 from privasso.privacy._second_moments import Products
-from privasso.queries import NoisySum, _integer_noise, bit_source
+from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
 
 Y = (-4.0, 4.0)
 SCALE = np.array([1e-3, 1.0, 10.0, 1e4])
@@ -43,7 +43,7 @@ def products(m=50):
     mechanism = record_dp().statistics(m, 4, None, fit_intercept=True)
     assert mechanism is not None
     X, y = table(m)
-    one = Products(mechanism.table.record_map(), mechanism.weight, mechanism.radius)
+    one = Products(mechanism.table.view, mechanism.weight, mechanism.radius)
     G, labels = mechanism.table.rows(X, y)
     H = np.column_stack([G, mechanism.weight * labels])
     return one, X, y, np.rint(np.ldexp(H, one.half_unit)).astype(int)
@@ -75,7 +75,7 @@ def test_no_record_moves_the_statistics_by_more_than_the_noise_allows(
     y[:20] = 1e9
     mechanism = record_dp(y_bounds=y_bounds).statistics(200, 4, None, fit_intercept=fit_intercept)
     assert mechanism is not None
-    mechanism.release(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(0)))
+    mechanism(Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(0))))
     (off, many), (diagonal, few) = seen
     G, labels = mechanism.table.rows(X, y)
     H = np.column_stack([G, mechanism.weight * labels])

@@ -11,15 +11,16 @@ import scipy.sparse as sp
 from scipy.stats import chisquare
 
 from privasso.accounting import ChoiceLoss
+from privasso.blocks import RowBlocks
 from privasso.design import PrincipalComponents
 from privasso.privacy import Peeled
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import noisy_centre
 from privasso.privacy._label_level import Level
-from privasso.privacy._label_screening import _associations, _project, standard_columns
-from privasso.privacy._screening import Screening, noise_scale
-from privasso.queries import bit_source, noisy_largest
+from privasso.privacy._label_screening import _project, integer_entries, standard_columns
+from privasso.privacy._screening import Screening
+from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, bit_source, noisy_largest
 
 
 def bits(seed):
@@ -264,6 +265,11 @@ def test_extreme_words():
     assert noisy_largest(np.zeros(4, dtype=np.int64), 1.0, 2, source).tolist() == [0, 2]
 
 
+def asked(y, seed, X=None):
+    """Answers from a table, with a seed for their noise."""
+    return Answering(RowBlocks.of_arrays(np.empty((len(y), 0)) if X is None else X, y), bits(seed))
+
+
 def screening(k=2, clip=0.1, n=300, each=0.2):
     bounds = np.tile([-1.0, 1.0], (n, 1))
     return Screening(ChoiceLoss(each, k), 0.05, clip, bounds, (-4.0, 4.0), True)
@@ -277,7 +283,8 @@ def test_a_scale_without_which_bits_would_never_be_enough_is_refused(scale):
 
 
 def test_the_scale_of_the_noise_is_twice_the_sensitivity():
-    scale = noise_scale(ChoiceLoss(0.2, 3))
+    one = screening(k=3)
+    scale = one.choice(one.choices, one.associations(0.0, 0.1)).scale
     assert scale == pytest.approx(2.0 * ENTRY * LABEL / 0.2, rel=1e-9)
     assert scale >= 2.0 * ENTRY * LABEL / 0.2
 
@@ -288,14 +295,15 @@ def test_a_column_that_is_far_from_zero_is_not_chosen_for_it():
     X = rng.uniform(0.5, 1.0, (4000, 200))
     X[:, 17] = rng.uniform(-1.0, 1.0, 4000)
     y = -3.0 + 0.3 * X[:, 17] + 0.2 * rng.standard_normal(4000)
-    assert 17 in screening(k=1, n=200).choose(X, y, bits(1))
+    assert 17 in screening(k=1, n=200).choose(asked(y, 1, X))
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_centre_of_skewed_labels(replaced):
     rng = np.random.default_rng(0)
     y = rng.exponential(1.0, 50_000)
-    found = noisy_centre(y, (0.0, 20.0), 0.5, 0.1, bits(0), replaced=replaced)
+    neighbours = LABEL_REPLACED if replaced else EMPTIED
+    found = noisy_centre(asked(y, 0), (0.0, 20.0), 0.5, 0.1, neighbours)
     exact = np.mean(np.clip(y - found, -0.5, 0.5))
     assert abs(exact) < 0.05
 
@@ -335,7 +343,7 @@ def test_what_the_level_adds_where_there_is_no_difference(m):
 def test_noise_of_the_centre():
     """Three sums of the sensitivity 1/√3 each, the last with labels clipped at r."""
     y, mu, r = np.zeros(1000), 0.2, 0.05
-    found = np.array([noisy_centre(y, (-1.0, 1.0), r, mu, bits(s)) for s in range(400)])
+    found = np.array([noisy_centre(asked(y, s), (-1.0, 1.0), r, mu) for s in range(400)])
     # A step of Newton's method with the slope 0.6 leaves 1 − 1/0.6 of the error before it.
     left, steps = 1.0 - 1.0 / 0.6, math.sqrt(3.0) / mu / 1000
     expected = steps * math.sqrt(left**4 + (r / 0.6) ** 2 * (1.0 + left**2))
@@ -350,7 +358,8 @@ def label_law(columns, labels, epsilon, k, factor):
         if len(order) == k:
             law[order] = probability
             return
-        scores, largest = _associations(columns, labels)
+        entries = integer_entries(columns)
+        scores, largest = np.abs(labels @ entries), np.max(np.abs(entries))
         left = [i for i in range(columns.shape[1]) if i not in order]
         weights = np.exp(factor * epsilon * scores[left] / (4.0 * LABEL * largest))
         for i, weight in zip(left, weights / weights.sum(), strict=True):
@@ -388,11 +397,12 @@ def test_no_label_moves_associations_beside_components_by_more_than_the_claim():
     assert np.abs(scores.T @ peeled._columns).max() < 1e-2
     for _ in range(3):
         one = rng.choice([-LABEL, LABEL], 30).astype(float)
-        before, scale = peeled.scores(one, epsilon)
+        entries = peeled.integers[:, peeled.left]
+        before, scale = np.abs(one @ entries), 4.0 * LABEL * np.max(np.abs(entries)) / epsilon
         for row in range(30):
             two = one.copy()
             two[row] = -one[row]
-            change = peeled.scores(two, epsilon)[0] - before
+            change = np.abs(two @ entries) - before
             worst = max(worst, float(np.ptp(change)) / (epsilon * scale))
         peeled.take(int(peeled.left[np.argmax(before)]))
     assert 0.4 < worst <= 1.0

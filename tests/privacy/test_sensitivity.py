@@ -21,23 +21,23 @@ from privasso.operators import Genotypes, genotype_blocks
 from privasso.privacy import (
     ScreenedObjective,
     ScreeningSettings,
-    StatisticsMechanism,
-    _perturbed_objective,
+    _calibration,
 )
 from privasso.privacy._record_screening import screened_objective
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 
 M, N, AT = 24, 4, 11
 BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
 NAN, INF = np.nan, np.inf
-ROWS, CENTRE, LEVEL = "pulls", "moved_centre", "Level.noisy_mean"
+ROWS, CENTRE, LEVEL = "pulls", "ClippedLabels", "ResidualSum"
 COUNTS, SCALES, MOMENTS = "MagnitudeCounts", "ScaleSums", "Products"
 #: Fits of whole records: settings, options, storages, and the queries that they must have.
 DENSE = ("array", "fortran", "float32")
+PLAIN = (*DENSE, "memmap", "blocks", "genotypes")
 ALL = (*DENSE, "csr", "csc", "memmap", "blocks", "genotypes")
 RECORDS = {
-    "objective": ({"level": True}, {}, (*DENSE, "memmap", "blocks", "genotypes"), {ROWS, LEVEL}),
-    "wide": ({"level": True, "kappa": 2.0**-21}, {}, DENSE, {"rows", LEVEL}),
+    "objective": ({"level": True}, {}, PLAIN, {ROWS, LEVEL}),
+    "wide": ({"level": True, "kappa": 2.0**-21}, {}, PLAIN, {"rows", LEVEL}),
     "through zero": ({}, {"fit_intercept": False}, (*DENSE, "blocks"), {ROWS}),
     "private bounds": ({"bounds": "private"}, {}, (*DENSE, "blocks"), {COUNTS, ROWS}),
     "private scales": (
@@ -49,8 +49,8 @@ RECORDS = {
         {"mechanism": "statistics", "scales": "private"}, {"fit_intercept": False}, ("array",),
         {COUNTS, SCALES, MOMENTS},
     ),
-    "private shape": ({"shape": "private", "level": True}, {}, DENSE, {MOMENTS, "rows", LEVEL}),
-    "logistic": ({"y_bounds": (0, 1)}, {"logistic": True}, DENSE, {"rows"}),
+    "private shape": ({"shape": "private", "level": True}, {}, PLAIN, {MOMENTS, "rows", LEVEL}),
+    "logistic": ({"y_bounds": (0, 1)}, {"logistic": True}, PLAIN, {"rows"}),
     "scaled logistic": (
         {"y_bounds": (0, 1), "bounds": "private", "scales": "private"}, {"logistic": True},
         ("array",), {COUNTS, SCALES, "rows"},
@@ -114,8 +114,8 @@ def mechanism(settings, options) -> Any:
     table = M, N, None
     options = {"fit_intercept": True, **options}
     with (
-        mock.patch.object(_perturbed_objective, "sensitivity_beside", return_value=0.2),
-        mock.patch.object(_perturbed_objective, "sensitivity_beside_choices", return_value=0.2),
+        mock.patch.object(_calibration, "sensitivity_beside", return_value=0.2),
+        mock.patch.object(_calibration, "sensitivity_beside_choices", return_value=0.2),
     ):
         if options.pop("rounds", 0):
             budget = ScreeningSettings(2, 0.5, 3.0, 1e-3, second=1, further=1)
@@ -135,19 +135,8 @@ def released(objective, storage, X, y, folder):
     bits = bit_source(np.random.default_rng(0))
     if isinstance(data, Genotypes) and not isinstance(objective, ScreenedObjective):
         data = genotype_blocks(data, y)
-    if isinstance(objective, StatisticsMechanism):
-        rows = data if isinstance(data, RowBlocks) else objective.table.held(data, labels)
-        return lambda: objective.release(rows, bits)
-    if isinstance(data, RowBlocks):
-        return lambda: over_blocks(objective, data, bits)
-    return lambda: objective.release(data, labels, 0.1, bits)
-
-
-def over_blocks(objective, blocks, bits):
-    """What a fit over blocks does."""
-    if not isinstance(objective, ScreenedObjective):
-        objective = objective.estimated(blocks, bits)
-    return objective.release_over(objective.opened(blocks), 0.1, bits)
+    rows = data if isinstance(data, RowBlocks) else RowBlocks.of_arrays(data, labels)
+    return lambda: objective(Answering(rows, bits), 0.1)
 
 
 def with_record(X, y, record, label):

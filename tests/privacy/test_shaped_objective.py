@@ -9,17 +9,22 @@ import pytest
 
 import privasso as pv
 from privasso.accounting import objective_sensitivity, sensitivity_for
+from privasso.blocks import RowBlocks
 from privasso.privacy import (
     Guarantee,
     Terms,
     UncertifiedError,
-    _perturbed_objective,
-    _shaped_minimiser,
     calibrate_objective,
+)
+from privasso.queries import (
+    Answering,
+    NoisySum,
+    _objective_noise,
+    _shaped_minimiser,
+    bit_source,
     perturbed_minimiser,
 )
-from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
-from privasso.queries import NoisySum, bit_source
+from privasso.queries._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
 from privasso.solvers import FixedPoint
 
 Y = (-4.0, 4.0)
@@ -88,13 +93,13 @@ def test_it_is_the_plain_mechanism_in_turned_coordinates(rho):
 
 def test_with_a_penalty_it_meets_the_optimality_conditions(monkeypatch):
     drawn = []
-    draw = _perturbed_objective.rounded_gaussian
+    draw = _objective_noise.rounded_gaussian
 
     def recorded(deviation, size, source):
         drawn.append(draw(deviation, size, source))
         return drawn[-1]
 
-    monkeypatch.setattr(_perturbed_objective, "rounded_gaussian", recorded)
+    monkeypatch.setattr(_objective_noise, "rounded_gaussian", recorded)
     X = covariates(800, 3)
     y = np.clip(X @ TRUE / 8, -0.5, 0.5)
     L = shape_factor(X.T @ X / 800)
@@ -190,7 +195,7 @@ def test_all_releases_are_counted(settings, parts, monkeypatch):
     X, y = table(2000)
     privacy = record_dp(shape="private", **settings)
     objective = shaped(2000, shape="private", **settings)
-    objective.release(X, y, 1.0, bits())
+    objective(Answering(RowBlocks.of_arrays(X, y), bits()), 1.0)
     guarantee = privacy.guarantee_for(objective.noise, TERMS)
     assert len(called) == parts == len(privacy.released_before)
     total = math.sqrt(sum(mu**2 for mu in called))

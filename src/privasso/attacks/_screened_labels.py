@@ -14,12 +14,13 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
-from scipy.special import logsumexp
 
 from privasso.attacks._labels import labels_at_bounds, minimiser_ratio, release_vector
 from privasso.attacks._pair import Pair, Score, World
+from privasso.blocks import RowBlocks
 from privasso.fit import LabelTranscript, ScreenedLabelPlan
-from privasso.privacy import CentreSteps, LabelDP, Peeled
+from privasso.privacy import LabelDP, Peeled
+from privasso.queries import Replaying
 
 FloatArray = NDArray[np.float64]
 
@@ -137,17 +138,15 @@ class _Law:
 
     def _choice(self, y: FloatArray, means: FloatArray, order: NDArray[np.int64]) -> float:
         """Log density of the means and of the choices, up to what does not depend on labels."""
-        screening, total = self.plan.screened.screening, 0.0
-        steps = CentreSteps(screening.y_bounds, screening.radius, screening.mu, True)
-        for mean in means.tolist():
-            total += steps.log_density(mean, y)
-            steps.move(mean)
-        labels = screening.labels(y, steps.centre)
-        for j, column in enumerate(order.tolist()):
-            peeled = self._peeled(tuple(order[:j].tolist()))
-            scores, scale = peeled.scores(labels, screening.choices.epsilon_each)
-            logs = scores / scale
-            total += float(logs[np.searchsorted(peeled.left, column)] - logsumexp(logs))
+        screening, rows = self.plan.screened.screening, RowBlocks.of_arrays(y[:, None][:, :0], y)
+        ask = Replaying([np.array([mean * y.size]) for mean in means.tolist()], y.size)
+        centre = screening.centre(ask)
+        total = sum(
+            float(query.log_likelihoods(rows, [answer])[0]) for query, answer in ask.transcript
+        )
+        for j in range(order.size):
+            query = screening.choice(self._peeled(tuple(order[:j].tolist())), centre)
+            total += float(query.log_likelihoods(rows, [order[j : j + 1]])[0])
         return total
 
     def _peel(self, order: tuple[int, ...]) -> Peeled:

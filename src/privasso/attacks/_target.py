@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privasso.attacks._labels import label_influence, label_pairs
+from privasso.attacks._made_up import (
+    record_at_bounds,
+    record_for_choice,
+    record_influence,
+    records_made_up,
+)
 from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
-from privasso.attacks._published import emptied_pairs
-from privasso.attacks._records import made_up_pairs, record_influence, record_pairs
-from privasso.attacks._screened import made_for_choice, screened_pairs
+from privasso.attacks._programs import emptied_pairs
 from privasso.attacks._screened_labels import labels_made_for_choice, screened_label_pairs
-from privasso.attacks._sums import sum_pairs
 from privasso.fit import FitOptions, PerturbedPlan, Plan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
     Guarantee,
@@ -23,19 +27,14 @@ from privasso.privacy import (
     OnAverage,
     PerturbedObjective,
     ScreenedObjective,
-    StatisticsMechanism,
 )
-from privasso.queries import NoisySum
+from privasso.queries import Ask
 
 FloatArray = NDArray[np.float64]
 
 _RATIO = (
     "Each release gets the logarithm of its likelihood with the record over that without it as a "
     "score, which is the most powerful test."
-)
-_LEARNED = (
-    "The law of what this fit publishes is not known in closed form. So each release gets a linear "
-    "score that was learned from as many other releases, which is weaker than the best test."
 )
 _LABELS = (
     "The attacker knows the covariates, all other labels and all settings, and knows that the "
@@ -65,8 +64,6 @@ class Target:
         Makes pairs of data sets for records with their names.
     knowledge : str
         What the attacker knows.
-    exact : bool
-        Whether the likelihood ratio is known.
     made_up : callable
         Makes pairs of records that are not among the data.
     """
@@ -75,13 +72,12 @@ class Target:
     influence: FloatArray
     pairs: Callable[[dict[int, str]], list[Pair]] = field(repr=False)
     knowledge: str
-    exact: bool
     made_up: Callable[[], list[Pair]] = field(default=list, repr=False)
 
     @property
     def words(self) -> str:
         """What the attacker knows, and how releases are scored."""
-        return f"{self.knowledge} {_RATIO if self.exact else _LEARNED}"
+        return f"{self.knowledge} {_RATIO}"
 
 
 def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
@@ -96,7 +92,6 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
             _leverage(X - X.mean(axis=0)),
             lambda chosen: screened_label_pairs(plan, y, chosen),
             _LABELS,
-            exact=True,
             made_up=lambda: labels_made_for_choice(plan),
         )
     if isinstance(plan, PerturbedPlan):
@@ -107,7 +102,6 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
             label_influence(plan),
             lambda chosen: label_pairs(plan, y, chosen),
             _LABELS,
-            exact=True,
         )
     return _members(plan, X, y)
 
@@ -123,57 +117,32 @@ def _members(plan: Plan, X: FloatArray, y: FloatArray) -> Target:
         _leverage(F),
         lambda chosen: membership_pairs(F, y, lam, variances, chosen),
         _MEMBERSHIP,
-        exact=True,
     )
 
 
 def _records(plan: PerturbedPlan, X: FloatArray, y: FloatArray) -> Target:
-    """Records under a formal guarantee, by the mechanism of the plan."""
-    mechanism, lam = plan.objective, plan.lam
-    if isinstance(mechanism, StatisticsMechanism) and mechanism.table.estimate is None:
-        query = NoisySum(mechanism.products(mechanism.table), mechanism.mu)
-        return Target(
-            plan.guarantee,
-            record_influence(mechanism.table, X, y),
-            lambda chosen: sum_pairs(query, X, y, chosen),
-            _EMPTIED,
-            exact=True,
-            made_up=lambda: sum_pairs(query, *_longest(mechanism.table, X, y)),
-        )
-    if isinstance(mechanism, PerturbedObjective) and mechanism.estimate is None:
-        return Target(
-            plan.guarantee,
-            record_influence(mechanism, X, y),
-            lambda chosen: record_pairs(mechanism, lam, X, y, chosen),
-            _EMPTIED,
-            exact=True,
-            made_up=lambda: made_up_pairs(mechanism, lam, X, y),
-        )
+    """Records under a formal guarantee, by the program of the plan."""
+    mechanism = plan.objective
+
+    def program(ask: Ask) -> None:
+        mechanism(ask, plan.lam)
+
     if isinstance(mechanism, ScreenedObjective):
-        return Target(
-            plan.guarantee,
-            _leverage(X - X.mean(axis=0)),
-            lambda chosen: screened_pairs(mechanism, lam, X, y, chosen),
-            _EMPTIED,
-            exact=True,
-            made_up=lambda: made_for_choice(mechanism, lam, len(X)),
-        )
-    return Target(
-        plan.guarantee,
-        _leverage(X - X.mean(axis=0)),
-        lambda chosen: emptied_pairs(plan, y, chosen),
-        _EMPTIED,
-        exact=False,
-    )
+        influence, made_up = _leverage(X - X.mean(axis=0)), record_for_choice(mechanism, len(X))
+    else:
+        table = mechanism if isinstance(mechanism, PerturbedObjective) else mechanism.table
+        influence = record_influence(table, X, y)
+        if isinstance(mechanism, PerturbedObjective):
+            made_up = records_made_up(mechanism, X, y)
+        else:
+            made_up = [record_at_bounds(table, X, y)]
 
+    def made() -> list[Pair]:
+        tables = ((rows, labels, {0: name}) for rows, labels, name in made_up)
+        return [pair for table in tables for pair in emptied_pairs(program, *table)]
 
-def _longest(
-    table: PerturbedObjective, X: FloatArray, y: FloatArray
-) -> tuple[FloatArray, FloatArray, dict[int, str]]:
-    """The data with a record at all upper bounds in the first place."""
-    X, y = X.copy(), y.copy()
-    X[0], y[0] = table.bounds[:, 1], table.y_bounds[1]
-    return X, y, {0: "a record made up at the bounds"}
+    pairs = partial(emptied_pairs, program, X, y)
+    return Target(plan.guarantee, influence, pairs, _EMPTIED, made_up=made)
 
 
 def _leverage(F: FloatArray) -> FloatArray:

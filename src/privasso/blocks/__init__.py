@@ -11,7 +11,9 @@ from privasso.blocks._part import (
     Part,
     Sums,
     Task,
+    View,
     WorkersLostError,
+    taken,
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
 from privasso.blocks._sources import blocks_of
@@ -31,6 +33,7 @@ __all__ = [
     "SparseTable",
     "Sums",
     "Task",
+    "View",
     "WorkersLostError",
     "bed_names",
     "bed_people",
@@ -44,4 +47,5 @@ __all__ = [
     "read_sparse",
     "read_triplets",
     "sparse_of",
+    "taken",
 ]

@@ -68,11 +68,19 @@ class Dask(Engine):
         read(self.n_rows)
         return found
 
+    def chunks(self) -> Iterator[Chunk]:
+        """Bring one part after the other here."""
+        import dask
+
+        here = dask.delayed(_rows_of, pure=False)  # type: ignore[attr-defined]
+        for part in self.parts:
+            yield from self._computed(here(part))
+
     def select(self, columns: np.ndarray) -> Dask:
         """Parts with some of the columns; files are read for these alone."""
         return Dask([_selected(part, columns) for part in self.parts], self.n_rows, self.client)
 
-    def _computed(self, root: Any) -> Sums:
+    def _computed(self, root: Any) -> Any:
         try:
             if self.client is not None:
                 return self.client.compute(root).result()
@@ -115,6 +123,14 @@ def _on_part(part: Any, known: tuple[Task, Any]) -> Sums:
         if isinstance(part, Part):
             return sums_of(task, part, state)
         return task(iter([_chunk(*part)]), state)
+    except Exception as error:
+        raise _FromTaskError(error) from None
+
+
+def _rows_of(part: Any) -> list[Chunk]:
+    """All rows of one part."""
+    try:
+        return list(part.chunks()) if isinstance(part, Part) else [_chunk(*part)]
     except Exception as error:
         raise _FromTaskError(error) from None
 

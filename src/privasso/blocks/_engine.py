@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 
 from privasso._threads import n_threads
-from privasso.blocks._part import Part, Sums, Task, added, sums_of
+from privasso.blocks._part import Chunk, Part, Sums, Task, added, sums_of
 
 #: Told how many rows were read.
 Reader = Callable[[int], None]
@@ -35,10 +35,16 @@ class Engine(ABC):
     """
 
     held: int = 0
+    #: Whether all rows are at hand at no cost, and stay as they are.
+    in_memory: bool = False
 
     @abstractmethod
     def sum(self, task: Task, state: Any, read: Reader) -> Sums:
         """Return the sums over all parts; each part counts once, however often it was tried."""
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """Read all rows in their order."""
 
     @abstractmethod
     def select(self, columns: np.ndarray) -> Engine:
@@ -67,6 +73,7 @@ class Local(Engine):
     def __init__(self, parts: Sequence[Part], jobs: int | None = None) -> None:
         self.parts = tuple(parts)
         self.held = max((part.held for part in self.parts), default=0)
+        self.in_memory = all(part.in_memory for part in self.parts)
         self.jobs = min(n_threads() if jobs is None else jobs, max(1, len(self.parts)))
 
     def sum(self, task: Task, state: Any, read: Reader) -> Sums:
@@ -78,6 +85,11 @@ class Local(Engine):
                 read(part.rows)
             return total
         return self._in_threads(task, state, read)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read one part after the other."""
+        for part in self.parts:
+            yield from part.chunks()
 
     def select(self, columns: np.ndarray) -> Local:
         """The same threads, whose parts have some of the columns."""

@@ -20,9 +20,13 @@ _FACTOR = -7046029254386353131
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """A task whose sums tell how many rows it saw, and checksums of their labels and of all."""
+    """A task whose sums tell how many rows it saw, and checksums of their labels and of all.
+
+    Entries that are in memory stay as they are, and have none.
+    """
 
     task: Task
+    entries: bool
 
     def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
         """Return the sums of the task with those."""
@@ -30,7 +34,9 @@ class Marked:
 
         def noted() -> Iterator[Chunk]:
             for X, y in chunks:
-                seen[:] += len(y), mark(X[:, :0], y), mark(X, y)
+                labels = mark(np.empty((len(y), 0)), y)
+                found = len(y), labels, mark(X, y) if self.entries else 0
+                np.add(seen, np.array(found), out=seen)  # wraps around
                 yield X, y
 
         return {**self.task(noted(), state), SEEN: seen}
@@ -54,7 +60,7 @@ def mark(X: np.ndarray, y: np.ndarray) -> np.int64:
     for start in range(0, len(y), step):
         rows = slice(start, start + step)
         block = np.asarray(X[rows], dtype=np.float64)
-        by_columns = block.flags.f_contiguous and not block.flags.c_contiguous
+        by_columns = block.strides[0] < block.strides[1]
         flat = np.ascontiguousarray(block.T if by_columns else block).view(np.int64)
         (_add_columns if by_columns else _add_rows)(flat, marks[rows])
     return _mixed(marks)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 #: Covariates of shape (m, N) and labels of shape (m,).
 Chunk: TypeAlias = tuple[np.ndarray, np.ndarray]
@@ -80,6 +81,8 @@ class Part(ABC):
 
     rows: int
     held: int = 0
+    #: Whether its rows are at hand at no cost, and stay as they are.
+    in_memory: bool = False
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
@@ -107,15 +110,22 @@ class SomeColumns(Part):
         """As for all columns."""
         return self.part.held
 
+    @property
+    def in_memory(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As for all columns."""
+        return self.part.in_memory
+
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, and take the columns."""
         for X, y in self.part.chunks():
-            yield X[:, self.columns], y
+            yield taken(X, self.columns), y
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayPart(Part):
     """Rows of arrays in memory, or in files that are mapped to it.
+
+    Sparse matrices and packed genotypes are handed on as they are.
 
     Examples
     --------
@@ -125,8 +135,16 @@ class ArrayPart(Part):
     [(3, 2)]
     """
 
-    X: np.ndarray = field(repr=False)
+    X: Any = field(repr=False)
     y: np.ndarray = field(repr=False)
+
+    @property
+    def in_memory(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the covariates are not in a file that is mapped to memory."""
+        base = self.X
+        while base is not None and not isinstance(base, np.memmap):
+            base = getattr(base, "base", None)
+        return base is None
 
     @property
     def rows(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -136,6 +154,27 @@ class ArrayPart(Part):
     def chunks(self) -> Iterator[Chunk]:
         """All rows at once, without a copy."""
         yield self.X, self.y
+
+
+class View(Protocol):
+    """What records become, each by itself, before anything is computed from them."""
+
+    @property
+    def n_columns(self) -> int:
+        """Entries of a row."""
+        ...
+
+    def __call__(
+        self, X: np.ndarray, y: np.ndarray, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and labels of the records from one place of a chunk to another."""
+        ...
+
+
+def taken(X: Any, columns: np.ndarray) -> np.ndarray:
+    """Some columns as an array; those of a sparse matrix are filled."""
+    some = X[:, columns]
+    return some.toarray() if sp.issparse(some) else np.asarray(some)
 
 
 def sums_of(task: Task, part: Part, state: Any) -> Sums:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from privasso._files import fits_memory
 from privasso._validation import numbers_only, real_labels
 from privasso.blocks._engine import Engine, Local
-from privasso.blocks._marks import SEEN, Marked
-from privasso.blocks._part import ArrayPart, DataChangedError, Sums, Task
+from privasso.blocks._marks import SEEN, Marked, mark
+from privasso.blocks._part import ArrayPart, Chunk, DataChangedError, Sums, Task, View, taken
 
-#: Rows times columns of a part of an array.
-_PART = 1 << 22
+#: Rows times columns of a part of an array, and of rows that are viewed at a time.
+_PART, _VIEW = 1 << 22, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,11 @@ class RowBlocks:
     _passes: list[int] = field(default_factory=lambda: [0], repr=False)
     _labels: list[int] = field(default_factory=list, repr=False)
     _marks: list[int] = field(default_factory=list, repr=False)
+    _viewed: list[tuple[View, RowBlocks]] = field(default_factory=list, repr=False)
 
     @staticmethod
     def of_arrays(
-        X: np.ndarray,
+        X: Any,
         y: np.ndarray,
         *,
         names: Sequence[str] | None = None,
@@ -104,8 +106,8 @@ class RowBlocks:
 
         Parameters
         ----------
-        X : ndarray of shape (M, N)
-            Covariates.
+        X : ndarray, sparse matrix or Genotypes of shape (M, N)
+            Covariates; the last two are one block, which only some tasks can read.
         y : ndarray of shape (M,)
             Labels.
         names : sequence of str, optional
@@ -115,11 +117,15 @@ class RowBlocks:
         jobs : int, optional
             Threads that read them.
         """
-        numbers_only("X", X)
+        cut = isinstance(X, np.ndarray)
+        if cut:
+            numbers_only("X", X)
         y = real_labels(y)
-        if X.ndim != 2 or y.shape != X.shape[:1]:
+        if len(X.shape) != 2 or y.shape != X.shape[:1]:
             raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
         m, n = X.shape
+        if not cut:
+            return RowBlocks((m, n), Local([ArrayPart(X, y)], jobs))
         count = n_parts or max(1, m * n // _PART)
         edges = [m * k // count for k in range(count + 1)]
         parts = [ArrayPart(X[lo:hi], y[lo:hi]) for lo, hi in pairwise(edges) if hi > lo]
@@ -130,7 +136,7 @@ class RowBlocks:
         """Bytes that each reader holds at most, beside the rows that are at hand."""
         return self.engine.held
 
-    def sum(self, task: Task, state: Any) -> Sums:
+    def sum(self, task: Task, state: Any, columns: np.ndarray | None = None) -> Sums:
         """Apply the task to the chunks of every part, and return the sums over all parts.
 
         Parameters
@@ -140,7 +146,14 @@ class RowBlocks:
             it, and it must depend on its arguments only, because a part may be tried again.
         state : object
             Whatever is public so far, such as coefficients.
+        columns : ndarray of int, optional
+            The task needs these columns only. The first pass reads all of them, so that what cannot
+            be read is noticed before anything is drawn.
         """
+        if columns is not None:
+            if self._marks:
+                return self.select(columns).sum(task, state)
+            task = _Some(task, columns)
         start, rows = time.monotonic(), 0
 
         def read(count: int) -> None:
@@ -150,14 +163,20 @@ class RowBlocks:
                 passed = time.monotonic() - start
                 self.progress(Progress(self._passes[0], rows, self.shape[0], passed))
 
-        found = self.engine.sum(Marked(task), state, read)
+        found = self.engine.sum(Marked(task, not self.engine.in_memory), state, read)
         self._passes[0] += 1
         rows, *seen = found.pop(SEEN).tolist()
+        if rows != self.shape[0]:
+            raise DataChangedError
         for known, now in zip((self._labels, self._marks), seen, strict=True):
-            known[:] = known or [now]
-            if known[0] != now or rows != self.shape[0]:
-                raise DataChangedError
+            self._known(known, now)
         return found
+
+    def _known(self, known: list[int], now: int) -> None:
+        """Compare a checksum with that of the pass before, or keep it for the next one."""
+        known[:] = known or [now]
+        if known[0] != now:
+            raise DataChangedError
 
     @property
     def identity(self) -> bytes:
@@ -168,8 +187,53 @@ class RowBlocks:
         """Return the same rows with some of their columns; files are read for these alone."""
         names = None if self.names is None else tuple(self.names[j] for j in columns)
         shape, engine = (self.shape[0], len(columns)), self.engine.select(columns)
-        return replace(self, shape=shape, engine=engine, names=names, _marks=[])
+        return replace(self, shape=shape, engine=engine, names=names, _marks=[], _viewed=[])
+
+    def viewed(self, view: View) -> tuple[RowBlocks, View | None]:
+        """What a view makes of the rows, and the view itself if it is left to each pass.
+
+        Rows in memory are viewed once, and the result is kept for the next question.
+        """
+        if not self.engine.in_memory:
+            return self, view
+        if not self._viewed or self._viewed[0][0] is not view:
+            self._viewed[:] = [(view, RowBlocks.of_arrays(*self.gathered(view)))]
+        return self._viewed[0][1], None
+
+    def gathered(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and labels, as a view makes them, in memory."""
+        if not fits_memory(8 * self.shape[0] * view.n_columns):
+            raise ValueError(
+                f"this fit gathers {self.shape[0]} × {view.n_columns} numbers in memory, which is "
+                "more than this machine has; choose some columns"
+            )
+        rows, labels = np.empty((self.shape[0], view.n_columns)), np.empty(self.shape[0])
+        step, at, seen = max(1, _VIEW // max(view.n_columns, 1)), 0, 0
+        for X, y in self.engine.chunks():
+            seen += int(mark(np.empty((len(y), 0)), y))
+            for start in range(0, len(y), step):
+                stop = min(start + step, len(y))
+                if at + stop - start > len(labels):
+                    raise DataChangedError
+                into = slice(at, at + stop - start)
+                rows[into], labels[into] = view(X, y, start, stop)
+                at = into.stop
+        if at != len(labels):
+            raise DataChangedError
+        self._known(self._labels, (seen + (1 << 63)) % (1 << 64) - (1 << 63))
+        return rows, labels
 
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""
         return replace(self, progress=progress, _passes=[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Some:
+    """A task on some columns of rows that have more."""
+
+    task: Task
+    columns: np.ndarray
+
+    def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
+        return self.task(((taken(X, self.columns), y) for X, y in chunks), state)

@@ -185,7 +185,7 @@ def _is_usage_error(error: Exception) -> bool:
 def _is_solve_error(error: Exception) -> bool:
     from privasso.blocks import DataChangedError, WorkersLostError
     from privasso.fit import AfterReleaseError
-    from privasso.privacy import UncertifiedError
+    from privasso.queries import UncertifiedError
     from privasso.solvers import SolveError
 
     kinds = SolveError, AfterReleaseError, UncertifiedError, DataChangedError, WorkersLostError

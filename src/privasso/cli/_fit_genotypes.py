@@ -49,7 +49,6 @@ def fit_genotypes(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
             rng=settings.rng(),
             feature_names=tuple(names),
             target=target,
-            give_up_rows=True,
             keep=lambda made, spent: paid.keep(_chosen(settings, made), spent),
         )
     del labels  # no longer needed

@@ -237,7 +237,6 @@ def released_by(
         rng=paid.settings.rng(),
         feature_names=dictionary.encoding.names,
         target=target,
-        give_up_rows=True,
         keep=lambda made, spent: paid.keep(_encoded(made, dictionary.encoding), spent),
     )
     return _encoded(made, dictionary.encoding)

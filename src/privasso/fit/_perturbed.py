@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,8 @@ from privasso.privacy import (
     PerturbedObjective,
     PerturbsObjective,
     Privacy,
+    RecordFit,
+    RecordStatistics,
     ScreenedObjective,
     ShapedObjective,
     StatisticsMechanism,
@@ -34,7 +36,11 @@ from privasso.privacy import (
     check_public_fill,
     check_room,
 )
-from privasso.queries import BitSource, bit_source
+from privasso.queries import Answering, bit_source
+
+Objective: TypeAlias = (
+    PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +119,7 @@ class PerturbedPlan:
     """
 
     options: FitOptions
-    objective: PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
+    objective: Objective
     lam: float
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -128,7 +134,6 @@ class PerturbedPlan:
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
-        give_up_rows: bool = False,
         charged: bool = False,
         keep: Callable[[Any, str], None] | None = None,
     ) -> Published | KeptStatistics:
@@ -136,9 +141,8 @@ class PerturbedPlan:
 
         The ledger, if there is one, is charged before the noise is drawn, unless that was done
         already or nothing will be published (`charged`). A record whose label is NaN is an empty
-        one. With `give_up_rows` the plan drops its covariates here and cannot be carried out again,
-        which frees their memory as soon as they have been scaled. Blocks of rows hold their labels,
-        so that `y` is None for them. `keep` is as for `Plan`.
+        one. Blocks of rows hold their labels, so that `y` is None for them. `keep` is as for
+        `Plan`.
         """
         check_run(rng, self.seeded, feature_names, target)
         what = fit_in_words(self.X.shape, target, self.seeded)
@@ -150,103 +154,33 @@ class PerturbedPlan:
             charged=charged,
             keep=keep,
         ) as charge:
+            bits = bit_source(rng)
             if isinstance(self.X, RowBlocks):
-                made = self._over_blocks(self.X, rng, feature_names, target, charge)
+                rows = self.X
+                bits = charge.before(bits, lambda: rows.identity)
             else:
                 labels = real_labels(y, self.X.shape[0])
-                if not isinstance(self.objective, ScreenedObjective):
-                    check_room(self.X.shape[1])
-                # Taken out where it is passed on, so that no frame here refers to it.
-                held = [self.X]
-                if give_up_rows:
-                    object.__setattr__(self, "X", None)
+                rows = RowBlocks.of_arrays(self.X, labels)
                 charge.make(labels)
-                made = self._in_memory(held, labels, rng, feature_names, target)
-            return charge.kept(made)
-
-    def _in_memory(
-        self,
-        held: list[Any],
-        labels: np.ndarray,
-        rng: np.random.Generator | None,
-        feature_names: tuple[str, ...] | None,
-        target: str | None,
-    ) -> Published | KeptStatistics:
-        """Draw the noise, and fit or return what is fitted from; `held` holds the covariates."""
-        if isinstance(self.objective, StatisticsMechanism):
-            rows = self.objective.table.held(held.pop(), labels)
-            return self._statistics(rows, bit_source(rng), feature_names, target)
-        errors = chosen = None
-        if isinstance(self.objective, ScreenedObjective):
-            found = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
-            coef, intercept, chosen = found
-        elif isinstance(self.objective, ShapedObjective):
-            found = self.objective.fit(held.pop(), labels, self.lam, bit_source(rng))
-            coef, intercept, errors = found.coef, found.intercept, found.coef_se
-        else:
-            coef, intercept = self.objective.release(held.pop(), labels, self.lam, bit_source(rng))
-        return self._published(coef, intercept, feature_names, coef_se=errors, screened=chosen)
-
-    def _statistics(
-        self,
-        rows: RowBlocks,
-        bits: BitSource,
-        feature_names: tuple[str, ...] | None,
-        target: str | None,
-    ) -> KeptStatistics:
-        """Sum with noise what any λ is solved from."""
-        assert isinstance(self.objective, StatisticsMechanism)
-        return KeptStatistics(
-            self.objective.release(rows, bits),
-            self.options.privacy,
-            self.guarantee,
-            self.lam,
-            feature_names,
-            __version__,
-            target,
-        )
-
-    def _over_blocks(
-        self,
-        blocks: RowBlocks,
-        rng: np.random.Generator | None,
-        feature_names: tuple[str, ...] | None,
-        target: str | None,
-        charge: Charge,
-    ) -> Published | KeptStatistics:
-        """Read all blocks once, charge the ledger, draw the noise, and fit."""
-        objective = self.objective
-        bits = charge.before(bit_source(rng), lambda: blocks.identity)
-        if isinstance(objective, StatisticsMechanism):
-            return self._statistics(blocks, bits, feature_names, target)
-        if isinstance(objective, ScreenedObjective):
-            passes = objective.opened(blocks)
-            charge.make(blocks.identity)
-            coef, intercept, chosen = objective.release_over(passes, self.lam, bits)
-            return self._published(coef, intercept, feature_names, screened=chosen)
-        assert isinstance(objective, PerturbedObjective)
-        objective.check_blocks(blocks)
-        objective = objective.estimated(blocks, bits)
-        passes = objective.opened(blocks)
-        charge.make(blocks.identity)  # unless what was found with noise did it
-        coef, intercept = objective.release_over(passes, self.lam, bits)
-        return self._published(coef, intercept, feature_names)
+            found = self.objective(Answering(rows, bits), self.lam)
+            return charge.kept(self._published(found, feature_names, target))
 
     def _published(
         self,
-        coef: np.ndarray,
-        intercept: float,
+        found: RecordFit | RecordStatistics,
         feature_names: tuple[str, ...] | None,
-        *,
-        coef_se: np.ndarray | None = None,
-        screened: np.ndarray | None = None,
-    ) -> Published:
-        classes = self.options.classes
+        target: str | None,
+    ) -> Published | KeptStatistics:
+        privacy, classes = self.options.privacy, self.options.classes
+        if isinstance(found, RecordStatistics):
+            return KeptStatistics(
+                found, privacy, self.guarantee, self.lam, feature_names, __version__, target
+            )
         model = ReleasedModel(
-            coef=coef,
-            intercept=intercept,
-            coef_se=coef_se,
-            screened=screened,
+            coef=found.coef,
+            intercept=found.intercept,
+            coef_se=found.coef_se,
+            screened=found.screened,
             lam=self.lam,
             guarantee=self.guarantee,
             noise=None,
@@ -254,7 +188,7 @@ class PerturbedPlan:
             software=__version__,
             classes=None if classes is None else classes.names,
         )
-        return Published(model, self.options.privacy)
+        return Published(model, privacy)
 
 
 def plan_perturbed(
@@ -266,44 +200,43 @@ def plan_perturbed(
     feature_names: tuple[str, ...] | None,
 ) -> PerturbedPlan:
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
-    if isinstance(X, RowBlocks):
-        return _plan_blocks(X, options, privacy, seeded=seeded)
     if isinstance(X, Genotypes):
         check_public_fill(X)
+    elif isinstance(X, RowBlocks):
+        feature_names = X.names
     else:
         X = covariates(X, finite=False)
-    m, n = X.shape
-    intercept, seen = options.fit_intercept, options.classes
+    (m, n), intercept = X.shape, options.fit_intercept
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
+
+    def plan(objective: Objective, guarantee: Guarantee) -> PerturbedPlan:
+        lam = objective.lam if options.fixed_lam is None else options.fixed_lam
+        return PerturbedPlan(options, objective, lam, guarantee, seeded, X)
+
     if options.screen is not None:
         screened = privacy.screened(
             m, n, feature_names, fit_intercept=intercept, screen=options.screen
         )
         if screened is not None:
-            lam = screened.lam if options.fixed_lam is None else options.fixed_lam
-            guarantee = privacy.guarantee_for_screened(screened, terms)
-            return PerturbedPlan(options, screened, lam, guarantee, seeded, X)
+            return plan(screened, privacy.guarantee_for_screened(screened, terms))
     check_screened(X)
     if sp.issparse(X):
         raise ValueError(
             f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
             "a sparse matrix; pass X.toarray(), or choose some columns first with screen="
         )
-    if seen is not None:
+    check_room(n)
+    if options.classes is not None:
         logistic = privacy.logistic(m, n, feature_names, fit_intercept=intercept)
-        lam = logistic.lam if options.fixed_lam is None else options.fixed_lam
-        guarantee = with_classes(privacy.guarantee_for(logistic.noise, terms), seen)
-        return PerturbedPlan(options, logistic, lam, guarantee, seeded, X)
+        said = privacy.guarantee_for(logistic.noise, terms)
+        return plan(logistic, with_classes(said, options.classes))
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
-    shaped = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
-    objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
-    objective = objective if shaped is None else shaped
-    lam = objective.lam if options.fixed_lam is None else options.fixed_lam
     if statistics is not None:
-        guarantee = privacy.guarantee_for_statistics(statistics, terms)
-        return PerturbedPlan(options, statistics, lam, guarantee, seeded, X)
-    guarantee = privacy.guarantee_for(objective.noise, terms)
-    return PerturbedPlan(options, objective, lam, guarantee, seeded, X)
+        return plan(statistics, privacy.guarantee_for_statistics(statistics, terms))
+    objective = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
+    if objective is None:
+        objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
+    return plan(objective, privacy.guarantee_for(objective.noise, terms))
 
 
 def check_screened(X: Any) -> None:
@@ -314,34 +247,3 @@ def check_screened(X: Any) -> None:
             "genotypes are read in another way for that; leave screen (--screen) out, or give it "
             "the number of columns to choose"
         )
-
-
-def _plan_blocks(
-    blocks: RowBlocks, options: FitOptions, privacy: PerturbsObjective, *, seeded: bool
-) -> PerturbedPlan:
-    """The plan for blocks of rows, of the plain mechanism, or of one that chooses columns first."""
-    m, n = blocks.shape
-    intercept, names = options.fit_intercept, blocks.names
-    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
-    if options.screen is not None:
-        screened = privacy.screened(m, n, names, fit_intercept=intercept, screen=options.screen)
-        if screened is not None:
-            lam = screened.lam if options.fixed_lam is None else options.fixed_lam
-            guarantee = privacy.guarantee_for_screened(screened, terms)
-            return PerturbedPlan(options, screened, lam, guarantee, seeded, blocks)
-    if (
-        options.classes is not None
-        or privacy.shaped(m, n, names, fit_intercept=intercept) is not None
-    ):
-        raise ValueError(
-            "blocks of rows are fitted without shape or classes; leave these out, or fit an array "
-            "in memory"
-        )
-    statistics = privacy.statistics(m, n, names, fit_intercept=intercept)
-    objective = privacy.objective(m, n, names, fit_intercept=intercept)
-    lam = objective.lam if options.fixed_lam is None else options.fixed_lam
-    if statistics is not None:
-        guarantee = privacy.guarantee_for_statistics(statistics, terms)
-        return PerturbedPlan(options, statistics, lam, guarantee, seeded, blocks)
-    guarantee = privacy.guarantee_for(objective.noise, terms)
-    return PerturbedPlan(options, objective, lam, guarantee, seeded, blocks)

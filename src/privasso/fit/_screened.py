@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from privasso._clock import Clock
 from privasso._covariates import covariates
 from privasso._validation import real_labels
+from privasso.blocks import RowBlocks
 from privasso.design import PrincipalComponents
 from privasso.fit._charge import Charge
 from privasso.fit._denoised import Denoised
@@ -27,6 +28,7 @@ from privasso.noise import Shaped
 from privasso.operators import Genotypes
 from privasso.privacy import (
     MOST_COMPONENTS,
+    STEPS,
     Guarantee,
     LabelDP,
     Peeled,
@@ -36,7 +38,7 @@ from privasso.privacy import (
     Terms,
     check_size,
 )
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 
 #: Components are considered where there are more columns than this part of the rows.
 _WIDE = 0.25
@@ -186,8 +188,9 @@ class ScreenedLabelPlan:
 
         `inner` may keep what `fit_of` returns, for many runs on the same covariates.
         """
-        means, screening = list[float](), self.screened.screening
-        order = screening.order(self.peeled(), y, bit_source(rng), means)
+        ask = Answering(RowBlocks.of_arrays(np.empty((y.size, 0)), y), bit_source(rng))
+        order = self.screened.screening.order(ask, self.peeled())
+        means = [float(answer[0]) / y.size for _, answer in ask.transcript[:STEPS]]
         columns = np.sort(order)
         plan = (inner or self.fit_of)(tuple(columns.tolist()))
         released = plan.release(y, rng=rng, charged=True)

@@ -74,7 +74,7 @@ class KeptStatistics:
 
     def __post_init__(self) -> None:
         table, moments = self.statistics.table, self.statistics.moments
-        longest = math.hypot(table.noise.radius, self.statistics.weight * table.largest_label)
+        longest = math.hypot(table.noise.radius, self.statistics.weight * table.view.largest_label)
         if not moments.sigma * self.guarantee["mu"] >= longest**2 * (1.0 - _SAME):
             raise ValueError(
                 "the noise of the statistics is too small for their statement; they have been "

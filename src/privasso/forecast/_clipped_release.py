@@ -9,7 +9,7 @@ import numpy as np
 from privasso.design import whitened_moments
 from privasso.fit import RowMoments
 from privasso.noise import Covariance
-from privasso.privacy import ObjectiveNoise
+from privasso.queries import ObjectiveNoise
 from privasso.theory import clipped_moments
 
 _STEPS = 40

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import expit, logit
 
+from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
 from privasso.fit import FitOptions, PerturbedPlan, plan_for
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast
 from privasso.forecast._simulate import Simulated
-from privasso.privacy import RecordDP, StatisticsMechanism
-from privasso.queries import bit_source
+from privasso.privacy import RecordDP, RecordStatistics, StatisticsMechanism
+from privasso.queries import Answering, bit_source
 
 #: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
 _SPREAD, _MARGIN = 1.0 / 6.0, 2.0
@@ -290,12 +291,10 @@ def _fitted(
     plan: PerturbedPlan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of one fit."""
-    bits, objective = bit_source(rng), plan.objective
-    if isinstance(objective, StatisticsMechanism):
-        fit = objective.release(objective.table.held(X, y), bits).solve(plan.lam)
-        return fit.coef, fit.intercept
-    found = objective.release(X, y, plan.lam, bits)
-    return found[0], found[1]
+    ask = Answering(RowBlocks.of_arrays(X, y), bit_source(rng))
+    found = plan.objective(ask, plan.lam)
+    fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
+    return fit.coef, fit.intercept
 
 
 def _truth(

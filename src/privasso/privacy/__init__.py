@@ -1,11 +1,10 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
 from privasso.privacy._associations import check_public_fill
-from privasso.privacy._block_screening import ScreenedPasses
+from privasso.privacy._calibration import calibrate_objective, check_room
 from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._component_settings import MOST_COMPONENTS
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
-from privasso.privacy._exact_minimiser import RecordPasses
 from privasso.privacy._guarantee import Claim, Guarantee
 from privasso.privacy._kind import (
     Calibration,
@@ -17,7 +16,7 @@ from privasso.privacy._kind import (
     check_kind,
     check_products,
 )
-from privasso.privacy._label_centre import CentreSteps
+from privasso.privacy._label_centre import STEPS
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._label_level import Level, direct_level, weighted_residuals
 from privasso.privacy._label_screening import Peeled, check_size
@@ -26,13 +25,6 @@ from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
 from privasso.privacy._objective_claim import objective_claim, objective_parameters
 from privasso.privacy._on_average import OnAverage
-from privasso.privacy._perturbed_objective import (
-    ObjectiveNoise,
-    UncertifiedError,
-    calibrate_objective,
-    check_room,
-    perturbed_minimiser,
-)
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
@@ -41,26 +33,26 @@ from privasso.privacy._record_prior import RecordSettings, record_settings
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import RecordStatistics, StatisticsMechanism
 from privasso.privacy._release import Release
-from privasso.privacy._residual_pass import full_residuals
+from privasso.privacy._residuals import full_residuals
 from privasso.privacy._screen import check_screen
 from privasso.privacy._screened_labels import ScreenedLabels
-from privasso.privacy._screened_objective import ScreenedObjective, Transcript
-from privasso.privacy._screening import Screening, noise_scale
+from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.privacy._screening import Screening
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
 from privasso.privacy._screening_outlook import ScreeningOutlook
 from privasso.privacy._screening_settings import ScreeningSettings, direct_r2, usual_screening
 from privasso.privacy._second_moments import SecondMoments
 from privasso.privacy._shaped_objective import ShapedObjective
+from privasso.queries import UncertifiedError
 
 __all__ = [
     "MOST_COMPONENTS",
+    "STEPS",
     "Calibration",
-    "CentreSteps",
     "Claim",
     "Guarantee",
     "LabelDP",
     "Level",
-    "ObjectiveNoise",
     "OnAverage",
     "Peeled",
     "PerturbedLogistic",
@@ -70,7 +62,6 @@ __all__ = [
     "RecordBudget",
     "RecordDP",
     "RecordFit",
-    "RecordPasses",
     "RecordSettings",
     "RecordStatistics",
     "Release",
@@ -78,7 +69,6 @@ __all__ = [
     "Scales",
     "ScreenedLabels",
     "ScreenedObjective",
-    "ScreenedPasses",
     "Screening",
     "ScreeningOutlook",
     "ScreeningPrior",
@@ -87,7 +77,6 @@ __all__ = [
     "ShapedObjective",
     "StatisticsMechanism",
     "Terms",
-    "Transcript",
     "UncertifiedError",
     "calibrate",
     "calibrate_objective",
@@ -106,10 +95,8 @@ __all__ = [
     "formal_loss",
     "full_residuals",
     "meaning",
-    "noise_scale",
     "objective_claim",
     "objective_parameters",
-    "perturbed_minimiser",
     "record_settings",
     "release_labels",
     "rounded_down",

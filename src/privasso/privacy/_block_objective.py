@@ -9,22 +9,19 @@ blocks hold. The minimiser is found by the exact sums of `_exact_minimiser`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
 
-from privasso.blocks import Sums
 from privasso.operators import BlockCovariates, BlockWhitening
 from privasso.privacy._clipped_release import as_release, scaled_labels
-from privasso.privacy._exact_minimiser import RecordPasses, exact_minimiser
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import Level, weighted_residuals
 from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
-from privasso.privacy._residual_pass import halves
-from privasso.queries import BitSource
+from privasso.queries import Answering, BitSource, exact_minimiser
 from privasso.solvers import LABEL_BITS, PassSetting, entry_grid
 
 
@@ -124,35 +121,27 @@ def block_clipped_release(
     )  # fmt: skip
     n = label_map.n_columns
     setting = PassSetting.of(n, label_map.grid, noise.kappa)
-    passes = RecordPasses.begun(rows.source, setting, label_map)
-    u = exact_minimiser(passes, 0.0, noise, bits, np.zeros(n))
+    u = exact_minimiser(rows.source, label_map, setting, 0.0, noise, bits, np.zeros(n))
     white = (_whitened_gram(rows, calibration, size, ones) @ u + noise.ridge * u) / noise.sigma
     off = 0.0
     if level is not None:
         mean = calibration.sigma_sum * float(white[-1]) / rows.shape[0] / range_
-        total = passes.level_sum(LabelMeanPass(level, bounds), mean)
-        off = level.from_total(total, float(rows.shape[0]), bits)
+        ask = Answering(rows.source, bits)
+        residuals = partial(_from_mean, bounds=bounds, mean=mean)
+        off = level.correction(ask, residuals, columns=np.empty(0, dtype=np.intp))
     return as_release(rows, bounds, calibration, white, off, float(rows.shape[0]), unit)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelMeanPass:
-    """The sum of the labels from a given middle, as a function that can be sent to the data.
+def _from_mean(
+    X: np.ndarray, y: np.ndarray, bounds: tuple[float, float], mean: float
+) -> np.ndarray:
+    """Labels from a given mean, in units of their range.
 
-    Labels are taken as they are in the blocks, and not as rows on a grid, so that a label moves the
-    sum by no more than the range of the labels.
+    They are taken as they are in the blocks, and not on a grid, so that a label moves the sum by no
+    more than the range of the labels.
     """
-
-    level: Level
-    y_bounds: tuple[float, float]
-
-    def __call__(self, chunks: Iterable[tuple[np.ndarray, np.ndarray]], mean: float) -> Sums:
-        """Return the sum over these chunks."""
-        total = np.zeros(2, dtype=np.int64)
-        for _, y in chunks:
-            scaled = scaled_labels(np.asarray(y, dtype=np.float64), self.y_bounds)
-            total += halves(self.level.total(weighted_residuals(np.ones(1), scaled, mean)))
-        return {"total": total}
+    scaled = scaled_labels(np.asarray(y, dtype=np.float64), bounds)
+    return weighted_residuals(np.ones(1), scaled, mean)
 
 
 def _whitened_gram(

@@ -26,9 +26,8 @@ from privasso.operators import Covariates
 from privasso.privacy._cells import bounded_labels
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import Level, weighted_residuals
-from privasso.privacy._perturbed_objective import ObjectiveNoise, perturbed_minimiser
 from privasso.privacy._release import Release
-from privasso.queries import BitSource
+from privasso.queries import BitSource, ObjectiveNoise, perturbed_minimiser
 
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import separated
-from privasso.blocks import RowBlocks
 from privasso.privacy._magnitudes import LARGEST, Magnitudes
 from privasso.privacy._moments import ScaleSums, noisy_scales
-from privasso.queries import BitSource
+from privasso.queries import Ask
 
 
 @dataclass(frozen=True)
@@ -32,20 +31,20 @@ class Estimate:
     scales: bool
     bounded: bool
 
-    def ranges(self, rows: RowBlocks, bounds: np.ndarray, bits: BitSource) -> np.ndarray:
+    def ranges(self, ask: Ask, bounds: np.ndarray) -> np.ndarray:
         """Low and high of each column within its bounds, from noisy counts."""
-        ranges, found = Magnitudes.release(rows, bounds, self.mu, bits).ranges()
+        ranges, found = Magnitudes.asked(ask, bounds, self.mu).ranges()
         return _within(ranges, found, bounds) if self.bounded else ranges
 
     def scaling(
-        self, rows: RowBlocks, bounds: np.ndarray, bits: BitSource, *, centred: bool
+        self, ask: Ask, bounds: np.ndarray, *, centred: bool
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Centre and scale of each column within its range, from noisy sums, if wanted."""
         if not self.scales:
             return None
         middle, half = half_ranges(bounds, centred)
         sums = ScaleSums(bounds, middle, half)
-        centre, scale = noisy_scales(rows, sums, self.mu, bits, centred=centred)
+        centre, scale = noisy_scales(ask, sums, self.mu, centred=centred)
         return middle + half * centre, half * scale
 
 

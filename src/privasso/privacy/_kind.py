@@ -14,13 +14,12 @@ from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
-from privasso.queries import BitSource
+from privasso.queries import BitSource, ObjectiveNoise
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.

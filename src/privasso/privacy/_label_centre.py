@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
-from privasso.queries import BitSource, noise_deviation, noisy_integers
+from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 
 #: Clipped labels are integers of this many bits.
 CENTRE_BITS = 34
@@ -20,15 +20,42 @@ STEPS = 3
 _INSIDE = 0.6
 
 
+@dataclass(frozen=True, eq=False)
+class ClippedLabels(Summand):
+    """Labels between their bounds, clipped around a centre, as integers.
+
+    Attributes
+    ----------
+    y_bounds : (float, float)
+        Bounds of the labels.
+    centre, radius : float
+        Each adds clip(y − c, ±r)/r; an empty record, whose label is NaN, adds nothing.
+    """
+
+    y_bounds: tuple[float, float]
+    centre: float
+    radius: float
+
+    unit = CENTRE_BITS
+    sentence = "noisy sums of clipped labels"
+    columns = np.empty(0, dtype=np.intp)
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The sum."""
+        labels = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
+        return np.array([clipped_total(labels, self.centre, self.radius, 1 << CENTRE_BITS)])
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """One clipped label, or the difference of two."""
+        return np.array([math.ldexp(1.0 if neighbours.relation == "emptied" else 2.0, CENTRE_BITS)])
+
+
 def noisy_centre(
-    y: np.ndarray,
+    ask: Ask,
     y_bounds: tuple[float, float],
     radius: float,
     mu: float,
-    bits: BitSource,
-    *,
-    replaced: bool = False,
-    seen: list[float] | None = None,
+    neighbours: Neighbours = EMPTIED,
 ) -> float:
     """Return a centre c for which Σ_μ clip(y_μ − c, ±r) is near zero, from three noisy sums.
 
@@ -38,90 +65,38 @@ def noisy_centre(
 
     Parameters
     ----------
-    y : ndarray of shape (M,)
-        Labels.
+    ask : Ask
+        Who answers.
     y_bounds : (float, float)
-        Their bounds.
+        Bounds of the labels.
     radius : float
         r.
     mu : float
         Sensitivity of the three sums together.
-    bits : BitSource
-        Source of the noise.
-    replaced : bool
-        Whether neighbours differ in a label that was replaced. Otherwise it is left out.
-    seen : list of float, optional
-        Gets the noisy means, which are all that is released.
+    neighbours : Neighbours
+        How data sets differ.
 
     Examples
     --------
-    >>> from privasso.queries import bit_source
+    >>> from privasso.blocks import RowBlocks
+    >>> from privasso.queries import Answering, bit_source
     >>> y = np.random.default_rng(0).exponential(1.0, 20_000)
-    >>> bits = bit_source(np.random.default_rng(1))
-    >>> 0.7 < noisy_centre(y, (0.0, 10.0), 0.5, 0.2, bits) < 0.95  # mean 1, median 0.69
+    >>> rows = RowBlocks.of_arrays(np.empty((20_000, 0)), y)
+    >>> ask = Answering(rows, bit_source(np.random.default_rng(1)))
+    >>> 0.7 < noisy_centre(ask, (0.0, 10.0), 0.5, 0.2) < 0.95  # mean 1, median 0.69
     True
     """
-    steps = CentreSteps(y_bounds, radius, mu, replaced)
-    return moved_centre(steps, lambda: steps.total(y), y.size, bits, seen)
-
-
-def moved_centre(
-    steps: CentreSteps,
-    total: Callable[[], int],
-    n_rows: int,
-    bits: BitSource,
-    seen: list[float] | None,
-) -> float:
-    """The same from sums of labels that are clipped around the centre so far, wherever they are."""
+    low, high = y_bounds
+    half = 0.5 * high - 0.5 * low
+    centre, within, slope = low + half, half, 1.0
     for _ in range(STEPS):
-        mean = noisy_integers([total()], steps.deviation, CENTRE_BITS, bits)[0] / n_rows
-        steps.move(float(mean))
-        if seen is not None:
-            seen.append(float(mean))
-    return steps.centre
-
-
-class CentreSteps:
-    """The centre so far; it moves by noisy means alone.
-
-    Parameters
-    ----------
-    y_bounds, radius, mu, replaced
-        As in `noisy_centre`.
-
-    Examples
-    --------
-    >>> steps = CentreSteps((0.0, 4.0), 0.5, 0.2, False)
-    >>> steps.move(0.25)
-    >>> steps.centre
-    2.5
-    """
-
-    def __init__(
-        self, y_bounds: tuple[float, float], radius: float, mu: float, replaced: bool
-    ) -> None:
-        self.low, self.high = y_bounds
-        self.half = 0.5 * self.high - 0.5 * self.low
-        self.centre, self.within, self.slope = self.low + self.half, self.half, 1.0
-        self.radius = radius
-        sensitivity = math.ldexp(2.0 if replaced else 1.0, CENTRE_BITS)
-        #: Of the noise in a sum of integers.
-        self.deviation = noise_deviation(sensitivity, mu / math.sqrt(STEPS) * (1.0 - 1e-15))
-
-    def total(self, y: np.ndarray) -> int:
-        """The sum of labels that are clipped around the centre so far, as an integer."""
-        return clipped_total(y, self.centre, self.within, 1 << CENTRE_BITS)
-
-    def log_density(self, mean: float, y: np.ndarray) -> float:
-        """The logarithm of the density of the noisy mean, up to a constant."""
-        off = math.ldexp(mean, CENTRE_BITS) * y.size - self.total(y)
-        return -0.5 * (off / self.deviation) ** 2
-
-    def move(self, mean: float) -> None:
-        """Step by a noisy mean."""
-        step = min(max(mean / self.slope, -1.0), 1.0)
-        self.centre = min(max(self.centre + self.within * step, self.low), self.high)
-        self.within, self.slope = min(self.radius, self.half), _INSIDE
+        labels = ClippedLabels(y_bounds, centre, within)
+        query = NoisySum(labels, mu / math.sqrt(STEPS) * (1.0 - 1e-15), neighbours)
+        mean = float(ask(query)[0]) / ask.n_rows
+        step = min(max(mean / slope, -1.0), 1.0)
+        centre = min(max(centre + within * step, low), high)
+        within, slope = min(radius, half), _INSIDE
+    return centre
 
 
 def clipped_integers(y: np.ndarray, centre: float, radius: float, largest: int) -> np.ndarray:

@@ -9,13 +9,15 @@ the intercept is their mean given the noisy one, under a prior that mixes two no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from privasso.accounting import sensitivity_for
+from privasso.blocks import View
 from privasso.privacy._label_centre import clipped_total
-from privasso.queries import BitSource, noise_deviation, noisy_integers
+from privasso.queries import Ask, BitSource, Neighbours, NoisySum, Summand
 
 #: What is released, in words.
 RESIDUAL_MEAN = "a noisy mean of the residuals that corrects the intercept"
@@ -32,6 +34,39 @@ _SMALL, _LARGE = 0.004, 0.1
 #: mechanism with the whole budget, how often a difference is large, and the largest deviation of
 #: the noise in the mean, as a part of the range, with which the mean is of use.
 _PART, _OFTEN, _MOST_NOISE = 0.1, 0.1, 1.0 / 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSum(Summand):
+    """Residuals clipped at the range of the labels, as integers; an empty record adds nothing.
+
+    Attributes
+    ----------
+    residuals : callable
+        Returns the residuals of rows and labels, NaN for an empty record.
+    width : float
+        Where they are clipped.
+    columns, view
+        See `Summand`.
+    """
+
+    residuals: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    width: float
+    columns: np.ndarray | None = field(default=None, repr=False)
+    view: View | None = field(default=None, repr=False)
+
+    unit = _BITS
+    sentence = RESIDUAL_MEAN
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The sum."""
+        return np.array([clipped_total(self.residuals(X, y), 0.0, self.width, 1 << _BITS)])
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """One clipped residual, the difference of two labels, or of two clipped residuals."""
+        both = neighbours.unit == "record" and neighbours.relation == "replaced"
+        # Two rounded integers may differ by slightly more than what they are rounded from.
+        return np.array([math.ldexp(2.0 if both else 1.0, _BITS) + 2.0])
 
 
 @dataclass(frozen=True)
@@ -77,19 +112,47 @@ class Level:
         """The sum of clipped residuals as an integer, the same in any order of them."""
         return clipped_total(residuals, 0.0, self.width, 1 << _BITS)
 
+    def correction(
+        self,
+        ask: Ask,
+        residuals: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        *,
+        columns: np.ndarray | None = None,
+        view: View | None = None,
+    ) -> float:
+        """Ask for the mean, and return what is to be added to the intercept.
+
+        Parameters
+        ----------
+        ask : Ask
+            Who answers.
+        residuals : callable
+            Returns the residuals of rows and labels, in units of `width`.
+        columns, view
+            Which columns it needs, and what records become before; see `Summand`.
+        """
+        query = NoisySum(ResidualSum(residuals, self.width, columns, view), self._mu)
+        return self.added(float(ask(query)[0]) / ask.n_rows, ask.n_rows)
+
+    def added(self, mean: float, n_rows: float) -> float:
+        """What is added to the intercept, from the noisy mean as a part of the range."""
+        return self.width * min(max(self.expected(mean, n_rows), -1.0), 1.0)
+
+    @property
+    def _mu(self) -> float:
+        return self.mu * (1.0 - 1e-15)
+
     def from_total(self, total: int, n_rows: float, bits: BitSource) -> float:
         """Add noise to the sum, and return what is to be added to the intercept.
 
         Where rows have weights of at most 1, `n_rows` is the sum of these.
         """
-        mean = self.noisy_mean(total, n_rows, bits)
-        return self.width * min(max(self.expected(mean, n_rows), -1.0), 1.0)
+        return self.added(self.noisy_mean(total, n_rows, bits), n_rows)
 
     def noisy_mean(self, total: int, n_rows: float, bits: BitSource) -> float:
         """The mean of clipped residuals with its noise, as a part of the range of the labels."""
-        # Two rounded integers may differ by slightly more than what they are rounded from.
-        deviation = noise_deviation(math.ldexp(1.0, _BITS) + 2.0, self.mu * (1.0 - 1e-15))
-        return float(noisy_integers([total], deviation, _BITS, bits)[0]) / n_rows
+        query = NoisySum(ResidualSum(np.add, self.width), self._mu)
+        return float(query.noisy([total], bits)[0]) / n_rows
 
     def noise(self, n_rows: float) -> float:
         """Deviation of the noise in the mean, as a part of the range of the labels."""

@@ -12,6 +12,7 @@ from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._block_objective import block_clipped_release
+from privasso.privacy._calibration import calibrate_objective
 from privasso.privacy._clipped_release import clipped_release
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_level import LABEL_MEAN, direct_level
@@ -24,10 +25,9 @@ from privasso.privacy._label_mechanism import (
 )
 from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
 from privasso.privacy._objective_claim import objective_parameters
-from privasso.privacy._perturbed_objective import ObjectiveNoise, calibrate_objective
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
-from privasso.queries import BitSource
+from privasso.queries import BitSource, ObjectiveNoise
 
 #: Values of t to choose from, relative to ε, and the one without columns to choose it for.
 _RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), LABEL_RIDGE

@@ -10,7 +10,7 @@ that Gumbel noise of the scale 4b·max|u|/ε₀ makes each choice one of bounded
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from privasso.design import column_blocks
 from privasso.privacy._associations import LABEL
 from privasso.privacy._cells import bounded_labels
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
-from privasso.queries import ROUNDING, BitSource, noisy_largest
+from privasso.queries import LABEL_REPLACED, Ask, Neighbours, NoisyChoice, Scores
 
 #: Entries are clipped at so many deviations of their column, and once more after projections.
 _CLIP, LARGEST_ENTRY = 1.0, 1.5
@@ -60,42 +60,41 @@ class LabelScreening:
         """Number of columns to choose."""
         return self.choices.count
 
-    def choose(self, X: Any, y: np.ndarray, bits: BitSource) -> np.ndarray:
-        """Return the indices of the columns of X, in increasing order.
+    def order(self, ask: Ask, peeled: Peeled) -> np.ndarray:
+        """Return the indices of the columns in the order in which they are chosen.
+
+        They are taken from `peeled`. The guarantee covers the order.
 
         Examples
         --------
         Column 1 is a copy of column 0, and is not chosen in place of column 2:
 
-        >>> from privasso.queries import bit_source
+        >>> from privasso.blocks import RowBlocks
+        >>> from privasso.queries import Answering, bit_source
         >>> rng = np.random.default_rng(0)
         >>> X = rng.standard_normal((4000, 100))
         >>> X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(4000)
         >>> y = X[:, 0] + 0.3 * X[:, 2] + 0.3 * rng.standard_normal(4000)
         >>> screening = LabelScreening(ChoiceLoss(0.2, 2), 0.05, 0.1, (-4.0, 4.0))
-        >>> chosen = screening.choose(X, y, bit_source(np.random.default_rng(1)))
+        >>> ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(1)))
+        >>> chosen = screening.order(ask, Peeled(X))
         >>> 2 in chosen, len(set(chosen.tolist()) & {0, 1})
         (True, 1)
         """
-        return np.sort(self.order(Peeled(X), y, bits))
-
-    def order(
-        self, peeled: Peeled, y: np.ndarray, bits: BitSource, seen: list[float] | None = None
-    ) -> np.ndarray:
-        """Return the indices of the columns in the order in which they are chosen.
-
-        They are taken from `peeled`. The guarantee covers the order, and the noisy means from which
-        the centre of the labels was found, which are added to `seen`.
-        """
-        clipped = bounded_labels(y, self.y_bounds)
-        centre = noisy_centre(
-            clipped, self.y_bounds, self.radius, self.mu, bits, replaced=True, seen=seen
-        )
-        labels = self.labels(clipped, centre)
+        centre = self.centre(ask)
         for _ in range(self.count):
-            scores, scale = peeled.scores(labels, self.choices.epsilon_each)
-            peeled.take(int(peeled.left[noisy_largest(scores, scale, 1, bits)[0]]))
+            peeled.take(int(ask(self.choice(peeled, centre))[0]))
         return np.array(peeled.chosen)
+
+    def centre(self, ask: Ask) -> float:
+        """Ask for the centre of the labels."""
+        return noisy_centre(ask, self.y_bounds, self.radius, self.mu, LABEL_REPLACED)
+
+    def choice(self, peeled: Peeled, centre: float) -> NoisyChoice:
+        """The question for one column."""
+        one = ChoiceLoss(self.choices.epsilon_each, 1)
+        scores = PeeledScores(self, peeled.integers, centre)
+        return NoisyChoice(scores, one, peeled.left, LABEL_REPLACED)
 
     @property
     def radius(self) -> float:
@@ -104,7 +103,53 @@ class LabelScreening:
 
     def labels(self, y: np.ndarray, centre: float) -> np.ndarray:
         """Labels that are clipped around a centre, as integers in floating point."""
-        return clipped_integers(y, centre, self.radius, LABEL).astype(np.float64)
+        clipped = bounded_labels(y, self.y_bounds)
+        return clipped_integers(clipped, centre, self.radius, LABEL).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class PeeledScores(Scores):
+    """Integer entries of public columns times clipped labels; all rows must be in one block.
+
+    Attributes
+    ----------
+    screening : LabelScreening
+        How labels are clipped.
+    entries : ndarray of int16, shape (M, N)
+        The columns.
+    centre : float
+        Of the labels.
+    """
+
+    screening: LabelScreening
+    entries: np.ndarray = field(repr=False)
+    centre: float
+
+    unit = 0
+    sentence = "which columns were chosen"
+    most_rows = None
+    columns = np.empty(0, dtype=np.intp)
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Σ_μ k_μi ℓ_μ, exactly."""
+        labels, (m, n) = self.screening.labels(y, self.centre), self.entries.shape
+        total = np.zeros(n, dtype=np.int64)
+        for start in range(0, n, _COLUMNS):
+            K = self.entries[:, start : start + _COLUMNS].astype(np.float64)
+            for row in range(0, m, _ROWS):
+                # Sums of integers below 2^53 are exact in any order.
+                part = labels[row : row + _ROWS] @ K[row : row + _ROWS]
+                total[start : start + _COLUMNS] += part.astype(np.int64)
+        return total
+
+    def change(self, neighbours: Neighbours) -> float:
+        """Labels are at most LABEL in size, and the columns are public."""
+        return 2.0 * LABEL * max(int(np.max(np.abs(self.entries), initial=0)), 1)
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """That for each of the columns together."""
+        n = self.entries.shape[1]
+        return np.full(n, np.sqrt(n) * self.change(neighbours))
 
 
 class Peeled:
@@ -132,11 +177,10 @@ class Peeled:
             _project_all(self._columns, beside)
         self.left, self.chosen = np.arange(self._columns.shape[1]), list[int]()
 
-    def scores(self, labels: np.ndarray, epsilon_each: float) -> tuple[np.ndarray, float]:
-        """Associations of the columns that are left, and the scale of the noise for one choice."""
-        scores, largest = _associations(self._columns, labels)
-        # Two scores move by at most 2·LABEL·largest each, in opposite directions.
-        return scores[self.left], 4.0 * LABEL * max(largest, 1) / epsilon_each * ROUNDING
+    @property
+    def integers(self) -> np.ndarray:
+        """Entries of the columns as integers."""
+        return integer_entries(self._columns)
 
     def take(self, column: int) -> None:
         """Choose a column."""
@@ -195,23 +239,16 @@ def standard_columns(X: Any) -> np.ndarray:
     return U
 
 
-def _associations(columns: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, int]:
-    """|Σ_μ k_μi ℓ_μ| exactly, for the integers k of the columns, and the largest |k|."""
-    m, n = columns.shape
-    scores, largest = np.zeros(n, dtype=np.int64), 0
-    limit = round(LARGEST_ENTRY * (1 << _BITS))
+def integer_entries(columns: np.ndarray) -> np.ndarray:
+    """Entries in units of the size of their column, as clipped integers of 16 bits."""
+    (m, n), limit = columns.shape, round(LARGEST_ENTRY * (1 << _BITS))
+    found = np.empty((m, n), dtype=np.int16)
     for start in range(0, n, _COLUMNS):
         block = columns[:, start : start + _COLUMNS].astype(np.float64)
         size = np.sqrt(np.mean(block**2, axis=0))
         block *= (1 << _BITS) / np.maximum(size, _LEAST)
-        K = np.clip(np.rint(block), -limit, limit)
-        largest = max(largest, int(np.max(np.abs(K), initial=0.0)))
-        total = np.zeros(K.shape[1], dtype=np.int64)
-        for row in range(0, m, _ROWS):
-            # Sums of integers below 2^53 are exact in any order.
-            total += (labels[row : row + _ROWS] @ K[row : row + _ROWS]).astype(np.int64)
-        scores[start : start + _COLUMNS] = np.abs(total)
-    return scores, largest
+        found[:, start : start + _COLUMNS] = np.clip(np.rint(block), -limit, limit)
+    return found
 
 
 def _project(columns: np.ndarray, chosen: int) -> None:

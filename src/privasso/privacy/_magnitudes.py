@@ -15,9 +15,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri
 
-from privasso.blocks import RowBlocks
 from privasso.privacy._cells import held_records
-from privasso.queries import BitSource, Neighbours, NoisySum, Summand
+from privasso.queries import Ask, Neighbours, NoisySum, Summand
 
 #: Exponents of the largest bin and of the smallest: 2^±64 is about 10^±19.
 LARGEST, SMALLEST = 64, -63
@@ -84,21 +83,22 @@ class Magnitudes:
     n_rows: int
 
     @classmethod
-    def release(cls, rows: RowBlocks, bounds: np.ndarray, mu: float, bits: BitSource) -> Magnitudes:
-        """Count with noise, such that one record changes the counts by μ deviations at most.
+    def asked(cls, ask: Ask, bounds: np.ndarray, mu: float) -> Magnitudes:
+        """Ask for counts, such that one record changes the counts by μ deviations at most.
 
         Examples
         --------
-        >>> from privasso.queries import bit_source
+        >>> from privasso.blocks import RowBlocks
+        >>> from privasso.queries import Answering, bit_source
         >>> X = np.random.default_rng(0).standard_normal((9000, 2)) * [1e-5, 300.0]
         >>> rows = RowBlocks.of_arrays(X, np.zeros(9000))
-        >>> bits = bit_source(np.random.default_rng(1))
-        >>> Magnitudes.release(rows, np.array([[-1e9, 1e9]] * 2), 0.1, bits).ranges()[0].tolist()
+        >>> ask = Answering(rows, bit_source(np.random.default_rng(1)))
+        >>> Magnitudes.asked(ask, np.array([[-1e9, 1e9]] * 2), 0.1).ranges()[0].tolist()
         [[-6.103515625e-05, 6.103515625e-05], [-1024.0, 1024.0]]
         """
         query = NoisySum(MagnitudeCounts(bounds), mu)
-        counts = query.run(rows, bits).reshape(len(bounds), -1)
-        return cls(counts, math.ldexp(float(query.deviations[0]), -_COUNT_BITS), rows.shape[0])
+        counts = ask(query).reshape(len(bounds), -1)
+        return cls(counts, math.ldexp(float(query.deviations[0]), -_COUNT_BITS), ask.n_rows)
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Low and high of each column, and which columns were found at all.

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso.blocks import RowBlocks
 from privasso.privacy._cells import held_records
-from privasso.queries import ROUNDING, BitSource, Neighbours, NoisySum, Summand
+from privasso.queries import ROUNDING, Ask, Neighbours, NoisySum, Summand
 
 #: Values in [−1, 1] are integers of this many bits, and their squares of twice as many.
 _BITS = 16
@@ -54,7 +53,7 @@ class ScaleSums(Summand):
 
 
 def noisy_scales(
-    rows: RowBlocks, sums: ScaleSums, mu: float, bits: BitSource, *, centred: bool
+    ask: Ask, sums: ScaleSums, mu: float, *, centred: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centre and scale of columns with values in [−1, 1], for a sensitivity of μ deviations.
 
@@ -64,28 +63,28 @@ def noisy_scales(
 
     Parameters
     ----------
-    rows : RowBlocks
-        The records.
+    ask : Ask
+        Who answers.
     sums : ScaleSums
         What they contribute.
     mu : float
         No record changes the sums by more deviations of their noise.
-    bits : BitSource
-        Source of the noise.
     centred : bool
         Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
 
     Examples
     --------
-    >>> from privasso.queries import bit_source
+    >>> from privasso.blocks import RowBlocks
+    >>> from privasso.queries import Answering, bit_source
     >>> Z = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((9000, 1))
-    >>> rows, bits = RowBlocks.of_arrays(Z, np.zeros(9000)), bit_source(np.random.default_rng(1))
+    >>> rows = RowBlocks.of_arrays(Z, np.zeros(9000))
+    >>> ask = Answering(rows, bit_source(np.random.default_rng(1)))
     >>> sums = ScaleSums(np.array([[-1.0, 1.0]]), np.zeros(1), np.ones(1))
-    >>> [x.round(2).tolist() for x in noisy_scales(rows, sums, 0.2, bits, centred=True)]
+    >>> [x.round(2).tolist() for x in noisy_scales(ask, sums, 0.2, centred=True)]
     [[0.5], [0.1]]
     """
-    n, n_rows, query = len(sums.bounds), rows.shape[0], NoisySum(sums, mu)
-    noisy = query.run(rows, bits)
+    n, n_rows, query = len(sums.bounds), ask.n_rows, NoisySum(sums, mu)
+    noisy = ask(query)
     # The means of all records; variance of their noise.
     first, second = noisy[:n] / n_rows, noisy[n:] / n_rows + 0.5
     variance = (math.ldexp(float(query.deviations[0]), -2 * _BITS) / n_rows) ** 2

@@ -12,16 +12,12 @@ import numpy as np
 from privasso._validation import label_bounds, positive_float, probability, real_array, squarable
 from privasso.accounting import sensitivity_beside, sensitivity_for
 from privasso.design import ScreenedDesign, Sparse
+from privasso.privacy._calibration import calibrate_objective, check_budget
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
 from privasso.privacy._label_level import Level, check_level, direct_level
-from privasso.privacy._perturbed_objective import (
-    ObjectiveNoise,
-    calibrate_objective,
-    check_budget,
-)
 from privasso.privacy._record_logistic import (
     PerturbedLogistic,
     check_binary,
@@ -47,6 +43,7 @@ from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening_design import best_screening
 from privasso.privacy._shaped_objective import ShapedObjective
+from privasso.queries import ObjectiveNoise
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 #: What is released before the fit.

@@ -20,6 +20,8 @@ class RecordFit:
     coef_se : ndarray of shape (N,) or None
         Standard errors, of sampling and of privacy noise, given which coefficients are not zero;
         NaN for the others. None where nothing was released that they could be computed from.
+    screened : ndarray of int or None
+        Columns that were chosen, if some were; all other coefficients are zero.
 
     Examples
     --------
@@ -30,6 +32,7 @@ class RecordFit:
     coef: np.ndarray = field(repr=False)
     intercept: float
     coef_se: np.ndarray | None = field(default=None, repr=False)
+    screened: np.ndarray | None = field(default=None, repr=False)
 
 
 def sandwich_errors(u: np.ndarray, H: np.ndarray, middle: np.ndarray) -> np.ndarray:

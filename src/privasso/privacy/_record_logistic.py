@@ -8,20 +8,83 @@ weight.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._validation import check_coded
-from privasso.privacy._perturbed_objective import calibrate_logistic, perturbed_minimiser
+from privasso.privacy._calibration import calibrate_logistic
+from privasso.privacy._cells import empty_records, within
 from privasso.privacy._record_map import shorter
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import logistic_lam, logistic_lengths, logistic_t
-from privasso.queries import BitSource
+from privasso.queries import PerturbedMinimiser
 
 if TYPE_CHECKING:
     from privasso.privacy._record_dp import RecordDP
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticMap:
+    """Records as scaled rows, as long as they are, with labels 0 and 1; zeros for empty records.
+
+    A label above ½ counts as 1, any other as 0.
+
+    Attributes
+    ----------
+    bounds, origin, half, intercept, radius
+        As for `RecordMap`.
+    reach : float
+        K.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+    origin: np.ndarray = field(repr=False)
+    half: np.ndarray = field(repr=False)
+    intercept: bool
+    radius: float
+    reach: float
+
+    grid = None
+    largest_label = 1.0
+
+    @property
+    def n_columns(self) -> int:
+        """Entries of a row."""
+        return len(self.bounds) + self.intercept
+
+    def __call__(
+        self, X: np.ndarray, y: np.ndarray, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and labels of some records of a chunk."""
+        labels, rows = y[start:stop], np.ones((stop - start, self.n_columns))
+        part = within(X[start:stop], self.bounds)
+        part -= self.origin
+        part /= np.where(self.half > 0.0, self.half, 1.0)
+        part[:, self.half == 0.0] = 0.0
+        rows[:, : len(self.bounds)] = part
+        rows[empty_records(labels)] = 0.0
+        return rows, np.where(labels > 0.5, 1.0, 0.0)
+
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """Weights of rows; each depends on its own record only.
+
+        Examples
+        --------
+        >>> from privasso import RecordDP
+        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(-1.0, 1.0)], y_bounds=(0, 1))
+        >>> view = privacy.logistic(100, 1, None, fit_intercept=True).view
+        >>> rows, _ = view(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]), 0, 2)
+        >>> (view.weights(rows) * np.linalg.norm(rows, axis=1)).round(6).tolist()
+        [0.424264, 0.424264]
+        """
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        radius = self.radius * shorter(rows.shape[1])
+        with np.errstate(divide="ignore"):
+            w = np.minimum(radius / length, radius * self.reach / length**2)
+        return np.minimum(1.0, w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,44 +111,15 @@ class PerturbedLogistic(PerturbedObjective):
 
     reach: float = 0.0
 
-    def release(
-        self, X: Any, y: np.ndarray, lam: float, bits: BitSource
-    ) -> tuple[np.ndarray, float]:
-        """Run the mechanism, and return log odds per unit of the columns, and the intercept.
+    def minimiser(self, lam: float) -> PerturbedMinimiser:
+        """The question for log odds of scaled columns."""
+        return PerturbedMinimiser(self.view, self.noise, lam, self.penalised, self.columns)
 
-        A record whose label is NaN is an empty one; a label above ½ counts as 1, any other as 0.
-        """
-        if self.estimate is not None:
-            return self.estimated(self.held(X, y), bits).release(X, y, lam, bits)
-        rows = self.scaled_rows(X, y)
-        u = perturbed_minimiser(
-            rows,
-            np.where(y > 0.5, 1.0, 0.0),
-            lam,
-            self.noise,
-            bits,
-            penalty_weights=self.penalised,
-            weights=self.weights(rows),
-        )
-        return self.in_units(u)
-
-    def weights(self, rows: np.ndarray) -> np.ndarray:
-        """Weights of rows; each depends on its own record only.
-
-        Examples
-        --------
-        >>> from privasso import RecordDP
-        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(-1.0, 1.0)], y_bounds=(0, 1))
-        >>> table = privacy.logistic(100, 1, None, fit_intercept=True)
-        >>> rows = table.scaled_rows([[0.0], [1.0]], np.array([0.0, 1.0]))
-        >>> (table.weights(rows) * np.linalg.norm(rows, axis=1)).round(6).tolist()
-        [0.424264, 0.424264]
-        """
-        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        radius = self.noise.radius * shorter(rows.shape[1])
-        with np.errstate(divide="ignore"):
-            w = np.minimum(radius / length, radius * self.reach / length**2)
-        return np.minimum(1.0, w)
+    @cached_property
+    def view(self) -> LogisticMap:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How a record becomes a row and a label."""
+        scaling, radius = self._scaling(), self.noise.radius
+        return LogisticMap(self.bounds, *scaling, bool(self.fit_intercept), radius, self.reach)
 
     def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
         """Log odds per unit of the columns, and where all columns are zero."""

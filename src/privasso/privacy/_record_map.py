@@ -70,9 +70,24 @@ class RecordMap:
         """Entries of a row."""
         return len(self.bounds) + self.intercept
 
-    @cached_property
+    @property
+    def largest_label(self) -> float:
+        """Largest absolute value of a scaled label, from the numbers that labels are scaled by.
+
+        Rounding is monotone, so that no label between the bounds becomes larger than these do.
+        """
+        return float(np.max(np.abs(np.array(self.y_bounds) - self.middle)) / self.width)
+
+    def weights(self, rows: np.ndarray) -> None:
+        """All are 1: long rows are shrunk."""
+
+    @property
     def grid(self) -> int:
         """The s of the grid 2⁻ˢ of the entries; none is larger than 2²⁰ steps of it."""
+        return self._grid
+
+    @cached_property
+    def _grid(self) -> int:
         scale = np.where(self.half > 0.0, self.half, np.inf)
         reach = np.abs(self.bounds - self.origin[:, None]) / scale[:, None]
         largest = max(float(reach.max(initial=0.0)), float(self.intercept), 2.0**-20)
@@ -82,28 +97,16 @@ class RecordMap:
         self, X: np.ndarray, y: np.ndarray, start: int, stop: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows and labels of some records of a chunk, stored column by column if the chunk is."""
-        by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
+        by_columns = X.strides[0] < X.strides[1]
         shape = stop - start, self.n_columns
         rows, labels = np.empty(shape, order="F" if by_columns else "C"), np.empty(stop - start)
-        self._fill(X, y, start, rows, labels)
-        return rows, labels
-
-    def fill(self, X: np.ndarray, y: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> None:
-        """Write rows and labels of all records to arrays of the caller."""
-        step = max(1, _BLOCK // self.n_columns)
-        for start in range(0, len(y), step):
-            take = slice(start, start + step)
-            self._fill(X, y, start, rows[take], labels[take])
-
-    def _fill(
-        self, X: np.ndarray, y: np.ndarray, start: int, rows: np.ndarray, labels: np.ndarray
-    ) -> None:
         y = np.asarray(y, dtype=np.float64)
         step = max(1, _BLOCK // self.n_columns)
         squares = np.empty(min(step, len(labels)))
         for low in range(0, len(labels), step):
             high = min(low + step, len(labels))
             _scale(X.T, y, start, low, high, self._columns, self._label, squares, rows.T, labels)
+        return rows, labels
 
     @cached_property
     def _columns(self) -> np.ndarray:

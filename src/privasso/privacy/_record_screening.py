@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from privasso.privacy._calibration import calibrate_objective
 from privasso.privacy._label_level import Level
-from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_settings import usual_kappa, usual_lam, usual_row, usual_t
 from privasso.privacy._screened_objective import FurtherRound, ScreenedObjective

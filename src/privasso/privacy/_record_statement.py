@@ -12,7 +12,6 @@ from privasso.privacy._guarantee import PREPARED, Guarantee
 from privasso.privacy._kind import Terms
 from privasso.privacy._label_level import RESIDUAL_MEAN, Level
 from privasso.privacy._objective_claim import further_rounds, objective_parameters
-from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_claim import (
     CONTRIBUTES,
     ONE_RECORD,
@@ -23,6 +22,7 @@ from privasso.privacy._record_claim import (
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._screen import price_of_choice
 from privasso.privacy._screened_objective import ScreenedObjective
+from privasso.queries import ObjectiveNoise
 
 if TYPE_CHECKING:
     from privasso.privacy._record_dp import RecordDP

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privasso._validation import positive_float
-from privasso.blocks import RowBlocks
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._second_moments import Products, SecondMoments
-from privasso.queries import BitSource
+from privasso.queries import Ask
 from privasso.solvers import solve_clipped
 
 #: Ridge in units of the largest eigenvalue of the noise.
@@ -152,7 +151,7 @@ class StatisticsMechanism:
     @property
     def radius(self) -> float:
         """Length of the longest row with its label."""
-        return math.hypot(self.table.noise.radius, self.weight * self.table.largest_label)
+        return math.hypot(self.table.noise.radius, self.weight * self.table.view.largest_label)
 
     def predicted_loss(self, n_rows: int) -> float:
         """Predict by how much the noise lowers R², from public numbers alone.
@@ -168,15 +167,15 @@ class StatisticsMechanism:
         per_entry = 0.5 * sigma**2 * (_LABELS / v + self.weight**-2)
         return d * per_entry / (n_rows**2 * v) / _LABELS
 
-    def release(self, rows: RowBlocks, bits: BitSource) -> RecordStatistics:
-        """Read the data, and return the noisy statistics."""
-        table = self.table.estimated(rows, bits)
-        moments = SecondMoments.of(self.products(table), self.mu, rows, bits)
+    def __call__(self, ask: Ask, lam: float | None = None) -> RecordStatistics:
+        """Ask for the noisy statistics, from which any λ is solved."""
+        table = self.table.estimated(ask)
+        moments = SecondMoments.asked(ask, self.products(table), self.mu)
         return RecordStatistics(moments, table, self.weight)
 
     def products(self, table: PerturbedObjective) -> Products:
         """What a record contributes, by this scaling."""
-        return Products(table.record_map(), self.weight, self.radius * (1.0 + 1e-12))
+        return Products(table.view, self.weight, self.radius * (1.0 + 1e-12))
 
 
 def positive_part(A: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ import numpy as np
 from privasso.accounting import objective_epsilon, objective_sensitivity
 from privasso.design import clipped_settings
 from privasso.operators import Covariates
+from privasso.privacy._calibration import calibrate_objective
 from privasso.privacy._cells import bounded_labels
 from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
-from privasso.privacy._perturbed_objective import calibrate_objective
 from privasso.privacy._screening_settings import CLIP, ScreeningSettings
 
 if TYPE_CHECKING:

@@ -9,16 +9,20 @@ each choice one of bounded range ε₀, whatever the number of columns.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from privasso.accounting import ChoiceLoss
+from privasso.blocks import taken
 from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
+from privasso.privacy._cells import within
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
-from privasso.queries import ROUNDING, BitSource, noisy_largest
+from privasso.privacy._residuals import ordered_residuals
+from privasso.queries import Ask, Neighbours, NoisyChoice, Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,37 +67,56 @@ class Screening:
         """Number of columns to choose."""
         return self.choices.count
 
-    def choose(
-        self, X: Any, y: np.ndarray, bits: BitSource, seen: list[float] | None = None
-    ) -> np.ndarray:
+    def choose(self, ask: Ask) -> np.ndarray:
         """Return the indices of the columns, in increasing order.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (M, N)
-            Records; see `IntegerColumns.products` for what is possible.
-        y : ndarray of shape (M,)
-            Labels.
-        bits : BitSource
-            Source of all noise.
-        seen : list of float, optional
-            Gets the noisy means from which the centre of the labels was found.
 
         Examples
         --------
-        >>> from privasso.queries import bit_source
+        >>> from privasso.blocks import RowBlocks
+        >>> from privasso.queries import Answering, bit_source
         >>> rng = np.random.default_rng(0)
         >>> X = rng.uniform(-1.0, 1.0, (5000, 300))
         >>> y = X[:, 7] - X[:, 70] + 0.5 * rng.standard_normal(5000)
         >>> bounds = np.tile([-1.0, 1.0], (300, 1))
         >>> screening = Screening(ChoiceLoss(0.2, 2), 0.05, 0.1, bounds, (-4.0, 4.0), True)
-        >>> screening.choose(X, y, bit_source(np.random.default_rng(1))).tolist()
+        >>> ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(1)))
+        >>> screening.choose(ask).tolist()
         [7, 70]
         """
-        clipped, centre = np.clip(y, *self.y_bounds), 0.0
+        centre = 0.0
         if self.centred:
-            centre = noisy_centre(clipped, self.y_bounds, self.radius, self.mu, bits, seen=seen)
-        return _largest(self.associations(X, clipped, centre, self.radius), self.choices, bits)
+            centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu)
+        return ask(self.choice(self.choices, self.associations(centre, self.radius)))
+
+    def choose_more(self, ask: Ask, fitted: Fitted, choices: ChoiceLoss, clip: float) -> np.ndarray:
+        """Return further columns, by their association with residuals of what was released.
+
+        Parameters
+        ----------
+        ask : Ask
+            Who answers.
+        fitted : Fitted
+            The fit of the columns that were chosen before.
+        choices : ChoiceLoss
+            How many columns are chosen, and the range of the losses of each choice.
+        clip : float
+            Where residuals are clipped, as a part of the range of the labels.
+        """
+        radius = clip * (self.y_bounds[1] - self.y_bounds[0])
+        return ask(self.choice(choices, self.associations(0.0, radius, fitted)))
+
+    def choice(self, choices: ChoiceLoss, associations: Associations) -> NoisyChoice:
+        """The question for columns that were not chosen before."""
+        among, fitted = np.arange(len(self.bounds)), associations.fitted
+        return NoisyChoice(
+            associations, choices, among if fitted is None else np.setdiff1d(among, fitted.columns)
+        )
+
+    def associations(
+        self, centre: float, radius: float, fitted: Fitted | None = None
+    ) -> Associations:
+        """Those of all columns with labels, or with residuals of a fit, clipped at c ± r."""
+        return Associations(self.entries, self.y_bounds, centre, radius, fitted)
 
     @property
     def radius(self) -> float:
@@ -105,69 +128,81 @@ class Screening:
         """From where columns are measured."""
         return half_ranges(self.bounds, self.centred)[0]
 
-    def associations(self, X: Any, y: np.ndarray, centre: float, radius: float) -> np.ndarray:
-        """The absolute associations of all columns with labels clipped at c ± r, as integers."""
-        labels = clipped_integers(y, centre, radius, LABEL)
-        found = self.columns.products(X, labels)
-        return np.abs(found, out=found)
-
-    @property
-    def columns(self) -> IntegerColumns:
+    @cached_property
+    def entries(self) -> IntegerColumns:
         """How entries become integers; columns that are all alike are described by one."""
         bounds = self.bounds[:1] if np.all(self.bounds == self.bounds[:1]) else self.bounds
         return IntegerColumns.within(bounds, *half_ranges(bounds, self.centred))
 
-    def choose_more(
-        self,
-        X: Any,
-        residuals: np.ndarray,
-        chosen: np.ndarray,
-        choices: ChoiceLoss,
-        clip: float,
-        bits: BitSource,
-    ) -> np.ndarray:
-        """Return further columns, by their association with residuals of what was released.
 
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (M, N)
-            Records.
-        residuals : ndarray of shape (M,)
-            Of each record, from its label and what was released before.
-        chosen : ndarray of int
-            Columns that were chosen before.
-        choices : ChoiceLoss
-            How many columns are chosen, and the range of the losses of each choice.
-        clip : float
-            Where residuals are clipped, as a part of the range of the labels.
-        bits : BitSource
-            Source of all noise.
-        """
-        radius = clip * (self.y_bounds[1] - self.y_bounds[0])
-        found = self.associations(X, residuals, 0.0, radius)
-        return self.largest_left(found, chosen, choices, bits)
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit of some columns, whose residuals take the place of the labels.
 
-    def largest_left(
-        self, associations: np.ndarray, chosen: np.ndarray, choices: ChoiceLoss, bits: BitSource
-    ) -> np.ndarray:
-        """The noisy choice from the associations of all columns but those chosen before."""
-        left = np.setdiff1d(np.arange(len(self.bounds)), chosen)
-        return left[_largest(associations[left], choices, bits)]
-
-
-def noise_scale(choices: ChoiceLoss) -> float:
-    """Scale of the Gumbel noise in units of the integer sums, rounded up.
-
-    No record changes a sum by more than ENTRY·LABEL, and so the difference of two absolute values
-    by more than twice that.
-
-    Examples
-    --------
-    >>> noise_scale(ChoiceLoss(0.1, 5)) / noise_scale(ChoiceLoss(0.2, 5))  # half the ε
-    2.0
+    Attributes
+    ----------
+    columns : ndarray of int
+        Which columns.
+    bounds : ndarray of shape (K, 2)
+        Their bounds.
+    y_bounds : (float, float)
+        Bounds of the labels.
+    coef, intercept
+        Coefficients of these.
     """
-    return 2.0 * ENTRY * LABEL / choices.epsilon_each * ROUNDING
+
+    columns: np.ndarray
+    bounds: np.ndarray
+    y_bounds: tuple[float, float]
+    coef: np.ndarray
+    intercept: float
+
+    def residuals(self, few: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """What the fit leaves of labels; `few` holds its columns."""
+        labels = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
+        return ordered_residuals(within(few, self.bounds), labels, self.coef, self.intercept)
 
 
-def _largest(associations: np.ndarray, choices: ChoiceLoss, bits: BitSource) -> np.ndarray:
-    return noisy_largest(associations, noise_scale(choices), choices.count, bits)
+@dataclass(frozen=True, eq=False)
+class Associations(Scores):
+    """Entries times labels, or times the residuals of a fit, all as integers.
+
+    Attributes
+    ----------
+    entries : IntegerColumns
+        How entries become integers.
+    y_bounds : (float, float)
+        Bounds of the labels.
+    centre, radius : float
+        Where labels or residuals are clipped.
+    fitted : Fitted or None
+        The fit.
+    """
+
+    entries: IntegerColumns = field(repr=False)
+    y_bounds: tuple[float, float]
+    centre: float
+    radius: float
+    fitted: Fitted | None = None
+
+    unit = 0
+    sentence = "which columns were chosen"
+    most_rows = None
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Those of all columns."""
+        if self.fitted is None:
+            values = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
+        else:
+            values = self.fitted.residuals(taken(X, self.fitted.columns), y)
+        labels = clipped_integers(values, self.centre, self.radius, LABEL)
+        return self.entries.products(X, labels)
+
+    def change(self, neighbours: Neighbours) -> float:
+        """No record adds more than ENTRY·LABEL to a sum."""
+        return (1.0 if neighbours.relation == "emptied" else 2.0) * ENTRY * LABEL
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """That for each of the columns together."""
+        n = self.entries.origin.size
+        return np.full(n, math.sqrt(n) * self.change(neighbours))

@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from privasso.blocks import RowBlocks
 from privasso.privacy._record_map import RecordMap
-from privasso.queries import ROUNDING, BitSource, Neighbours, NoisySum, Summand
+from privasso.queries import ROUNDING, Ask, Neighbours, NoisySum, Summand
 
 #: Rows are rounded to integers with entries up to about 2^17.
 _BITS = 17
@@ -101,13 +100,13 @@ class SecondMoments:
     n_rows: int
 
     @classmethod
-    def of(cls, products: Products, mu: float, rows: RowBlocks, bits: BitSource) -> SecondMoments:
+    def asked(cls, ask: Ask, products: Products, mu: float) -> SecondMoments:
         """Ask for the sums, of which one record changes the matrix by μ deviations at most."""
         query = NoisySum(products, mu)
         matrix = np.zeros((products.size,) * 2)
-        matrix[products.upper] = query.run(rows, bits)
+        matrix[products.upper] = ask(query)
         sigma = math.ldexp(float(query.deviations[0]), -products.unit)
-        return cls(np.triu(matrix) + np.triu(matrix, 1).T, sigma, rows.shape[0])
+        return cls(np.triu(matrix) + np.triu(matrix, 1).T, sigma, ask.n_rows)
 
     @property
     def spread(self) -> float:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from privasso.privacy._perturbed_objective import ObjectiveNoise
 from privasso.privacy._record_fit import RecordFit, sandwich_errors
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import (
@@ -17,8 +15,7 @@ from privasso.privacy._record_statistics import (
     StatisticsMechanism,
     positive_part,
 )
-from privasso.privacy._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
-from privasso.queries import BitSource
+from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser, shape_factor
 
 #: Eigenvalues of the shape are not taken to be below this part of their mean.
 _FLOOR = 0.01
@@ -62,15 +59,8 @@ class ShapedObjective:
         """The λ that is used unless another one is given, in units of the labels."""
         return self.table.lam
 
-    def release(
-        self, X: Any, y: np.ndarray, lam: float, bits: BitSource
-    ) -> tuple[np.ndarray, float]:
-        """Run the mechanism, and return coefficients and intercept in the units of the data."""
-        found = self.fit(X, y, lam, bits)
-        return found.coef, found.intercept
-
-    def fit(self, X: Any, y: np.ndarray, lam: float, bits: BitSource) -> RecordFit:
-        """Run the mechanism, and return coefficients with their standard errors, if there are any.
+    def __call__(self, ask: Ask, lam: float) -> RecordFit:
+        """Ask for the matrix and the fit; return coefficients, with standard errors if it can be.
 
         Standard errors need the noisy matrix: H⁻¹(σ²S + E·A)H⁻¹ with H = qA + ΛS, A the noisy sums
         of products, q the part of the residuals that is not clipped and E the mean square of the
@@ -80,29 +70,20 @@ class ShapedObjective:
         """
         statistics = None
         if self.mu is None:
-            table = self.table.estimated(self.table.held(X, y), bits)
+            table = self.table.estimated(ask)
             assert self.public is not None
             S = _public_moments(table, self.public)
             L = shape_factor(S, _FLOOR * float(np.trace(S)) / len(S))
         else:
-            statistics = StatisticsMechanism(self.table, self.mu).release(
-                self.table.held(X, y), bits
-            )
+            statistics = StatisticsMechanism(self.table, self.mu)(ask)
             table, moments = statistics.table, statistics.moments
             S = moments.matrix[:-1, :-1] / moments.n_rows
             mean = max(float(np.trace(S)) / len(S), 0.0)
             floor = max(_FLOOR * mean, moments.spread / moments.n_rows)
             L = shape_factor(S, floor)
-        rows, labels = table.rows(X, y)
-        u = shaped_minimiser(
-            *shrunk_rows(rows, labels, L, self.noise.radius),
-            lam / table.width,
-            self.noise,
-            bits,
-            L=L,
-            penalty_weights=table.penalised,
-        )
-        coef, intercept = table.in_units(table.levelled(u, rows, labels, bits))
+        lam = lam / table.width
+        u = ask(PerturbedMinimiser(table.view, self.noise, lam, table.penalised, factor=L))
+        coef, intercept = table.in_units(table.levelled(ask, u))
         if statistics is None:
             return RecordFit(coef, intercept)
         errors = self._errors(u, L, statistics)

@@ -3,24 +3,49 @@
 Nothing outside this room draws noise for a formal guarantee.
 """
 
+from privasso.queries._ask import Answering, Ask, Replaying
+from privasso.queries._choice import NoisyChoice, Scores
 from privasso.queries._integer_noise import ROUNDING, noise_deviation, noisy_integers
 from privasso.queries._largest import noisy_largest
-from privasso.queries._query import EMPTIED, REPLACED, Neighbours, Query
+from privasso.queries._minimiser import PerturbedMinimiser, exact_minimiser, perturbed_minimiser
+from privasso.queries._objective_noise import ObjectiveNoise, UncertifiedError
+from privasso.queries._query import (
+    EMPTIED,
+    LABEL_REPLACED,
+    REPLACED,
+    Neighbours,
+    Query,
+    same_question,
+)
 from privasso.queries._rounded_gaussian import BitSource, bit_source, rounded_gaussian
+from privasso.queries._shaped_minimiser import shape_factor
 from privasso.queries._sum import NoisySum, Summand
 
 __all__ = [
     "EMPTIED",
+    "LABEL_REPLACED",
     "REPLACED",
     "ROUNDING",
+    "Answering",
+    "Ask",
     "BitSource",
     "Neighbours",
+    "NoisyChoice",
     "NoisySum",
+    "ObjectiveNoise",
+    "PerturbedMinimiser",
     "Query",
+    "Replaying",
+    "Scores",
     "Summand",
+    "UncertifiedError",
     "bit_source",
+    "exact_minimiser",
     "noise_deviation",
     "noisy_integers",
     "noisy_largest",
+    "perturbed_minimiser",
     "rounded_gaussian",
+    "same_question",
+    "shape_factor",
 ]

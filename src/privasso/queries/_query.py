@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from types import MethodType
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
 
 from privasso.accounting import Loss
 from privasso.blocks import RowBlocks
@@ -31,6 +36,8 @@ class Neighbours:
 
 #: One record is emptied.
 EMPTIED = Neighbours("record", "emptied")
+#: One label becomes another one.
+LABEL_REPLACED = Neighbours("label", "replaced")
 #: One record becomes another one.
 REPLACED = Neighbours("record", "replaced")
 
@@ -55,6 +62,37 @@ class Query(ABC, Generic[Answer]):
     def run(self, rows: RowBlocks, bits: BitSource) -> Answer:
         """Answer from the rows, with noise made of these bits."""
 
+    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], Answer]:
+        """A source of many answers from the same rows, which are read once if that is possible."""
+        return partial(self.run, rows)
+
     @abstractmethod
-    def log_likelihood(self, rows: RowBlocks, answer: Answer) -> float:
-        """How likely the answer is for these rows, up to a term that no row changes."""
+    def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Answer]) -> np.ndarray:
+        """How likely each answer is for these rows, up to a term that no row changes."""
+
+
+def same_question(one: Any, two: Any) -> bool:
+    """Whether two queries, or parts of them, hold the same numbers.
+
+    >>> one, two = (Neighbours("record", relation) for relation in ("emptied", "replaced"))
+    >>> same_question([one, np.ones(2)], [one, np.ones(2)]), same_question(one, two)
+    (True, False)
+    """
+    if one is two:
+        return True
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.shape == two.shape and bool(np.array_equal(one, two))
+    if isinstance(one, partial):
+        return same_question((one.func, one.args, one.keywords), (two.func, two.args, two.keywords))
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(same_question(one[k], two[k]) for k in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(two) and all(map(same_question, one, two))
+    if isinstance(one, MethodType):
+        return one.__func__ is two.__func__ and same_question(one.__self__, two.__self__)
+    if is_dataclass(one):
+        names = [part.name for part in fields(one)]
+        return all(same_question(getattr(one, name), getattr(two, name)) for name in names)
+    return bool(one == two)

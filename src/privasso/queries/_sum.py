@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
 from privasso.accounting import GaussianLoss
-from privasso.blocks import Chunk, RowBlocks, Sums
+from privasso.blocks import Chunk, RowBlocks, Sums, View
 from privasso.queries._integer_noise import noise_deviation, noisy_integers
 from privasso.queries._query import EMPTIED, Neighbours, Query
 from privasso.queries._rounded_gaussian import BitSource
@@ -19,7 +19,7 @@ from privasso.queries._rounded_gaussian import BitSource
 #: Entries that are worked on at a time: they stay in cache.
 _ENTRIES = 1 << 20
 #: A sum is kept in two parts, so that no number of rows overflows.
-_HALF = 32
+HALF = 32
 
 
 class Summand(ABC):
@@ -31,13 +31,19 @@ class Summand(ABC):
         The integers count multiples of 2^−unit.
     sentence : str
         What is summed, in words.
-    most_rows : int
-        So many records can be summed at a time without an overflow.
+    most_rows : int or None
+        So many records can be summed at a time without an overflow; None where whole blocks are.
+    columns : ndarray of int or None
+        The columns of the records that it reads; None if it reads all.
+    view : View or None
+        What records become before they are summed.
     """
 
     unit: int
     sentence: ClassVar[str]
-    most_rows: ClassVar[int] = _ENTRIES
+    most_rows: ClassVar[int | None] = _ENTRIES
+    columns: np.ndarray | None = None
+    view: View | None = None
 
     @abstractmethod
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -87,6 +93,10 @@ class NoisySum(Query[np.ndarray]):
         """The noisy sums."""
         return self.noisy(self.exact(rows), bits)
 
+    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], np.ndarray]:
+        """The sums are made once."""
+        return partial(self.noisy, self.exact(rows))
+
     def noisy(self, exact: list[int], bits: BitSource) -> np.ndarray:
         """The sums with noise; those with little are drawn first."""
         found, deviations = np.empty(len(exact)), self.deviations
@@ -96,9 +106,9 @@ class NoisySum(Query[np.ndarray]):
             found[of] = noisy_integers(some, deviation, self.summand.unit, bits)
         return found
 
-    def log_likelihood(self, rows: RowBlocks, answer: np.ndarray) -> float:
-        """That of the normal law; its rounding to integers does not matter."""
-        return -0.5 * float(np.sum(self.off(self.exact(rows), answer) ** 2))
+    def log_likelihoods(self, rows: RowBlocks, answers: Sequence[np.ndarray]) -> np.ndarray:
+        """Those of the normal law; its rounding to integers does not matter."""
+        return -0.5 * np.sum(self.off(self.exact(rows), np.array(answers)) ** 2, axis=1)
 
     def off(self, exact: list[int], answers: np.ndarray) -> np.ndarray:
         """By how many deviations answers differ from the sums without noise."""
@@ -107,9 +117,17 @@ class NoisySum(Query[np.ndarray]):
 
     def exact(self, rows: RowBlocks) -> list[int]:
         """The sums without noise, which are private."""
-        found = rows.sum(_Summing(self.summand), None)
-        low, high = found["sums"].tolist()
-        return [a + (b << _HALF) for a, b in zip(low, high, strict=True)]
+        low, high = summed(self.summand, rows).tolist()
+        return [a + (b << HALF) for a, b in zip(low, high, strict=True)]
+
+
+def summed(summand: Summand, rows: RowBlocks) -> np.ndarray:
+    """The sums over all records, which are private: their lower 32 bits, and the others."""
+    columns, view = summand.columns, summand.view
+    if view is not None:
+        rows = rows if columns is None else rows.select(columns)
+        (rows, view), columns = rows.viewed(view), None
+    return rows.sum(_Summing(summand, view), None, columns)["sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +135,22 @@ class _Summing:
     """The sums of a summand, as a function that can be sent to the data."""
 
     summand: Summand
+    view: View | None
 
     def __call__(self, chunks: Iterable[Chunk], state: None) -> Sums:
-        total = None
+        total, most = None, self.summand.most_rows
         for X, y in chunks:
-            step = min(max(1, _ENTRIES // max(1, X.shape[1])), self.summand.most_rows)
+            step = max(len(y), 1)
+            if most is not None:
+                step = min(max(1, _ENTRIES // max(1, X.shape[1])), most)
             for start in range(0, len(y), step):
-                part = self.summand.sums(X[start : start + step], y[start : start + step])
-                halves = np.stack([part & ((1 << _HALF) - 1), part >> _HALF])
+                stop = min(start + step, len(y))
+                whole = stop - start == len(y)
+                if self.view is not None:
+                    some = self.view(X, y, start, stop)
+                else:
+                    some = (X, y) if whole else (X[start:stop], y[start:stop])
+                part = self.summand.sums(*some)
+                halves = np.stack([part & ((1 << HALF) - 1), part >> HALF])
                 total = halves if total is None else total + halves
         return {} if total is None else {"sums": total}

@@ -31,7 +31,6 @@ from privasso.solvers._long_newton import (
     LongProblem,
     exact_product,
     minimise_long,
-    rows_in_memory,
 )
 from privasso.solvers._many import Solutions, solve_many, solve_problems
 from privasso.solvers._path import solve_path
@@ -87,7 +86,6 @@ __all__ = [
     "minimise_long",
     "paper_starts",
     "register",
-    "rows_in_memory",
     "solve",
     "solve_clipped",
     "solve_clipped_many",

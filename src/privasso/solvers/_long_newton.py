@@ -81,7 +81,7 @@ class LongProblem:
     Examples
     --------
     >>> from privasso.problem import Huber
-    >>> rows = rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
+    >>> rows = _rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
     >>> problem = LongProblem(rows, 2.0, 2.5, 0.5, [Fraction(0)], np.zeros(1))
     >>> x, distance, _ = minimise_long(problem, FixedPoint((0,), 1), 1e-30)
     >>> float(x.values[0]), distance <= 1e-30  # (1/4 + 1)/(1 + Λ)
@@ -95,6 +95,32 @@ class LongProblem:
     eta: list[Fraction] = field(repr=False)
     thresholds: np.ndarray = field(repr=False)
     factor: np.ndarray | None = field(default=None, repr=False)
+
+    @staticmethod
+    def of_rows(
+        G: np.ndarray,
+        y: np.ndarray,
+        loss: Loss,
+        weights: np.ndarray | None,
+        ridge: float,
+        eta: list[Fraction],
+        thresholds: np.ndarray,
+        factor: np.ndarray | None = None,
+    ) -> LongProblem:
+        """P of rows in memory, with their weights w."""
+        squares = np.einsum("ij,ij->i", G, G)
+        heavy = squares if weights is None else weights * squares
+        curved = loss.curvature_bound * float(np.sum(heavy))
+        bent = ridge * (1.0 if factor is None else float(np.linalg.norm(factor)) ** 2)
+        return LongProblem(
+            _rows_in_memory(G, y, loss, weights),
+            float(np.sum(np.sqrt(squares))) * _SLACK,
+            (curved + bent) * _SLACK,
+            ridge,
+            eta,
+            thresholds,
+            factor,
+        )
 
     @cached_property
     def per_gradient(self) -> float:
@@ -127,7 +153,7 @@ def exact_product(A: np.ndarray, x: list[Fraction]) -> list[Fraction]:
     return [sum((a * v for a, v in row), Fraction(0)) for row in rows]
 
 
-def rows_in_memory(
+def _rows_in_memory(
     G: np.ndarray, y: np.ndarray, loss: Loss, weights: np.ndarray | None
 ) -> Callable[[FixedPoint], LongSums]:
     """The sums over rows that are in memory, as a function of x.
@@ -135,7 +161,7 @@ def rows_in_memory(
     Examples
     --------
     >>> from privasso.problem import Huber
-    >>> rows = rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
+    >>> rows = _rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
     >>> sums = rows(FixedPoint((1,), 2))  # at 1/4, where the residuals are 0 and 8.75
     >>> float(sums.pull[0]), float(sums.value)
     (1.0, 8.25)
@@ -176,7 +202,7 @@ def minimise_long(
     Examples
     --------
     >>> from privasso.problem import Logistic
-    >>> rows = rows_in_memory(np.ones((2, 1)), np.array([1.0, 1.0]), Logistic(), None)
+    >>> rows = _rows_in_memory(np.ones((2, 1)), np.array([1.0, 1.0]), Logistic(), None)
     >>> problem = LongProblem(rows, 2.0, 1.5, 1.0, [Fraction(0)], np.zeros(1))
     >>> x, distance, _ = minimise_long(problem, FixedPoint((0,), 1), 1e-40)
     >>> float(x.values[0]), distance <= 1e-40  # x = 2/(1 + eˣ)

@@ -9,9 +9,11 @@ may lie anywhere in [−g_j − λω_j, −g_j + λω_j].
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from privasso._blas import one_thread
 from privasso._validation import nonnegative_float, positive_float, real_array
@@ -21,6 +23,7 @@ from privasso.theory._density import log_mass
 FloatArray = NDArray[np.float64]
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_TINY = 1e-300
 
 
 def clipped_log_densities(
@@ -34,6 +37,7 @@ def clipped_log_densities(
     ridge: float,
     penalty_weights: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    factor: FloatArray | None = None,
 ) -> FloatArray:
     """Log densities at several points of the minimiser with noise η ~ N(0, σ²I) in the objective.
 
@@ -55,6 +59,9 @@ def clipped_log_densities(
         ω; one for each column if not given.
     weights : array_like, shape (M,), optional
         Weights of the rows; one for each if not given.
+    factor : ndarray of shape (N, N), optional
+        L of noise η ~ N(0, σ²LLᵀ) and a ridge (Λ/2) xᵀLLᵀx. Where several coefficients are zero,
+        the probability that all of them are is integrated numerically, to about 1e-4.
 
     Examples
     --------
@@ -80,18 +87,42 @@ def clipped_log_densities(
     if weights is not None:
         w = real_array("weights", weights, shape=(m,))
     penalty, y = lam * omega, loss.labels(y)
+    S = np.eye(n) if factor is None else factor @ factor.T
     found = np.empty(x.shape[1])
     with one_thread():
         for k, point in enumerate(x.T):
             u = F @ point
-            g = ridge * point - F.T @ (w * loss.pull(y, u))
+            g = ridge * (S @ point) - F.T @ (w * loss.pull(y, u))
             shown = (point != 0.0) | (penalty == 0.0)
             eta = (g + penalty * np.sign(point))[shown] / sigma
-            on = -0.5 * float(eta @ eta) - eta.size * (0.5 * _LOG_2PI + math.log(sigma))
-            c, half = np.abs(g[~shown]), penalty[~shown]
-            off = float(np.sum(log_mass((half - c) / sigma, (half + c) / sigma)))
+            if factor is None:
+                on = -0.5 * float(eta @ eta) - eta.size * (0.5 * _LOG_2PI + math.log(sigma))
+                c, half = np.abs(g[~shown]), penalty[~shown]
+                off = float(np.sum(log_mass((half - c) / sigma, (half + c) / sigma)))
+            else:
+                on = -eta.size * math.log(sigma)
+                off = _log_shaped(S, eta, shown, g[~shown] / sigma, penalty[~shown] / sigma)
             G = F[:, shown]
-            H = (G.T * (w * loss.curvature(y, u))) @ G
-            H[np.diag_indices_from(H)] += ridge
+            H = (G.T * (w * loss.curvature(y, u))) @ G + ridge * S[np.ix_(shown, shown)]
             found[k] = on + off + np.linalg.slogdet(H)[1]
     return found
+
+
+def _log_shaped(
+    S: FloatArray, eta: FloatArray, shown: NDArray[np.bool_], g: FloatArray, half: FloatArray
+) -> float:
+    """Log density of the part η of N(0, S) that is shown, and that the rest is within g ± half."""
+    from scipy.stats import multivariate_normal  # takes long to import
+
+    on, across = S[np.ix_(shown, shown)], S[np.ix_(~shown, shown)]
+    law: Any = multivariate_normal
+    found = float(law.logpdf(eta, cov=on)) if eta.size else 0.0
+    if not g.size:
+        return found
+    weights = np.linalg.solve(on, across.T).T if eta.size else np.zeros((g.size, 0))
+    mean, rest = weights @ eta, S[np.ix_(~shown, ~shown)] - weights @ across.T
+    if g.size == 1:
+        low, high = ((g + sign * half - mean) / np.sqrt(rest[0, 0]) for sign in (-1.0, 1.0))
+        return found + float(np.log(max(ndtr(high[0]) - ndtr(low[0]), _TINY)))
+    inside = law(mean, rest, seed=0).cdf(g + half, lower_limit=g - half)
+    return found + math.log(max(float(inside), _TINY))

@@ -7,9 +7,9 @@ import numpy as np
 import privasso.artefact._model_file as model_file
 import privasso.fit._plan as plan
 import privasso.privacy._exact_release as exact_release
-import privasso.privacy._perturbed_objective as perturbed_objective
+import privasso.queries._objective_noise as objective_noise
 from privasso.cli import main
-from privasso.privacy import PerturbedObjective
+from privasso.privacy._record_map import RecordMap
 
 
 def noise_halved():
@@ -20,24 +20,24 @@ def noise_halved():
 def rows_unclipped():
     """Rows are neither clipped to the bounds nor shrunk."""
 
-    def rows(self, X, y):
-        origin, half = self._scaling()
+    def rows(self, X, y, start, stop):
+        X, y = X[start:stop], y[start:stop]
         full = ~np.isnan(y)
-        whole = np.column_stack([(np.asarray(X) - origin) / half, np.ones(len(X))])
-        labels = (np.nan_to_num(y) - np.mean(self.y_bounds)) / self.width
+        whole = np.column_stack([(np.asarray(X) - self.origin) / self.half, np.ones(len(X))])
+        labels = (np.nan_to_num(y) - self.middle) / self.width
         return whole * full[:, None], labels * full
 
-    PerturbedObjective.rows = rows
+    RecordMap.__call__ = rows
 
 
 def seed_reused():
-    true = perturbed_objective.rounded_gaussian
+    true = objective_noise.rounded_gaussian
 
     def drawn(deviation, size, bits):
         rng = np.random.default_rng(7)
         return true(deviation, size, lambda n: np.frombuffer(rng.bytes(8 * n), dtype=np.uint64))
 
-    perturbed_objective.rounded_gaussian = drawn
+    objective_noise.rounded_gaussian = drawn
 
 
 class _Unclipped:

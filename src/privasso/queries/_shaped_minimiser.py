@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from privasso.privacy._perturbed_objective import (
+from privasso.problem import Huber
+from privasso.queries._objective_noise import (
     ENOUGH,
     ETA_BITS,
-    ROUNDING,
     UNIT,
     Eta,
     ObjectiveNoise,
@@ -31,14 +31,12 @@ from privasso.privacy._perturbed_objective import (
     output_exponent,
     without_small,
 )
-from privasso.problem import Huber
-from privasso.queries import BitSource
+from privasso.queries._rounded_gaussian import BitSource
 from privasso.solvers import (
     FixedPoint,
     LongProblem,
     exact_product,
     minimise_long,
-    rows_in_memory,
     solve_clipped,
 )
 
@@ -154,16 +152,8 @@ def _long(
 ) -> tuple[list[int], float]:
     """Lᵀx in steps of its grid, and its distance, in longer numbers than double precision."""
     noise, n = drawn.noise, len(start)
-    squares = np.einsum("ij,ij->i", G, G)
-    ridge = noise.ridge * float(np.linalg.norm(L)) ** 2
-    problem = LongProblem(
-        rows_in_memory(G, y, Huber(noise.kappa), None),
-        float(np.sum(np.sqrt(squares))) * ROUNDING,
-        (float(np.sum(squares)) + ridge) * ROUNDING,
-        noise.ridge,
-        exact_product(L, drawn.exact),
-        thresholds,
-        L,
+    problem = LongProblem.of_rows(
+        G, y, Huber(noise.kappa), None, noise.ridge, exact_product(L, drawn.exact), thresholds, L
     )
     exponent = output_exponent(noise, n)
     wanted = ENOUGH * noise.shift * noise.sigma_out

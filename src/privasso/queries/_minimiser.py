@@ -1,0 +1,296 @@
+"""The minimiser of a perturbed objective, computed and certified.
+
+The mechanism that the accounting is about returns the exact minimiser x̂ of
+
+    Σ_μ w_μ ℓ(y_μ, g_μᵀx) + λ Σ_i ω_i|x_i| + (Λ/2) xᵀLLᵀx + ηᵀx,   η = σLz,
+
+z standard normal, where ℓ is the Huber loss with w_μ = 1 and ‖L⁻¹g_μ‖ ≤ R, or the logistic loss
+with w_μ‖g_μ‖ ≤ R and w_μ‖g_μ‖² ≤ RK; L is the identity where no shape is given. Rows and labels are
+taken to be the floating-point numbers that a view makes of each record by itself.
+
+Where there are at least as many rows as columns, everything that is computed from rows is a sum of
+integers, and the minimiser is the same to the last bit for any cut and order of them, in memory,
+in files or on a cluster. Otherwise, and for other losses and shapes, the rows are gathered in
+memory. Where double precision does not prove a distance from x̂ that is small enough, longer
+numbers do, see `minimise_long`. So no fit fails for what the data hold; some take longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from privasso.accounting import ObjectiveLoss
+from privasso.blocks import RowBlocks, View
+from privasso.problem import ClippedProblem, Huber, Logistic
+from privasso.queries._objective_noise import (
+    ENOUGH,
+    ObjectiveNoise,
+    covers,
+    drawn_eta,
+    noisy_output,
+    output_exponent,
+    without_small,
+)
+from privasso.queries._query import EMPTIED, Neighbours, Query
+from privasso.queries._rounded_gaussian import BitSource
+from privasso.queries._shaped_minimiser import shaped_minimiser, shrunk_rows
+from privasso.solvers import (
+    ExactPass,
+    ExactProblem,
+    FixedPoint,
+    LongProblem,
+    PassSetting,
+    PassState,
+    minimise_exactly,
+    minimise_further,
+    minimise_long,
+    solve_clipped_problem,
+)
+
+#: Most columns, the intercept included, and most rows for which the sums are exact.
+_MOST_COLUMNS, _MOST_ROWS = 1 << 12, 1 << 30
+#: Ranges of κ and of labels for which the integers are long enough.
+_KAPPA, _LARGEST_LABEL = (2.0**-20, 2.0**10), 2.0**20
+
+
+class RowView(View, Protocol):
+    """How records become rows of bounded length and their labels."""
+
+    @property
+    def grid(self) -> int | None:
+        """Entries of rows are multiples of 2⁻ˢ; None where they are on no grid."""
+        ...
+
+    @property
+    def largest_label(self) -> float:
+        """Largest absolute value of a label."""
+        ...
+
+    def weights(self, rows: np.ndarray) -> np.ndarray | None:
+        """The w of rows, each by itself; None where all are 1."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedMinimiser(Query[np.ndarray]):
+    """The minimiser of a perturbed objective, with a little noise that covers all rounding.
+
+    Attributes
+    ----------
+    view : RowView
+        What a record becomes, no longer than the radius of the noise allows.
+    noise : ObjectiveNoise
+        κ, Λ, σ and what they cost.
+    lam : float
+        λ.
+    penalised : ndarray of shape (N,)
+        ω; zero for a column without penalty.
+    columns : ndarray of int, optional
+        The view needs these columns of the records only.
+    factor : ndarray of shape (N, N), optional
+        L, lower triangular. Rows with ‖L⁻¹g‖ > R are shrunk to that, together with their labels.
+    neighbours : Neighbours
+        How data sets differ.
+    """
+
+    view: RowView
+    noise: ObjectiveNoise
+    lam: float
+    penalised: np.ndarray = field(repr=False)
+    columns: np.ndarray | None = field(default=None, repr=False)
+    factor: np.ndarray | None = field(default=None, repr=False)
+    neighbours: Neighbours = EMPTIED
+
+    @property
+    def sentence(self) -> str:
+        """What is released."""
+        return "the minimiser of the perturbed objective"
+
+    @property
+    def loss(self) -> ObjectiveLoss:
+        """That of objective perturbation, up to the distance which the output noise covers."""
+        kinds = {"label": "labels", "emptied": "records", "replaced": "replace"}
+        which = "label" if self.neighbours.unit == "label" else self.neighbours.relation
+        return ObjectiveLoss(self.noise.c, self.noise.t, kinds[which], self.noise.loss)  # type: ignore[arg-type]
+
+    def sums_are_exact(self, n_rows: int) -> bool:
+        """Whether it is computed by exact sums, which is decided by public numbers alone."""
+        width = self.view.n_columns
+        return (
+            self.view.grid is not None
+            and self.factor is None
+            and width <= _MOST_COLUMNS
+            and width <= n_rows <= _MOST_ROWS
+            and _KAPPA[0] <= self.noise.kappa <= _KAPPA[1]
+            and self.view.largest_label <= _LARGEST_LABEL
+        )
+
+    def run(self, rows: RowBlocks, bits: BitSource) -> np.ndarray:
+        """Draw η, minimise, certify, and add the output noise."""
+        if self.sums_are_exact(rows.shape[0]):
+            rows = rows if self.columns is None else rows.select(self.columns)
+            assert self.view.grid is not None
+            setting = PassSetting.of(self.view.n_columns, self.view.grid, self.noise.kappa)
+            return exact_minimiser(
+                *rows.viewed(self.view), setting, self.lam, self.noise, bits, self.penalised
+            )
+        return self.sampler(rows)(bits)
+
+    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], np.ndarray]:
+        """The rows are gathered once, and the minimiser is found in memory, which is faster."""
+        rows = rows if self.columns is None else rows.select(self.columns)
+        G, labels = rows.gathered(self.view)
+        if self.factor is not None:
+            G, labels = shrunk_rows(G, labels, self.factor, self.noise.radius)
+        fit, more = perturbed_minimiser, dict[str, Any](weights=self.view.weights(G))
+        if self.factor is not None:
+            fit, more = shaped_minimiser, dict[str, Any](L=self.factor)
+        fixed = G, labels, self.lam, self.noise
+        return partial(fit, *fixed, penalty_weights=self.penalised, **more)
+
+    def log_likelihoods(self, rows: RowBlocks, answers: Sequence[np.ndarray]) -> np.ndarray:
+        """The logarithms of densities; the small noise on the output is left out of them."""
+        from privasso.theory import clipped_log_densities
+
+        rows = rows if self.columns is None else rows.select(self.columns)
+        G, labels = rows.gathered(self.view)
+        if self.factor is not None:
+            G, labels = shrunk_rows(G, labels, self.factor, self.noise.radius)
+        weights = self.view.weights(G)
+        weights = np.ones(len(labels)) if weights is None else weights
+        # Empty rows change nothing, but there must be one.
+        full = np.any(G != 0.0, axis=1)
+        full[0] = True
+        return clipped_log_densities(
+            G[full],
+            labels[full],
+            self.lam,
+            self.noise.sigma,
+            np.array(answers).T,
+            loss=Logistic() if self.noise.loss == "logistic" else Huber(self.noise.kappa),
+            ridge=self.noise.ridge,
+            penalty_weights=self.penalised,
+            weights=weights[full],
+            factor=self.factor,
+        )
+
+
+def exact_minimiser(
+    rows: RowBlocks,
+    view: View | None,
+    setting: PassSetting,
+    lam: float,
+    noise: ObjectiveNoise,
+    bits: BitSource,
+    penalty_weights: np.ndarray,
+) -> np.ndarray:
+    """Run the mechanism once with exact sums; the rows are read once before anything is drawn.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+        Where the records are.
+    view : View or None
+        What they become in each pass; None where they are rows already.
+    setting : PassSetting
+        The grids.
+    lam, noise, bits, penalty_weights
+        As in `perturbed_minimiser`.
+    """
+    n, task = setting.n_columns, ExactPass(setting, view)
+    first = rows.sum(task, PassState(FixedPoint((0,) * n, 1), fresh=True))
+    eta, thresholds = drawn_eta(noise, n, bits), lam * penalty_weights
+
+    def again(state: PassState) -> dict[str, np.ndarray]:
+        return rows.sum(task, state)
+
+    problem = ExactProblem(
+        setting, rows.shape[0], noise.radius, noise.ridge, eta.values, thresholds
+    )  # fmt: skip
+    wanted = ENOUGH * noise.shift * noise.sigma_out
+    found = minimise_exactly(problem, first, again, wanted)
+    off = found.distance + eta.rounded
+    if not covers(noise, off, n):
+        problem = replace(problem, eta=np.array(eta.exact, dtype=object))
+        found = minimise_further(problem, again, found.x, wanted)
+        off = found.distance + eta.step
+    x = noisy_output(noise, found.x.in_steps_of(output_exponent(noise, n)), off, bits)
+    return without_small(x, noise.sigma_out, penalty_weights)
+
+
+def perturbed_minimiser(
+    G: np.ndarray,
+    y: np.ndarray,
+    lam: float,
+    noise: ObjectiveNoise,
+    bits: BitSource,
+    *,
+    penalty_weights: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """Run the mechanism once on rows in memory.
+
+    Parameters
+    ----------
+    G : ndarray of shape (M, N)
+        Rows, none longer than ``noise.radius`` after its weight, which must be certain; see
+        `calibrate_logistic` for the logistic loss.
+    y : ndarray of shape (M,)
+        Labels, scaled with their rows, or 0 and 1 for the logistic loss.
+    lam : float
+        λ, fixed beforehand.
+    noise : ObjectiveNoise
+        See `calibrate_objective`.
+    bits : BitSource
+        Source of all noise.
+    penalty_weights : ndarray of shape (N,)
+        ω; zero for a column without penalty.
+    weights : ndarray of shape (M,), optional
+        w, only for the logistic loss.
+
+    Examples
+    --------
+    >>> from privasso.privacy import calibrate_objective
+    >>> from privasso.queries import bit_source
+    >>> G = np.ones((4000, 1))
+    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
+    >>> rng = np.random.default_rng(0)
+    >>> x = perturbed_minimiser(
+    ...     G, np.full(4000, 0.25), 0.0, noise, bit_source(rng), penalty_weights=np.ones(1)
+    ... )
+    >>> bool(abs(x[0] - 0.25) < 0.01)
+    True
+    """
+    n = G.shape[1]
+    eta = drawn_eta(noise, n, bits)
+    assert weights is None or noise.loss == "logistic"
+    problem = ClippedProblem(
+        G,
+        y,
+        lam,
+        loss=Logistic() if noise.loss == "logistic" else Huber(noise.kappa),
+        ridge=noise.ridge,
+        eta=eta.values,
+        weights=weights,
+        penalty_weights=penalty_weights,
+    )
+    solution = solve_clipped_problem(problem, throw=False)
+    off = solution.distance / math.sqrt(noise.ridge) + eta.rounded
+    exponent = output_exponent(noise, n)
+    if covers(noise, off, n):
+        whole = [int(k) for k in np.rint(np.ldexp(solution.x, -exponent)).tolist()]
+    else:
+        long = LongProblem.of_rows(
+            G, problem.y, problem.loss, weights, noise.ridge, eta.exact, problem.thresholds
+        )
+        start = FixedPoint.near(solution.x, 64)
+        x, distance, _ = minimise_long(long, start, ENOUGH * noise.shift * noise.sigma_out)
+        whole, off = x.in_steps_of(exponent), distance + eta.step
+    x = noisy_output(noise, whole, off, bits)
+    return without_small(x, noise.sigma_out, penalty_weights)
