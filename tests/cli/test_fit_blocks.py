@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import privasso as pv
 from privasso.cli import main
 from privasso.cli._fit_blocks import bytes_of, reading_plan
 
@@ -75,6 +76,16 @@ def test_what_is_found_with_noise_is_the_same_as_in_memory(folder, options):
     )
     assert whole == parts
     assert ("statistics" in options) == (folder / "kept.json").exists()
+
+
+def test_a_fit_with_a_shape_gathers_the_rows(folder):
+    """In another order than in memory here, so that the last bits may differ."""
+    fit("--shape private --out whole.json", "whole.parquet")
+    fit("--shape private --out parts.json", "part-*.parquet")
+    whole, parts = pv.load("whole.json"), pv.load("parts.json")
+    np.testing.assert_allclose(parts.coef, whole.coef, rtol=1e-9)
+    assert parts.intercept == pytest.approx(whole.intercept, rel=1e-9)
+    assert parts.guarantee == whole.guarantee
 
 
 @pytest.mark.parametrize(

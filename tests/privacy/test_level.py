@@ -169,7 +169,6 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
         # With a larger share than is ever used, so that the mean matters.
         objective = replace(objective, level=Level(0.8, 1.0))
         pair = emptied_pairs(partial(objective, lam=1e-3), X, y, {3: "one"})[0]
-    assert pair.score is not None
     scores = pair.score(pair.out.releases(400, np.random.default_rng(0)))
     values = np.exp(scores)
     assert abs(values.mean() - 1.0) < 4.0 * values.std() / 400**0.5

@@ -8,7 +8,6 @@ import numpy as np
 
 from privasso.accounting import Loss
 from privasso.attacks._evidence import Evidence, Refuted
-from privasso.attacks._learned import learned_score
 from privasso.attacks._pair import Pair, Score
 from privasso.attacks._result import Finding
 from privasso.attacks._trial import Trial, most_promising
@@ -36,7 +35,7 @@ def attack(
     steps = len(pairs) + (claim is not None)
     findings, trials, scores = [], [], []
     for k, pair in enumerate(pairs):
-        score = pair.score or _learned(pair, count, rng)
+        score = pair.score
         into, out = (score(world.releases(count, rng)) for world in (pair.into, pair.out))
         evidence = Evidence(into, out, THRESHOLDS, 0.5 * level / len(pairs))
         closest = trial = None
@@ -56,10 +55,6 @@ def attack(
     if progress is not None:
         progress(steps, steps)
     return tuple(findings)
-
-
-def _learned(pair: Pair, count: int, rng: np.random.Generator | None) -> Score:
-    return learned_score(pair.into.fresh(count, rng), pair.out.fresh(count, rng))
 
 
 def _confirmed(

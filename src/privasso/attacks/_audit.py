@@ -40,13 +40,11 @@ def audit(
 ) -> Audit:
     """Attack a private fit of given data by the likelihood-ratio test, and report what it finds.
 
-    The mechanism is run many times on the data and on neighbouring data sets. Where the density of
-    what it releases is known, the attack is the most powerful one there is: for `LabelDP`, for
-    `OnAverage`, and for `RecordDP` with public bounds, also of a logistic regression, of statistics
-    or of columns that are chosen first. Other fits are attacked by a score that is learned from
-    what they publish; the result says which. For a formal guarantee, lower confidence limits of ε
-    are compared with the claimed profile δ(ε). For `OnAverage`, which claims nothing for any one
-    record, the audit shows how exposed records are.
+    The mechanism is run many times on the data and on neighbouring data sets. The density of
+    everything that it releases on its way to a model is known, so that the attack is the most
+    powerful one there is. For a formal guarantee, lower confidence limits of ε are compared with
+    the claimed profile δ(ε). For `OnAverage`, which claims nothing for any one record, the audit
+    shows how exposed records are.
 
     The audit itself reveals what an attacker would learn from all those releases: keep its result
     with the data, or run it on simulated data.

@@ -50,12 +50,11 @@ class Pair:
         What differs, in words.
     into, out : World
         The data set and its neighbour.
-    score : callable or None
-        Log likelihood ratio of "in" against "out" for each release; None where it is not known and
-        a score has to be learned.
+    score : callable
+        Log likelihood ratio of "in" against "out" for each release.
     """
 
     name: str
     into: World = field(repr=False)
     out: World = field(repr=False)
-    score: Score | None = field(repr=False)
+    score: Score = field(repr=False)

@@ -157,7 +157,19 @@ class ArrayPart(Part):
 
 
 class View(Protocol):
-    """What records become, each by itself, before anything is computed from them."""
+    """What records become, each by itself, before anything is computed from them.
+
+    Examples
+    --------
+    >>> from privasso.blocks import RowBlocks
+    >>> class Halved:
+    ...     n_columns = 2
+    ...
+    ...     def __call__(self, X, y, start, stop):
+    ...         return 0.5 * X[start:stop], y[start:stop]
+    >>> RowBlocks.of_arrays(np.eye(2), np.zeros(2)).gathered(Halved())[0].tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
 
     @property
     def n_columns(self) -> int:
@@ -172,7 +184,11 @@ class View(Protocol):
 
 
 def taken(X: Any, columns: np.ndarray) -> np.ndarray:
-    """Some columns as an array; those of a sparse matrix are filled."""
+    """Some columns as an array; those of a sparse matrix are filled.
+
+    >>> taken(sp.csr_array(np.eye(3)), np.array([2])).tolist()
+    [[0.0], [0.0], [1.0]]
+    """
     some = X[:, columns]
     return some.toarray() if sp.issparse(some) else np.asarray(some)
 

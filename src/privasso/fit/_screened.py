@@ -28,7 +28,6 @@ from privasso.noise import Shaped
 from privasso.operators import Genotypes
 from privasso.privacy import (
     MOST_COMPONENTS,
-    STEPS,
     Guarantee,
     LabelDP,
     Peeled,
@@ -38,7 +37,7 @@ from privasso.privacy import (
     Terms,
     check_size,
 )
-from privasso.queries import Answering, bit_source
+from privasso.queries import Answering, NoisySum, bit_source
 
 #: Components are considered where there are more columns than this part of the rows.
 _WIDE = 0.25
@@ -190,7 +189,8 @@ class ScreenedLabelPlan:
         """
         ask = Answering(RowBlocks.of_arrays(np.empty((y.size, 0)), y), bit_source(rng))
         order = self.screened.screening.order(ask, self.peeled())
-        means = [float(answer[0]) / y.size for _, answer in ask.transcript[:STEPS]]
+        sums = [answer for query, answer in ask.transcript if isinstance(query, NoisySum)]
+        means = [float(answer[0]) / y.size for answer in sums]
         columns = np.sort(order)
         plan = (inner or self.fit_of)(tuple(columns.tolist()))
         released = plan.release(y, rng=rng, charged=True)

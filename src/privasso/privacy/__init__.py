@@ -16,7 +16,6 @@ from privasso.privacy._kind import (
     check_kind,
     check_products,
 )
-from privasso.privacy._label_centre import STEPS
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._label_level import Level, direct_level, weighted_residuals
 from privasso.privacy._label_screening import Peeled, check_size
@@ -47,7 +46,6 @@ from privasso.queries import UncertifiedError
 
 __all__ = [
     "MOST_COMPONENTS",
-    "STEPS",
     "Calibration",
     "Claim",
     "Guarantee",
