@@ -3,8 +3,10 @@
 import os
 
 import pytest
+import typer
 
 from privasso._apart import Reader
+from privasso.cli import _app
 from privasso.tables import _frames
 
 
@@ -13,6 +15,18 @@ def few_simulated_fits(monkeypatch):
     """Forecast from a few simulated fits; their number is tested in its own room."""
     monkeypatch.setattr("privasso.forecast._forecast._MOST", 6)
     monkeypatch.setattr("privasso.forecast._records._FITS", 2)
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The options of all commands."""
+    return typer.main.get_command(_app.build())
+
+
+@pytest.fixture(autouse=True)
+def built_once(command, monkeypatch):
+    """Set up the options once for all commands, each of which would do so for itself in 0.05 s."""
+    monkeypatch.setattr(_app, "build", lambda: command)
 
 
 class SharedReader(Reader):

@@ -18,6 +18,11 @@ DP = "--target y --label-dp --epsilon 1 --delta 1e-5 --y-bounds -9 9"
 
 
 @pytest.fixture
+def built_once():
+    """Each command sets up its options here, as it does outside of the tests."""
+
+
+@pytest.fixture
 def data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -14,10 +14,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import typer
 
 from damage import mutated
-from privasso.cli import _app, main
+from privasso.cli import main
 
 FIT = [
     "--target", "y", "--label-dp", "--epsilon", "3", "--delta", "1e-6", "--y-bounds", "0", "1000",
@@ -107,13 +106,6 @@ def folder(whole, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """Set up the options once."""
-    command = typer.main.get_command(_app.build())
-    monkeypatch.setattr(_app, "build", lambda: command)
-
-
-@pytest.fixture
 def no_hang():
     def hangs(*_):
         pytest.fail(f"no answer within {PATIENCE} seconds")
@@ -191,7 +183,7 @@ def damage_document(folder, capsys, no_hang, kind, seeds):
 @pytest.mark.parametrize(
     "count", [100, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_damaged_tables(folder, capsys, quick, no_hang, ending, count):
+def test_damaged_tables(folder, capsys, no_hang, ending, count):
     codes = damage_tables(folder, capsys, no_hang, ending, range(count))
     assert set(codes) == {0, 2}
 
@@ -201,7 +193,7 @@ def test_damaged_tables(folder, capsys, quick, no_hang, ending, count):
 @pytest.mark.parametrize(
     "count", [100, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_damaged_documents(folder, capsys, quick, no_hang, kind, count):
+def test_damaged_documents(folder, capsys, no_hang, kind, count):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     codes = damage_document(folder, capsys, no_hang, kind, range(count))
     assert 2 in codes

@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import shutil
 import signal
 import socket
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -43,17 +45,25 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a table, a model and its release."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("fitted"))
+        rng = np.random.default_rng(0)
+        pl.DataFrame({name: rng.standard_normal(30) for name in "aby"}).write_csv("whole.csv")
+        assert main(f"fit whole.csv {DP} --out model.json --keep-release kept.json".split()) == 0
+        return Path.cwd()
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch, capsys):
+def folder(fitted, tmp_path, monkeypatch):
+    shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    pl.DataFrame({name: rng.standard_normal(30) for name in "aby"}).write_csv("whole.csv")
-    assert main(f"fit whole.csv {DP} --out model.json --keep-release kept.json".split()) == 0
     (tmp_path / "bounds.csv").write_text("name,low,high\na,-4,4\nb,-4,4\n")
     (tmp_path / "g.bed").write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b11_01_00]))
     (tmp_path / "g.bim").write_text("1 rs12 0 100 A G\n1 rs7 0 250 C T\n")
     (tmp_path / "g.fam").write_text("a 1 0 0 2 1.5\na 2 0 0 1 -9\nb 1 0 0 1 2.0\n")
-    capsys.readouterr()
     signal.alarm(20)
     yield tmp_path
     signal.alarm(0)
