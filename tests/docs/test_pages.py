@@ -43,7 +43,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 @pytest.fixture
-def given(tmp_path, monkeypatch) -> dict[str, object]:
+def given(tmp_path, monkeypatch, one_reader) -> dict[str, object]:
     """What the pages take for granted: covariates X, labels y, and data files in the folder."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

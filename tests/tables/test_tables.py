@@ -6,6 +6,8 @@ import pytest
 
 from privasso.tables import open_table, table_bytes
 
+pytestmark = pytest.mark.usefixtures("one_reader")
+
 FRAME = pl.DataFrame(
     {
         "age": [61, 48, 55],
