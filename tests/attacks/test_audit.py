@@ -30,6 +30,13 @@ def found(privacy, releases=300, seed=1, **options):
     return pv.audit(privacy, X, Y, releases=releases, rng=seed, **options)
 
 
+@pytest.fixture
+def few_confirming(monkeypatch):
+    """Few releases confirm what was found, where it is not asked how much is found."""
+    monkeypatch.setattr("privasso.attacks._attack.CONFIRMING", 2)
+
+
+@pytest.mark.usefixtures("few_confirming")
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("fit_intercept", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_correct_mechanisms_stand(name, fit_intercept):
@@ -70,6 +77,7 @@ LATER = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("few_confirming")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if name in LATER else []) for name in OTHERS],
@@ -293,6 +301,7 @@ def test_no_heuristic_beats_the_likelihood_ratio():
     assert best.auc > 0.55
 
 
+@pytest.mark.usefixtures("few_confirming")
 def test_results_for_people_and_machines(tmp_path):
     result = found(RECORDS, releases=30)
     assert len(result.findings) == 6
@@ -331,6 +340,7 @@ def test_bad_input(call, message):
         call()
 
 
+@pytest.mark.usefixtures("few_confirming")
 def test_the_verdict_of_few_releases_does_not_claim_too_much():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2))
