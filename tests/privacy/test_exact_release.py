@@ -108,7 +108,7 @@ def check(seed, folder):
 
 @pytest.mark.parametrize(
     "block",
-    [pytest.param(k, marks=[pytest.mark.slow] if k >= 6 else []) for k in range(20)],
+    [pytest.param(k, marks=[pytest.mark.slow] if k >= 2 else []) for k in range(20)],
 )
 def test_the_claim_is_never_exceeded_and_nearly_reached(block, tmp_path):
     found = [check(seed, tmp_path) for seed in range(500 * block, 500 * block + 500)]

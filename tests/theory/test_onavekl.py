@@ -30,8 +30,18 @@ def fisher_average(kappa, s):
 
 
 # Every level of noise from nothing to overwhelming; α > 1 keeps the estimator in existence.
-@pytest.mark.parametrize("sigma", [1e-6, 1e-4, 1e-2, 0.1, 0.3, 1.0, 10.0, 100.0])
-@pytest.mark.parametrize("lam", [0.05, 1.0])
+LEVELS = [1e-6, 1e-4, 1e-2, 0.1, 0.3, 1.0, 10.0, 100.0]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "lam"),
+    [
+        # Each level is quick with one of the two λ.
+        pytest.param(sigma, lam, marks=[pytest.mark.slow] if (k + j) % 2 else [])
+        for k, sigma in enumerate(LEVELS)
+        for j, lam in enumerate([0.05, 1.0])
+    ],
+)
 def test_component_wise_in_high_precision(sigma, lam):
     model = pv.Model(alpha=2.0, rho=0.2, sigma_xi=0.3, scales=pv.Constant(0.8))
     fp = pv.state_evolution(model, lam, pv.Isotropic(sigma))
