@@ -181,7 +181,7 @@ def damage_document(folder, capsys, no_hang, kind, seeds):
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
-    "count", [100, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    "count", [40, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_damaged_tables(folder, capsys, no_hang, ending, count):
     codes = damage_tables(folder, capsys, no_hang, ending, range(count))
@@ -191,7 +191,7 @@ def test_damaged_tables(folder, capsys, no_hang, ending, count):
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("kind", COMMANDS)
 @pytest.mark.parametrize(
-    "count", [100, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    "count", [40, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_damaged_documents(folder, capsys, no_hang, kind, count):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -18,13 +18,13 @@ def test_one_figure(tmp_path, capsys):
 
 
 def test_quiet(tmp_path, capsys):
-    assert main(["reproduce", "fig1", "--out", str(tmp_path), "--quiet"]) == 0
+    assert main(["reproduce", "fig1", "--jobs", "1", "--out", str(tmp_path), "--quiet"]) == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
 
 
 def test_json(tmp_path, capsys):
-    assert main(["reproduce", "fig1", "fig2", "--out", str(tmp_path), "--json"]) == 0
+    assert main(["reproduce", "fig1", "fig2", "--jobs", "1", "--out", str(tmp_path), "--json"]) == 0
     captured = capsys.readouterr()
     record = json.loads(captured.out)
     assert captured.err == ""
