@@ -154,7 +154,7 @@ def test_likelihood_ratio_averages_to_one(change):
     else:
         F2, y2 = F2[1:], y2[1:]
     rng = np.random.default_rng(1)
-    losses = np.empty(1500)
+    losses = np.empty(500)
     for k in range(losses.size):
         x = pv.solve(s.F, s.y, 0.3, 0.5 * rng.standard_normal(30)).x
         losses[k] = pv.privacy_loss(s.F, s.y, F2, y2, 0.3, variances, x)
