@@ -35,7 +35,7 @@ def numbers(est):
     return np.append(est.coef_, est.intercept_)
 
 
-def attacked(fit, releases=160):
+def attacked(fit, releases=100):
     """Labels differ a little from run to run, so that no fit is taken for another of the same."""
     rng = np.random.default_rng(1)
 

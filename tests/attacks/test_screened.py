@@ -253,7 +253,7 @@ def with_part_of_the_noise(part, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "options", "part", "releases"),
     [
-        ("records", {"screen": 4}, 0.25, 30),
+        ("records", {"screen": 4}, 0.25, 20),
         pytest.param("records", {"screen": 4}, 0.5, 200, marks=pytest.mark.slow),
         pytest.param("records", {"screen": 8, "n": 60}, 0.5, 200, marks=pytest.mark.slow),
         pytest.param("labels", {"screen": 2}, 0.5, 300, marks=pytest.mark.slow),

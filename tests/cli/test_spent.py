@@ -63,7 +63,7 @@ def check_said(found):
 
 @pytest.mark.parametrize("mechanism", ["release", "objective"])
 def test_an_interrupted_fit_loses_nothing(tmp_path, mechanism):
-    check_said(stopped(tmp_path, mechanism, "SIGINT", 5))
+    check_said(stopped(tmp_path, mechanism, "SIGINT", 3))
 
 
 @pytest.mark.slow

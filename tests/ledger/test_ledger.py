@@ -320,7 +320,7 @@ def test_reading_while_others_charge(ledger):
 
 def test_threads(ledger):
     """As many threads as like: exactly so many fits as the budget has room for."""
-    small, refused = statement(0.2), []
+    small, refused = statement(0.4), []
     room = math.floor((sensitivity_for(2.0, DELTA / 2) / small["mu"]) ** 2)
 
     def work():
