@@ -31,8 +31,17 @@ def test_rows_without_a_full_rank_are_no_trouble():
     assert 0.5 < found.error < 2.0
 
 
-@pytest.mark.parametrize(("kappa", "c", "t"), [(0.1, 0.22, 0.1), (0.1, 1.8, 1.0), (0.4, 0.6, 0.3)])
-@pytest.mark.parametrize(("shrink", "close"), [(0.0, 0.08), (0.5, 0.16)])
+@pytest.mark.parametrize(
+    ("kappa", "c", "t", "shrink", "close"),
+    [
+        (0.1, 0.22, 0.1, 0.0, 0.08),
+        (0.4, 0.6, 0.3, 0.5, 0.16),
+        pytest.param(0.1, 1.8, 1.0, 0.0, 0.08, marks=pytest.mark.slow),
+        pytest.param(0.4, 0.6, 0.3, 0.0, 0.08, marks=pytest.mark.slow),
+        pytest.param(0.1, 0.22, 0.1, 0.5, 0.16, marks=pytest.mark.slow),
+        pytest.param(0.1, 1.8, 1.0, 0.5, 0.16, marks=pytest.mark.slow),
+    ],
+)
 def test_the_expected_error_is_that_of_simulated_fits(kappa, c, t, shrink, close, monkeypatch):
     """Against minimisers of the objective itself, and the best linear guess from these.
 

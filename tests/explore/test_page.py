@@ -207,10 +207,11 @@ def test_the_map_by_pointer_and_keyboard(opened, capsys):
     [
         ("ar", {"neighbour_r": 0.6}, lambda r: pv.model.AutoRegressive(r["neighbour_r"])),
         ("blocks", {"block_size": 4, "block_r": 0.7}, lambda r: pv.model.Blocks(4, r["block_r"])),
-        (
+        pytest.param(
             "factors",
             {"n_factors": 3, "factor_share": 0.6},
             lambda r: pv.model.Factors(3, r["factor_share"]),
+            marks=pytest.mark.slow,
         ),
     ],
 )

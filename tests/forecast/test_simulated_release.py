@@ -73,7 +73,7 @@ def agree(simulated, real, systematic):
 
 
 @pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
-@pytest.mark.parametrize("name", ["weak", "release itself"])
+@pytest.mark.parametrize("name", [pytest.param("weak", marks=pytest.mark.slow), "release itself"])
 def test_simulated_fits_are_like_real_ones(name):
     agree(*compare(*SETTINGS[name], fits=40), systematic=0.01)
 

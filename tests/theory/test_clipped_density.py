@@ -41,7 +41,13 @@ def probabilities(lam, weights, loss):
     return found
 
 
-@pytest.mark.parametrize("loss", [Huber(0.3), Logistic()], ids=["huber", "logistic"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(Huber(0.3), id="huber"),
+        pytest.param(Logistic(), id="logistic", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     ("lam", "weights"),
     [
