@@ -11,7 +11,8 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from privasso.paper import Settings, reproduce
+from privasso.figures import render
+from privasso.paper import Settings, _drawing, reproduce
 from privasso.paper.claims import CLAIMS
 from privasso.paper.figures import FIGURES
 
@@ -39,8 +40,15 @@ def tables_of(folder):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    return reproduce(folder, settings=Settings.tiny())
+    """The whole paper, with every figure; only the search for the best margins is left out."""
+
+    def sketched(figure, kind):
+        figure.set_layout_engine("none")
+        return render(figure, kind)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_drawing, "render", sketched)
+        return reproduce(tmp_path_factory.mktemp("whole"), settings=Settings.tiny())
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +149,7 @@ def test_same_tables_with_two_jobs(few, tmp_path):
     assert tables_of(tmp_path) == few
 
 
+@pytest.mark.slow
 def test_same_tables_after_being_killed(few, tmp_path):
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), ",".join(FEW)])
     assert killed.returncode < 0
