@@ -107,7 +107,9 @@ def check(seed: int) -> str | None:
     return problem.loss
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
+@pytest.mark.parametrize(
+    "start", [0, *(pytest.param(start, marks=pytest.mark.slow) for start in (20, 40))]
+)
 def test_no_fit_is_refused(start):
     for seed in range(start, start + 20):
         Case.of(seed, most_rows=1000, most_columns=20).fit()

@@ -41,10 +41,15 @@ def lightness(page) -> float:
     return sum(int(part) for part in re.findall(r"\d+", colour)[:3]) / (3.0 * 255.0)
 
 
-def test_no_serious_barrier(pages):
+WAYS = [(1280, "light"), (400, "dark")]
+MORE_WAYS = [(400, "light"), (1280, "dark")]
+
+
+@pytest.mark.parametrize("ways", [WAYS, pytest.param(MORE_WAYS, marks=pytest.mark.slow)], ids=str)
+def test_no_serious_barrier(pages, ways):
     with chromium() as browser:
         for name in ("report.html", "audit.html"):
-            for width, scheme in ((1280, "light"), (400, "dark")):
+            for width, scheme in ways:
                 context = browser.new_context(
                     bypass_csp=True,
                     viewport={"width": width, "height": 900},
