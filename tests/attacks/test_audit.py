@@ -183,7 +183,7 @@ def test_broken_mechanisms_are_found(broken, monkeypatch):
     if broken not in LONGER:
         privacy = replace(privacy, epsilon=5.0, delta=0.05)
     records = "auto" if isinstance(privacy, pv.RecordDP) else [3]
-    result = found(privacy, releases=300 if broken in LONGER else 80, records=records)
+    result = found(privacy, releases=300 if broken in LONGER else 50, records=records)
     assert result.passed is False
     assert result.worst.refuted
     assert "refuted" in result.verdict

@@ -114,6 +114,7 @@ def cluster(request):
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", [2], indirect=True)
 def test_files_read_by_the_workers_of_a_cluster(expected, files, cluster):
     assert model(on_dask(open_files(files, "y"), cluster)) == expected

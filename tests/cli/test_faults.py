@@ -65,7 +65,14 @@ def shell(line, **options):
     return subprocess.run(line, shell=True, capture_output=True, text=True, check=False, **options)
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed",
+    [
+        pytest.param(">&-", marks=pytest.mark.slow),
+        pytest.param("2>&-", marks=pytest.mark.slow),
+        "<&- >&- 2>&-",
+    ],
+)
 def test_streams_that_are_closed(tmp_path, closed):
     """A file that is opened must not take the place of a stream, and get what is printed."""
     done = shell(f"PRIVASSO ledger create b.json --epsilon 1 --delta 1e-6 {closed}", cwd=tmp_path)

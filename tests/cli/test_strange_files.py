@@ -153,7 +153,10 @@ def test_a_name_is_no_pattern(folder):
 NAMES = {"new\nline": "new\\nline", "\x1b[31mred": "\\x1b[31mred", "bi\u202edi": "bi\\u202edi"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if k else []) for k, name in enumerate(NAMES)],
+)
 def test_control_characters_in_names_are_shown_escaped(folder, capsys, name):
     shown = NAMES[name]
     X = np.random.default_rng(0).standard_normal((30, 2))

@@ -225,7 +225,7 @@ def test_units_do_not_matter():
     np.testing.assert_allclose(other * 1e2, plain, atol=0.1 * np.max(np.abs(plain)))
 
 
-@pytest.mark.parametrize("epsilon", [3.0, 10.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(3.0, marks=pytest.mark.slow), 10.0])
 def test_close_to_the_best_lambda_on_real_columns(epsilon):
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X, y = np.asarray(X) / np.std(X, axis=0), np.asarray(y)

@@ -22,7 +22,9 @@ def forged(compression):
         yield bytes(data)
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+@pytest.mark.parametrize(
+    "compression", ["uncompressed", pytest.param("zstd", marks=pytest.mark.slow)]
+)
 def test_rows_that_a_file_only_claims_are_not_believed(tmp_path, compression):
     path, believed = tmp_path / "forged.arrow", []
     for data in forged(compression):
