@@ -41,9 +41,9 @@ def interrupted(delay, words):
 
 def check_interrupted(count, seed):
     draw, seconds = random.Random(seed), interrupted(None, THEORY)[2]
-    codes = set()
-    for _ in range(count):
-        code, error, _ = interrupted(draw.uniform(0.0, 0.8 * seconds), THEORY)
+    codes, delays = set(), [0.05, *(draw.uniform(0.0, 0.8 * seconds) for _ in range(count - 1))]
+    for delay in delays:
+        code, error, _ = interrupted(delay, THEORY)
         assert "Traceback" not in error
         assert code in (0, 130), error
         assert code == 0 or error == "privasso: interrupted.\n"

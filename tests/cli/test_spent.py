@@ -160,9 +160,8 @@ def test_every_way_out_after_the_release(folder, capsys, monkeypatch, kind, erro
 @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), ValueError("no")])
 def test_every_way_out_of_the_mechanism(folder, capsys, monkeypatch, mechanism, error):
     """Between the charge and the result nothing can be kept, but it is said."""
-    for module in ("_mechanism", "_record_rows"):
-        monkeypatch.setattr(f"privasso.privacy.{module}.bit_source", failing(error), raising=False)
-    monkeypatch.setattr("privasso.fit._perturbed.bit_source", failing(error))
+    monkeypatch.setattr("privasso.privacy._mechanism.bit_source", failing(error))
+    monkeypatch.setattr("privasso.queries._minimiser.drawn_eta", failing(error))
     code = main(["fit", "data.csv", *f"{DP} {mechanism}".split()])
     assert code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     said = capsys.readouterr().err

@@ -34,7 +34,6 @@ def never_worse(seed, random_model, brute_force, shapes):
     assert free.onavekl() <= kappa * (1 + 1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5])
 def test_never_worse_than_the_common_shapes(seed, random_model, brute_force, shapes):
     never_worse(seed, random_model, brute_force, shapes)

@@ -151,6 +151,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except Exception as error:
             if type(error).__name__ == "Abort":  # what older versions of Typer make of Ctrl-C
                 return _interrupted(error)
+            if isinstance(error, ImportError) and _after_interrupt(error):
+                return _interrupted(KeyboardInterrupt())
             if _is_usage_error(error) or _is_solve_error(error):
                 return _complain(_usage(error), command, error)
             raise
@@ -175,6 +177,20 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:
             mode = "w" if number else "r"
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _after_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C led to this error: a module in C++ may make an ImportError of it.
+
+    >>> try:
+    ...     raise ImportError from KeyboardInterrupt()
+    ... except ImportError as error:
+    ...     _after_interrupt(error)
+    True
+    """
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return error is not None
+    return _after_interrupt(error.__cause__ or error.__context__)
 
 
 def _is_usage_error(error: Exception) -> bool:
