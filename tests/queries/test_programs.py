@@ -1,5 +1,7 @@
 """Programs: what they ask depends on answers alone, and answers do not depend on the storage."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -40,7 +42,7 @@ def table(seed=0, m=M):
     return X, y
 
 
-def planned(name, rows):
+def planned(name, rows) -> Any:
     settings, options = PROGRAMS[name]
     given = {"bounds": BOUNDS, "y_bounds": (-0.5, 1.5), **settings}
     privacy = pv.RecordDP(2.0, 1e-4, **given)
