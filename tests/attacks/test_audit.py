@@ -349,3 +349,12 @@ def test_the_verdict_of_few_releases_does_not_claim_too_much():
     assert found.passed
     assert "too few to show any ε above zero" in found.verdict
     assert f"{found.findings[0].auc:.3f}" in found.verdict
+
+
+@pytest.mark.parametrize("bounds", [[(0, 1)] * 3, "private"])
+def test_the_record_of_most_influence_is_the_one_that_is_far_from_all_others(bounds):
+    """Also where no bounds are known in whose units rows could be compared."""
+    far = np.random.default_rng(0).uniform(0.45, 0.55, (40, 3))
+    far[17] = 1.0
+    target = target_of(FitOptions(replace(RECORDS, bounds=bounds)), far, Y)
+    assert int(np.argmax(target.influence)) == 17

@@ -28,7 +28,6 @@ from privasso.privacy import (
     PerturbedObjective,
     ScreenedObjective,
 )
-from privasso.queries import Ask
 
 FloatArray = NDArray[np.float64]
 
@@ -122,22 +121,21 @@ def _members(plan: Plan, X: FloatArray, y: FloatArray) -> Target:
 
 def _records(plan: PerturbedPlan, X: FloatArray, y: FloatArray) -> Target:
     """Records under a formal guarantee, by the program of the plan."""
-    mechanism = plan.objective
-
-    def program(ask: Ask) -> None:
-        mechanism(ask, plan.lam)
-
-    if isinstance(mechanism, ScreenedObjective):
-        influence, made_up = _leverage(X - X.mean(axis=0)), record_for_choice(mechanism, len(X))
+    mechanism, program = plan.objective, partial(plan.objective, lam=plan.lam)
+    table = mechanism if isinstance(mechanism, PerturbedObjective) else mechanism.table
+    if isinstance(mechanism, ScreenedObjective) or table.estimate is not None:
+        # There are no bounds in whose units rows could be compared, or too many columns.
+        influence = _leverage(X - X.mean(axis=0))
     else:
-        table = mechanism if isinstance(mechanism, PerturbedObjective) else mechanism.table
         influence = record_influence(table, X, y)
-        if isinstance(mechanism, PerturbedObjective):
+
+    def made() -> list[Pair]:
+        if isinstance(mechanism, ScreenedObjective):
+            made_up = record_for_choice(mechanism, len(X))
+        elif isinstance(mechanism, PerturbedObjective):
             made_up = records_made_up(mechanism, X, y)
         else:
             made_up = [record_at_bounds(table, X, y)]
-
-    def made() -> list[Pair]:
         tables = ((rows, labels, {0: name}) for rows, labels, name in made_up)
         return [pair for table in tables for pair in emptied_pairs(program, *table)]
 
