@@ -169,22 +169,21 @@ class RowBlocks:
         if rows != self.shape[0]:
             raise DataChangedError
         for known, now in zip((self._labels, self._marks), seen, strict=True):
-            self._known(known, now)
+            _compare(known, now)
         return found
-
-    def _known(self, known: list[int], now: int) -> None:
-        """Compare a checksum with that of the pass before, or keep it for the next one."""
-        known[:] = known or [now]
-        if known[0] != now:
-            raise DataChangedError
 
     @property
     def identity(self) -> bytes:
         """A checksum of the labels, private like these; the rows must have been read before."""
         return str(self._labels[0]).encode()
 
-    def select(self, columns: np.ndarray) -> RowBlocks:
-        """Return the same rows with some of their columns; files are read for these alone."""
+    def select(self, columns: np.ndarray | None) -> RowBlocks:
+        """Return the same rows with some of their columns; files are read for these alone.
+
+        None stands for all columns.
+        """
+        if columns is None:
+            return self
         names = None if self.names is None else tuple(self.names[j] for j in columns)
         shape, engine = (self.shape[0], len(columns)), self.engine.select(columns)
         return replace(self, shape=shape, engine=engine, names=names, _marks=[], _viewed=[])
@@ -208,9 +207,9 @@ class RowBlocks:
                 "more than this machine has; choose some columns"
             )
         rows, labels = np.empty((self.shape[0], view.n_columns)), np.empty(self.shape[0])
-        step, at, seen = max(1, _VIEW // max(view.n_columns, 1)), 0, 0
+        step, at, seen = max(1, _VIEW // max(view.n_columns, 1)), 0, np.zeros(1, dtype=np.int64)
         for X, y in self.engine.chunks():
-            seen += int(mark(np.empty((len(y), 0)), y))
+            seen += mark(np.empty((len(y), 0)), y)
             for start in range(0, len(y), step):
                 stop = min(start + step, len(y))
                 if at + stop - start > len(labels):
@@ -220,12 +219,19 @@ class RowBlocks:
                 at = into.stop
         if at != len(labels):
             raise DataChangedError
-        self._known(self._labels, (seen + (1 << 63)) % (1 << 64) - (1 << 63))
+        _compare(self._labels, int(seen[0]))
         return rows, labels
 
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""
         return replace(self, progress=progress, _passes=[0])
+
+
+def _compare(known: list[int], now: int) -> None:
+    """Compare a checksum with that of the pass before, or keep it for the next one."""
+    known[:] = known or [now]
+    if known[0] != now:
+        raise DataChangedError
 
 
 @dataclass(frozen=True, eq=False)

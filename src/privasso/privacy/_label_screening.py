@@ -125,7 +125,6 @@ class PeeledScores(Scores):
     entries: np.ndarray = field(repr=False)
     centre: float
 
-    unit = 0
     sentence = "which columns were chosen"
     most_rows = None
     columns = np.empty(0, dtype=np.intp)
@@ -145,11 +144,6 @@ class PeeledScores(Scores):
     def change(self, neighbours: Neighbours) -> float:
         """Labels are at most LABEL in size, and the columns are public."""
         return 2.0 * LABEL * max(int(np.max(np.abs(self.entries), initial=0)), 1)
-
-    def lengths(self, neighbours: Neighbours) -> np.ndarray:
-        """That for each of the columns together."""
-        n = self.entries.shape[1]
-        return np.full(n, np.sqrt(n) * self.change(neighbours))
 
 
 class Peeled:

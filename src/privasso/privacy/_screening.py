@@ -9,7 +9,6 @@ each choice one of bounded range ε₀, whatever the number of columns.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -185,7 +184,6 @@ class Associations(Scores):
     radius: float
     fitted: Fitted | None = None
 
-    unit = 0
     sentence = "which columns were chosen"
     most_rows = None
 
@@ -201,8 +199,3 @@ class Associations(Scores):
     def change(self, neighbours: Neighbours) -> float:
         """No record adds more than ENTRY·LABEL to a sum."""
         return (1.0 if neighbours.relation == "emptied" else 2.0) * ENTRY * LABEL
-
-    def lengths(self, neighbours: Neighbours) -> np.ndarray:
-        """That for each of the columns together."""
-        n = self.entries.origin.size
-        return np.full(n, math.sqrt(n) * self.change(neighbours))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,15 +15,15 @@ from privasso.queries._integer_noise import ROUNDING
 from privasso.queries._largest import noisy_largest
 from privasso.queries._query import EMPTIED, Neighbours, Query
 from privasso.queries._rounded_gaussian import BitSource
-from privasso.queries._sum import HALF, Summand, summed
+from privasso.queries._sum import HALF, Contribution, summed
 
 
-class Scores(Summand):
-    """Sums of which the largest in size are chosen; they fit 63 bits."""
+class Scores(Contribution):
+    """Integers of whose sums the largest in size are chosen; the sums fit 63 bits."""
 
+    @abstractmethod
     def change(self, neighbours: Neighbours) -> float:
         """The most by which two neighbours differ in any one of the sums."""
-        return float(np.max(self.lengths(neighbours)))
 
 
 @dataclass(frozen=True, eq=False)

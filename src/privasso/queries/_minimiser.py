@@ -134,34 +134,39 @@ class PerturbedMinimiser(Query[np.ndarray]):
     def run(self, rows: RowBlocks, bits: BitSource) -> np.ndarray:
         """Draw η, minimise, certify, and add the output noise."""
         if self.sums_are_exact(rows.shape[0]):
-            rows = rows if self.columns is None else rows.select(self.columns)
             assert self.view.grid is not None
             setting = PassSetting.of(self.view.n_columns, self.view.grid, self.noise.kappa)
             return exact_minimiser(
-                *rows.viewed(self.view), setting, self.lam, self.noise, bits, self.penalised
+                *rows.select(self.columns).viewed(self.view),
+                setting,
+                self.lam,
+                self.noise,
+                bits,
+                self.penalised,
             )
         return self.sampler(rows)(bits)
 
     def sampler(self, rows: RowBlocks) -> Callable[[BitSource], np.ndarray]:
         """The rows are gathered once, and the minimiser is found in memory, which is faster."""
-        rows = rows if self.columns is None else rows.select(self.columns)
-        G, labels = rows.gathered(self.view)
-        if self.factor is not None:
-            G, labels = shrunk_rows(G, labels, self.factor, self.noise.radius)
+        G, labels = self._gathered(rows)
         fit, more = perturbed_minimiser, dict[str, Any](weights=self.view.weights(G))
         if self.factor is not None:
             fit, more = shaped_minimiser, dict[str, Any](L=self.factor)
         fixed = G, labels, self.lam, self.noise
         return partial(fit, *fixed, penalty_weights=self.penalised, **more)
 
+    def _gathered(self, rows: RowBlocks) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and labels in memory, no longer than allowed."""
+        G, labels = rows.select(self.columns).gathered(self.view)
+        if self.factor is None:
+            return G, labels
+        return shrunk_rows(G, labels, self.factor, self.noise.radius)
+
     def log_likelihoods(self, rows: RowBlocks, answers: Sequence[np.ndarray]) -> np.ndarray:
         """The logarithms of densities; the small noise on the output is left out of them."""
         from privasso.theory import clipped_log_densities
 
-        rows = rows if self.columns is None else rows.select(self.columns)
-        G, labels = rows.gathered(self.view)
-        if self.factor is not None:
-            G, labels = shrunk_rows(G, labels, self.factor, self.noise.radius)
+        G, labels = self._gathered(rows)
         weights = self.view.weights(G)
         weights = np.ones(len(labels)) if weights is None else weights
         # Empty rows change nothing, but there must be one.

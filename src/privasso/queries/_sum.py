@@ -22,13 +22,11 @@ _ENTRIES = 1 << 20
 HALF = 32
 
 
-class Summand(ABC):
+class Contribution(ABC):
     """Integers that each record becomes by itself, to be summed over all records.
 
     Attributes
     ----------
-    unit : int
-        The integers count multiples of 2^−unit.
     sentence : str
         What is summed, in words.
     most_rows : int or None
@@ -39,7 +37,6 @@ class Summand(ABC):
         What records become before they are summed.
     """
 
-    unit: int
     sentence: ClassVar[str]
     most_rows: ClassVar[int | None] = _ENTRIES
     columns: np.ndarray | None = None
@@ -48,6 +45,18 @@ class Summand(ABC):
     @abstractmethod
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Sums over some records, of type int64."""
+
+
+class Summand(Contribution):
+    """Integers whose sums are released with Gaussian noise.
+
+    Attributes
+    ----------
+    unit : int
+        The integers count multiples of 2^−unit.
+    """
+
+    unit: int
 
     @abstractmethod
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
@@ -121,24 +130,23 @@ class NoisySum(Query[np.ndarray]):
         return [a + (b << HALF) for a, b in zip(low, high, strict=True)]
 
 
-def summed(summand: Summand, rows: RowBlocks) -> np.ndarray:
+def summed(one: Contribution, rows: RowBlocks) -> np.ndarray:
     """The sums over all records, which are private: their lower 32 bits, and the others."""
-    columns, view = summand.columns, summand.view
-    if view is not None:
-        rows = rows if columns is None else rows.select(columns)
-        (rows, view), columns = rows.viewed(view), None
-    return rows.sum(_Summing(summand, view), None, columns)["sums"]
+    if one.view is None:
+        return rows.sum(_Summing(one, None), None, one.columns)["sums"]
+    rows, view = rows.select(one.columns).viewed(one.view)
+    return rows.sum(_Summing(one, view), None)["sums"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Summing:
-    """The sums of a summand, as a function that can be sent to the data."""
+    """The sums of what records contribute, as a function that can be sent to the data."""
 
-    summand: Summand
+    one: Contribution
     view: View | None
 
     def __call__(self, chunks: Iterable[Chunk], state: None) -> Sums:
-        total, most = None, self.summand.most_rows
+        total, most = None, self.one.most_rows
         for X, y in chunks:
             step = max(len(y), 1)
             if most is not None:
@@ -150,7 +158,7 @@ class _Summing:
                     some = self.view(X, y, start, stop)
                 else:
                     some = (X, y) if whole else (X[start:stop], y[start:stop])
-                part = self.summand.sums(*some)
+                part = self.one.sums(*some)
                 halves = np.stack([part & ((1 << HALF) - 1), part >> HALF])
                 total = halves if total is None else total + halves
         return {} if total is None else {"sums": total}
