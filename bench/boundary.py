@@ -12,7 +12,7 @@ import privasso as pv
 from bench.timing import best_times
 from privasso.fit import FitOptions, plan_fit
 from privasso.privacy import Release
-from privasso.queries import rounded_gaussian
+from privasso.queries import Query, rounded_gaussian
 
 TITLE = "The exact privacy boundary, 100000 rows × 500 columns"
 NOTE = (
@@ -22,8 +22,23 @@ NOTE = (
 )
 
 
-def _float_release(rows, y, bounds, calibration, bits, *, unit=1.0):
+class _InFloats(Query[Release]):
     """The mechanism as it would be in floating point."""
+
+    def __init__(self, rows, bounds, calibration):
+        self.given = rows, bounds, calibration
+
+    def run(self, rows, bits):
+        return _float_release(rows.labels, *self.given)
+
+    loss = sentence = log_likelihoods = None  # pyright: ignore[reportAssignmentType]
+
+
+def _float_program(self, rows, calibration):
+    return lambda ask: ask(_InFloats(rows, self.y_bounds, calibration))
+
+
+def _float_release(y, rows, bounds, calibration):
     labels = np.clip(y, *bounds) - 0.5 * (bounds[0] + bounds[1])
     rng = np.random.default_rng()
     b = rows.rmatvec(labels)
@@ -45,7 +60,7 @@ def run() -> pl.DataFrame:
     X = np.asfortranarray(X)  # as a file of columns is read
     y = np.clip(X[:, :5] @ np.ones(5) / 5, -3, 3)
     warnings.simplefilter("ignore", pv.PrivacyWarning)  # the labels are simulated
-    options = FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3)), lam=2000.0)
+    options = FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3), mechanism="release"), lam=2000.0)
     plan = plan_fit(X, options)
 
     def fit():
@@ -53,7 +68,7 @@ def run() -> pl.DataFrame:
 
     def in_floats(step):
         def timed():
-            with patch("privasso.privacy._label_dp.exact_release", _float_release):
+            with patch.object(pv.LabelDP, "program", _float_program):
                 step()
 
         return timed

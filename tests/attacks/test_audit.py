@@ -118,9 +118,9 @@ def halved(monkeypatch, *rooms):
 
 
 def noise_halved_release(monkeypatch):
-    from privasso.privacy import _exact_release
+    from privasso.queries import _integer_noise
 
-    halved(monkeypatch, _exact_release)
+    halved(monkeypatch, _integer_noise)
     return "release"
 
 

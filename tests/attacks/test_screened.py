@@ -13,13 +13,9 @@ from scipy.stats import beta
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._attack import attack
-from privasso.attacks._made_up import record_for_choice
-from privasso.attacks._programs import emptied_pairs
-from privasso.attacks._screened_labels import (
-    labels_made_for_choice,
-    screened_label_pairs,
-    table_for_label_choice,
-)
+from privasso.attacks._made_up import record_for_choice, table_for_label_choice
+from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
+from privasso.attacks._target import label_for_choice
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, PerturbedPlan, ScreenedLabelPlan, plan_for
 from privasso.privacy import Peeled, ScreenedObjective, _screening
@@ -138,7 +134,7 @@ def label_plan(screen, n=12, m=64, intercept=True):
     options = FitOptions(privacy, lam=0.1, screen=screen, fit_intercept=intercept)
     plan = plan_for(np.random.default_rng(0).random((m, n)), options, seeded=True)
     assert isinstance(plan, ScreenedLabelPlan)
-    return plan, labels_made_for_choice(plan)
+    return plan, label_for_choice(plan)
 
 
 PLANS = {"records": record_plan, "labels": label_plan}
@@ -172,7 +168,7 @@ def test_ratios_of_labels_of_real_rows():
     plan = plan_for(X, FitOptions(privacy, lam=0.1, screen=7), seeded=True)
     assert isinstance(plan, ScreenedLabelPlan)
     y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(50), -3.0, 3.0)
-    (pair,) = screened_label_pairs(plan, y, {0: "row"})
+    (pair,) = label_pairs(plan.program, labels_alone, y, (-3, 3), {0: "row"})
     check_ratio(pair, 600)
 
 
@@ -192,7 +188,7 @@ def plan_with_components(epsilon, delta):
 def test_ratios_of_labels_with_components():
     """The likelihood ratio of everything that is released has the mean one."""
     plan, y = plan_with_components(4.0, 0.02)
-    (pair,) = screened_label_pairs(plan, y, {0: "row"})
+    (pair,) = label_pairs(plan.program, labels_alone, y, (-3, 3), {0: "row"})
     check_ratio(pair, 40)
 
 
@@ -203,7 +199,8 @@ def test_attack_on_a_fit_with_components(budget, least, most):
     plan, y = plan_with_components(2.0, 0.02)
     fit = plan.screened.fit
     weaker = replace(plan.screened, fit=replace(fit, epsilon=budget * fit.epsilon))
-    pairs = screened_label_pairs(replace(plan, screened=weaker), y, {0: "row"})
+    program = replace(plan, screened=weaker).program
+    pairs = label_pairs(program, labels_alone, y, (-3, 3), {0: "row"})
     (found,) = attack(pairs, plan.guarantee.loss, 150, 0.01, np.random.default_rng(0))
     assert found.closest is not None
     assert least < found.closest.share <= most
@@ -230,9 +227,7 @@ def test_the_made_up_label_moves_choices_by_twice_the_sensitivity(order, centre)
     screening = label_plan(2)[0].screened.screening
     peeled, other = Peeled(X), y.copy()
     other[0] = -3.0
-    for column in order:
-        peeled.take(column)
-    choice = screening.choice(peeled, centre)
+    choice = screening.choice(peeled, order, centre)
     one, two = (choice.sizes(RowBlocks.of_arrays(X, labels)) for labels in (y, other))
     # Half of the scale at a range of 1 is the most by which a score moves.
     change = (one - two) / (choice.scale * choice.choices.epsilon_each / 2.0)
@@ -314,14 +309,14 @@ def label_orders(k, factor):
     other[0] = -3.0
     laws = []
     for labels in (y, other):
-        rows, law = RowBlocks.of_arrays(X, labels), []
+        rows, law, peeled = RowBlocks.of_arrays(X, labels), [], Peeled(X)
         for order in permutations(range(6), k):
-            peeled, probability = Peeled(X), 1.0
-            for i in order:
-                choice = screening.choice(peeled, 0.0)
+            probability = 1.0
+            for j, i in enumerate(order):
+                choice = screening.choice(peeled, order[:j], 0.0)
                 weights = np.exp(factor * choice.sizes(rows) / choice.scale)
-                probability *= weights[np.searchsorted(peeled.left, i)] / weights.sum()
-                peeled.take(i)
+                left = np.setdiff1d(np.arange(6), order[:j])
+                probability *= weights[np.searchsorted(left, i)] / weights.sum()
             law.append(probability)
         laws.append(np.array(law))
     return choices, laws

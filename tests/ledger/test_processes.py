@@ -134,8 +134,7 @@ from pathlib import Path
 import numpy as np, privasso as pv
 from privasso.fit import FitOptions, Released, plan_fit
 from privasso.ledger import _store
-from privasso.privacy import _exact_release
-from privasso.queries import _objective_noise
+from privasso.queries import _integer_noise, _objective_noise
 
 def attempt(step, mechanism):
     def wrap(place, name, what, only=lambda *a: True):
@@ -149,7 +148,7 @@ def attempt(step, mechanism):
             return result
         setattr(place, name, wrapped)
 
-    place = _objective_noise if mechanism == "objective" else _exact_release
+    place = _objective_noise if mechanism == "objective" else _integer_noise
     real_noise = place.rounded_gaussian
     def noise(*args):
         Path("drawn").touch()

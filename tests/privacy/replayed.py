@@ -17,7 +17,6 @@ from unittest import mock
 import numpy as np
 
 import privasso.fit  # noqa: F401 - so that all modules below are there
-from privasso.privacy import _exact_release
 from privasso.queries import NoisyChoice, NoisySum
 from privasso.solvers import ExactPass, FixedPoint, PassState
 from privasso.solvers._exact_pass import pulled
@@ -83,7 +82,6 @@ class Replayed:
                     yield module, name, wrap(true)
         yield NoisySum, "noisy", self._sum(NoisySum.noisy)
         yield NoisyChoice, "noisy", self._choice(NoisyChoice.noisy)
-        yield _exact_release, "_with_noise", self._products(_exact_release._with_noise)
 
     def _note(self, name, parts, true, *, largest=False):
         """Add a release; its output is that of the first run, or a new one."""
@@ -149,15 +147,6 @@ class Replayed:
             return found
 
         return minimiser
-
-    def _products(self, true):
-        def with_noise(sums, noise_bits, mu, centre):
-            found = true(sums, noise_bits, mu, centre)
-            claim = Fraction(found.mu) * Fraction(found.deviation)
-            self._note("products", [(list(found.values), claim)], lambda: None)
-            return found
-
-        return with_noise
 
 
 def _solved(L, row):

@@ -6,12 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from products import moved, statistic
 
 import privasso as pv
 from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, calibrate, release_labels
-from privasso.privacy._exact_release import integer_labels, integer_statistic
+from privasso.privacy._label_rows import scaled_labels
 
 DESIGNS = [pv.Isotropic(1.0), pv.PowerLaw(1.0, 0.5), pv.PowerLaw(1.0, 1.0), pv.Gram(1.0)]
 
@@ -74,18 +75,8 @@ def shape_of(rows, rng):
 
 def worst(rows, privacy, calibration, y):
     """The largest change of one label, exactly, as the square of a number of deviations."""
-    bounds = privacy.y_bounds
-    base = integer_statistic(rows, y, bounds, calibration)
-    largest = Fraction(0)
-    for row in range(y.size):
-        values = []
-        for label in bounds:
-            changed = y.copy()
-            changed[row] = label
-            values.append(integer_statistic(rows, changed, bounds, calibration).values)
-        moved = sum((a - b) ** 2 for a, b in zip(*values, strict=True))
-        largest = max(largest, moved / Fraction(base.deviation) ** 2)
-    return base, largest
+    base = statistic(rows, y, privacy, calibration)
+    return base, max(moved(rows, y, row, privacy, calibration) for row in range(y.size))
 
 
 def check(seed, folder):
@@ -100,9 +91,9 @@ def check(seed, folder):
     privacy, calibration = shape_of(rows, rng)
     low, high = privacy.y_bounds
     y = rng.uniform(low - 0.2 * (high - low), high + 0.2 * (high - low), rows.shape[0])
-    statistic, squared = worst(rows, privacy, calibration, y)
-    assert squared <= Fraction(statistic.mu) ** 2
-    assert statistic.mu <= privacy.mu
+    base, squared = worst(rows, privacy, calibration, y)
+    assert squared <= Fraction(base.mu) ** 2
+    assert base.mu <= privacy.mu
     return math.sqrt(squared) / privacy.mu, name
 
 
@@ -116,30 +107,31 @@ def test_the_claim_is_never_exceeded_and_nearly_reached(block, tmp_path):
     assert min(dense) > 0.999
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("centre", [False, True])
-def test_the_integers_are_those_of_the_formula(centre):
+def test_the_integers_are_those_of_the_formula(storage, centre):
     # Everything again in rationals: rows, labels, sums.
     rng = np.random.default_rng(5)
     F = rng.standard_normal((9, 3)) * [0.01, 1.0, 50.0]
-    rows = Covariates(F, centre=centre)
+    rows = Covariates(storage(F), centre=centre)
     covariance, sigma_sum = Diagonal([0.5, 3.0, 900.0]), 7.0
-    calibration = Calibration(covariance, sigma_sum if centre else 0.0, mu=1000.0)
+    privacy = pv.LabelDP(1.0, 1e-6, (-1.0, 3.0), mechanism="release")
+    # So much noise that no row is shrunk.
+    calibration = Calibration(covariance.scaled(1e6), 1e3 * sigma_sum * centre, mu=privacy.mu)
     y = rng.uniform(-1, 3, 9)
-    found = integer_statistic(rows, y, (-1.0, 3.0), calibration)
-    labels = integer_labels(y, -1.0, 3.0)
-    for i, sigma in enumerate(covariance.sigma):
+    found = statistic(rows, y, privacy, calibration)
+    for i, sigma in enumerate(calibration.covariance.sigma):
         exact = sum(
             (Fraction(F[k, i]) - (Fraction(rows.mean[i]) if centre else 0))
             / Fraction(sigma)
-            * int(labels.values[k])
+            * ((Fraction(y[k]) - 1) / 4)
             for k in range(9)
         )
-        scaled = exact * Fraction(labels.grid) * 2**found.noise_bits
-        # Each of the nine rows was rounded by at most a half, times its label.
-        assert (
-            abs(scaled - found.values[i]) <= Fraction(np.abs(labels.values).sum().item()) * 51 / 100
-        )
-    assert (found.values[-1] != 0) == centre
+        # In units in which a row as long as the noise allows has the length 1.
+        scaled = exact * 4 / Fraction(privacy.mu) * 2**found.unit
+        # Each of the nine rows was rounded by at most a half, times its label, and each label.
+        assert abs(scaled - found.values[i]) <= 9 * (2**25 / 2 + 2**26 / 2)
+    assert len(found.values) == 3 + centre
 
 
 def test_labels_keep_their_order_and_their_bounds():
@@ -150,11 +142,10 @@ def test_labels_keep_their_order_and_their_bounds():
         if not low < high:
             continue
         y = np.sort(np.concatenate([rng.uniform(low, high, 20), [low, high, -1e300, 1e300]]))
-        labels = integer_labels(y, low, high)
-        assert np.all(np.diff(labels.values) >= 0)
-        assert labels.values[-1] - labels.values[0] == labels.span
-        assert abs(labels.span) <= 2**27 + 1
-        assert np.max(np.abs(labels.values)) <= 2**26 + 1
+        labels = scaled_labels(y, (low, high))
+        assert np.all(np.diff(labels) >= 0)
+        assert Fraction(labels[-1]) - Fraction(labels[0]) <= 1
+        assert labels[-1] - labels[0] > 0.99
 
 
 def test_a_nearly_constant_sparse_column_keeps_its_sensitivity():
@@ -166,14 +157,7 @@ def test_a_nearly_constant_sparse_column_keeps_its_sensitivity():
     privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
     calibration = calibrate(rows, privacy, pv.PowerLaw(1.0, 0.5))
     y = rng.integers(0, 2, m).astype(float)
-    squared = []
-    base = integer_statistic(rows, y, privacy.y_bounds, calibration)
-    for row in (0, 1, m - 1):
-        changed = y.copy()
-        changed[row] = 1.0 - changed[row]
-        other = integer_statistic(rows, changed, privacy.y_bounds, calibration)
-        moved = sum((a - b) ** 2 for a, b in zip(base.values, other.values, strict=True))
-        squared.append(moved / Fraction(base.deviation) ** 2)
+    squared = [moved(rows, y, row, privacy, calibration) for row in (0, 1, m - 1)]
     assert max(squared) <= Fraction(privacy.mu) ** 2
     assert max(squared) >= Fraction(0.2 * privacy.mu) ** 2  # and the noise is not excessive
 
@@ -238,8 +222,9 @@ def test_a_calibration_for_a_weaker_guarantee_is_refused():
     narrow = calibrate(
         rows, pv.LabelDP(1.0, 1e-6, (0, 0.1), mechanism="release"), pv.Isotropic(1.0)
     )
-    with pytest.raises(ValueError, match="other covariates or label bounds"):
-        release_labels(rows, np.zeros(20), strict, narrow, fit_intercept=False)
+    # Noise for labels of a tenth of the range: rows are shrunk until it covers them.
+    base, squared = worst(rows, strict, narrow, np.zeros(20))
+    assert squared <= Fraction(base.mu) ** 2 <= Fraction(strict.mu) ** 2
 
 
 def test_labels_far_outside_of_their_bounds_go_unnoticed():
@@ -261,9 +246,9 @@ def test_noise_in_the_span_of_few_rows(centre):
     root = np.linalg.qr(rows.operator().toarray().T)[0][:, : 6 - centre]
     privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
     calibration = privacy.calibrate(rows, Factored(root), rows.v)
-    statistic, squared = worst(rows, privacy, calibration, rng.random(6))
-    assert len(statistic.values) == root.shape[1] + 1
-    assert Fraction(0.999 * privacy.mu) ** 2 < squared <= Fraction(statistic.mu) ** 2
+    base, squared = worst(rows, privacy, calibration, rng.random(6))
+    assert len(base.values) == root.shape[1] + centre
+    assert Fraction(0.999 * privacy.mu) ** 2 < squared <= Fraction(base.mu) ** 2
     release = release_labels(rows, rng.random(6), privacy, calibration, fit_intercept=centre)
     outside = release.b - root @ (root.T @ release.b)
     assert np.max(np.abs(outside)) < 1e-9 * np.max(np.abs(release.b))

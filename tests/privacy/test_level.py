@@ -9,8 +9,7 @@ import pytest
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, ObjectiveLoss, compose_losses
-from privasso.attacks._labels import label_pairs
-from privasso.attacks._programs import emptied_pairs
+from privasso.attacks._programs import emptied_pairs, label_pairs
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, PerturbedPlan, plan_fit, plan_for
 from privasso.privacy import (
@@ -19,8 +18,8 @@ from privasso.privacy import (
     Terms,
     direct_level,
     full_residuals,
-    weighted_residuals,
 )
+from privasso.privacy._label_level import FromMean, ResidualSum
 
 WHOLE = 1 << 34
 
@@ -86,7 +85,6 @@ def test_a_forgotten_mean_is_refused():
 
 def test_one_record_or_label_moves_the_sum_by_the_range_at_most():
     rng = np.random.default_rng(0)
-    level = Level(0.1, 1.0)
     worst = 0
     for _ in range(300):
         rows = rng.uniform(-3.0, 3.0, (4, 3))
@@ -94,16 +92,16 @@ def test_one_record_or_label_moves_the_sum_by_the_range_at_most():
         labels, u = rng.uniform(-0.5, 0.5, 4), 10.0 ** rng.uniform(-2, 3) * rng.standard_normal(3)
         empty = rows.copy(), labels.copy()
         empty[0][0], empty[1][0] = 0.0, 0.0
-        moved = level.total(full_residuals(rows, labels, u)) - level.total(
-            full_residuals(*empty, u)
-        )
+        residuals = ResidualSum(partial(full_residuals, u=u), 1.0)
+        moved = int(residuals.sums(rows, labels)[0] - residuals.sums(*empty)[0])
         worst = max(worst, abs(moved))
-        weights, at = rng.uniform(0.0, 1.0, 4), float(rng.standard_normal())
-        weights[0] = 1.0
-        sums = []
+        roots, at = rng.uniform(0.0, 1.0, 4), float(rng.standard_normal())
+        roots[0] = 1.0
+        ones = 10.0 ** rng.uniform(-2, 2)
+        rows[:, -1], sums = roots * ones, []
         for end in (-0.5, 0.5):
             labels[0] = end
-            sums.append(level.total(weighted_residuals(weights, labels, at)))
+            sums.append(ResidualSum(FromMean(ones, at), 1.0).sums(rows, roots * labels)[0])
         assert abs(sums[1] - sums[0]) <= WHOLE + 2
     assert worst == WHOLE
 
@@ -162,7 +160,8 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
     X, y = rare(60)
     privacy = kinds(True)[kind]
     if kind == 0:
-        pair = label_pairs(plan_fit(X, FitOptions(privacy)), y, {3: "one"})[0]
+        plan = plan_fit(X, FitOptions(privacy))
+        pair = label_pairs(plan.program, plan.rows.labelled, y, (0, 1), {3: "one"})[0]
     else:
         assert isinstance(privacy, pv.RecordDP)
         objective = privacy.objective(60, 3, None, fit_intercept=True)

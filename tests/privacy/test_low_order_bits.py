@@ -11,13 +11,13 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from products import statistic
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
 import privasso as pv
 from privasso.operators import Covariates
 from privasso.privacy import calibrate, release_labels
-from privasso.privacy._exact_release import integer_statistic
 
 PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 NOISE = pv.PowerLaw(1.0, 0.5)
@@ -94,18 +94,19 @@ CASES = [
 ]
 
 
-def whitened(b, sigma, noise_bits):
-    """The integer that b_i is made from in exact_release, b_i = fl(σ_i·R·2^−bits), or None.
+def whitened(b, sigma, base):
+    """The integer R that b_i = fl(σ_i·fl(R·2^−unit·μ)) is made from in a release, or None.
 
-    R is known up to the rounding of the product; all that matter are tried.
+    It is known up to the rounding of the products; all that matter are tried.
     """
-    w = b / sigma
-    for _ in range(4):
+    per = base.mu / (1.0 + 1e-12)
+    w = b / sigma / per
+    for _ in range(6):
         w = np.nextafter(w, -np.inf)
     found = np.full(b.size, np.nan)
-    for _ in range(9):
-        R = np.ldexp(w, noise_bits)
-        found = np.where((sigma * w == b) & (np.rint(R) == R), R, found)
+    for _ in range(13):
+        R = np.ldexp(w, base.unit)
+        found = np.where((sigma * (w * per) == b) & (np.rint(R) == R), R, found)
         w = np.nextafter(w, np.inf)
     return None if np.isnan(found).any() else [int(R) for R in found]
 
@@ -116,7 +117,7 @@ def test_the_question_is_not_idle():
     rows = Covariates(covariates("gaussian", 10, rng), centre=True)
     calibration = calibrate(rows, PRIVACY, NOISE)
     sigma = calibration.covariance.sigma
-    bits = integer_statistic(rows, np.zeros(60), PRIVACY.y_bounds, calibration).noise_bits
+    bits = statistic(rows, np.zeros(60), PRIVACY, calibration)
     refused = 0
     for _ in range(50):
         b = rows.rmatvec(rng.random(60)) - sigma * rng.standard_normal(10)
@@ -139,11 +140,11 @@ def test_no_neighbour_is_ruled_out(kind, n, storage, centre):
         y, other = neighbours(rng, rows.shape[0])
         release = release_labels(rows, y, PRIVACY, calibration, fit_intercept=centre)
         for name, labels in (("true", y), ("wrong", other)):
-            statistic = integer_statistic(rows, labels, PRIVACY.y_bounds, calibration)
-            noisy = whitened(release.b[rows.live], sigma, statistic.noise_bits)
+            base = statistic(rows, labels, PRIVACY, calibration)
+            noisy = whitened(release.b[rows.live], sigma, base)
             assert noisy is not None
-            noise = [R - T for R, T in zip(noisy, statistic.values, strict=False)]
-            assert max(map(abs, noise)) < 20 * statistic.deviation
+            noise = [R - T for R, T in zip(noisy, base.values, strict=False)]
+            assert max(map(abs, noise)) < 20 * base.deviation
             residues[name] += [(z >> 8) & 15 for z in noise]
     # The low-order bits of the noise look alike under both hypotheses.
     for found in residues.values():
@@ -158,7 +159,7 @@ def test_coefficients_of_orthogonal_columns_rule_out_nothing():
     rows = Covariates(F, centre=False)
     calibration = calibrate(rows, PRIVACY, NOISE)
     sigma = calibration.covariance.sigma
-    bits = integer_statistic(rows, np.zeros(m), PRIVACY.y_bounds, calibration).noise_bits
+    bits = statistic(rows, np.zeros(m), PRIVACY, calibration)
 
     def soft(b):
         return np.sign(b) * np.maximum(np.abs(b) - lam, 0.0)

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from products import moved, statistic
 
 import privasso as pv
 from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, calibrate, release_labels
-from privasso.privacy._exact_release import IntegerLabels, integer_labels, integer_statistic
 
 M = 28
 BOUNDS = (-1.0, 3.0)
@@ -45,20 +45,11 @@ def given_weights(kind):
     return np.geomspace(1e-6, 10.0, M) if kind == "spread" else w
 
 
-def moves(rows, calibration, bounds=BOUNDS):
+def moves(rows, calibration, privacy=PRIVACY):
     """By how many deviations each label moves the integers from one bound to the other, squared."""
     y = np.random.default_rng(1).uniform(-2.0, 4.0, rows.shape[0])
-    base = integer_statistic(rows, y, bounds, calibration)
-    out = []
-    for row in range(rows.shape[0]):
-        ends = []
-        for label in bounds:
-            changed = y.copy()
-            changed[row] = label
-            ends.append(integer_statistic(rows, changed, bounds, calibration).values)
-        moved = sum((a - b) ** 2 for a, b in zip(*ends, strict=True))
-        out.append(moved / Fraction(base.deviation) ** 2)
-    return base, out
+    base = statistic(rows, y, privacy, calibration)
+    return base, [moved(rows, y, row, privacy, calibration) for row in range(rows.shape[0])]
 
 
 @pytest.mark.parametrize("centre", [False, True])
@@ -77,10 +68,10 @@ def test_no_label_exceeds_the_sensitivity_and_most_of_it_is_used(shrink, centre,
         stored, w = STORAGES[storage](matrix(kind)), given_weights(weights)
         rows = Covariates(stored, centre=centre, weights=w)
         calibration = calibrate(rows, PRIVACY, pv.Shaped(shrink=shrink))
-        statistic, squared = moves(rows, calibration)
+        base, squared = moves(rows, calibration)
         case = (storage, weights)
-        assert statistic.mu <= PRIVACY.mu, case
-        assert max(squared) <= Fraction(statistic.mu) ** 2, case
+        assert base.mu <= PRIVACY.mu, case
+        assert max(squared) <= Fraction(base.mu) ** 2, case
         assert max(squared) >= Fraction(0.99 * PRIVACY.mu) ** 2, case
         if w is not None:
             assert all(squared[k] == 0 for k in np.flatnonzero(w == 0.0)), case
@@ -99,9 +90,9 @@ def test_weights_of_a_millionth_and_of_nothing():
     assert w is not None
     assert w[2] == 0.0
     calibration = Calibration(thin, 0.0, PRIVACY.mu, w)
-    statistic, squared = moves(Covariates(F, centre=False), calibration)
+    base, squared = moves(Covariates(F, centre=False), calibration)
     assert squared[2] == 0
-    assert max(squared) <= Fraction(statistic.mu) ** 2 <= Fraction(PRIVACY.mu) ** 2
+    assert max(squared) <= Fraction(base.mu) ** 2 <= Fraction(PRIVACY.mu) ** 2
 
 
 @pytest.mark.parametrize("noise", [pv.PowerLaw(1.0, 0.5), pv.Gram(1.0)], ids=repr)
@@ -113,36 +104,10 @@ def test_designs_hold_with_weights_too(noise, centre, storage):
         rows = Covariates(STORAGES[storage](matrix("ordinary")), centre=centre, weights=w)
         calibration = calibrate(rows, PRIVACY, noise)
         assert calibration.weights is rows.weights  # nothing is shrunk
-        statistic, squared = moves(rows, calibration)
-        assert max(squared) <= Fraction(statistic.mu) ** 2 <= Fraction(PRIVACY.mu) ** 2
+        base, squared = moves(rows, calibration)
+        assert max(squared) <= Fraction(base.mu) ** 2 <= Fraction(PRIVACY.mu) ** 2
         # The shares of columns and label sum are bounded one by one, which may waste a part.
         assert max(squared) >= Fraction(0.6 * PRIVACY.mu) ** 2
-
-
-def test_weighted_labels_keep_their_order_and_never_exceed_their_weight():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        low = rng.uniform(-3, 3)
-        high = low + 10.0 ** rng.uniform(-6, 6)
-        w = 10.0 ** rng.uniform(-9, 3, 60) * (rng.random(60) < 0.9)
-        y = rng.uniform(low, high, 60)
-        plain = integer_labels(y, low, high)
-        found = plain.weighted(w)
-        ends = [integer_labels(np.full(60, end), low, high).weighted(w) for end in (low, high)]
-        assert np.all((ends[0].values <= found.values) & (found.values <= ends[1].values))
-        np.testing.assert_array_equal(ends[1].values - ends[0].values, found.span)
-        # In units of labels: span·grid ≤ w·(high − low), exactly.
-        for span, weight in zip(np.asarray(found.span).tolist(), w.tolist(), strict=True):
-            allowed = Fraction(weight) * (plain.high - plain.low) * Fraction(plain.grid)
-            assert span * Fraction(found.grid) <= allowed
-        assert np.max(np.abs(found.values)) <= 2**26 + 1
-
-
-def test_weights_that_leave_the_labels_alone():
-    labels = IntegerLabels(np.array([-4, 0, 4]), 0.25, 0.0, low=-4, high=4, span=8)
-    found = labels.weighted(np.array([0.0, 1e-300, 2.0]))
-    assert found.values.tolist()[:2] == [0, 0]
-    assert found.grid == 0.5  # a weight of 2 takes a coarser grid
 
 
 class Silent(np.random.Generator):
@@ -228,13 +193,7 @@ def test_rows_far_beyond_the_others_among_many(shrink):
     assert weights is not None
     assert weights.min() < 0.05
     y = rng.uniform(*BOUNDS, 20_000)
-    base = integer_statistic(rows, y, BOUNDS, calibration)
+    base = statistic(rows, y, PRIVACY, calibration)
     for row in (int(np.argmin(weights)), 0, 19_999):
-        ends = []
-        for label in BOUNDS:
-            changed = y.copy()
-            changed[row] = label
-            ends.append(integer_statistic(rows, changed, BOUNDS, calibration).values)
-        moved = sum((a - b) ** 2 for a, b in zip(*ends, strict=True))
-        assert moved <= (Fraction(base.mu) * Fraction(base.deviation)) ** 2
+        assert moved(rows, y, row, PRIVACY, calibration) <= Fraction(base.mu) ** 2
     assert 0.999 * PRIVACY.mu < base.mu <= PRIVACY.mu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import hadamard
 
 from privasso.privacy import PerturbedLogistic, PerturbedObjective, ScreenedObjective
 
@@ -71,3 +72,30 @@ def record_for_choice(objective: ScreenedObjective, n_rows: int) -> list[Table]:
     rows[0], labels[0] = far, high
     rows[1, ::2], labels[1] = far[::2], low
     return [(rows, labels, "a record made up to decide which columns are chosen")]
+
+
+def table_for_label_choice(
+    n_rows: int, n_columns: int, y_bounds: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Covariates and labels; the first label decides which columns are chosen.
+
+    Rows come in twos: the same signs with labels at opposite bounds, which cancel wherever the
+    centre of the labels is. In four rows they do not: two that are positive in all columns, of
+    which one has the label in question, and two that are positive in every second column. With the
+    upper label the associations of these columns are 4 and of the others 0, with the lower one all
+    are 2, so that differences move by twice the sensitivity. Columns are orthogonal, if the table
+    has enough rows, so that this does not change when some were chosen.
+    """
+    low, high = y_bounds
+    half = 1 << (n_rows // 2).bit_length() - 1
+    if half > n_columns:
+        # Row 0 is positive, row 1 has alternating signs; column 0, which is positive, is left out.
+        signs = hadamard(half).astype(np.float64)[:, -n_columns:]
+    else:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (half, n_columns))
+        signs[0], signs[1] = 1.0, np.where(np.arange(n_columns) % 2 == 0, 1.0, -1.0)
+    X, y = np.zeros((n_rows, n_columns)), np.full(n_rows, 0.5 * low + 0.5 * high)
+    X[:half], X[half : 2 * half] = signs, signs
+    y[:half], y[half : 2 * half] = high, low
+    y[[half, half + 1]] = high
+    return X, y

@@ -1,4 +1,4 @@
-"""One record emptied: the exact likelihood ratio of everything that a program was answered.
+"""Two neighbouring tables: the exact likelihood ratio of everything that a program was answered.
 
 Each answer has a law that is known given the answers before, so that the logarithms add up.
 """
@@ -36,6 +36,34 @@ def emptied_pairs(
         out = World(partial(_transcripts, program, fewer))
         pairs.append(Pair(name, world, out, partial(log_ratios, everyone, fewer)))
     return pairs
+
+
+def label_pairs(
+    program: Program,
+    table: Callable[[FloatArray], RowBlocks],
+    y: FloatArray,
+    y_bounds: tuple[float, float],
+    records: dict[int, str],
+) -> list[Pair]:
+    """A pair for each record: its label at the upper and at the lower bound.
+
+    `table` returns the rows with given labels.
+    """
+    pairs = []
+    for k, name in records.items():
+        tables = []
+        for bound in y_bounds[::-1]:
+            labels = np.clip(y, *y_bounds)
+            labels[k] = bound
+            tables.append(table(labels))
+        into, out = (World(partial(_transcripts, program, one)) for one in tables)
+        pairs.append(Pair(name, into, out, partial(log_ratios, *tables)))
+    return pairs
+
+
+def labels_alone(y: FloatArray) -> RowBlocks:
+    """A table without covariates, for programs whose questions hold them."""
+    return RowBlocks.of_arrays(np.empty((len(y), 0)), y)
 
 
 def log_ratios(one: RowBlocks, two: RowBlocks, transcripts: Sequence[Transcript]) -> FloatArray:

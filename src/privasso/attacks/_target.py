@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.attacks._labels import label_influence, label_pairs
 from privasso.attacks._made_up import (
     record_at_bounds,
     record_for_choice,
     record_influence,
     records_made_up,
+    table_for_label_choice,
 )
 from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
-from privasso.attacks._programs import emptied_pairs
-from privasso.attacks._screened_labels import labels_made_for_choice, screened_label_pairs
+from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
 from privasso.fit import FitOptions, PerturbedPlan, Plan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
     Guarantee,
@@ -47,6 +46,9 @@ _MEMBERSHIP = (
     "The attacker knows all other records and all settings, and knows the record in question, but "
     "not whether it is among the data."
 )
+
+#: Fewest rows for which a table is made up.
+_FEWEST = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,23 +88,49 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
         raise ValueError("there is no noise, so every record can be told from the release")
     plan = plan_for(X, options)
     if isinstance(plan, ScreenedLabelPlan):
-        return Target(
-            plan.guarantee,
-            _leverage(X - X.mean(axis=0)),
-            lambda chosen: screened_label_pairs(plan, y, chosen),
-            _LABELS,
-            made_up=lambda: labels_made_for_choice(plan),
-        )
+        return _chosen_columns(plan, X, y)
     if isinstance(plan, PerturbedPlan):
         return _records(plan, X, y)
-    if isinstance(plan.options.privacy, LabelDP):
-        return Target(
-            plan.guarantee,
-            label_influence(plan),
-            lambda chosen: label_pairs(plan, y, chosen),
-            _LABELS,
-        )
+    if isinstance(privacy, LabelDP):
+        pairs = partial(label_pairs, plan.program, plan.rows.labelled, y, privacy.y_bounds)
+        return Target(plan.guarantee, _label_influence(plan), pairs, _LABELS)
     return _members(plan, X, y)
+
+
+def _chosen_columns(plan: ScreenedLabelPlan, X: FloatArray, y: FloatArray) -> Target:
+    """Labels that columns are chosen by; the covariates are part of the questions."""
+    bounds = plan.screened.fit.y_bounds
+
+    pairs = partial(label_pairs, plan.program, labels_alone, y, bounds)
+    return Target(
+        plan.guarantee,
+        _leverage(X - X.mean(axis=0)),
+        pairs,
+        _LABELS,
+        made_up=partial(label_for_choice, plan),
+    )
+
+
+def label_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
+    """A label that decides between columns that are otherwise tied, in a table of the same size."""
+    m, n = plan.X.shape
+    if m < _FEWEST:
+        return []
+    bounds = plan.screened.fit.y_bounds
+    X, y = table_for_label_choice(m, n, bounds)
+    name = "a label made up to decide which columns are chosen"
+    program = replace(plan, X=X, components=None).program
+    return label_pairs(program, labels_alone, y, bounds, {0: name})
+
+
+def _label_influence(plan: Plan) -> FloatArray:
+    """Squared length of each row in the norm in which the noise is spherical."""
+    calibration, rows = plan.calibration, plan.rows
+    found = rows.squared_row_norms(calibration.covariance)
+    if rows.centred:
+        found = found + calibration.sigma_sum**-2
+    weights = calibration.weights
+    return found if weights is None else found * weights**2
 
 
 def _members(plan: Plan, X: FloatArray, y: FloatArray) -> Target:

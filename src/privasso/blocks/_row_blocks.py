@@ -222,6 +222,15 @@ class RowBlocks:
         _compare(self._labels, int(seen[0]))
         return rows, labels
 
+    @property
+    def labels(self) -> np.ndarray:
+        """All labels, in memory."""
+        return self.select(np.empty(0, dtype=np.intp)).gathered(_AsTheyAre(0))[1]
+
+    def in_memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and labels as they are, in memory."""
+        return self.gathered(_AsTheyAre(self.shape[1]))
+
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""
         return replace(self, progress=progress, _passes=[0])
@@ -232,6 +241,18 @@ def _compare(known: list[int], now: int) -> None:
     known[:] = known or [now]
     if known[0] != now:
         raise DataChangedError
+
+
+@dataclass(frozen=True)
+class _AsTheyAre:
+    """A view that changes nothing."""
+
+    n_columns: int
+
+    def __call__(
+        self, X: np.ndarray, y: np.ndarray, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return X[start:stop], y[start:stop]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -94,11 +95,9 @@ def clipped_settings(
     >>> clipped_settings(rows, 0.1, {0.05: 0.23, 0.3: 0.2}).shrink
     0.5
     """
-    part = row_sample(rows)
-    copies = rows.shape[0] / part.shape[0]
     best: ClippedSettings | None = None
     for shrink in shrinks:
-        spectrum = _Spectrum.of(part, release_shape(part, shrink, row_roots(part)), copies)
+        spectrum = _spectrum(rows, shrink)
         errors = {t: spectrum.error(kappa, c, t) for t, c in sensitivities.items()}
         enough = (1.0 + _CLOSE) * min(errors.values())
         t = min(t for t, error in errors.items() if error <= enough)
@@ -106,6 +105,16 @@ def clipped_settings(
             best = ClippedSettings(t, shrink, errors[t])
     assert best is not None
     return best
+
+
+def _spectrum(rows: Covariates, shrink: float) -> _Spectrum:
+    """That of a sample of the rows, which is found once: first for the part, then for the ridge."""
+    known = _SPECTRA.setdefault(rows, {})
+    if shrink not in known:
+        part = row_sample(rows)
+        shape = release_shape(part, shrink, row_roots(part))
+        known[shrink] = _Spectrum.of(part, shape, rows.shape[0] / part.shape[0])
+    return known[shrink]
 
 
 def row_roots(rows: Covariates) -> np.ndarray | None:
@@ -179,3 +188,6 @@ class _Spectrum:
         told = q[:, None] ** 2 * a**2 / (square[:, None] * a + noise)
         left = prior / (1.0 + prior * told)
         return float(np.mean(left @ a / (m * self.weight * total)))
+
+
+_SPECTRA: WeakKeyDictionary[Covariates, dict[float, _Spectrum]] = WeakKeyDictionary()

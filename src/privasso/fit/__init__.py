@@ -16,7 +16,7 @@ from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterio
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import AfterReleaseError, Released
-from privasso.fit._screened import LabelTranscript, ScreenedLabelPlan
+from privasso.fit._screened import ScreenedLabelPlan
 from privasso.fit._statistics import KeptStatistics
 from privasso.fit._uses import PrivacyWarning, warn_user
 
@@ -31,7 +31,6 @@ __all__ = [
     "FitOptions",
     "KeptRelease",
     "KeptStatistics",
-    "LabelTranscript",
     "LogisticLasso",
     "Name",
     "PerturbedPlan",

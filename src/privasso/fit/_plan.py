@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from privasso.privacy import (
     check_room,
     release_labels,
 )
+from privasso.queries import Ask
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,14 @@ class Plan:
                 rng=rng,
                 before_noise=charge.make,
             )
-            return charge.kept(self._released(made, feature_names, target))
+            return charge.kept(self.released(made, feature_names, target))
+
+    @cached_property
+    def program(self) -> Callable[[Ask], Release]:
+        """What is asked about the labels, and what becomes of the answers."""
+        privacy = self.options.privacy
+        assert isinstance(privacy, ReleasesProducts)
+        return privacy.program(self.rows, self.calibration)
 
     def rehearsal(
         self,
@@ -129,11 +138,15 @@ class Plan:
             weight_sum=None if weights is None else float(weights.sum()),
             level=number,
         )
-        return self._released(made, feature_names, target)
+        return self.released(made, feature_names, target)
 
-    def _released(
-        self, made: Release, feature_names: tuple[str, ...] | None, target: str | None
+    def released(
+        self,
+        made: Release,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
     ) -> Released:
+        """The release with what is needed to solve from it."""
         options, privacy = self.options, self.options.privacy
         assert isinstance(privacy, ReleasesProducts)
         return Released(

@@ -40,11 +40,6 @@ def plan_for(
             "blocks of rows are fitted with RecordDP or LabelDP; for other kinds of privacy pass "
             "an array in memory"
         )
-    if isinstance(X, RowBlocks) and options.screen is not None and isinstance(privacy, LabelDP):
-        raise ValueError(
-            "columns of blocks of rows are chosen with RecordDP only; leave screen out, or pass an "
-            "array in memory"
-        )
     if isinstance(X, Genotypes) and options.screen is None:
         raise ValueError(
             "packed genotypes are fitted by PrivateLasso; pass F.toarray() if it fits in memory"

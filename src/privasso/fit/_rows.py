@@ -14,13 +14,17 @@ from privasso.noise import Diagonal
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy import Release, ReleasesProducts
 
+#: Tables with more entries are read in blocks, from which sums are made: half a gigabyte.
+LARGEST = 1 << 26
+
 
 def prepared_rows(
     X: Any, fit_intercept: bool, sample_weight: ArrayLike | None = None
 ) -> Covariates:
     """Return the covariates, centred for an intercept, with weights that average to 1.
 
-    Only ratios of the weights matter, so that λ has the same meaning with and without them.
+    Only ratios of the weights matter, so that λ has the same meaning with and without them. The
+    shape of a table decides whether it is held in memory, and not where it is stored.
 
     Examples
     --------
@@ -32,14 +36,27 @@ def prepared_rows(
     if isinstance(X, RowBlocks):
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
-        return BlockCovariates(X, centre=fit_intercept)
+        if _is_large(X.shape):
+            return BlockCovariates(X, centre=fit_intercept)
+        F, labels = X.in_memory()
+        if not np.isfinite(F).all():
+            raise ValueError("X must be finite; fill or drop missing values before the fit")
+        rows = Covariates(F, centre=fit_intercept)
+        rows.source = RowBlocks.of_arrays(F, labels)
+        return rows
     X = covariates(X, finite=False)  # found by the norms of the columns
+    if sample_weight is None and isinstance(X, np.ndarray) and _is_large(X.shape):
+        return BlockCovariates(X, centre=fit_intercept)
     if sample_weight is None:
         return Covariates(X, centre=fit_intercept)
     weights = real_array("sample_weight", sample_weight, ndim=1)
     if np.min(weights) < 0.0 or not np.max(weights) > 0.0:
         raise ValueError("sample_weight must be zero or more, and not all zero")
     return Covariates(X, centre=fit_intercept, weights=weights / np.mean(weights))
+
+
+def _is_large(shape: tuple[int, int]) -> bool:
+    return shape[0] * shape[1] > LARGEST and shape[1] <= BlockCovariates.MOST_COLUMNS
 
 
 def released_weights(

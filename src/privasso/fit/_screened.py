@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,59 +32,17 @@ from privasso.privacy import (
     Guarantee,
     LabelDP,
     Peeled,
-    Release,
     ScreenedLabels,
     ScreeningOutlook,
     Terms,
     check_size,
 )
-from privasso.queries import Answering, NoisySum, bit_source
+from privasso.queries import LABEL_REPLACED, Answering, Ask, Beside, bit_source
 
 #: Components are considered where there are more columns than this part of the rows.
 _WIDE = 0.25
-
-
-@dataclass(frozen=True, eq=False)
-class LabelTranscript:
-    """Everything that is released on the way to a model; the guarantee covers all of it.
-
-    Attributes
-    ----------
-    means : tuple of float
-        Noisy means from which the centre of the labels was found.
-    order : ndarray of int
-        Columns in the order in which they were chosen.
-    release : Release
-        Of the fit of these.
-    few : ReleasedModel
-        What was computed from it: coefficients of the chosen columns and of the components, and
-        the intercept.
-    level : float
-        What is added to the intercept.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import plan_for
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((2000, 8))
-    >>> y = 0.5 * X[:, 4] + 0.3 * X[:, 1] + 0.1 * rng.random(2000)
-    >>> plan = plan_for(X, FitOptions(pv.LabelDP(5.0, 1e-6, (0, 1)), screen=2), seeded=True)
-    >>> made = plan.transcript(y, np.random.default_rng(0))
-    >>> made.columns, made.few.coef.shape
-    (array([1, 4]), (2,))
-    """
-
-    means: tuple[float, ...]
-    order: np.ndarray
-    release: Release
-    few: ReleasedModel
-    level: float
-
-    @property
-    def columns(self) -> np.ndarray:
-        """All columns that were chosen, in increasing order."""
-        return np.sort(self.order)
+#: Most plans for chosen columns that are remembered.
+_PLANS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +63,8 @@ class ScreenedLabelPlan:
         The covariates.
     components : PrincipalComponents or None
         Those of the covariates that are fitted beside the chosen columns.
+    source : RowBlocks or None
+        The table that the covariates come from, with its labels.
 
     Examples
     --------
@@ -121,6 +82,7 @@ class ScreenedLabelPlan:
     seeded: bool
     X: Any = field(repr=False)
     components: PrincipalComponents | None = field(default=None, repr=False)
+    source: RowBlocks | None = field(default=None, repr=False)
 
     noise = None
 
@@ -130,6 +92,7 @@ class ScreenedLabelPlan:
         d = 0 if self.components is None else self.components.count
         return self.screened.screening.count + d
 
+    @cached_property
     def peeled(self) -> Peeled:
         """The columns to choose from."""
         return Peeled(self.X, None if self.components is None else self.components.scores)
@@ -149,7 +112,7 @@ class ScreenedLabelPlan:
 
     def release(
         self,
-        y: ArrayLike,
+        y: ArrayLike | None,
         *,
         rng: np.random.Generator | None = None,
         feature_names: tuple[str, ...] | None = None,
@@ -164,40 +127,38 @@ class ScreenedLabelPlan:
         """
         check_run(rng, self.seeded, feature_names, target)
         shape = self.X.shape
-        labels = real_labels(y, shape[0])
+        labels = real_labels(y, shape[0]) if self.source is None else self.source.labels
         what, privacy = fit_in_words(shape, target, self.seeded), self.options.privacy
         with Charge(
             privacy, self.guarantee, self.options.ledger, what, charged=charged, keep=keep
         ) as charge:
             charge.make(labels)
-            made = self.transcript(labels, rng)
-            few = replace(made.few, intercept=made.few.intercept + made.level)
-            whole = self._model(few, made.columns, feature_names)
+            table = RowBlocks.of_arrays(np.empty((labels.size, 0)), labels)
+            few, chosen = self.program(Answering(table, bit_source(rng)))
+            whole = self._model(few, chosen, feature_names)
             if self.components is not None:
                 whole = self._sparse(whole, few, self.components)
             return charge.kept(Published(whole, privacy))
 
-    def transcript(
-        self,
-        y: np.ndarray,
-        rng: np.random.Generator | None,
-        inner: Callable[[tuple[int, ...]], Plan] | None = None,
-    ) -> LabelTranscript:
-        """Run all mechanisms one after the other, and return everything that they release.
+    def program(self, ask: Ask) -> tuple[ReleasedModel, np.ndarray]:
+        """Choose columns, fit them, and correct the intercept.
 
-        `inner` may keep what `fit_of` returns, for many runs on the same covariates.
+        It returns the fit of the chosen columns and of the components, and which were chosen.
         """
-        ask = Answering(RowBlocks.of_arrays(np.empty((y.size, 0)), y), bit_source(rng))
-        order = self.screened.screening.order(ask, self.peeled())
-        sums = [answer for query, answer in ask.transcript if isinstance(query, NoisySum)]
-        means = [float(answer[0]) / y.size for answer in sums]
-        columns = np.sort(order)
-        plan = (inner or self.fit_of)(tuple(columns.tolist()))
-        released = plan.release(y, rng=rng, charged=True)
-        few, level = released.solve(), 0.0
+        chosen = np.sort(self.screened.screening.order(ask, self.peeled))
+        plan = self._fit_of(tuple(chosen.tolist()))
+        beside = Beside(ask, self.fitted_columns(chosen))
+        few = plan.released(plan.program(beside)).solve()
         if self.options.fit_intercept:
-            level = self.screened.level.release(self.residuals(y, columns, few), bit_source(rng))
-        return LabelTranscript(tuple(means), order, released.release, few, level)
+            residuals = partial(self.screened.residuals, coef=few.coef, intercept=few.intercept)
+            level = self.screened.level.correction(beside, residuals, neighbours=LABEL_REPLACED)
+            few = replace(few, intercept=few.intercept + level)
+        return few, chosen
+
+    @cached_property
+    def _fit_of(self) -> Callable[[tuple[int, ...]], Plan]:
+        """`fit_of`, which is remembered for the next run of the program."""
+        return lru_cache(_PLANS)(self.fit_of)
 
     def fit_of(self, columns: tuple[int, ...]) -> Plan:
         """The plan for the fit of chosen columns, and of the components if there are any.
@@ -209,13 +170,6 @@ class ScreenedLabelPlan:
         if self.components is not None:
             inner = replace(inner, noise=Shaped(shrink=self.screened.shrink(rows)), lam="auto")
         return plan_fit(rows, inner, seeded=self.seeded)
-
-    def residuals(
-        self, y: np.ndarray, columns: Sequence[int] | np.ndarray, few: ReleasedModel
-    ) -> np.ndarray:
-        """What a fit of some columns leaves of the clipped labels."""
-        fitted = self.fitted_columns(columns) @ few.coef + few.intercept
-        return self.screened.bounded(y) - fitted
 
     def _model(
         self, few: ReleasedModel, chosen: np.ndarray, feature_names: tuple[str, ...] | None
@@ -266,6 +220,8 @@ def plan_screened_labels(
     assert options.screen is not None
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
+    source = X if isinstance(X, RowBlocks) else None
+    X = X if source is None else source.in_memory()[0]
     X = X if isinstance(X, Genotypes) else covariates(X)
     m, n = X.shape
     components = None
@@ -285,4 +241,4 @@ def plan_screened_labels(
     guarantee = privacy.guarantee_for_screened(screened, terms)
     used = screened.settings.components
     components = components.first(used) if components is not None and used else None
-    return ScreenedLabelPlan(options, screened, guarantee, seeded, X, components)
+    return ScreenedLabelPlan(options, screened, guarantee, seeded, X, components, source)

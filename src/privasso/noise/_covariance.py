@@ -67,6 +67,14 @@ class Covariance(ABC):
     def whiten(self, a: FloatArray) -> FloatArray:
         """Σ^(−½) a for a vector or for the columns of a matrix: ‖Σ^(−½) a‖² = aᵀΣ⁻¹a."""
 
+    @property
+    @abstractmethod
+    def whitener(self) -> FloatArray:
+        """Σ^(−½), of shape (rank, N); its diagonal, of shape (N,), for independent noise.
+
+        What noise does not cover is left out: a column without noise becomes zero.
+        """
+
     @abstractmethod
     def propagated(self, J: FloatArray) -> FloatArray:
         """diag(JΣJᵀ): variances of Jη."""

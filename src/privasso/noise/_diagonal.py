@@ -60,6 +60,11 @@ class Diagonal(Covariance):
     def whiten(self, a: FloatArray) -> FloatArray:
         return _divided(a, self.sigma)
 
+    @property
+    def whitener(self) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.where(self._d > 0.0, 1.0 / self.sigma, 0.0)
+
     def row_norms(self, F: FloatArray) -> FloatArray:
         if np.all(self._d > 0.0):
             return np.sqrt((F * F) @ (1.0 / self._d))

@@ -46,7 +46,7 @@ class Factored(Covariance):
             raise ValueError("root must have linearly independent columns, no more than rows")
 
     @cached_property
-    def _whitener(self) -> FloatArray:
+    def whitener(self) -> FloatArray:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The left inverse of R: one product with it whitens many rows at once."""
         from scipy.linalg import solve_triangular
 
@@ -119,7 +119,7 @@ class Factored(Covariance):
         return self._root @ z
 
     def whiten(self, a: FloatArray) -> FloatArray:
-        out = self._whitener @ a
+        out = self.whitener @ a
         if self.rank == self.size:
             return out
         a = (a.T / self._size).T

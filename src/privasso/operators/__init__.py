@@ -1,12 +1,6 @@
 """The covariate matrix F: one interface, and one class per way to store it in memory."""
 
 from privasso.operators._block_covariates import BlockCovariates
-from privasso.operators._block_rows import (
-    BlockWhitening,
-    bits_of,
-    largest_square,
-    number_of,
-)
 from privasso.operators._centred import Centred
 from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
@@ -20,11 +14,11 @@ from privasso.operators._packed_columns import PackedColumns
 from privasso.operators._reduce import square_root
 from privasso.operators._rough import Rough
 from privasso.operators._sparse import Sparse
+from privasso.operators._whitening import Whitening
 
 __all__ = [
     "Block",
     "BlockCovariates",
-    "BlockWhitening",
     "Centred",
     "ColumnMajor",
     "Columns",
@@ -38,12 +32,10 @@ __all__ = [
     "Rough",
     "RowMajor",
     "Sparse",
+    "Whitening",
     "as_operator",
-    "bits_of",
     "finite_squares",
     "genotype_blocks",
-    "largest_square",
-    "number_of",
     "square_root",
     "two_product",
     "two_sum",

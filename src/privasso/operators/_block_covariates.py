@@ -13,8 +13,6 @@ from privasso.operators._block_rows import (
     BITS,
     EMPTY,
     HALF,
-    BlockWhitening,
-    ColumnGrid,
     IntegerMoments,
     LargestEntries,
     LargestRow,
@@ -23,8 +21,8 @@ from privasso.operators._block_rows import (
 from privasso.operators._covariates import Covariates
 from privasso.operators._operator import Operator, as_operator
 
-#: Most columns and rows for which all sums are exact.
-MOST_COLUMNS, _MOST_TOTAL = 2048, 1 << 30
+#: Most rows for which all sums are exact.
+_MOST_TOTAL = 1 << 30
 _IN_MEMORY = "this needs the table in memory; pass an array instead of blocks of rows"
 
 
@@ -35,8 +33,8 @@ class BlockCovariates(Covariates):
 
     Parameters
     ----------
-    blocks : RowBlocks
-        The table with its labels, of which only a checksum is kept here.
+    table : RowBlocks or ndarray
+        The table; where it has labels, they are not read here.
     centre : bool
         Subtract the column means.
 
@@ -48,20 +46,27 @@ class BlockCovariates(Covariates):
     (array([ True, False]), array([[4.666667]]))
     """
 
-    def __init__(self, blocks: RowBlocks, *, centre: bool) -> None:
-        m, n = blocks.shape
-        if n > MOST_COLUMNS or m > _MOST_TOTAL:
+    #: Most columns for which all sums are exact.
+    MOST_COLUMNS = 2048
+
+    def __init__(self, table: RowBlocks | np.ndarray, *, centre: bool) -> None:
+        m, n = table.shape
+        if n > self.MOST_COLUMNS or m > _MOST_TOTAL:
             raise ValueError(
-                f"labels of blocks of rows are released for at most {MOST_COLUMNS} columns and "
-                f"{_MOST_TOTAL} rows; choose some columns"
+                f"labels of blocks of rows are released for at most {self.MOST_COLUMNS} columns "
+                f"and {_MOST_TOTAL} rows; choose some columns"
             )
-        self.source, self.shape, self.centred = blocks, (m, n), centre
+        self.shape, self.centred = (m, n), centre
+        if isinstance(table, RowBlocks):
+            self.source = blocks = table
+        else:
+            self._F, blocks = table, RowBlocks.of_arrays(table, np.zeros(m))
+        self._blocks = blocks
         self.weights, self.total = None, float(m)
         first = blocks.sum(LargestEntries(), None)
         top = first["largest exponent"]
         exponents = np.where(top == EMPTY, 0, top - BITS).astype(np.int32)
-        plain = ColumnGrid(exponents, np.zeros(n))
-        sums = blocks.sum(IntegerMoments(plain), None)
+        sums = blocks.sum(IntegerMoments(exponents), None)
         total = sums["sum"].astype(object)
         middle = np.array([_nearest(int(s), m) if centre else 0 for s in total], dtype=object)
         high, mixed, low = (part.astype(object) for part in sums["products"])
@@ -69,7 +74,6 @@ class BlockCovariates(Covariates):
         exact = exact - np.outer(middle, total) - np.outer(total, middle)
         exact = exact + m * np.outer(middle, middle)
         step = np.ldexp(1.0, exponents)
-        self.grid = ColumnGrid(exponents, middle.astype(np.float64))
         self.mean = middle.astype(np.float64) * step
         self.column_sums = (total - m * middle).astype(np.float64) * step
         gram = exact.astype(np.float64) * np.outer(step, step)
@@ -80,11 +84,6 @@ class BlockCovariates(Covariates):
         self._gram = gram[np.ix_(self.live, self.live)]
 
     @property
-    def identity(self) -> bytes:
-        """A checksum of the labels, private like these."""
-        return self.source.identity
-
-    @property
     def sparse(self) -> bool:
         return False
 
@@ -93,14 +92,10 @@ class BlockCovariates(Covariates):
         """FᵀF of the live columns, F centred if asked for."""
         return self._gram
 
-    def whitening(self, covariance: Covariance) -> BlockWhitening:
-        """How rows are whitened by noise over the live columns."""
-        return BlockWhitening.of(covariance, self.grid, np.flatnonzero(self.live))
-
     def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
         """The largest f_μᵀΣ⁻¹f_μ, rounded up, as the only entry: a pass over the rows."""
         slack = 1.0 + (self.shape[1] + 16) * np.finfo(np.float64).eps
-        found = self.source.sum(LargestRow(self.whitening(covariance)), None)
+        found = self._blocks.sum(LargestRow(self.whitening(covariance)), None)
         return np.array([slack * number_of(found["largest square"])])
 
     def best_for_equal_weights(self) -> Factored:

@@ -2,14 +2,14 @@
 
 Entries are rounded to integers k = rint(x/2^e), e one for each column such that |k| ≤ 2²⁶. Their
 sums and their products are integers too, and matrix products of them are computed without any
-rounding. So are whitened rows, up to the last rounding of each entry. Everything is therefore the
-same for any cut and order of the rows, in memory, in files or on a cluster.
+rounding. Everything is therefore the same for any cut and order of the rows, in memory, in files or
+on a cluster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from numba import njit
 
 from privasso._blas import one_thread
 from privasso.blocks import Chunk, Sums
-from privasso.noise import Covariance, Diagonal
+from privasso.operators._whitening import Whitening
 
-#: Bits of an entry, of the lower half of one, and of a digit of a whitening matrix.
-BITS, HALF, _DIGIT = 26, 13, 14
+#: Bits of an entry, and of the lower half of one.
+BITS, HALF = 26, 13
 #: Entries that are worked on at a time, and rows, so that sums of products stay below 2⁵³.
 _BLOCK, _MOST_ROWS = 1 << 18, 1 << 12
 #: Exponent of a column of zeros.
@@ -47,108 +47,35 @@ class LargestEntries:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnGrid:
-    """Entries as integers: k = rint(x/2^e) − centre."""
+class IntegerMoments:
+    """A task: sums of k = rint(x/2^e) and of their products, e one exponent for each column."""
 
     exponents: np.ndarray
-    centre: np.ndarray = field(repr=False)
-
-    def integers(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """The integers of some rows at a time, as doubles."""
-        for span, part in _cut(X):
-            yield span, np.rint(np.ldexp(part, -self.exponents)) - self.centre
-
-
-@dataclass(frozen=True, eq=False)
-class IntegerMoments:
-    """A task: sums of the integers and of their products."""
-
-    grid: ColumnGrid
 
     def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
         """Return the sums."""
-        n = self.grid.exponents.size
+        n = self.exponents.size
         parts = np.zeros((3, n, n), dtype=np.int64)
         total = np.zeros(n, dtype=np.int64)
         with one_thread():
             for X, _ in chunks:
-                for _, k in self.grid.integers(X):
+                for _, part in _cut(X):
+                    k = np.rint(np.ldexp(part, -self.exponents))
                     high = np.floor(np.ldexp(k, -HALF))
                     low = k - np.ldexp(high, HALF)
-                    for part, (a, b) in zip(
+                    for into, (a, b) in zip(
                         parts, ((high, high), (high, low), (low, low)), strict=True
                     ):
-                        part += (a.T @ b).astype(np.int64)
+                        into += (a.T @ b).astype(np.int64)
                     total += k.sum(axis=0).astype(np.int64)
         return {"products": parts, "sum": total}
-
-
-@dataclass(frozen=True, eq=False)
-class BlockWhitening:
-    """f ↦ Σ^(−½) f for the live columns, with the same result for any block that a row is in.
-
-    Attributes
-    ----------
-    grid : ColumnGrid
-        Integers of all columns.
-    live : ndarray of int
-        The columns of Σ.
-    scale : ndarray or None
-        2^e/σ for independent noise.
-    digits : ndarray of shape (2, N, rank) or None
-        The whitening matrix in steps of `unit`, cut into two digits.
-
-    Examples
-    --------
-    >>> grid = ColumnGrid(np.array([-20, -20]), np.zeros(2))
-    >>> found = BlockWhitening.of(Diagonal(np.array([4.0, 0.25])), grid, np.array([0, 1]))
-    >>> [white.tolist() for _, white in found.rows(np.array([[4.0, 1.0]]))]  # 4/2 and 1/0.5
-    [[[2.0, 2.0]]]
-    """
-
-    grid: ColumnGrid
-    live: np.ndarray
-    scale: np.ndarray | None
-    digits: np.ndarray | None
-    unit: float
-
-    @staticmethod
-    def of(covariance: Covariance, grid: ColumnGrid, live: np.ndarray) -> BlockWhitening:
-        """That of a covariance over the live columns."""
-        step = np.ldexp(1.0, grid.exponents[live])
-        if isinstance(covariance, Diagonal):
-            with np.errstate(divide="ignore"):
-                return BlockWhitening(grid, live, step / covariance.sigma, None, 1.0)
-        matrix = (covariance.whiten(np.eye(live.size)) * step).T
-        unit = float(2.0 ** (np.frexp(np.max(np.abs(matrix)))[1] - 2 * _DIGIT))
-        whole = np.rint(matrix / unit)
-        high = np.rint(np.ldexp(whole, -_DIGIT))
-        return BlockWhitening(
-            grid, live, None, np.array([whole - np.ldexp(high, _DIGIT), high]), unit
-        )
-
-    @property
-    def rank(self) -> int:
-        """Entries of a whitened row."""
-        return self.live.size if self.digits is None else self.digits.shape[2]
-
-    def rows(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Whitened rows, some at a time."""
-        for span, k in self.grid.integers(X):
-            live = k if self.live.size == k.shape[1] else k[:, self.live]
-            if self.digits is None:
-                yield span, live * self.scale
-            else:
-                # Both products are of integers and exact.
-                low, high = live @ self.digits[0], live @ self.digits[1]
-                yield span, (np.ldexp(high, _DIGIT) + low) * self.unit
 
 
 @dataclass(frozen=True, eq=False)
 class LargestRow:
     """A task: the largest squared length of a whitened row."""
 
-    whitening: BlockWhitening
+    whitening: Whitening
 
     def __call__(self, chunks: Iterable[Chunk], state: Any) -> Sums:
         """Return it as the bits of a number that is not negative, which are ordered like these."""
@@ -156,39 +83,23 @@ class LargestRow:
         with one_thread():
             for X, _ in chunks:
                 for _, white in self.whitening.rows(X):
-                    largest = max(largest, largest_square(np.ascontiguousarray(white)))
-        return {"largest square": bits_of(largest)}
+                    largest = max(largest, _largest_square(np.ascontiguousarray(white)))
+        return {"largest square": _bits_of(largest)}
 
 
-def bits_of(number: float) -> np.ndarray:
-    """A number that is not negative as an integer; larger ones are larger integers.
-
-    >>> bool(bits_of(2.0)[0] > bits_of(1.9)[0] > bits_of(0.0)[0])
-    True
-    """
+def _bits_of(number: float) -> np.ndarray:
+    """A number that is not negative as an integer; larger ones are larger integers."""
     return np.array([number], dtype=np.float64).view(np.int64)
 
 
 def number_of(bits: np.ndarray) -> float:
-    """The inverse of `bits_of`.
-
-    Examples
-    --------
-    >>> number_of(bits_of(0.1))
-    0.1
-    """
+    """The inverse of `_bits_of`."""
     return float(np.ascontiguousarray(bits, dtype=np.int64).view(np.float64)[0])
 
 
 @njit(cache=True, nogil=True)
-def largest_square(rows: np.ndarray) -> float:  # pragma: no cover
-    """The largest squared length of a row, each summed in the order of its entries.
-
-    Examples
-    --------
-    >>> largest_square(np.array([[3.0, 4.0], [1.0, 1.0]]))
-    25.0
-    """
+def _largest_square(rows: np.ndarray) -> float:  # pragma: no cover
+    """The largest squared length of a row, each summed in the order of its entries."""
     largest = 0.0
     for i in range(rows.shape[0]):
         total = 0.0

@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike
 from privasso._blas import one_thread
 from privasso._threads import n_threads, run
 from privasso._validation import real_array
+from privasso.blocks import RowBlocks
 from privasso.noise import Covariance, Diagonal
 from privasso.operators._centred import Centred
 from privasso.operators._operator import Operator, as_operator, finite_squares
+from privasso.operators._whitening import Whitening
 
 #: Entries of F in one block of rows: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
@@ -44,6 +46,8 @@ class Covariates:
 
     Attributes
     ----------
+    source : RowBlocks or None
+        The table with its labels that the rows were taken from, if it was one.
     mean : ndarray of shape (N,)
         Column means, zero when not centred.
     squares : ndarray of shape (N,)
@@ -57,6 +61,8 @@ class Covariates:
     >>> Covariates(np.array([[1.0, 5.0], [3.0, 5.0]]), centre=True).live
     array([ True, False])
     """
+
+    source: RowBlocks | None = None
 
     def __init__(self, F: Any, *, centre: bool, weights: ArrayLike | None = None) -> None:
         if sp.issparse(F):
@@ -99,6 +105,25 @@ class Covariates:
     def v(self) -> np.ndarray:
         """Squared scales (N/M)‖F_i‖² of the live columns."""
         return self.squares[self.live] * (self.shape[1] / self.total)
+
+    def whitening(self, covariance: Covariance) -> Whitening:
+        """How rows are whitened by noise over the live columns."""
+        return Whitening.of(covariance, self.mean, self.live)
+
+    def labelled(self, y: np.ndarray | None) -> RowBlocks:
+        """Rows with their labels, as a table; weights are a further column.
+
+        None stands for the labels of a table that has them already.
+        """
+        if self.source is not None and y is None:
+            return self.source
+        assert y is not None
+        F = self._F
+        if self.weights is not None:
+            stack = sp.hstack if self.sparse else np.hstack
+            F = stack([F, self.weights[:, None]])
+            F = sp.csr_array(F) if self.sparse else F
+        return RowBlocks.of_arrays(F, y)
 
     def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
         """f_μᵀΣ⁻¹f_μ of all rows, Σ over the live columns; infinite where Σ does not cover a row.
@@ -165,7 +190,7 @@ class Covariates:
         With `ones` each row has a 1 as its last entry. The rows stay centred as they are.
         """
         n = int(self.live.sum()) + ones
-        parts: list[np.ndarray] = []
+        parts: dict[int, np.ndarray] = {}
 
         def add(start: int, stop: int) -> None:
             total = np.zeros((n, n))
@@ -175,10 +200,11 @@ class Covariates:
                 if weights is not None:
                     block = np.sqrt(weights[span, None]) * block
                 total += block.T @ block
-            parts.append(total)
+            parts[start] = total
 
         self._threaded(add)
-        return np.sum(parts, axis=0)
+        # Always in the same order, whichever thread is the first to end.
+        return np.sum([parts[start] for start in sorted(parts)], axis=0)
 
     def _threaded(self, work: Callable[[int, int], None]) -> None:
         """Run `work(start, stop)` on one span of rows per thread, each with serial BLAS."""
@@ -257,7 +283,8 @@ class Covariates:
             rows = slice(first, min(first + step, end))
             part = self._F[rows]
             dense = part.toarray() if self.sparse else part
-            block = dense.astype(np.float64, copy=False)
+            # In one order whatever the storage, on which the last bits of products depend.
+            block = np.ascontiguousarray(dense, dtype=np.float64)
             yield rows, block - self.mean if self.centred else block
 
     def _mean(self) -> np.ndarray:
@@ -270,7 +297,7 @@ class Covariates:
         total, step = np.zeros(n), max(1, _CHUNK // n)
         with np.errstate(invalid="ignore", over="ignore"):  # `finite_squares` refuses them
             for start in range(0, m, step):
-                part = self._F[start : start + step] - first
+                part = np.ascontiguousarray(self._F[start : start + step]) - first
                 total += part.sum(axis=0) if w is None else w[start : start + step] @ part
             return first + total / self.total
 

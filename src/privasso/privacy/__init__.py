@@ -2,7 +2,6 @@
 
 from privasso.privacy._associations import check_public_fill
 from privasso.privacy._calibration import calibrate_objective, check_room
-from privasso.privacy._clipped_release import whitened_rows
 from privasso.privacy._component_settings import MOST_COMPONENTS
 from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
 from privasso.privacy._guarantee import Claim, Guarantee
@@ -17,7 +16,7 @@ from privasso.privacy._kind import (
     check_products,
 )
 from privasso.privacy._label_dp import LabelDP
-from privasso.privacy._label_level import Level, direct_level, weighted_residuals
+from privasso.privacy._label_level import Level, direct_level
 from privasso.privacy._label_screening import Peeled, check_size
 from privasso.privacy._meaning import meaning
 from privasso.privacy._mechanism import calibrate, release_labels
@@ -101,6 +100,4 @@ __all__ = [
     "rounded_up",
     "sandwich_errors",
     "usual_screening",
-    "weighted_residuals",
-    "whitened_rows",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
@@ -19,7 +19,7 @@ from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
-from privasso.queries import BitSource, ObjectiveNoise
+from privasso.queries import Ask, ObjectiveNoise
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
@@ -242,10 +242,8 @@ class ReleasesProducts(Privacy):
         return self
 
     @abstractmethod
-    def release(
-        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
-    ) -> Release:
-        """Run the mechanism: the only method that sees labels and noise."""
+    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+        """What is asked about the labels, and what becomes of the answers; reads no label."""
 
     @abstractmethod
     def guarantee(self, terms: Terms) -> Guarantee:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -34,7 +35,7 @@ from privasso.privacy._release import Release
 from privasso.privacy._screen import Screen, price_of_choice, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
 from privasso.privacy._screening_design import best_screening
-from privasso.queries import BitSource
+from privasso.queries import Ask
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
@@ -270,12 +271,9 @@ class LabelDP(ReleasesProducts):
         """Weights by which the largest rows are shrunk, so that the guarantee holds."""
         return self._mechanism.weights(rows, covariance, sigma_sum)
 
-    def release(
-        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
-    ) -> Release:
-        """Clip the labels and release them through the mechanism that was calibrated."""
-        settled = self.settled(calibration)
-        return settled._mechanism.release(rows, y, calibration, bits)
+    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+        """That of the mechanism which was calibrated."""
+        return self.settled(calibration)._mechanism.program(rows, calibration)
 
     def _for_shaped(self, rows: Covariates) -> LabelMechanism:
         """The mechanism with noise of the best covariance for these rows."""

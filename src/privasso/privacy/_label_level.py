@@ -17,7 +17,7 @@ import numpy as np
 from privasso.accounting import sensitivity_for
 from privasso.blocks import View
 from privasso.privacy._label_centre import clipped_total
-from privasso.queries import Ask, BitSource, Neighbours, NoisySum, Summand
+from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 
 #: What is released, in words.
 RESIDUAL_MEAN = "a noisy mean of the residuals that corrects the intercept"
@@ -93,25 +93,6 @@ class Level:
     width: float
     often: float = 0.5
 
-    def release(self, residuals: np.ndarray, bits: BitSource) -> float:
-        """Return what is to be added to the intercept, from residuals of what was released before.
-
-        Residuals that are NaN are those of empty records and count as zero.
-
-        Examples
-        --------
-        >>> from privasso.queries import bit_source
-        >>> residuals = np.where(np.arange(5000) % 4 == 0, -1.0, 0.0)
-        >>> level = Level(0.1, 1.0).release(residuals, bit_source(np.random.default_rng(0)))
-        >>> -0.26 < level < -0.23
-        True
-        """
-        return self.from_total(self.total(residuals), residuals.size, bits)
-
-    def total(self, residuals: np.ndarray) -> int:
-        """The sum of clipped residuals as an integer, the same in any order of them."""
-        return clipped_total(residuals, 0.0, self.width, 1 << _BITS)
-
     def correction(
         self,
         ask: Ask,
@@ -119,6 +100,8 @@ class Level:
         *,
         columns: np.ndarray | None = None,
         view: View | None = None,
+        n_rows: float | None = None,
+        neighbours: Neighbours = EMPTIED,
     ) -> float:
         """Ask for the mean, and return what is to be added to the intercept.
 
@@ -130,29 +113,15 @@ class Level:
             Returns the residuals of rows and labels, in units of `width`.
         columns, view
             Which columns it needs, and what records become before; see `Summand`.
+        n_rows : float, optional
+            The sum of the weights, where rows have weights of at most 1.
+        neighbours : Neighbours
+            How data sets differ.
         """
-        query = NoisySum(ResidualSum(residuals, self.width, columns, view), self._mu)
-        return self.added(float(ask(query)[0]) / ask.n_rows, ask.n_rows)
-
-    def added(self, mean: float, n_rows: float) -> float:
-        """What is added to the intercept, from the noisy mean as a part of the range."""
-        return self.width * min(max(self.expected(mean, n_rows), -1.0), 1.0)
-
-    @property
-    def _mu(self) -> float:
-        return self.mu * (1.0 - 1e-15)
-
-    def from_total(self, total: int, n_rows: float, bits: BitSource) -> float:
-        """Add noise to the sum, and return what is to be added to the intercept.
-
-        Where rows have weights of at most 1, `n_rows` is the sum of these.
-        """
-        return self.added(self.noisy_mean(total, n_rows, bits), n_rows)
-
-    def noisy_mean(self, total: int, n_rows: float, bits: BitSource) -> float:
-        """The mean of clipped residuals with its noise, as a part of the range of the labels."""
-        query = NoisySum(ResidualSum(np.add, self.width), self._mu)
-        return float(query.noisy([total], bits)[0]) / n_rows
+        summand = ResidualSum(residuals, self.width, columns, view)
+        total = float(ask(NoisySum(summand, self.mu * (1.0 - 1e-15), neighbours))[0])
+        n_rows = ask.n_rows if n_rows is None else n_rows
+        return self.width * min(max(self.expected(total / n_rows, n_rows), -1.0), 1.0)
 
     def noise(self, n_rows: float) -> float:
         """Deviation of the noise in the mean, as a part of the range of the labels."""
@@ -212,13 +181,31 @@ class Level:
         return 0.5 * (low + high)
 
 
-def weighted_residuals(weights: np.ndarray, scaled: np.ndarray, mean: float) -> np.ndarray:
-    """What is summed for the mean of the labels: w_μ(y_μ − m), the brackets clipped at ±1.
+@dataclass(frozen=True)
+class FromMean:
+    """What is summed for the mean of the labels: w(y − m), the bracket clipped at ±1.
 
-    >>> weighted_residuals(np.array([1.0, 0.5]), np.array([0.5, -0.5]), 0.25).tolist()
-    [0.25, -0.375]
+    Attributes
+    ----------
+    ones : float
+        Last entry of a row with the weight 1; others have √w times this, and the label √w·y.
+    mean : float
+        m, as a part of the range of the labels.
+
+    Examples
+    --------
+    >>> rows = np.array([[3.0, 2.0], [0.0, 1.0]])
+    >>> FromMean(2.0, 0.25)(rows, np.array([0.5, -0.25])).tolist()  # w = 1 and ¼, y = ½ and −½
+    [0.25, -0.1875]
     """
-    return weights * np.clip(scaled - mean, -1.0, 1.0)
+
+    ones: float
+    mean: float
+
+    def __call__(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """For rows and labels as a fit has them."""
+        roots = np.minimum(rows[:, -1] / self.ones, 1.0)
+        return roots * np.clip(labels - roots * self.mean, -roots, roots)
 
 
 def check_level(level: object) -> None:

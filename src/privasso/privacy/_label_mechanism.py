@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration
 from privasso.privacy._release import Release
-from privasso.queries import BitSource
+from privasso.queries import Ask
 
 #: Coefficients of this size have lost digits to underflow.
 _SMALLEST_EFFECT = 1e-290
@@ -78,10 +79,8 @@ class LabelMechanism(ABC):
         """The same shape of noise at the level for another ε."""
 
     @abstractmethod
-    def release(
-        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
-    ) -> Release:
-        """Read the labels and draw the noise."""
+    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+        """What is asked, and what becomes of the answers."""
 
     @abstractmethod
     def statement(self, n_rows: int, fit_intercept: bool) -> Statement:

@@ -1,21 +1,36 @@
-"""Objective perturbation for labels: which residuals are clipped, which ridge, how much noise."""
+"""Objective perturbation for labels: noise in proportion to a residual, not to a label.
+
+In coordinates in which the noise Σ₀ of the release is the identity, rows g_μ = √w_μ Σ₀^(−½) f_μ
+have a length of at most 1. The mechanism publishes the minimiser û of
+
+    Σ_μ ℓ_κ(√w_μ (y_μ − c) − g_μᵀu) + (Λ/2)‖u‖² + ηᵀu,   η ~ N(0, σ²I).
+
+Its optimality condition is Λû + η = Σ_μ ψ_μ g_μ, ψ_μ the clipped residuals. With public rows
+
+    b = (GᵀG + Λ)û = Gᵀ(√w(y − c)) − η − Σ_μ (r_μ − ψ_μ) g_μ
+
+is computed from û alone, r_μ the residuals. Where none is clipped, it is the product of rows and
+labels with Gaussian noise of deviation σ ∝ κ, against the range of the labels where the products
+themselves are released. So everything that uses such a release works for it too.
+
+Where residuals are clipped the last entry of b is about the median of the labels rather than their
+mean. A noisy mean of the labels then corrects it; see `Level`.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.privacy._block_objective import block_clipped_release
 from privasso.privacy._calibration import calibrate_objective
-from privasso.privacy._clipped_release import clipped_release
 from privasso.privacy._kind import Calibration
-from privasso.privacy._label_level import LABEL_MEAN, direct_level
+from privasso.privacy._label_level import LABEL_MEAN, FromMean, Level, direct_level
 from privasso.privacy._label_mechanism import (
     LabelBudget,
     LabelMechanism,
@@ -23,11 +38,12 @@ from privasso.privacy._label_mechanism import (
     check_units,
     why_infinite,
 )
+from privasso.privacy._label_rows import LabelMap, LabelRows, as_release
 from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
 from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
-from privasso.queries import BitSource, ObjectiveNoise
+from privasso.queries import LABEL_REPLACED, Ask, ObjectiveNoise, PerturbedMinimiser
 
 #: Values of t to choose from, relative to ε, and the one without columns to choose it for.
 _RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), LABEL_RIDGE
@@ -37,7 +53,7 @@ _RADIUS = 1.0
 
 @dataclass(frozen=True)
 class LabelObjective(LabelMechanism):
-    """The minimiser of a perturbed objective, see `clipped_release`.
+    """The minimiser of a perturbed objective.
 
     Attributes
     ----------
@@ -151,25 +167,19 @@ class LabelObjective(LabelMechanism):
             objective=noise,
         )
 
-    def release(
-        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
-    ) -> Release:
-        """Clip the labels, and release the minimiser of the perturbed objective."""
-        if calibration.objective != self.noise(rows.shape[0]):
+    def program(self, rows: Covariates, calibration: Calibration) -> ObjectiveProgram:
+        """What is asked, for rows and the noise that was calibrated for them."""
+        noise, budget = calibration.objective, self.budget
+        if noise is None or noise != self.noise(rows.shape[0]):
             raise ValueError(
                 "the noise was calibrated for another guarantee or another number of rows; "
                 "calibrate it anew"
             )
-        budget = self.budget
+        made = LabelRows.of(rows, calibration, noise.sigma * budget.width)
+        largest = 1.0 if rows.weights is None else float(np.max(rows.weights))
+        view = LabelMap(made, budget.y_bounds, noise.radius, largest)
         level = direct_level(budget.epsilon, budget.delta, rows.shape[0], asked=self.level)
-        if isinstance(rows, BlockCovariates):
-            return block_clipped_release(
-                rows, budget.y_bounds, calibration, bits, unit=budget.unit, level=level
-            )
-        assert y is not None
-        return clipped_release(
-            rows, y, budget.y_bounds, calibration, bits, unit=budget.unit, level=level
-        )
+        return ObjectiveProgram(rows, calibration, noise, budget, view, level)
 
     def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
         """c, t and the distance of the computed minimiser; κ says what is clipped."""
@@ -193,6 +203,45 @@ class LabelObjective(LabelMechanism):
             "Further fits on the same labels add to the loss, and a ledger keeps count of them. "
             "Solving again from the same release adds nothing."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveProgram:
+    """Ask for the minimiser, and for the mean of the labels where that corrects the intercept."""
+
+    rows: Covariates = field(repr=False)
+    calibration: Calibration
+    noise: ObjectiveNoise
+    budget: LabelBudget
+    view: LabelMap
+    level: Level | None
+
+    def __call__(self, ask: Ask) -> Release:
+        """The minimiser as products of rows and labels."""
+        noise, made = self.noise, self.view.rows
+        free = np.zeros(made.n_columns)
+        u = ask(PerturbedMinimiser(self.view, noise, 0.0, free, neighbours=LABEL_REPLACED))
+        white = (made.normal_product(self._moments, u) + noise.ridge * u) / noise.sigma
+        off = 0.0
+        if self.level is not None and made.ones is not None:
+            # Rows count as in the fit, so that one far from all others, which is shrunk, does not
+            # decide the mean. No weight is larger than 1, so that no label moves the sum by more.
+            weights, total = self.calibration.weights, float(self.rows.shape[0])
+            total = total if weights is None else float(np.sum(np.minimum(weights, 1.0)))
+            mean = self.calibration.sigma_sum * float(white[-1]) / total / self.budget.width
+            off = self.level.correction(
+                ask,
+                FromMean(made.ones, mean),
+                view=self.view,
+                n_rows=total,
+                neighbours=LABEL_REPLACED,
+            )
+        bounds, unit = self.budget.y_bounds, self.budget.unit
+        return as_release(self.rows, bounds, self.calibration, white, unit, level=off)
+
+    @cached_property
+    def _moments(self) -> np.ndarray:
+        return self.rows.moments(self.calibration.weights, ones=self.rows.centred)
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from privasso.accounting import sensitivity_for
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.privacy._exact_release import exact_release
 from privasso.privacy._kind import Calibration
 from privasso.privacy._label_mechanism import (
     LabelBudget,
@@ -19,9 +19,11 @@ from privasso.privacy._label_mechanism import (
     check_units,
     why_infinite,
 )
+from privasso.privacy._label_rows import LabelRows, as_release
+from privasso.privacy._product_sum import ProductSum
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
-from privasso.queries import BitSource
+from privasso.queries import LABEL_REPLACED, Ask, NoisySum
 
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
@@ -108,16 +110,22 @@ class LabelProducts(LabelMechanism):
             mu=mu,
         )
 
-    def release(
-        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
-    ) -> Release:
-        """Clip the labels and release them through the exact Gaussian mechanism."""
-        if calibration.mu is None or calibration.mu > self.mu:
+    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+        """Ask for the sums of rows times labels."""
+        mu, budget = calibration.mu, self.budget
+        if mu is None or mu > self.mu:
             raise ValueError(
                 "the noise was calibrated for a weaker guarantee than this one; calibrate it anew"
             )
-        budget = self.budget
-        return exact_release(rows, y, budget.y_bounds, calibration, bits, unit=budget.unit)
+        made = LabelRows.of(rows, calibration, budget.width * _ROUNDING / mu)
+        summand = ProductSum(made, budget.y_bounds, ProductSum.bits_for(mu))
+        question = NoisySum(summand, mu, LABEL_REPLACED)
+
+        def ask_for_products(ask: Ask) -> Release:
+            white = ask(question) * (mu / _ROUNDING)
+            return as_release(rows, budget.y_bounds, calibration, white, budget.unit)
+
+        return ask_for_products
 
     def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
         """μ says it all."""

@@ -30,8 +30,9 @@ _BITS = 13
 _ROWS, _COLUMNS = 1 << 15, 256
 #: A column of which less than this part is left after projections is not made longer for it.
 _LEAST = 0.5
-#: Most entries of a table whose columns are held in memory to be projected.
-_MOST = 1 << 27
+#: Most entries of a table whose columns are held in memory to be projected, and of all that are
+#: kept for several choices.
+_MOST, _KEPT = 1 << 27, 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class LabelScreening:
     def order(self, ask: Ask, peeled: Peeled) -> np.ndarray:
         """Return the indices of the columns in the order in which they are chosen.
 
-        They are taken from `peeled`. The guarantee covers the order.
+        The guarantee covers the order.
 
         Examples
         --------
@@ -81,20 +82,17 @@ class LabelScreening:
         >>> 2 in chosen, len(set(chosen.tolist()) & {0, 1})
         (True, 1)
         """
-        centre = self.centre(ask)
+        centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu, LABEL_REPLACED)
+        order: tuple[int, ...] = ()
         for _ in range(self.count):
-            peeled.take(int(ask(self.choice(peeled, centre))[0]))
-        return np.array(peeled.chosen)
+            order += (int(ask(self.choice(peeled, order, centre))[0]),)
+        return np.array(order)
 
-    def centre(self, ask: Ask) -> float:
-        """Ask for the centre of the labels."""
-        return noisy_centre(ask, self.y_bounds, self.radius, self.mu, LABEL_REPLACED)
-
-    def choice(self, peeled: Peeled, centre: float) -> NoisyChoice:
-        """The question for one column."""
+    def choice(self, peeled: Peeled, order: tuple[int, ...], centre: float) -> NoisyChoice:
+        """The question for one column after some were chosen."""
+        left = np.setdiff1d(np.arange(peeled.shape[1]), order)
         one = ChoiceLoss(self.choices.epsilon_each, 1)
-        scores = PeeledScores(self, peeled.integers, centre)
-        return NoisyChoice(scores, one, peeled.left, LABEL_REPLACED)
+        return NoisyChoice(PeeledScores(self, peeled, order, centre), one, left, LABEL_REPLACED)
 
     @property
     def radius(self) -> float:
@@ -115,14 +113,17 @@ class PeeledScores(Scores):
     ----------
     screening : LabelScreening
         How labels are clipped.
-    entries : ndarray of int16, shape (M, N)
+    peeled : Peeled
         The columns.
+    order : tuple of int
+        Those that were chosen before.
     centre : float
         Of the labels.
     """
 
     screening: LabelScreening
-    entries: np.ndarray = field(repr=False)
+    peeled: Peeled = field(repr=False)
+    order: tuple[int, ...]
     centre: float
 
     sentence = "which columns were chosen"
@@ -131,10 +132,10 @@ class PeeledScores(Scores):
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Σ_μ k_μi ℓ_μ, exactly."""
-        labels, (m, n) = self.screening.labels(y, self.centre), self.entries.shape
-        total = np.zeros(n, dtype=np.int64)
+        labels, (m, n) = self.screening.labels(y, self.centre), self.peeled.shape
+        entries, total = self.peeled.integers(self.order), np.zeros(n, dtype=np.int64)
         for start in range(0, n, _COLUMNS):
-            K = self.entries[:, start : start + _COLUMNS].astype(np.float64)
+            K = entries[:, start : start + _COLUMNS].astype(np.float64)
             for row in range(0, m, _ROWS):
                 # Sums of integers below 2^53 are exact in any order.
                 part = labels[row : row + _ROWS] @ K[row : row + _ROWS]
@@ -143,11 +144,12 @@ class PeeledScores(Scores):
 
     def change(self, neighbours: Neighbours) -> float:
         """Labels are at most LABEL in size, and the columns are public."""
-        return 2.0 * LABEL * max(int(np.max(np.abs(self.entries), initial=0)), 1)
+        entries = self.peeled.integers(self.order)
+        return 2.0 * LABEL * max(int(np.max(np.abs(entries), initial=0)), 1)
 
 
 class Peeled:
-    """Columns of which some were chosen; what these explain is taken away from all others.
+    """Columns, and what is left of them when that which chosen ones explain is taken away.
 
     Parameters
     ----------
@@ -156,38 +158,31 @@ class Peeled:
     beside : ndarray of shape (M, D), optional
         Orthogonal columns that are fitted in any case; what they explain is taken away from all
         columns at first.
-
-    Examples
-    --------
-    >>> peeled = Peeled(np.eye(4))
-    >>> peeled.take(2)
-    >>> peeled.chosen, peeled.left.tolist()
-    ([2], [0, 1, 3])
     """
 
     def __init__(self, X: Any, beside: np.ndarray | None = None) -> None:
-        self._columns = standard_columns(X)
+        columns = standard_columns(X)
         if beside is not None and beside.shape[1]:
-            _project_all(self._columns, beside)
-        self.left, self.chosen = np.arange(self._columns.shape[1]), list[int]()
+            _project_all(columns, beside)
+        self.shape = columns.shape
+        self._after: dict[tuple[int, ...], np.ndarray] = {(): columns}
+        self._integers: tuple[tuple[int, ...], np.ndarray] | None = None
 
-    @property
-    def integers(self) -> np.ndarray:
-        """Entries of the columns as integers."""
-        return integer_entries(self._columns)
+    def after(self, order: tuple[int, ...]) -> np.ndarray:
+        """What is left after these were chosen, one after the other."""
+        if order not in self._after:
+            columns = self.after(order[:-1]).copy()
+            _project(columns, order[-1])
+            if len(self._after) * columns.size > _KEPT:
+                self._after = {(): self._after[()]}
+            self._after[order] = columns
+        return self._after[order]
 
-    def take(self, column: int) -> None:
-        """Choose a column."""
-        self.chosen.append(column)
-        self.left = self.left[self.left != column]
-        _project(self._columns, column)
-
-    def copy(self) -> Peeled:
-        """One that can be peeled further without a change of this one."""
-        other = object.__new__(Peeled)
-        other._columns, other.left = self._columns.copy(), self.left
-        other.chosen = self.chosen.copy()
-        return other
+    def integers(self, order: tuple[int, ...]) -> np.ndarray:
+        """Its entries as integers."""
+        if self._integers is None or self._integers[0] != order:
+            self._integers = order, integer_entries(self.after(order))
+        return self._integers[1]
 
 
 def check_size(n_rows: int, n_columns: int) -> None:

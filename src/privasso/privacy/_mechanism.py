@@ -1,4 +1,4 @@
-"""The mechanism: the only code that reads labels and adds noise."""
+"""From covariates and labels to a release: the noise is calibrated, and the questions asked."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from privasso._validation import generator, real_array, real_labels
 from privasso.noise import Diagonal, Noise, NoiseDesign, Shaped
-from privasso.operators import BlockCovariates, Covariates
+from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, check_products
 from privasso.privacy._release import Release
-from privasso.queries import bit_source
+from privasso.queries import Answering, bit_source
 from privasso.scales import ScaleLaw
 
 
@@ -68,7 +68,7 @@ def release_labels(
     F : array_like or sparse matrix, shape (M, N), or Covariates
         Covariates; public under `LabelDP`.
     y : array_like, shape (M,), or None
-        Labels; None with `BlockCovariates`, whose blocks hold them.
+        Labels; None with covariates that come from a table with labels.
     privacy : ReleasesProducts
         What to protect, and how much.
     noise : NoiseDesign, Shaped or Calibration
@@ -104,13 +104,14 @@ def release_labels(
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
-    labels: np.ndarray | None = None
-    if not isinstance(rows, BlockCovariates):
-        labels = real_labels(y, rows.shape[0], finite=not privacy.formal)
+    if rows.source is None or y is not None:
+        y = real_labels(y, rows.shape[0], finite=not privacy.formal)
+    program, table = privacy.program(rows, calibration), rows.labelled(y)
     if before_noise is not None:
-        before_noise(rows.identity if isinstance(rows, BlockCovariates) else labels)
-    bits = bit_source(None if rng is None else generator(rng))
-    return privacy.release(rows, labels, calibration, bits)
+        in_memory = y is not None or table.engine.in_memory
+        before_noise(table.labels if in_memory else table.identity)
+    ask = Answering(table, bit_source(None if rng is None else generator(rng)))
+    return program(ask)
 
 
 def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:

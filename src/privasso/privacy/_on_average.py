@@ -3,23 +3,74 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from privasso._validation import nonnegative_float, squarable
+from privasso.blocks import RowBlocks
 from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Claim, Guarantee, register
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, Terms, register_kind
 from privasso.privacy._release import Release
-from privasso.queries import BitSource, rounded_gaussian
+from privasso.queries import Ask, BitSource, Query, rounded_gaussian
 from privasso.scales import ScaleLaw
 
 #: Integer noise of this deviation stands for standard normal numbers.
 _DEVIATION = 2.0**44
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyProducts(Query[Release]):
+    """Products of rows and labels with noise, in floating point: no loss of theirs is bounded.
+
+    Attributes
+    ----------
+    rows : Covariates
+        The covariates.
+    calibration : Calibration
+        The law of the noise.
+    """
+
+    rows: Covariates = field(repr=False)
+    calibration: Calibration
+
+    @property
+    def sentence(self) -> str:
+        """What is released."""
+        return "products of covariates and labels, with noise"
+
+    @property
+    def loss(self) -> NoReturn:
+        """There is no bound."""
+        raise ValueError("noise without a guarantee has no privacy loss to count")
+
+    def run(self, rows: RowBlocks, bits: BitSource) -> Release:
+        """Add noise to the products and to the label sum."""
+        F, y, calibration = self.rows, rows.labels, self.calibration
+        covariance = calibration.covariance
+        normal = rounded_gaussian(_DEVIATION, covariance.rank + 1, bits) / _DEVIATION
+        weighted = y if F.weights is None else F.weights * y
+        b = F.rmatvec(weighted)
+        b[F.live] -= covariance.colour(normal[:-1])
+        label_sum = float(np.sum(weighted) - calibration.sigma_sum * normal[-1])
+        return Release(
+            b=b,
+            covariance=covariance.embedded(F.live),
+            n_rows=F.shape[0],
+            centre=0.0,
+            label_sum=label_sum if F.centred else None,
+            sigma_sum=calibration.sigma_sum if F.centred else None,
+            weight_sum=F.total,
+        )
+
+    def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Release]) -> NoReturn:
+        """Attacks on such releases have scores of their own."""
+        raise NotImplementedError
 
 
 @register_kind
@@ -96,26 +147,10 @@ class OnAverage(ReleasesProducts):
             shape.scaled(self.sigma**2 / mean), sigma_sum if rows.centred else 0.0, None
         )
 
-    def release(
-        self, rows: Covariates, y: np.ndarray | None, calibration: Calibration, bits: BitSource
-    ) -> Release:
-        """Add noise to Fᵀy and to the label sum; the labels are used as they are."""
-        assert y is not None
-        covariance = calibration.covariance
-        normal = rounded_gaussian(_DEVIATION, covariance.rank + 1, bits) / _DEVIATION
-        weighted = y if rows.weights is None else rows.weights * y
-        b = rows.rmatvec(weighted)
-        b[rows.live] -= covariance.colour(normal[:-1])
-        label_sum = float(np.sum(weighted) - calibration.sigma_sum * normal[-1])
-        return Release(
-            b=b,
-            covariance=covariance.embedded(rows.live),
-            n_rows=rows.shape[0],
-            centre=0.0,
-            label_sum=label_sum if rows.centred else None,
-            sigma_sum=calibration.sigma_sum if rows.centred else None,
-            weight_sum=rows.total,
-        )
+    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+        """Ask for Fᵀy and the label sum with noise; the labels are used as they are."""
+        question = NoisyProducts(rows, calibration)
+        return lambda ask: ask(question)
 
     def guarantee(self, terms: Terms) -> Guarantee:
         """State what noise of this level supports: an average-case claim, or none.

@@ -64,9 +64,11 @@ class ScreenedLabels:
         """Sensitivity of all sums of labels and residuals that are released."""
         return math.hypot(self.screening.mu, self.level.mu)
 
-    def bounded(self, y: np.ndarray) -> np.ndarray:
-        """Labels within their bounds; a missing one is the middle."""
-        return bounded_labels(y, self.fit.y_bounds)
+    def residuals(
+        self, X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
+    ) -> np.ndarray:
+        """What a fit of some columns leaves of the labels."""
+        return bounded_labels(y, self.fit.y_bounds) - (X @ coef + intercept)
 
     def shrink(self, rows: Covariates) -> float:
         """Part of the rows of chosen columns and components that is shrunk in the fit.

@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from privasso.blocks import RowBlocks
-from privasso.queries._query import Query
+from privasso.queries._query import Given, Query
 from privasso.queries._rounded_gaussian import BitSource
 
 Answer = TypeVar("Answer")
@@ -40,6 +42,26 @@ class Ask(ABC):
     @abstractmethod
     def answer(self, query: Query[Answer]) -> Answer:
         """Find it."""
+
+
+class Beside(Ask):
+    """Asks another one about the labels beside public covariates, instead of those of its rows.
+
+    Parameters
+    ----------
+    ask : Ask
+        Who answers.
+    X : ndarray of shape (M, N)
+        The covariates.
+    """
+
+    def __init__(self, ask: Ask, X: np.ndarray) -> None:
+        super().__init__(ask.n_rows)
+        self._ask, self._X = ask, X
+
+    def answer(self, query: Query[Answer]) -> Answer:
+        """Ask for it."""
+        return self._ask(Given(query, self._X))
 
 
 class Answering(Ask):

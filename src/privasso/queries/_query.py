@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from types import MethodType
 from typing import Any, Generic, Literal, TypeVar
@@ -69,6 +69,47 @@ class Query(ABC, Generic[Answer]):
     @abstractmethod
     def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Answer]) -> np.ndarray:
         """How likely each answer is for these rows, up to a term that no row changes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Query[Answer]):
+    """A question about the labels of rows, beside public covariates instead of those of the rows.
+
+    Attributes
+    ----------
+    query : Query
+        The question.
+    X : ndarray of shape (M, N)
+        The covariates.
+    """
+
+    query: Query[Answer]
+    X: np.ndarray = field(repr=False)
+
+    @property
+    def loss(self) -> Loss:
+        """That of the question."""
+        return self.query.loss
+
+    @property
+    def sentence(self) -> str:
+        """That of the question."""
+        return self.query.sentence
+
+    def run(self, rows: RowBlocks, bits: BitSource) -> Answer:
+        """Answer from the covariates and the labels of the rows."""
+        return self.query.run(self._rows(rows), bits)
+
+    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], Answer]:
+        """That of the question."""
+        return self.query.sampler(self._rows(rows))
+
+    def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Answer]) -> np.ndarray:
+        """Those of the question."""
+        return self.query.log_likelihoods(self._rows(rows), answers)
+
+    def _rows(self, rows: RowBlocks) -> RowBlocks:
+        return RowBlocks.of_arrays(self.X, rows.labels)
 
 
 def same_question(one: Any, two: Any) -> bool:

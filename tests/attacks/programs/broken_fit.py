@@ -6,15 +6,16 @@ import numpy as np
 
 import privasso.artefact._model_file as model_file
 import privasso.fit._plan as plan
-import privasso.privacy._exact_release as exact_release
+import privasso.privacy._product_sum as product_sum
+import privasso.queries._integer_noise as integer_noise
 import privasso.queries._objective_noise as objective_noise
 from privasso.cli import main
 from privasso.privacy._record_map import RecordMap
 
 
 def noise_halved():
-    true = exact_release.rounded_gaussian
-    exact_release.rounded_gaussian = lambda *given: true(*given) // 2
+    true = integer_noise.rounded_gaussian
+    integer_noise.rounded_gaussian = lambda *given: true(*given) // 2
 
 
 def rows_unclipped():
@@ -40,21 +41,9 @@ def seed_reused():
     objective_noise.rounded_gaussian = drawn
 
 
-class _Unclipped:
-    """numpy, but labels keep their values outside of the bounds."""
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-    @staticmethod
-    def clip(values, low, high):
-        del low, high
-        return values
-
-
 def wrong_bounds():
     """Labels are outside of the bounds that the noise is made for."""
-    exact_release.np = _Unclipped()  # pyright: ignore
+    product_sum.scaled_labels = lambda y, bounds: (y - np.mean(bounds)) / np.ptp(bounds)
 
 
 def intercept_without_noise():
