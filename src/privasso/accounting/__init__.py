@@ -19,7 +19,6 @@ from privasso.accounting._inexact import (
     InexactLoss,
     check_coverable,
     inexact_delta,
-    output_total_variation,
     shift_epsilon,
 )
 from privasso.accounting._law import lower_envelope
@@ -52,7 +51,6 @@ __all__ = [
     "objective_delta",
     "objective_epsilon",
     "objective_sensitivity",
-    "output_total_variation",
     "sensitivity_beside",
     "sensitivity_beside_choices",
     "sensitivity_for",

@@ -19,33 +19,6 @@ _STRETCH = 1e-4
 _ROUNDS = 40
 
 
-def output_total_variation(distance: float, sigma: float, failure: float = 0.0) -> float:
-    """Bound the total variation between a computed and an ideal release with output noise.
-
-    If the computed coefficients are certainly within `distance` of the ideal ones, in the norm in
-    which the output noise N(0, σ²I) is spherical, both with noise differ by at most
-    2Φ(τ/2σ) − 1 ≤ τ/(σ√(2π)). A certificate that may fail with some probability adds it.
-
-    Parameters
-    ----------
-    distance : float
-        τ, a bound that holds for every data set and every draw of the noise in the objective,
-        except with probability `failure`.
-    sigma : float
-        σ of the output noise.
-    failure : float
-        Probability with which τ may be exceeded.
-
-    Examples
-    --------
-    >>> f"{output_total_variation(1e-12, 1e-3):.4g}"
-    '3.989e-10'
-    """
-    distance = nonnegative_float("distance", distance)
-    sigma, failure = positive_float("sigma", sigma), nonnegative_float("failure", failure)
-    return min((math.erf(distance / sigma / math.sqrt(8.0)) + failure) * (1.0 + 1e-14), 1.0)
-
-
 def inexact_delta(epsilon: float, total_variation: float) -> float:
     """Return (1 + e^ε) times a total variation distance, rounded up.
 

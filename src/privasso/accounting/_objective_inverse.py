@@ -10,7 +10,6 @@ import numpy as np
 
 from privasso._validation import nonnegative_float, positive_float, probability
 from privasso.accounting._gaussian import sensitivity_for
-from privasso.accounting._inexact import inexact_delta
 from privasso.accounting._objective import (
     SMALLEST_C,
     Neighbours,
@@ -35,7 +34,6 @@ def objective_sensitivity(
     neighbours: Neighbours = "records",
     *,
     loss: Slope = "huber",
-    total_variation: float = 0.0,
 ) -> float:
     """Return the largest c at which objective perturbation is (ε, δ)-differentially private.
 
@@ -47,9 +45,6 @@ def objective_sensitivity(
         The budget.
     t, neighbours, loss
         As in `objective_delta`.
-    total_variation : float
-        Distance between what is computed and the ideal mechanism; (1 + e^ε) times it is taken out
-        of δ first. See `output_total_variation`.
 
     Examples
     --------
@@ -61,15 +56,8 @@ def objective_sensitivity(
     epsilon, t = positive_float("epsilon", epsilon), nonnegative_float("t", t)
     delta = probability("delta", delta)
     check_choices(neighbours, loss)
-    spent = inexact_delta(epsilon, total_variation)
-    if not spent < delta:
-        raise ValueError(
-            f"the computed coefficients are too far from the ideal ones for δ = {delta!r}: this "
-            f"alone costs {spent:.3g} at ε = {epsilon!r}; solve more exactly or add more output "
-            "noise"
-        )
-    left = (delta - spent) * (1.0 - 1e-15)
-    target = math.log(left) - MARGIN
+    below = delta * (1.0 - 1e-15)  # so that rounding does not exceed δ
+    target = math.log(below) - MARGIN
     at = np.array([epsilon])
 
     def excess(log_c: float) -> float:
@@ -77,7 +65,7 @@ def objective_sensitivity(
         return float(found[0]) - target
 
     # No bound is below that of a Gaussian mechanism.
-    found = largest_c(excess, sensitivity_for(epsilon, left), _STEP)
+    found = largest_c(excess, sensitivity_for(epsilon, below), _STEP)
     if found is None:
         raise ValueError(
             f"t = {t!r} is too large for ε = {epsilon!r}: δ is small only where ε is above "

@@ -117,11 +117,6 @@ class ScreenedDesign:
         """Predicted error of the fit of chosen columns on a new record, label noise included."""
         return (1.0 - self.r2) * self.table.label_sd**2
 
-    @property
-    def direct_E(self) -> float:
-        """The same of a fit of all columns."""
-        return (1.0 - self.direct_r2) * self.table.label_sd**2
-
 
 @runtime_checkable
 class ScreeningBudget(Protocol):
