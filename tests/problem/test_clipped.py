@@ -15,8 +15,10 @@ from privasso.problem import (
     certain_curvature,
     certify_clipped,
     sharpened,
+    smallest_subgradient,
     undecided_columns,
 )
+from privasso.problem._dual_norm import DualNorm
 
 
 def rational(a):
@@ -336,3 +338,14 @@ def test_singular_full_ridge_is_refused_by_the_certificate():
 def test_repr_shows_no_data():
     problem = ClippedProblem(np.eye(2), [1234.5, 1.0], 0.5, loss=Huber(1.0), ridge=1.0)
     assert repr(problem) == "ClippedProblem(shape=(2, 2), lam=0.5, loss=Huber(kappa=1.0))"
+
+
+def test_dual_norms_and_subgradients_by_hand():
+    Q, none = np.array([[2.0, 1.0], [1.0, 2.0]]), np.zeros(2)
+    v = np.array([1.0, -1.0])
+    for found in (DualNorm(Q)(v, none), as_ridge(Q, 2).dual_norm(v, none)):
+        assert np.sqrt(2.0) <= found == pytest.approx(np.sqrt(2.0))
+    diagonal = as_ridge(np.array([4.0, 1.0]), 2)
+    assert 1.0 <= diagonal.dual_norm(np.array([2.0, 0.0]), none) == pytest.approx(1.0)
+    found = smallest_subgradient(np.array([-1.0, 1.5, 0.2]), np.array([2.0, 0.0, 0.0]), np.ones(3))
+    assert found.tolist() == [0.0, 0.5, 0.0]
