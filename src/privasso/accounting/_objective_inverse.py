@@ -39,19 +39,7 @@ def objective_sensitivity(
 
     The noise is then σ = Δψ·R/c. The δ of this c lies between 0.999 δ and δ.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget.
-    t, neighbours, loss
-        As in `objective_delta`.
-
-    Examples
-    --------
-    >>> from privasso.accounting import objective_delta
-    >>> c = objective_sensitivity(1.0, 1e-6, 0.3, "labels")
-    >>> round(c, 4), 0.999e-6 <= objective_delta(1.0, c, 0.3, "labels") <= 1e-6
-    (0.2056, True)
+    `t`, `neighbours`, `loss`: as in `objective_delta`.
     """
     epsilon, t = positive_float("epsilon", epsilon), nonnegative_float("t", t)
     delta = probability("delta", delta)
@@ -85,11 +73,6 @@ def objective_epsilon(
     """Return the smallest ε ≥ 0 at which objective perturbation has at most this δ, rounded up.
 
     It is infinite for a c so large that no ε helps.
-
-    Examples
-    --------
-    >>> round(objective_epsilon(1e-6, 0.25, 0.3, "labels"), 3)
-    1.19
     """
     target = math.log(probability("delta", delta)) - 1e-12
     c, t = nonnegative_float("c", c), nonnegative_float("t", t)
