@@ -33,19 +33,7 @@ class BlockCovariates(Covariates):
 
     It takes two passes. Whatever is solved from a release uses the Gram matrix alone.
 
-    Parameters
-    ----------
-    blocks : RowBlocks
-        The table with its labels, of which only a checksum is kept here.
-    centre : bool
-        Subtract the column means.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [4.0, 5.0]])
-    >>> rows = BlockCovariates(RowBlocks.of_arrays(X, np.zeros(3), n_parts=2), centre=True)
-    >>> rows.live, rows.gram.round(6)
-    (array([ True, False]), array([[4.666667]]))
+    `blocks`: the table with its labels, of which only a checksum is kept here.
     """
 
     def __init__(self, blocks: RowBlocks, *, centre: bool) -> None:

@@ -87,23 +87,10 @@ class IntegerMoments:
 class BlockWhitening:
     """f ↦ Σ^(−½) f for the live columns, with the same result for any block that a row is in.
 
-    Attributes
-    ----------
-    grid : ColumnGrid
-        Integers of all columns.
-    live : ndarray of int
-        The columns of Σ.
-    scale : ndarray or None
-        2^e/σ for independent noise.
-    digits : ndarray of shape (2, N, rank) or None
-        The whitening matrix in steps of `unit`, cut into two digits.
-
-    Examples
-    --------
-    >>> grid = ColumnGrid(np.array([-20, -20]), np.zeros(2))
-    >>> found = BlockWhitening.of(Diagonal(np.array([4.0, 0.25])), grid, np.array([0, 1]))
-    >>> [white.tolist() for _, white in found.rows(np.array([[4.0, 1.0]]))]  # 4/2 and 1/0.5
-    [[[2.0, 2.0]]]
+    - `grid`: integers of all columns.
+    - `live`: the columns of Σ.
+    - `scale`: 2^e/σ for independent noise.
+    - `digits` (2, N, rank): the whitening matrix in steps of `unit`, cut into two digits.
     """
 
     grid: ColumnGrid
@@ -161,34 +148,18 @@ class LargestRow:
 
 
 def bits_of(number: float) -> np.ndarray:
-    """A number that is not negative as an integer; larger ones are larger integers.
-
-    >>> bool(bits_of(2.0)[0] > bits_of(1.9)[0] > bits_of(0.0)[0])
-    True
-    """
+    """A number that is not negative as an integer; larger ones are larger integers."""
     return np.array([number], dtype=np.float64).view(np.int64)
 
 
 def number_of(bits: np.ndarray) -> float:
-    """The inverse of `bits_of`.
-
-    Examples
-    --------
-    >>> number_of(bits_of(0.1))
-    0.1
-    """
+    """The inverse of `bits_of`."""
     return float(np.ascontiguousarray(bits, dtype=np.int64).view(np.float64)[0])
 
 
 @njit(cache=True, nogil=True)
 def largest_square(rows: np.ndarray) -> float:  # pragma: no cover
-    """The largest squared length of a row, each summed in the order of its entries.
-
-    Examples
-    --------
-    >>> largest_square(np.array([[3.0, 4.0], [1.0, 1.0]]))
-    25.0
-    """
+    """The largest squared length of a row, each summed in the order of its entries."""
     largest = 0.0
     for i in range(rows.shape[0]):
         total = 0.0

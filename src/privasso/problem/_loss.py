@@ -20,16 +20,6 @@ class Loss(ABC):
     All methods work entry by entry. The *pull* ψ = −∂ℓ/∂u is what the row adds to Fᵀψ: for the
     quadratic loss it is the residual y − u. It is bounded by `slope_bound`, and changes by at most
     `curvature_bound` per unit of u. To add a loss, derive from this class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.problem import Huber
-    >>> loss = Huber(1.0)
-    >>> loss.pull(np.array([3.0, 0.5]), np.zeros(2))  # residuals, clipped at 1
-    array([1. , 0.5])
-    >>> loss.slope_bound, loss.curvature_bound
-    (1.0, 1.0)
     """
 
     @property
