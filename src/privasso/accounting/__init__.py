@@ -22,7 +22,7 @@ from privasso.accounting._inexact import (
     shift_epsilon,
 )
 from privasso.accounting._law import lower_envelope
-from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, Renyi
+from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_inverse import objective_epsilon, objective_sensitivity
 from privasso.accounting._objective_loss import ChainLoss, ObjectiveLoss
@@ -39,7 +39,6 @@ __all__ = [
     "Loss",
     "Neighbours",
     "ObjectiveLoss",
-    "Renyi",
     "Slope",
     "check_coverable",
     "compose_losses",
