@@ -74,5 +74,6 @@ def test_what_is_no_frame():
 def test_a_declared_frame_is_read_cell_by_cell():
     age = Dictionary((NumberEntry("age", 0, 100),))
     found = declared_columns(pl.DataFrame({"age": ["61", "n/a", "forty"]}), age).columns[0]
+    assert isinstance(found, Numbers)
     np.testing.assert_array_equal(found.values, [61.0, np.nan, np.nan])
     assert frame_labels(pl.DataFrame({"age": [61]})) == {"age": "age"}

@@ -168,6 +168,8 @@ def test_a_declared_file_is_read_line_by_line(tmp_path):
     file.write_text('age,dose\n61,"5"\n\n40,1,2\n50\n"30,1\n20,2,\n')
     both = Dictionary((NumberEntry("age", 0, 99), NumberEntry("dose", 0, 9)))
     age, dose = open_table(file).declared(both)[0].columns
+    assert isinstance(age, Numbers)
+    assert isinstance(dose, Numbers)
     nan = np.nan
     np.testing.assert_array_equal(age.values, [61.0, nan, nan, 50.0, nan, 20.0])
     np.testing.assert_array_equal(dose.values, [5.0, nan, nan, nan, nan, 2.0])
