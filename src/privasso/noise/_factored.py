@@ -17,6 +17,17 @@ class Factored(Covariance):
 
     With K < N the noise lies in a subspace. A vector outside it has an infinite norm, because the
     noise does not hide it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privasso.noise import Factored
+    >>> noise = Factored(np.array([[1.0], [2.0]]))
+    >>> noise.matrix()
+    array([[1., 2.],
+           [2., 4.]])
+    >>> noise.row_norms(np.array([[2.0, 4.0], [1.0, 0.0]])).round(12)
+    array([ 2., inf])
     """
 
     #: Part of a vector outside the range of R that counts as rounding.
@@ -44,7 +55,16 @@ class Factored(Covariance):
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Factored:
-        """Return the symmetric positive definite Σ given as a whole; R is its Cholesky factor."""
+        """Return the symmetric positive definite Σ given as a whole; R is its Cholesky factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privasso.noise import Factored
+        >>> noise = Factored.from_matrix([[2.0, 1.0], [1.0, 2.0]])
+        >>> noise.row_norms(np.array([[1.0, -1.0]])).round(12) ** 2
+        array([2.])
+        """
         full = real_array("matrix", matrix, ndim=2)
         if full.shape[0] != full.shape[1] or not np.allclose(full, full.T, rtol=1e-10, atol=0.0):
             raise ValueError("matrix must be square and symmetric")
