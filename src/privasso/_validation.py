@@ -54,15 +54,11 @@ def real_array(
 ) -> NDArray[Any]:
     """Return ``value`` as a finite, non-empty real array, without a copy when it already is one.
 
-    - `name`: name of the argument; every error message starts with it.
-    - `value`: booleans and integers are accepted and converted; complex numbers, text, dates,
-      objects, masked entries, NaN and infinities are refused.
-    - `ndim`: the number of dimensions required.
-    - `shape`: the shape required; ``None`` in a position leaves that length free.
-    - `dtype`: the floating type of the result. ``None`` keeps float32 and float64 as they are and
-      converts everything else to float64.
-    - `finite`: whether to look for NaN and infinities. A caller that reads all of a large array
-      anyway can pass False and check its result instead.
+    Booleans and integers are converted; complex numbers, text, dates, objects, masked entries, NaN
+    and infinities are refused, in a message that starts with `name`. ``None`` in a `shape` leaves
+    that length free. The `dtype` ``None`` keeps float32 and float64 and converts everything else to
+    float64. A caller that reads all of a large array anyway can pass ``finite=False`` and check its
+    result instead.
     """
     if np.ma.is_masked(value):
         raise ValueError(f"{name} has masked entries; fill or drop them first")

@@ -35,13 +35,11 @@ def learn_encoding(
 ) -> Encoding:
     """Return the encoding of all columns of a table.
 
-    - `missing` ("error", "mean", "indicator"): ``"error"`` refuses missing values. ``"mean"``
-      replaces a missing number by the mean of its column and refuses missing texts. ``"indicator"``
-      also adds a 0/1 column that tells where a number was missing, and takes a missing text as a
-      level of its own. Means are learnt of complete columns, too, for tables that come later; those
-      have no such 0/1 column or level.
-    - `keep`: columns that are used although they look like identifiers.
-    - `words`: how errors write options.
+    `missing` is ``"error"``, which refuses missing values; ``"mean"``, which replaces a missing
+    number by the mean of its column and refuses missing texts; or ``"indicator"``, which also adds
+    a 0/1 column that tells where a number was missing, and takes a missing text as a level of its
+    own. Means are learnt of complete columns, too, for tables that come later; those have no such
+    0/1 column or level. Columns in `keep` are used although they look like identifiers.
 
     The reference of a text column is its most frequent level, the first of them in a tie. The error
     names all columns that cannot be used, and what settles it.

@@ -49,12 +49,8 @@ def compare_methods(
     nothing but the noisy statistics. ``"oracle"`` takes the λ that predicts the test rows best. It
     cannot be used in practice, and shows what perfect tuning would give.
 
-    - `splits`: every method is fitted `draws` times on each.
-    - `epsilons`: values of ε; methods without privacy are fitted only once.
-    - `draws`: draws of the noise for each split.
-    - `methods`: some of `METHODS`.
-    - `rng`: source of all noise.
-    - `progress`: called with the number of fits since the last call.
+    Every method is fitted `draws` times on each split, those without privacy only once. `progress`
+    is called with the number of fits since the last call.
     """
     import polars as pl
 

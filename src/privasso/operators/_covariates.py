@@ -32,13 +32,12 @@ _EPS = np.finfo(np.float64).eps
 class Covariates:
     """The rows f_μ of F, or f_μ − mean if centred, without a copy of F.
 
-    `F` (M, N): covariates; dense ones are read in row blocks, sparse ones stay sparse. `weights`
-    (M,): weights w_μ ≥ 0 of the rows: means, norms and products become weighted ones, such as FᵀDF
-    with D = diag w. `blocks` and `squared_row_norms` give the rows themselves.
+    Dense covariates are read in row blocks, sparse ones stay sparse. With weights w_μ ≥ 0 of the
+    rows, means, norms and products become weighted ones, such as FᵀDF with D = diag w; `blocks` and
+    `squared_row_norms` give the rows themselves.
 
-    - `mean` (N,): column means, zero when not centred.
-    - `squares` (N,): squared norms Σ_μ w_μ f_μi² of the (centred) columns.
-    - `live` (N,): columns that carry data: not zero and, when centred, not constant.
+    `mean` are the column means, zero when not centred, `squares` the squared norms Σ_μ w_μ f_μi² of
+    the (centred) columns, and `live` columns carry data: not zero and, when centred, not constant.
     """
 
     def __init__(self, F: Any, *, centre: bool, weights: ArrayLike | None = None) -> None:
