@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from privasso import _files
-from privasso._files import open_regular, write_whole
+from privasso._files import check_regular, open_regular, read_bounded, read_lines, write_whole
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="permissions are those of POSIX")
 AS_ROOT = pytest.mark.skipif(
@@ -144,3 +144,14 @@ def test_ctrl_c_while_a_file_is_opened_stays_ctrl_c(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fdopen", interrupted)
     with contextlib.suppress(KeyboardInterrupt):
         open_regular(tmp_path / "some.txt").close()
+
+
+def test_files_are_read_as_bytes_and_only_if_they_are_small_files(tmp_path):
+    file = tmp_path / "some.txt"
+    file.write_bytes(b"a\x0bb\r\n\n \xff")
+    assert read_lines(file) == [b"a\x0bb\r", b" \xff"]
+    assert read_bounded(file, 8) == file.read_bytes()
+    with pytest.raises(ValueError, match="larger than 7 bytes"):
+        read_bounded(file, 7)
+    with pytest.raises(ValueError, match="is a folder, not a file"):
+        check_regular(tmp_path)

@@ -4,13 +4,22 @@ import numpy as np
 import pytest
 
 from privasso._validation import (
+    all_finite,
     array_shape,
+    check_coded,
+    check_length,
     generator,
     integer,
     nonnegative_float,
+    numbers_of,
+    numbers_only,
     positive_float,
+    probability,
     real_array,
     real_float,
+    real_labels,
+    separated,
+    squarable,
 )
 
 
@@ -152,3 +161,41 @@ def test_generator():
 def test_generator_refuses(value):
     with pytest.raises(ValueError, match=r"^rng must be"):
         generator(value)
+
+
+def test_finite_numbers_may_have_a_sum_that_is_not():
+    assert all_finite(np.array([1.7e308, 1.7e308]))
+    assert not all_finite(np.array([np.inf]))
+    assert not all_finite(np.array([1.0, np.nan]))
+
+
+def test_labels_are_read_or_refused_without_showing_them():
+    np.testing.assert_array_equal(real_labels([1, True, None]), [1.0, 1.0, np.nan])
+    with pytest.raises(ValueError, match="which is not shown because labels are private") as caught:
+        real_labels(["positive", "negative"])
+    assert "positive" not in str(caught.value)
+    assert caught.value.__context__ is None
+    with pytest.raises(ValueError, match="one label for each of the 2 rows, not 3"):
+        check_length(np.zeros(3), 2)
+    with pytest.raises(ValueError, match="bounds are 0 and 1, not 0 and 10"):
+        check_coded((0.0, 10.0))
+
+
+def test_objects_and_other_types_as_numbers():
+    objects = np.array([1, None, "2.5", -(10**400)], dtype=object)
+    np.testing.assert_array_equal(numbers_of(objects), [1.0, np.nan, 2.5, -np.inf])
+    with pytest.raises(ValueError, match="X holds text; convert it to numbers first"):
+        numbers_only("X", np.array(["HIV-positive"]))
+
+
+def test_bounds_that_double_precision_tells_apart():
+    low, high = np.array([0.0, 1e10, 2.0**53]), np.array([1e-5, 1e10 + 1e-5, 2.0**53 + 2])
+    assert separated(low, high).tolist() == [True, False, False]
+
+
+def test_numbers_whose_squares_are_lost_are_refused():
+    with pytest.raises(ValueError, match=r"sigma = 1e-200 is outside .* change the units"):
+        squarable("sigma", 1e-200)
+    assert squarable("sigma", 0.0) == 0.0
+    with pytest.raises(ValueError, match=r"delta is a probability below 1, not 1\.5"):
+        probability("delta", 1.5)

@@ -164,19 +164,9 @@ def serve(
     answers: BinaryIO,
     prepare: Callable[[str], None] = lambda path: None,
 ) -> None:
-    r"""Answer requests until there are no more, or one fails in a way that may not be survived.
+    """Answer requests until there are no more, or one fails in a way that may not be survived.
 
     Before a file is read, `prepare` is called with its path.
-
-    Examples
-    --------
-    >>> import io
-    >>> out = io.BytesIO()
-    >>> serve(
-    ...     lambda request, out: say(out, rows=3), io.BytesIO(b'{"path": "some"}\nno JSON\n'), out
-    ... )
-    >>> out.getvalue()
-    b'{"rows": 3}\n{"failed": "file"}\n'
     """
     for line in requests:
         try:

@@ -68,12 +68,7 @@ def run_parts(tasks: list[Callable[[], None]], clock: Clock) -> None:
 
 
 def product(A: Any, B: np.ndarray) -> np.ndarray:
-    """``A @ B``, each of our threads taking a share of the columns of B.
-
-    >>> product(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
-    array([[1., 2.],
-           [3., 4.]])
-    """
+    """``A @ B``, each of our threads taking a share of the columns of B."""
     out = np.empty((A.shape[0], B.shape[1]), dtype=np.result_type(A.dtype, B.dtype))
 
     def fill(lo: int, hi: int) -> None:
@@ -84,11 +79,7 @@ def product(A: Any, B: np.ndarray) -> np.ndarray:
 
 
 def product_by_columns(A: Any, B: np.ndarray) -> np.ndarray:
-    """``A @ B`` in column-major order, which is faster if B is in that order as well.
-
-    >>> product_by_columns(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]])).flags.f_contiguous
-    True
-    """
+    """``A @ B`` in column-major order, which is faster if B is in that order as well."""
     out = np.empty((B.shape[1], A.shape[0]), dtype=np.result_type(A.dtype, B.dtype))
 
     def fill(lo: int, hi: int) -> None:
@@ -108,13 +99,7 @@ def _in_shares(n: int, shape: tuple[int, int], fill: Callable[[int, int], None])
 
 
 def gram_matrix(A: np.ndarray) -> np.ndarray:
-    """``A.T @ A`` in the precision of A, block by block over our own threads.
-
-    >>> A = np.arange(6.0).reshape(3, 2)
-    >>> gram_matrix(A)
-    array([[20., 26.],
-           [26., 35.]])
-    """
+    """``A.T @ A`` in the precision of A, block by block over our own threads."""
     m, n = A.shape
     work = m * float(n) * n
     parts = 1 if work < 2e7 else n_threads()
@@ -141,11 +126,6 @@ def fixed_correlations(A: np.ndarray, norms: np.ndarray) -> np.ndarray:
 
     No entry is larger than one, so that 32-bit integers are more accurate than single precision:
     by a factor of 4 where columns have a correlation of 0.03, and of 64 where they have one of 1.
-
-    >>> A = np.array([[3.0, 0.0], [4.0, 2.0]])
-    >>> fixed_correlations(A, norms=np.array([5.0, 2.0])) * FIXED
-    array([[1. , 0.8],
-           [0.8, 1. ]])
     """
     m, n = A.shape
     parts = 1 if m * float(n) * n < 2e7 else n_threads()
@@ -210,23 +190,12 @@ def factorise_upper(A: np.ndarray) -> bool:
 
     What is below the diagonal is neither read nor changed. Other threads go on meanwhile, which
     they do not during a call of scipy's own function, and nothing is copied.
-
-    >>> A = np.array([[4.0, 2.0], [7.0, 2.0]])
-    >>> factorise_upper(A), A
-    (True, array([[2., 1.],
-           [7., 1.]]))
     """
     return _factorise(A, b"L")
 
 
 def factorise_lower(A: np.ndarray) -> bool:
-    """Replace the lower triangle of A by that of L, where A = LLᵀ; as `factorise_upper`.
-
-    >>> A = np.array([[4.0, 7.0], [2.0, 2.0]])
-    >>> factorise_lower(A), A
-    (True, array([[2., 7.],
-           [1., 1.]]))
-    """
+    """Replace the lower triangle of A by that of L, where A = LLᵀ; as `factorise_upper`."""
     return _factorise(A, b"U")
 
 

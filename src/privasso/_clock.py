@@ -15,21 +15,7 @@ class Clock:
     iteration must be short, at most some tenths of a second. Then Ctrl-C takes effect quickly too,
     because Python raises `KeyboardInterrupt` between the iterations and not inside compiled code.
 
-    Parameters
-    ----------
-    limit : float or None
-        Seconds from now; None for no limit.
-    now : callable
-        The present time in seconds, for tests.
-
-    Examples
-    --------
-    >>> Clock(60.0).expired(), Clock().expired()
-    (False, False)
-    >>> times = iter([0.0, 4.0, 11.0])
-    >>> clock = Clock(10.0, now=lambda: next(times))
-    >>> clock.expired(), clock.expired()
-    (False, True)
+    `limit`: seconds from now; None for no limit. `now`: the present time in seconds, for tests.
     """
 
     def __init__(
@@ -47,13 +33,7 @@ class Clock:
         return self.limit is not None and self.elapsed() >= self.limit
 
     def stop(self) -> None:
-        """Let the limit pass now, so that other threads that share this clock end early.
-
-        >>> clock = Clock()
-        >>> clock.stop()
-        >>> clock.expired()
-        True
-        """
+        """Let the limit pass now, so that other threads that share this clock end early."""
         self.limit = 0.0
 
     def remaining(self) -> float | None:

@@ -22,30 +22,10 @@ _SETTLES = (
 def covariates(X: Any, *, finite: bool = True) -> Any:
     """Return X as a matrix in single or double precision: an array, or sparse in CSR or CSC form.
 
-    Parameters
-    ----------
-    X : array_like, sparse matrix, or data frame of pandas or polars
-        Numbers and booleans. Whether a column of a data frame is read is decided by its type, and
-        by its cells only where that is ``object``. Missing values of a data frame and masked ones
-        of an array become NaN.
-    finite : bool
-        Whether to refuse NaN and infinity.
-
-    Raises
-    ------
-    TypeError, ValueError
-        X is something else. Foreign errors are not passed on, because they may quote a cell.
-
-    Examples
-    --------
-    >>> covariates([[1, 2], [3, 4]])
-    array([[1., 2.],
-           [3., 4.]])
-    >>> covariates([1.0, 2.0])
-    Traceback (most recent call last):
-    ...
-    ValueError: X must have rows and columns, but has 1 dimension. Reshape your data: \
-X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row
+    `X`: numbers and booleans. Whether a column of a data frame is read is decided by its type, and
+    by its cells only where that is ``object``. Missing values of a data frame and masked ones of an
+    array become NaN. Anything else is refused, and so are NaN and infinity if all must be `finite`.
+    Foreign errors are not passed on, because they may quote a cell.
     """
     found: Any
     if _is_frame(X, "pandas"):
@@ -172,15 +152,7 @@ def _joined(columns: Sequence[np.ndarray | None], names: Sequence[str], n_rows: 
 
 
 def refuse_columns(names: Sequence[str]) -> None:
-    """Refuse these columns, if there are any, because they do not hold numbers.
-
-    >>> refuse_columns(["ward"])
-    Traceback (most recent call last):
-    ...
-    ValueError: X must hold numbers, and column 'ward' holds something else; turn it into numbers \
-by rules that do not depend on the data, as TableEncoder does with a data dictionary, or leave it \
-out
-    """
+    """Refuse these columns, if there are any, because they do not hold numbers."""
     if not names:
         return
     listed = ", ".join(map(repr, names[:_SHOWN]))

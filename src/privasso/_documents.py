@@ -43,24 +43,14 @@ class DocumentError(ValueError):
 
 
 def check_moderate(**numbers: float | np.ndarray | None) -> None:
-    """Refuse numbers whose squares double precision cannot hold, which no release has.
-
-    >>> check_moderate(b=np.array([1.0, -1e200]))
-    Traceback (most recent call last):
-    ...
-    privasso._documents.DocumentError: b holds a number beyond ±1e+150, which no release has
-    """
+    """Refuse numbers whose squares double precision cannot hold, which no release has."""
     for name, value in numbers.items():
         if value is not None and np.max(np.abs(value), initial=0.0) > _LARGEST:
             raise DocumentError(f"{name} holds a number beyond ±{_LARGEST:g}, which no release has")
 
 
 def json_text(document: Mapping[str, Any]) -> str:
-    r"""One JSON object as text, finite numbers only.
-
-    >>> json_text({"lam": 1.5})
-    '{\n "lam": 1.5\n}\n'
-    """
+    """One JSON object as text, finite numbers only."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -68,17 +58,6 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
     """Read a JSON file of bounded size without repeated names; its numbers are finite.
 
     Anything wrong with the content raises `DocumentError` with one sentence.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "twice.json"
-    ...     _ = file.write_text('{"a": 1, "a": 2}')
-    ...     read_json(file, most_bytes=1000)
-    Traceback (most recent call last):
-    ...
-    privasso._documents.DocumentError: the file has an object with the same name twice
     """
     try:
         content = read_bounded(path, most_bytes)
@@ -114,22 +93,7 @@ def read_json(path: str | os.PathLike[str], *, most_bytes: int) -> Any:
 class Fields:
     """The fields of a JSON object, each taken once and checked for its type.
 
-    Parameters
-    ----------
-    value : object
-        What should be an object.
-    what : str
-        What the object is called in messages.
-
-    Examples
-    --------
-    >>> fields = Fields({"lam": 2, "name": "x"}, "the model")
-    >>> fields.number("lam")
-    2.0
-    >>> fields.end()
-    Traceback (most recent call last):
-    ...
-    privasso._documents.DocumentError: the model has an unknown field 'name'
+    `value`: what should be an object. `what`: what the object is called in messages.
     """
 
     def __init__(self, value: object, what: str) -> None:
@@ -146,12 +110,6 @@ class Fields:
 
         A file of another kind is called by its name, with the command that reads it. Older versions
         that are named are read as well.
-
-        >>> Fields.of_file({"format": "privasso-kept-release"}, "a model", "privasso-model", 1)
-        Traceback (most recent call last):
-        ...
-        privasso._documents.DocumentError: the file is not a model but a kept release; `privasso \
-fit --from-release` makes a model of it
         """
         if not isinstance(document, dict):
             raise DocumentError("the file holds no JSON object")

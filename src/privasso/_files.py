@@ -26,13 +26,6 @@ def check_regular(path: str | os.PathLike[str]) -> None:
     """Refuse what is not a regular file: a pipe may never answer, a device may never end.
 
     A name that does not exist is an ``OSError``, as everywhere.
-
-    Examples
-    --------
-    >>> check_regular(os.curdir)
-    Traceback (most recent call last):
-    ...
-    ValueError: . is a folder, not a file
     """
     _check_mode(path, Path(path).stat().st_mode)
 
@@ -61,15 +54,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Read a regular file of at most that many bytes.
-
-    Examples
-    --------
-    >>> read_bounded(__file__, 10)
-    Traceback (most recent call last):
-    ...
-    ValueError: the file is larger than 10 bytes, too large for what it should be
-    """
+    """Read a regular file of at most that many bytes."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most_bytes:
@@ -80,15 +65,7 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[bytes]:
-    r"""The lines of a regular file that are not blank; nothing but a line feed ends one.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "some.txt")
-    ...     _ = path.write_bytes(b"a\x0bb\r\n\n \xff")
-    ...     read_lines(path)
-    [b'a\x0bb\r', b' \xff']
-    """
+    """The lines of a regular file that are not blank; nothing but a line feed ends one."""
     with open_regular(path) as file:
         if not fits_memory(os.fstat(file.fileno()).st_size):
             raise ValueError(f"{escaped(path)} is larger than the memory of this machine")
@@ -96,11 +73,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[bytes]:
 
 
 def fits_memory(size: int) -> bool:
-    """Whether the machine has so many bytes of memory at all, used or not.
-
-    >>> fits_memory(1 << 20), fits_memory(1 << 60)
-    (True, False)
-    """
+    """Whether the machine has so many bytes of memory at all, used or not."""
     try:
         return size <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # a system that does not tell
@@ -117,14 +90,6 @@ def write_whole(
     written as UTF-8. Without `replace` a file that exists is a ``FileExistsError`` and stays as it
     is. A file that is replaced keeps its permissions, its group and, where the system allows it,
     its owner; one that may not be written to is a ``PermissionError``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "note.txt", "all of it")
-    ...     [(file.name, file.read_text()) for file in Path(folder).iterdir()]
-    [('note.txt', 'all of it')]
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content

@@ -47,9 +47,6 @@ def chunks(n: int, size: int, align: int = 4) -> list[tuple[int, int]]:
 
     There is one piece per thread, or several if a pass takes long. All of the range is covered
     also where there is nothing to read, because the results have to be written.
-
-    >>> chunks(10, size=100), chunks(10, size=0)
-    ([(0, 10)], [(0, 10)])
     """
     workers = 1 if size < SERIAL_BELOW else n_threads()
     rounds = max(1, -(-size // (workers * _LONGEST_PIECE)))
@@ -136,11 +133,7 @@ def run(tasks: list[Callable[[], None]]) -> None:
 
 
 def interruptible(task: Callable[[], T]) -> T:
-    """Return ``task()``, a long call that releases the GIL; Ctrl-C need not wait for its end.
-
-    >>> interruptible(lambda: 6 * 7)
-    42
-    """
+    """Return ``task()``, a long call that releases the GIL; Ctrl-C need not wait for its end."""
     if threading.current_thread() is not threading.main_thread():
         return task()
     results: list[T] = []

@@ -54,37 +54,11 @@ def real_array(
 ) -> NDArray[Any]:
     """Return ``value`` as a finite, non-empty real array, without a copy when it already is one.
 
-    Parameters
-    ----------
-    name : str
-        Name of the argument; every error message starts with it.
-    value : array_like
-        Booleans and integers are accepted and converted; complex numbers, text, dates, objects,
-        masked entries, NaN and infinities are refused.
-    ndim : int, optional
-        The number of dimensions required.
-    shape : sequence of int or None, optional
-        The shape required; ``None`` in a position leaves that length free.
-    dtype : dtype or None
-        The floating type of the result. ``None`` keeps float32 and float64 as they are and
-        converts everything else to float64.
-    finite : bool
-        Whether to look for NaN and infinities. A caller that reads all of a large array anyway
-        can pass False and check its result instead.
-
-    Raises
-    ------
-    ValueError
-        When ``value`` is not such an array.
-
-    Examples
-    --------
-    >>> real_array("y", [1, 2, 3], ndim=1)
-    array([1., 2., 3.])
-    >>> real_array("y", [1.0, float("nan")])
-    Traceback (most recent call last):
-    ...
-    ValueError: y contains NaN or infinity; remove or impute those entries
+    Booleans and integers are converted; complex numbers, text, dates, objects, masked entries, NaN
+    and infinities are refused, in a message that starts with `name`. ``None`` in a `shape` leaves
+    that length free. The `dtype` ``None`` keeps float32 and float64 and converts everything else to
+    float64. A caller that reads all of a large array anyway can pass ``finite=False`` and check its
+    result instead.
     """
     if np.ma.is_masked(value):
         raise ValueError(f"{name} has masked entries; fill or drop them first")
@@ -101,11 +75,7 @@ def real_array(
 
 
 def attempt(read: Callable[[], T]) -> T | None:
-    """What other code makes of data, or None: what it raises may quote a value.
-
-    >>> attempt(lambda: float("HIV-positive")) is None
-    True
-    """
+    """What other code makes of data, or None: what it raises may quote a value."""
     try:
         return read()
     except MemoryError:
@@ -115,13 +85,7 @@ def attempt(read: Callable[[], T]) -> T | None:
 
 
 def numbers_only(name: str, array: NDArray[Any] | None) -> NDArray[Any]:
-    """Refuse an array that does not hold real numbers by its type, or that could not be read.
-
-    >>> numbers_only("X", np.array(["HIV-positive"]))
-    Traceback (most recent call last):
-    ...
-    ValueError: X holds text; convert it to numbers first
-    """
+    """Refuse an array that does not hold real numbers by its type, or that could not be read."""
     if array is None:
         raise ValueError(
             f"{name} cannot be read as an array of numbers; its rows must have the same length, "
@@ -155,11 +119,7 @@ def _check_shape(
 
 
 def all_finite(array: NDArray[Any]) -> bool:
-    """Whether there is neither NaN nor infinity.
-
-    >>> all_finite(np.array([1.7e308, 1.7e308])), all_finite(np.array([np.inf]))
-    (True, False)
-    """
+    """Whether there is neither NaN nor infinity."""
     # A sum is finite only if every term is, and it needs no temporary of the size of the array.
     # The reverse fails when the sum overflows, so a bad sum is followed by the full check.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -174,17 +134,6 @@ def real_labels(y: Any, n_rows: int | None = None, *, finite: bool = False) -> N
     Text is refused even where it spells a number, and so is another length than `n_rows`. NaN,
     which is a missing label, and ±inf are refused where all have to be `finite`: a guarantee would
     not cover that refusal.
-
-    Examples
-    --------
-    >>> real_labels([1, True, None])
-    array([ 1.,  1., nan])
-    >>> real_labels(["positive", "negative"])
-    Traceback (most recent call last):
-    ...
-    ValueError: the labels must be one column of finite numbers; they hold something else, and \
-which is not shown because labels are private. Name another target, remove the rows without a \
-label, or code two classes as 0 and 1
     """
     labels = attempt(lambda: _labels(y, finite))
     if labels is None:  # said here, so that the error that quotes a label is not even its context
@@ -194,13 +143,7 @@ label, or code two classes as 0 and 1
 
 
 def check_length(labels: NDArray[Any], n_rows: int | None) -> None:
-    """Refuse labels that are not one for each row.
-
-    >>> check_length(np.zeros(3), 2)
-    Traceback (most recent call last):
-    ...
-    ValueError: y must have one label for each of the 2 rows, not 3
-    """
+    """Refuse labels that are not one for each row."""
     if n_rows is not None and labels.size != n_rows:
         raise ValueError(f"y must have one label for each of the {n_rows} rows, not {labels.size}")
 
@@ -221,9 +164,6 @@ def numbers_of(objects: NDArray[Any]) -> NDArray[np.float64]:
     """An array of objects as numbers; what it raises may quote one, so `attempt` it.
 
     None is missing, and what is too large for a float is infinite.
-
-    >>> numbers_of(np.array([1, None, "2.5", -(10**400)], dtype=object))
-    array([ 1. ,  nan,  2.5, -inf])
     """
     return np.array([_number(one) for one in objects.flat], np.float64).reshape(objects.shape)
 
@@ -240,13 +180,7 @@ def _number(one: Any) -> float:
 
 
 def real_float(name: str, value: object) -> float:
-    """Return ``value`` as a finite float.
-
-    Examples
-    --------
-    >>> real_float("lam", 1)
-    1.0
-    """
+    """Return ``value`` as a finite float."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
@@ -261,15 +195,7 @@ def real_float(name: str, value: object) -> float:
 
 
 def positive_float(name: str, value: object) -> float:
-    """Return ``value`` as a finite float above zero.
-
-    Examples
-    --------
-    >>> positive_float("lam", -1)
-    Traceback (most recent call last):
-    ...
-    ValueError: lam must be positive, not -1.0
-    """
+    """Return ``value`` as a finite float above zero."""
     number = real_float(name, value)
     if number <= 0.0:
         raise ValueError(f"{name} must be positive, not {number!r}")
@@ -277,15 +203,7 @@ def positive_float(name: str, value: object) -> float:
 
 
 def probability(name: str, value: object) -> float:
-    """Return ``value`` as a float above zero and below one.
-
-    Examples
-    --------
-    >>> probability("delta", 1.5)
-    Traceback (most recent call last):
-    ...
-    ValueError: delta is a probability below 1, not 1.5
-    """
+    """Return ``value`` as a float above zero and below one."""
     number = positive_float(name, value)
     if number >= 1.0:
         raise ValueError(f"{name} is a probability below 1, not {number!r}")
@@ -293,21 +211,13 @@ def probability(name: str, value: object) -> float:
 
 
 def separated(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether double precision can tell numbers between two bounds apart, see `TOO_CLOSE`.
-
-    >>> separated(np.array([0.0, 1e10, 2.0**53]), np.array([1e-5, 1e10 + 1e-5, 2.0**53 + 2]))
-    array([ True, False, False])
-    """
+    """Whether double precision can tell numbers between two bounds apart, see `TOO_CLOSE`."""
     step = np.spacing(np.maximum(np.abs(low), np.abs(high)))
     return high - low >= np.maximum(_STEPS * step, _NARROWEST)
 
 
 def label_bounds(bounds: object) -> tuple[float, float]:
-    """Return (low, high), bounds that every label lies in.
-
-    >>> label_bounds((0, 10))
-    (0.0, 10.0)
-    """
+    """Return (low, high), bounds that every label lies in."""
     try:
         low, high = bounds  # type: ignore[misc]
     except (TypeError, ValueError):
@@ -325,14 +235,7 @@ def label_bounds(bounds: object) -> tuple[float, float]:
 
 
 def check_coded(bounds: tuple[float, float]) -> None:
-    """Refuse bounds of labels that are not those of two classes, coded as 0 and 1.
-
-    >>> check_coded((0.0, 10.0))
-    Traceback (most recent call last):
-    ...
-    ValueError: labels of two classes are coded as 0 and 1, so their bounds are 0 and 1, not \
-0 and 10
-    """
+    """Refuse bounds of labels that are not those of two classes, coded as 0 and 1."""
     if bounds != (0.0, 1.0):
         raise ValueError(
             "labels of two classes are coded as 0 and 1, so their bounds are 0 and 1, not "
@@ -341,13 +244,7 @@ def check_coded(bounds: tuple[float, float]) -> None:
 
 
 def nonnegative_float(name: str, value: object) -> float:
-    """Return ``value`` as a finite float that is zero or more.
-
-    Examples
-    --------
-    >>> nonnegative_float("sigma", 0)
-    0.0
-    """
+    """Return ``value`` as a finite float that is zero or more."""
     number = real_float(name, value)
     if number < 0.0:
         raise ValueError(f"{name} must be zero or positive, not {number!r}")
@@ -358,14 +255,6 @@ def squarable(name: str, number: float) -> float:
     """Refuse a number whose square underflows or overflows (zero passes).
 
     A noise level of 1e-200 would become zero when squared, that is no noise, so it is refused.
-
-    Examples
-    --------
-    >>> squarable("sigma", 1e-200)
-    Traceback (most recent call last):
-    ...
-    ValueError: sigma = 1e-200 is outside 1e-150...1e+150, where its square keeps full precision; \
-change the units
     """
     if number != 0.0 and not SMALLEST <= abs(number) <= LARGEST:
         raise ValueError(
@@ -376,15 +265,7 @@ change the units
 
 
 def integer(name: str, value: object, *, minimum: int | None = None) -> int:
-    """Return ``value`` as an int of at least ``minimum``; 2.0 and True are refused.
-
-    Examples
-    --------
-    >>> integer("n_features", 0, minimum=1)
-    Traceback (most recent call last):
-    ...
-    ValueError: n_features must be at least 1, not 0
-    """
+    """Return ``value`` as an int of at least ``minimum``; 2.0 and True are refused."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -397,25 +278,13 @@ def integer(name: str, value: object, *, minimum: int | None = None) -> int:
 
 
 def array_shape(name: str, size: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
-    """Return ``size``, an int or a sequence of ints, as a shape.
-
-    Examples
-    --------
-    >>> array_shape("size", 3), array_shape("size", (2, 3))
-    ((3,), (2, 3))
-    """
+    """Return ``size``, an int or a sequence of ints, as a shape."""
     lengths = size if isinstance(size, (tuple, list)) else (size,)
     return tuple(integer(name, length, minimum=0) for length in lengths)
 
 
 def generator(rng: object = None) -> np.random.Generator:
-    """Return a generator from None (entropy of the operating system), a seed, or a generator.
-
-    Examples
-    --------
-    >>> generator(0).random() == np.random.default_rng(0).random()
-    True
-    """
+    """Return a generator from None (entropy of the operating system), a seed, or a generator."""
     try:
         return np.random.default_rng(cast(Any, rng))
     except (TypeError, ValueError) as error:

@@ -14,7 +14,6 @@ from privasso.accounting import (
     gaussian_delta,
     objective_epsilon,
     objective_sensitivity,
-    output_total_variation,
 )
 from privasso.accounting._objective_parts import log_far_side, log_ramp, log_shift, log_two_sided
 
@@ -217,30 +216,6 @@ def test_calibration_at_extreme_budgets(kind, epsilon, delta):
             continue
         c = objective_sensitivity(epsilon, delta, t, kind)
         assert 0.999 * delta <= pv.objective_delta(epsilon, c, t, kind) <= delta
-
-
-def test_calibration_leaves_room_for_an_inexact_solve():
-    distance = output_total_variation(1e-13, 1e-5)
-    assert distance == pytest.approx(1e-8 / math.sqrt(2 * math.pi), rel=1e-9)
-    c = objective_sensitivity(1.0, 1e-6, 0.3, "labels", total_variation=distance)
-    left = 1e-6 - (1 + math.e) * distance
-    assert 0.999 * left <= pv.objective_delta(1.0, c, 0.3, "labels") <= left
-    with pytest.raises(ValueError, match="solve more exactly"):
-        objective_sensitivity(1.0, 1e-6, 0.3, "labels", total_variation=1e-6)
-
-
-def test_the_output_noise_hides_a_distance():
-    """Total variation of two normal laws, by integration of their densities."""
-    for distance, sigma in [(0.1, 1.0), (1.0, 0.3), (3.0, 2.0)]:
-        with mp.workdps(30):
-            crossing = mp.mpf(distance) / 2
-
-            def gap(x, distance=distance, sigma=sigma):
-                return mp.npdf(x, 0, sigma) - mp.npdf(x, distance, sigma)
-
-            exact = mp.mpf(mp.quad(gap, [-20 * sigma, -sigma, crossing]))  # pyright: ignore
-        assert output_total_variation(distance, sigma) == pytest.approx(float(exact), rel=1e-9)
-    assert output_total_variation(0.0, 1.0, failure=1e-9) >= 1e-9
 
 
 def test_edges():

@@ -13,10 +13,12 @@ from privasso.accounting import (
     GaussianLoss,
     InexactLoss,
     ObjectiveLoss,
+    check_coverable,
     compose_losses,
     inexact_delta,
     lower_envelope,
     objective_sensitivity,
+    shift_epsilon,
 )
 from privasso.ledger import Book, Entry
 from privasso.privacy import compose, objective_claim, objective_parameters
@@ -318,3 +320,13 @@ def test_frozen_and_checked():
     with pytest.raises(ValueError, match="c must be"):
         ObjectiveLoss(-0.1, 0.3, "labels")
     assert ObjectiveLoss(0.1, 0.3, "replace").reach > ObjectiveLoss(0.1, 0.3, "records").reach
+
+
+def test_a_shift_is_covered_or_refused():
+    assert shift_epsilon(0.001) == 0.02
+    assert GaussianLoss(0.01).delta(shift_epsilon(0.01)) <= 1e-86
+    with pytest.raises(ValueError, match="add more output noise"):
+        shift_epsilon(0.02)
+    check_coverable(1.0, 1e-6, 1e-4)
+    with pytest.raises(ValueError, match="choose a larger delta, or a smaller epsilon"):
+        check_coverable(200.0, 1e-6, 1e-4)

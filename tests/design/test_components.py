@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privasso.design import PrincipalComponents, standardised
+from privasso.design import PrincipalComponents, column_blocks, standardised
 
 
 def factors(m=200, n=60, seed=0):
@@ -64,3 +64,15 @@ def test_constant_columns_have_no_part():
 def test_nothing_but_constants():
     found = PrincipalComponents.of(np.ones((10, 4)), 3)
     assert found.count == 0
+
+
+def test_columns_come_in_blocks():
+    blocks = column_blocks(sp.csr_array((5, 300)))
+    assert [(span.start, block.shape) for span, block in blocks] == [(0, (5, 256)), (256, (5, 44))]
+
+
+def test_rare_levels_and_constants_are_scaled_with_care():
+    rare = np.append(np.zeros(99), 1.0)
+    Z, _, scale = standardised(np.column_stack([np.arange(100.0), rare, np.ones(100)]))
+    assert scale == pytest.approx([np.sqrt((100**2 - 1) / 12), 0.99 / 4, np.inf])
+    assert np.abs(Z).max(axis=0) == pytest.approx([49.5 / scale[0], 4.0, 0.0], rel=1e-6)

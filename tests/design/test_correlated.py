@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.design._correlated_shape import best_shape, shape_gap
+from privasso.design._correlated_shape import best_shape, row_size, shape_gap
 from privasso.model import AutoRegressive, GivenCovariance
 from privasso.noise import Factored, MatrixPower
 
@@ -128,3 +128,8 @@ def test_objective_perturbation_of_records(model):
         radius = np.sqrt(np.mean(MatrixPower(1.0, gamma).covariance(C).row_norms(F) ** 2))
         sigma = row["kappa"] * radius * budget.objective_noise(row["t"])
         assert row["sigma"] == pytest.approx(sigma, rel=0.1)
+
+
+def test_the_size_of_a_row_by_hand():
+    C = GivenCovariance(np.diag([1.0, 4.0]))
+    assert row_size(MatrixPower(1.0, 1.0), C) ** 2 == pytest.approx(2.5)  # Σ = C/2.5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privasso.design import release_shape
+from privasso.design import best_shrink, release_shape
 from privasso.operators import Covariates
 
 SUM_WEIGHT = 4.0
@@ -135,3 +135,9 @@ def test_the_label_sum_alone():
     shape = release_shape(Covariates(np.ones((5, 2)), centre=True), 0.75)
     assert (shape.covariance.size, shape.sigma_sum) == (0, 1.0)
     assert release_shape(Covariates(np.zeros((5, 2)), centre=False), 0.75).sigma_sum == 0.0
+
+
+def test_rows_are_shrunk_only_where_noise_is_the_main_cost():
+    rows = Covariates(np.random.default_rng(0).standard_t(3, (300, 5)), centre=True)
+    assert best_shrink(rows, bound=0.05, label_deviation=1.0) == 0.75
+    assert best_shrink(rows, bound=50.0, label_deviation=1.0) == 0.0

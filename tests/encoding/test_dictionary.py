@@ -20,6 +20,7 @@ from privasso.encoding import (
     Numbers,
     Trouble,
     read_declared,
+    template,
 )
 
 CELLS = st.one_of(
@@ -110,3 +111,14 @@ def test_names_of_columns_that_would_meet_are_refused():
     both = Dictionary((NumberEntry("t=v", 0, 1), LevelEntry("t", ("v",))))
     with pytest.raises(ValueError, match="two columns of the matrix would have the name 't=v'"):
         _ = both.encoding
+
+
+def test_levels_are_sorted_and_none_stands_for_a_missing_value():
+    assert LevelEntry("ward", ("heart", "eye")).levels == ("eye", "heart")
+    with pytest.raises(ValueError, match="stands for a missing value; write it differently"):
+        LevelEntry("country", ("NA", "ZA"))
+
+
+def test_a_dictionary_to_fill_in():
+    text = "name,low,high,fill,levels,type\r\nage,,,,,number\r\nward,,,,,text\r\nx,,,,,\r\n"
+    assert template([("age", "number"), ("ward", "text"), ("x", None)]) == text

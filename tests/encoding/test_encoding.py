@@ -19,6 +19,7 @@ from privasso.encoding import (
     Numbers,
     columns_of_frame,
     learn_encoding,
+    option_words,
 )
 from privasso.encoding import _matrix as matrix
 
@@ -165,3 +166,17 @@ def change(document, at, **fields):
 def test_corrupt_files_are_refused(corrupt, message):
     with pytest.raises(DocumentError, match=message):
         Encoding.from_dict(corrupt(json.loads(json.dumps(ENCODING.to_dict()))))
+
+
+def test_an_encoding_in_words():
+    region = LevelCode("region", ("east", "north", "west"), reference="north")
+    assert Encoding((NumberCode("age", fill=50.0), region)).in_words() == (
+        "'region' as 3 levels (relative to 'north'); missing values of 'age' replaced by the mean"
+    )
+    assert option_words("exclude", "…") == "--exclude"
+
+
+def test_parts_are_assembled_side_by_side():
+    numbers = matrix.NumberPart(np.array([5.0, np.nan]), 7.0)
+    found = matrix.assembled([numbers, matrix.LevelPart(2, np.array([1, -1]))], (2, 3))
+    np.testing.assert_array_equal(found, [[5.0, 0.0, 1.0], [7.0, 0.0, 0.0]])

@@ -5,7 +5,15 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from privasso.encoding import Levels, Numbers, columns_of_frame
+from privasso.encoding import (
+    Dictionary,
+    Levels,
+    NumberEntry,
+    Numbers,
+    columns_of_frame,
+    declared_columns,
+    frame_labels,
+)
 
 POLARS = pl.DataFrame(
     {
@@ -61,3 +69,11 @@ def test_what_is_no_frame():
         columns_of_frame(pl.DataFrame({"a": [1]}), categorical=["c"])
     with pytest.raises(ValueError, match="two columns of the same name"):
         columns_of_frame(pd.DataFrame([[1, 2]], columns=pd.Index(["a", "a"])))
+
+
+def test_a_declared_frame_is_read_cell_by_cell():
+    age = Dictionary((NumberEntry("age", 0, 100),))
+    found = declared_columns(pl.DataFrame({"age": ["61", "n/a", "forty"]}), age).columns[0]
+    assert isinstance(found, Numbers)
+    np.testing.assert_array_equal(found.values, [61.0, np.nan, np.nan])
+    assert frame_labels(pl.DataFrame({"age": [61]})) == {"age": "age"}

@@ -13,6 +13,8 @@ from privasso.encoding import (
     parameter_words,
     refusal,
 )
+from privasso.encoding._learn import _mean, looks_like_identifier
+from privasso.encoding._matrix import infinite_row
 
 RNG = np.random.default_rng(0)
 M = 40
@@ -124,3 +126,15 @@ def test_every_kind_of_trouble_is_in_one_sentence_each():
     python = str(refusal(troubles, parameter_words))
     assert "missing='mean'" in python
     assert "--" not in python
+
+
+def test_row_numbers_in_any_order_look_like_an_identifier():
+    rng = np.random.default_rng(0)
+    assert looks_like_identifier(Numbers("x", rng.permutation(50) + 1.0))
+    assert not looks_like_identifier(Numbers("x", rng.random(50)))
+
+
+def test_means_and_infinities_of_a_column():
+    assert _mean(np.array([1.0, np.nan, 3.0])) == 2.0
+    assert _mean(np.array([1.7e308, 1.7e308])) == 1.7e308
+    assert infinite_row(np.array([np.nan, 1.0, -np.inf])) == 2

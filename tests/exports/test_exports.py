@@ -14,6 +14,7 @@ import privasso as pv
 from privasso.cli import main
 from privasso.encoding import Encoding, LevelCode, NumberCode
 from privasso.exports import onnx_model, r_function, sql_query, terms_of
+from privasso.exports._r import _plain
 from privasso.privacy import Terms
 
 STRANGE = 'dose "mg"; DROP é'
@@ -221,3 +222,7 @@ def test_a_column_without_a_name_is_refused(tmp_path, capsys):
     words = ["export", str(tmp_path / "model.json"), "--out", str(tmp_path / "model.onnx")]
     assert main(words) == 2
     assert "empty name" in capsys.readouterr().err
+
+
+def test_a_comment_of_r_is_plain():
+    assert _plain("ε = 1, (p − δ)·e^(−ε)") == "epsilon = 1, (p - delta)*e^(-epsilon)"

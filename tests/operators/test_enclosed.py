@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privasso.operators import Centred, Enclosed, as_operator
+from privasso.operators import Centred, Enclosed, as_operator, finite_squares, two_product, two_sum
 from privasso.operators._enclosed import axpys, dots
 
 STORAGES = {
@@ -116,3 +116,16 @@ def test_through_is_the_product_of_the_linked_rows(storage):
     rows = np.array([3, 600, 5])
     block = op.rows(rows)
     np.testing.assert_array_equal(block.toarray() if sp.issparse(block) else block, F[rows])
+
+
+def test_sums_and_products_with_their_exact_errors():
+    one, small = np.array([1.0]), np.array([2.0**-60])
+    assert [part.item() for part in two_sum(one, small)] == [1.0, 2.0**-60]
+    factor = 1 + 2.0**-30
+    high, low = (part.item() for part in two_product(np.array([factor]), np.array([factor])))
+    assert Fraction(high) + Fraction(low) == Fraction(factor) ** 2
+
+
+def test_norms_show_what_is_no_number():
+    with pytest.raises(ValueError, match="F contains NaN or infinity"):
+        finite_squares(np.array([1.0, np.nan]))

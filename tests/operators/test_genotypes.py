@@ -10,6 +10,7 @@ from bed_reader import open_bed, to_bed
 
 import privasso as pv
 from privasso.operators import Enclosed, Genotypes, Metered
+from privasso.operators._genotype_scaling import GenotypeScaling, checked_fill, levels_of
 from privasso.solvers import CoordinateDescent
 
 SHAPES = [(1, 1), (4, 3), (5, 2), (37, 60), (258, 19), (1003, 401)]
@@ -242,3 +243,19 @@ def test_wrong_arguments_are_refused():
         Genotypes(packed, 13)
     with pytest.raises(ValueError, match="no genotypes"):
         Genotypes(packed[:0], 9)
+
+
+def test_scaled_copies_by_hand():
+    """Two people with one copy, one with two, and one who is missing."""
+    scaled = GenotypeScaling(np.array([[2, 1, 1]]), 4, "centre", None)
+    assert scaled.mean == pytest.approx([4 / 3])
+    assert scaled.values == pytest.approx(np.array([[2 / 3, 0.0, -1 / 3, -4 / 3]]))
+    assert levels_of(np.array([1.5])).tolist() == [[2.0, 1.5, 1.0, 0.0]]
+    assert checked_fill("mean", 3) is None
+    np.testing.assert_array_equal(checked_fill(1, 3), np.ones(3))  # pyright: ignore
+
+
+def test_the_gram_matrix_of_packed_columns_by_hand():
+    packed = np.array([[0b00_10_11], [0b11_01_00]], dtype=np.uint8)
+    op = Genotypes(packed, n_rows=3, scaling="none")  # columns (0, 1, 2) and (2, mean, 0)
+    assert op.working_columns(np.array([0, 1])).gram().tolist() == [[5.0, 1.0], [1.0, 5.0]]

@@ -15,8 +15,10 @@ from privasso.problem import (
     certain_curvature,
     certify_clipped,
     sharpened,
+    smallest_subgradient,
     undecided_columns,
 )
+from privasso.problem._dual_norm import DualNorm
 
 
 def rational(a):
@@ -252,6 +254,14 @@ def test_residual_is_the_exact_subgradient_up_to_its_rounding(full, seed):
         assert found.rounding[i] <= 1e-14 * max(scale, abs(problem.eta[i])) + 1e-300
 
 
+def conjugate(loss, y, theta):
+    """ℓ*(−θ) = sup_u (−θu − ℓ(y, u)) at a θ that is a pull."""
+    if isinstance(loss, Huber):
+        return 0.5 * theta**2 - theta * y
+    p = y - theta
+    return p * np.log(p) + (1 - p) * np.log(1 - p)
+
+
 def test_gap_is_the_difference_to_the_dual():
     rng = np.random.default_rng(0)
     for loss in (Huber(0.5), Logistic()):
@@ -264,7 +274,7 @@ def test_gap_is_the_difference_to_the_dual():
         s = F.T @ theta - 1.0
         inner = np.where(x != 0, 0.7 * np.sign(x), np.clip(s, -0.7, 0.7))
         rest = s - inner
-        dual = -loss.conjugate(y, theta).sum() - 0.5 * rest @ np.linalg.solve(Q, rest)
+        dual = -conjugate(loss, y, theta).sum() - 0.5 * rest @ np.linalg.solve(Q, rest)
         gap = certify_clipped(problem, x).gap
         assert gap == pytest.approx(problem.objective(x) - dual, rel=1e-9)
 
@@ -336,3 +346,14 @@ def test_singular_full_ridge_is_refused_by_the_certificate():
 def test_repr_shows_no_data():
     problem = ClippedProblem(np.eye(2), [1234.5, 1.0], 0.5, loss=Huber(1.0), ridge=1.0)
     assert repr(problem) == "ClippedProblem(shape=(2, 2), lam=0.5, loss=Huber(kappa=1.0))"
+
+
+def test_dual_norms_and_subgradients_by_hand():
+    Q, none = np.array([[2.0, 1.0], [1.0, 2.0]]), np.zeros(2)
+    v = np.array([1.0, -1.0])
+    for found in (DualNorm(Q)(v, none), as_ridge(Q, 2).dual_norm(v, none)):
+        assert np.sqrt(2.0) <= found == pytest.approx(np.sqrt(2.0))
+    diagonal = as_ridge(np.array([4.0, 1.0]), 2)
+    assert 1.0 <= diagonal.dual_norm(np.array([2.0, 0.0]), none) == pytest.approx(1.0)
+    found = smallest_subgradient(np.array([-1.0, 1.5, 0.2]), np.array([2.0, 0.0, 0.0]), np.ones(3))
+    assert found.tolist() == [0.0, 0.5, 0.0]

@@ -8,13 +8,22 @@ from scipy.optimize import linprog
 
 import privasso as pv
 from privasso.operators import Metered, as_operator
-from privasso.problem import Problem, certify, dual_gap, is_ray, linear_programme, ray_from
+from privasso.problem import (
+    Problem,
+    certify,
+    dual_gap,
+    is_ray,
+    linear_programme,
+    ray_from,
+    rounding_floor,
+    zero_column_ray,
+)
 from privasso.problem._certificate import (
     least_squares_anchor,
     programme_anchor,
     step_to_feasible,
 )
-from privasso.problem._projection import project
+from privasso.problem._projection import project, project_exactly
 
 
 def small(seed=0, m=20, n=30, noise=0.05):
@@ -190,3 +199,18 @@ def test_projection_is_that_of_the_pseudo_inverse():
     d = np.random.default_rng(0).standard_normal(30)
     *_, last = project(problem, d)
     np.testing.assert_allclose(last.residual, d - np.linalg.pinv(unit) @ (unit @ d), atol=1e-8)
+
+
+def test_rays_of_small_problems_by_hand():
+    problem = Problem(np.array([[1.0, 0.0]]), b=[5.0, -3.0], lam=1.0)
+    ray = zero_column_ray(problem)
+    assert ray is not None
+    assert ray.tolist() == [0.0, -1.0]
+    twins = Problem(np.array([[1.0, 1.0]]), b=[0.0, 0.0], lam=1.0)
+    found = project_exactly(twins, np.array([3.0, 1.0]))
+    np.testing.assert_allclose(found, [1.0, -1.0], rtol=1e-12)
+
+
+def test_rounding_grows_with_b():
+    floor = rounding_floor(np.array([1.0, 100.0]), norms=np.ones(2), length=0.0)
+    assert floor[1] == 100.0 * floor[0] > 0.0

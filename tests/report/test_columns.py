@@ -10,6 +10,7 @@ from privasso.noise import Diagonal
 from privasso.operators import Covariates
 from privasso.privacy import Release, calibrate
 from privasso.report import coefficient_noise, column_noise, stability_of
+from privasso.report._facts import row_influence
 
 
 def test_coefficient_noise_is_what_repeated_draws_show():
@@ -70,3 +71,9 @@ def test_critical_lambda_of_a_release():
     twins = np.hstack([F, F])
     double = Release(np.tile(b, 2), Diagonal(np.ones(30)), n_rows=10, centre=0.0)
     assert stability_of(Postprocess(double, Covariates(twins, centre=False))).kind == "exact"
+
+
+def test_the_influence_of_rows_by_hand():
+    rows = Covariates(np.array([[3.0, 0.0], [0.0, 1.0]]), centre=False)
+    found = row_influence(rows, Diagonal([4.0, 0.25]), None)
+    assert found == pytest.approx([0.75, 1.0])  # 3/2 against 1/(1/2)

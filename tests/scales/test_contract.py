@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privasso import Constant, Empirical, LogNormal, ScaleLaw, Uniform
+from privasso.scales import law_from_name
 
 ALL = [Uniform(), Uniform(0.5, 2.0), LogNormal(), Constant(2.0), Empirical([1.0, 2.0, 5.0])]
 every_law = pytest.mark.parametrize("law", ALL, ids=repr)
@@ -124,3 +125,8 @@ def test_lognormal_without_spread_is_a_constant():
     law = LogNormal(1.0, 0.0)
     assert law.quantile([0.0, 0.5, 1.0]).tolist() == [np.e] * 3
     assert np.allclose(law.quadrature(7)[0], np.e**2, rtol=1e-15)
+
+
+def test_names_of_laws():
+    assert law_from_name("scales", "uniform") == Uniform(0.0, 1.0)
+    assert law_from_name("scales", "lognormal:0,1") == LogNormal(0.0, 1.0)

@@ -14,6 +14,7 @@ from privasso.noise import Factored
 from privasso.operators import Centred
 from privasso.problem import ClippedProblem, Huber, Logistic
 from privasso.solvers import solve_clipped_many, solve_clipped_problem
+from privasso.solvers._clipped_quadratic import minimise_quadratic
 
 
 def data(m=120, n=30, seed=0, scales=0.0):
@@ -314,3 +315,9 @@ def test_input_is_left_as_it_was():
     pv.solve_clipped(F, y, 2.0, eta, kappa=0.3, ridge=0.5, x0=x0)
     for a, b in zip((F, y, eta, x0), copies, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_quadratic_in_two_coefficients_by_hand():
+    H = np.array([[2.0, 1.0], [1.0, 2.0]])
+    found = minimise_quadratic(H, np.array([4.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), 1e-12)
+    assert found == pytest.approx([5 / 3, -1 / 3])

@@ -6,16 +6,22 @@ import numpy as np
 import pytest
 
 import privasso as pv
+from privasso.problem import Huber
 from privasso.solvers import (
     ExactPass,
     ExactProblem,
     FixedPoint,
+    LongProblem,
     PassSetting,
     PassState,
     entry_grid,
     minimise_exactly,
+    minimise_long,
 )
-from privasso.solvers._exact_pass import pulled
+from privasso.solvers._exact_pass import _limbs, pass_sums, pulled, whole_numbers
+from privasso.solvers._fixed_point import digit_width
+from privasso.solvers._long_newton import _rows_in_memory
+from privasso.solvers._long_sums import long_bits, row_sums
 
 
 def rows(m, n, seed, *, radius=None):
@@ -144,3 +150,33 @@ def test_labels_far_from_any_prediction_and_huge_coefficients():
     x = FixedPoint((5 << 90,), 70)  # 5·2²⁰
     sums = ExactPass(setting)([(G, np.array([1000.0, 0.0, -1000.0]))], PassState(x))
     assert pulled(sums["pull"]) == [-3 * setting.kappa << 19]
+
+
+def test_fixed_points_by_hand():
+    assert FixedPoint((3, 5), 2).with_bits(1).whole == (2, 3)
+    assert FixedPoint((3, 5), 2).in_steps_of(-1) == [2, 3]
+    assert FixedPoint((3,), 2).in_steps_of(-4) == [12]
+    assert (digit_width(500), digit_width(4096)) == (25, 22)
+    assert whole_numbers(_limbs([3 << 70, -5]) + _limbs([1, 1])) == [(3 << 70) + 1, -4]
+
+
+def test_sums_over_two_rows_by_hand():
+    setting = PassSetting.of(1, 19, 0.25)
+    rows, labels = np.array([[1.0], [0.5]]), np.array([0.125, 1.0])
+    state = PassState(FixedPoint((0,), 70), fresh=True)
+    sums = pass_sums(setting, None, [(rows, labels)], state)
+    assert float(pulled(sums["pull"])[0]) * 2.0 ** -(setting.unit + setting.grid) == 0.25
+    assert (sums["curved"] * 2.0 ** (2 * (4 - setting.grid))).tolist() == [[1.25]]
+    x = FixedPoint((1 << 60,), 61)  # one half
+    long = row_sums(rows, np.array([0.75, 1.0]), None, Huber(0.5), x, 20)
+    assert long.pull[0] / 2 ** (long_bits(x) + long.grid) == 0.5  # 1/4 and, clipped, 1/2 times 1/2
+
+
+def test_a_long_minimiser_by_hand():
+    rows = _rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
+    sums = rows(FixedPoint((1,), 2))  # at 1/4, where the residuals are 0 and 8.75
+    assert (float(sums.pull[0]), float(sums.value)) == (1.0, 8.25)
+    problem = LongProblem(rows, 2.0, 2.5, 0.5, [Fraction(0)], np.zeros(1))
+    x, distance, _ = minimise_long(problem, FixedPoint((0,), 1), 1e-30)
+    assert float(x.values[0]) == pytest.approx((0.25 + 1.0) / (1.0 + 0.5), rel=1e-15)
+    assert distance <= 1e-30

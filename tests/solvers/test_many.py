@@ -8,7 +8,11 @@ import privasso as pv
 from oracles import check_ray, kkt
 from privasso._clock import Clock
 from privasso.operators import as_operator
+from privasso.problem import Problem
 from privasso.solvers import _batch, _batch_newton, _growth, solve_problems
+from privasso.solvers._iteration import movement
+from privasso.solvers._linear_terms import LinearTerms
+from privasso.solvers._vertex import _null_directions
 
 
 def batch(law, n_rhs=12, n=300, sigma=0.05, seed=0):
@@ -313,3 +317,21 @@ def test_a_poor_start_is_not_used(monkeypatch):
     close = np.stack([etas[:, 0], etas[:, 0] + 1e-3 * (etas[:, 1] - etas[:, 0])], axis=1)
     assert (pv.solve_many(F, y, lam, close).kkt <= 1e-8).all()
     assert len(begun) == 1
+
+
+def test_linear_terms_and_steps_by_hand():
+    terms = LinearTerms(np.array([[1.0, 2.0]]), b=np.array([5.0]))
+    assert terms.one(1).tolist() == [3.0]
+    assert terms.some(np.array([0, 1])).tolist() == [[4.0], [3.0]]
+    assert not terms.equal
+    problem = Problem(np.eye(2), np.ones(2), 1.0)
+    assert movement(problem, np.array([4.0, 1.0]), np.array([4.0, 0.0])) == (0.25, 1.0)
+
+
+def test_directions_that_equal_columns_leave_open():
+    found = _null_directions(np.ones((3, 3)), np.array([0, 2]))
+    assert found[0] == pytest.approx(-found[1])
+
+
+def test_arrays_begin_where_registers_are_filled_from():
+    assert _batch_newton.aligned(3).ctypes.data % 64 == 0

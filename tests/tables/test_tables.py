@@ -1,10 +1,13 @@
 """Tables: the same numbers from every format, only the columns asked for, and clear refusals."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
-from privasso.tables import open_table, table_bytes
+from privasso.tables import case_control, check_ending, check_labels, open_table, table_bytes
+from privasso.tables._genotypes import read_labels
 
 pytestmark = pytest.mark.usefixtures("one_reader")
 
@@ -175,3 +178,23 @@ def test_written_tables_come_back(tmp_path, ending):
     assert np.array_equal(open_table(path).matrix(["a"])[:, 0], values)
     with pytest.raises(ValueError, match=r"must end in \.csv or \.parquet"):
         table_bytes({"a": values}, tmp_path / "table.txt")
+
+
+def test_the_ending_says_how_to_write():
+    with pytest.raises(ValueError, match=r"predictions\.txt must end in \.csv or \.parquet"):
+        check_ending(Path("predictions.txt"))
+
+
+def test_labels_of_genotypes(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("#FID IID bmi\nb 1 27.5\na 1 -9\n")
+    found = read_labels(path, [("a", "1"), ("a", "2"), ("b", "1")])
+    assert list(found) == ["bmi"]
+    np.testing.assert_array_equal(found["bmi"], [np.nan, np.nan, 27.5])
+    coded = case_control(np.array([1.0, 2.0, 0.0, np.nan]))
+    np.testing.assert_array_equal(coded, [0.0, 1.0, np.nan, np.nan])
+
+
+def test_labels_that_are_not_finite_are_not_shown():
+    with pytest.raises(ValueError, match="which is not shown because labels are private"):
+        check_labels(np.array([1.0, np.inf]))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privasso.encoding import Levels, Numbers
+from privasso.encoding import Dictionary, Levels, NumberEntry, Numbers
 from privasso.tables import open_table
 from privasso.tables._text_file import Header, read_header
 
@@ -161,3 +161,15 @@ def test_semicolons_with_points_and_commas(tmp_path):
     np.testing.assert_array_equal(d.values, [1.0, 2.0, 3.0, np.nan])
     labels = open_table(path).columns_and_labels(["a"], "c")[1]
     np.testing.assert_array_equal(labels, [1.5, 2.5, 3.5, np.nan])
+
+
+def test_a_declared_file_is_read_line_by_line(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text('age,dose\n61,"5"\n\n40,1,2\n50\n"30,1\n20,2,\n')
+    both = Dictionary((NumberEntry("age", 0, 99), NumberEntry("dose", 0, 9)))
+    age, dose = open_table(file).declared(both)[0].columns
+    assert isinstance(age, Numbers)
+    assert isinstance(dose, Numbers)
+    nan = np.nan
+    np.testing.assert_array_equal(age.values, [61.0, nan, nan, 50.0, nan, 20.0])
+    np.testing.assert_array_equal(dose.values, [5.0, nan, nan, nan, nan, 2.0])

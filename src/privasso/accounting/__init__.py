@@ -19,11 +19,10 @@ from privasso.accounting._inexact import (
     InexactLoss,
     check_coverable,
     inexact_delta,
-    output_total_variation,
     shift_epsilon,
 )
 from privasso.accounting._law import lower_envelope
-from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, Renyi
+from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_inverse import objective_epsilon, objective_sensitivity
 from privasso.accounting._objective_loss import ChainLoss, ObjectiveLoss
@@ -40,7 +39,6 @@ __all__ = [
     "Loss",
     "Neighbours",
     "ObjectiveLoss",
-    "Renyi",
     "Slope",
     "check_coverable",
     "compose_losses",
@@ -52,7 +50,6 @@ __all__ = [
     "objective_delta",
     "objective_epsilon",
     "objective_sensitivity",
-    "output_total_variation",
     "sensitivity_beside",
     "sensitivity_beside_choices",
     "sensitivity_for",

@@ -18,20 +18,7 @@ def true_alarms(loss: Loss, false_alarms: float) -> float:
     other, and its complement at least e^(−ε)(1 − q − δ(ε)). The least of these bounds over a grid
     of ε is an upper bound, too. It holds for both orders of the pair.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss of the release.
-    false_alarms : float
-        Rate of alarms where there is nothing to be found.
-
-    Examples
-    --------
-    >>> from privasso.accounting import ApproximateLoss, GaussianLoss
-    >>> round(true_alarms(ApproximateLoss(1.0, 1e-6), 0.05), 4)  # only ε and δ are known
-    0.1359
-    >>> round(true_alarms(GaussianLoss(0.2368), 0.05), 4)  # a mechanism with this ε and δ
-    0.0796
+    `false_alarms`: rate of alarms where there is nothing to be found.
     """
     false = probability("false_alarms", false_alarms)
     reach = min(loss.reach, 700.0)

@@ -33,15 +33,6 @@ class BesideChoices(ComposedLoss):
     """The loss of one mechanism, of choices and of Gaussian releases together.
 
     The first part is the mechanism, the others are what is released beside it.
-
-    Examples
-    --------
-    >>> from privasso.accounting import ChoiceLoss
-    >>> one = ObjectiveLoss(0.12, 0.3, "records")
-    >>> loss = BesideChoices.of(one, (ChoiceLoss(0.08, 10),), 0.05)
-    >>> exact, convolved = loss.delta(1.0), ComposedLoss(loss.parts).delta(1.0)
-    >>> one.delta(1.0) < exact, 0.98 < exact / convolved < 1.02
-    (True, True)
     """
 
     @classmethod
@@ -114,25 +105,8 @@ def sensitivity_beside_choices(
 ) -> float:
     """Return the largest c of objective perturbation beside other releases, within a budget.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of all together.
-    t, neighbours
-        As in `objective_delta`.
-    choices : tuple of Loss
-        Choices of the same data, and other fits.
-    mu : float
-        Sensitivity of Gaussian releases of the same data together; zero if there are none.
-
-    Examples
-    --------
-    >>> from privasso.accounting import ChoiceLoss
-    >>> choices = (ChoiceLoss(0.08, 10),)
-    >>> c = sensitivity_beside_choices(1.0, 1e-6, 0.3, choices, 0.05)
-    >>> loss = BesideChoices.of(ObjectiveLoss(c, 0.3, "records"), choices, 0.05)
-    >>> 0.999e-6 <= loss.delta(1.0) <= 1e-6
-    True
+    `t`, `neighbours`: as in `objective_delta`. `choices`: choices of the same data, and other fits.
+    `mu`: sensitivity of Gaussian releases of the same data together; zero if there are none.
     """
     delta = probability("delta", delta)
     target = math.log(delta) - MARGIN

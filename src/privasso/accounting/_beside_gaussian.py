@@ -44,13 +44,6 @@ class BesideGaussian(ComposedLoss):
     h is convex in eᵉ, so in each cell of the integral it lies below the chord between its ends. The
     integral of a chord over the law of L is explicit; the sum is therefore an upper bound. It is
     ten times faster than the convolution of `ComposedLoss`, which serves for all but `delta`.
-
-    Examples
-    --------
-    >>> loss = BesideGaussian.of(ObjectiveLoss(0.18, 0.3, "records"), 0.05)
-    >>> alone = ObjectiveLoss(0.18, 0.3, "records")
-    >>> alone.delta(1.0) < loss.delta(1.0) < 1.001 * ComposedLoss(loss.parts).delta(1.0)
-    True
     """
 
     @classmethod
@@ -153,21 +146,8 @@ def sensitivity_beside(
 
     Both together are (ε, δ)-differentially private, and their δ lies between 0.999 δ and δ.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget of all releases together.
-    t, neighbours, loss
-        As in `objective_delta`.
-    mu : float
-        Sensitivity of the Gaussian releases together, μ² = Σ μ_k²; zero if there are none.
-
-    Examples
-    --------
-    >>> c = sensitivity_beside(1.0, 1e-6, 0.3, 0.05)
-    >>> loss = BesideGaussian.of(ObjectiveLoss(c, 0.3, "records"), 0.05)
-    >>> 0.999e-6 <= loss.delta(1.0) <= 1e-6, c < objective_sensitivity(1.0, 1e-6, 0.3)
-    (True, True)
+    `t`, `neighbours`, `loss`: as in `objective_delta`. `mu`: sensitivity of the Gaussian releases
+    together, μ² = Σ μ_k²; zero if there are none.
     """
     delta = probability("delta", delta)
     alone = objective_sensitivity(epsilon, delta, t, neighbours, loss=loss)

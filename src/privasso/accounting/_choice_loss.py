@@ -44,21 +44,7 @@ class ChoiceLoss(Loss):
 
     It is nearly that of a Gaussian mechanism with μ = ε₀√k/2.
 
-    Parameters
-    ----------
-    epsilon_each : float
-        ε₀, the range of the losses of one choice.
-    count : int
-        k.
-
-    Examples
-    --------
-    >>> from privasso.accounting import GaussianLoss
-    >>> loss = ChoiceLoss(0.1, 10)
-    >>> round(loss.epsilon(1e-6), 3), round(GaussianLoss(0.05 * 10**0.5).epsilon(1e-6), 3)
-    (0.637, 0.648)
-    >>> loss.group(2)
-    ChoiceLoss(epsilon_each=0.2, count=10)
+    `epsilon_each`: ε₀, the range of the losses of one choice. `count`: k.
     """
 
     epsilon_each: float

@@ -36,15 +36,6 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     are composed numerically; see `ComposedLoss`. Distances of inexact releases from ideal ones add
     up; see `InexactLoss`. The settings of all releases must have been fixed beforehand; see
     `within_budget` for settings that are chosen after looking at earlier releases.
-
-    Examples
-    --------
-    >>> compose_losses([GaussianLoss(0.3), GaussianLoss(0.4)])
-    GaussianLoss(mu=0.5)
-    >>> from privasso.accounting import ApproximateLoss
-    >>> mixed = compose_losses([GaussianLoss(0.3), ApproximateLoss(0.5, 0.0)])
-    >>> 1.5 < mixed.epsilon(1e-6) < 1.3 + 0.5
-    True
     """
     given = list(losses)
     distances = [loss for loss in given if isinstance(loss, InexactLoss)]
@@ -72,15 +63,6 @@ class ComposedLoss(Loss):
     separately, and Fourier transforms convolve them. With weights e^(θL) that make small δ likely,
     the rounding errors are small relative to δ, however small that is. What comes out is an upper
     bound. Where all losses together may exceed 700, ε is infinite.
-
-    Examples
-    --------
-    >>> from privasso.accounting import ApproximateLoss
-    >>> loss = ComposedLoss((ApproximateLoss(0.5, 0.0), GaussianLoss(0.3)))
-    >>> 1.5 < loss.epsilon(1e-6) < 0.5 + GaussianLoss(0.3).epsilon(1e-6)
-    True
-    >>> ComposedLoss((ApproximateLoss(1e9, 0.0), GaussianLoss(0.3))).epsilon(1e-6)
-    inf
     """
 
     parts: tuple[Loss, ...]

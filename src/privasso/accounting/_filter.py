@@ -82,15 +82,7 @@ def within_budget(
 
 
 def spent_epsilon(delta: float, declared: Sequence[Loss], chosen: Sequence[Loss] = ()) -> float:
-    """Return the ε of the smallest budget at this δ that has room for these releases.
-
-    Examples
-    --------
-    >>> from privasso.accounting import ObjectiveLoss
-    >>> fit = ObjectiveLoss(0.11, 0.3, "records")
-    >>> round(spent_epsilon(1e-6, [fit, fit]), 2), round(spent_epsilon(1e-6, [fit], [fit]), 2)
-    (0.95, 1.03)
-    """
+    """Return the ε of the smallest budget at this δ that has room for these releases."""
     if not chosen:
         return compose_losses(declared).epsilon(delta) if declared else 0.0
     mu = _gaussian([*declared, *chosen])

@@ -29,13 +29,7 @@ _LEAST, _LARGEST = -740.0, 709.0
 
 
 def log_gaussian_delta(epsilon: float, mu: float) -> float:
-    """Return log δ(ε; μ), accurate also where δ itself is below the smallest float.
-
-    Examples
-    --------
-    >>> round(log_gaussian_delta(1.0, 0.02), 2)
-    -1262.16
-    """
+    """Return log δ(ε; μ), accurate also where δ itself is below the smallest float."""
     epsilon = nonnegative_float("epsilon", epsilon)
     mu = nonnegative_float("mu", mu)
     if mu == 0.0:

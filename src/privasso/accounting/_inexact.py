@@ -19,41 +19,8 @@ _STRETCH = 1e-4
 _ROUNDS = 40
 
 
-def output_total_variation(distance: float, sigma: float, failure: float = 0.0) -> float:
-    """Bound the total variation between a computed and an ideal release with output noise.
-
-    If the computed coefficients are certainly within `distance` of the ideal ones, in the norm in
-    which the output noise N(0, σ²I) is spherical, both with noise differ by at most
-    2Φ(τ/2σ) − 1 ≤ τ/(σ√(2π)). A certificate that may fail with some probability adds it.
-
-    Parameters
-    ----------
-    distance : float
-        τ, a bound that holds for every data set and every draw of the noise in the objective,
-        except with probability `failure`.
-    sigma : float
-        σ of the output noise.
-    failure : float
-        Probability with which τ may be exceeded.
-
-    Examples
-    --------
-    >>> f"{output_total_variation(1e-12, 1e-3):.4g}"
-    '3.989e-10'
-    """
-    distance = nonnegative_float("distance", distance)
-    sigma, failure = positive_float("sigma", sigma), nonnegative_float("failure", failure)
-    return min((math.erf(distance / sigma / math.sqrt(8.0)) + failure) * (1.0 + 1e-14), 1.0)
-
-
 def inexact_delta(epsilon: float, total_variation: float) -> float:
-    """Return (1 + e^ε) times a total variation distance, rounded up.
-
-    Examples
-    --------
-    >>> inexact_delta(0.0, 0.0), round(inexact_delta(1.0, 1e-9), 12)
-    (0.0, 3.718e-09)
-    """
+    """Return (1 + e^ε) times a total variation distance, rounded up."""
     distance = nonnegative_float("total_variation", total_variation)
     return min((1.0 + math.exp(min(epsilon, 700.0))) * distance * (1.0 + 1e-14), 1.0)
 
@@ -67,11 +34,6 @@ def shift_epsilon(shift: float) -> float:
 
     δ(ε₀) = Φ(μ₀/2 − ε₀/μ₀) − e^ε₀ Φ(−μ₀/2 − ε₀/μ₀) ≤ Φ(μ₀/2 − 20) for ε₀ = 20 μ₀, which is below
     1e-86 for shifts μ₀ up to 0.01.
-
-    Examples
-    --------
-    >>> shift_epsilon(0.001)
-    0.02
     """
     shift = nonnegative_float("shift", shift)
     if shift > 0.01:
@@ -80,17 +42,7 @@ def shift_epsilon(shift: float) -> float:
 
 
 def check_coverable(epsilon: float, delta: float, share: float) -> None:
-    """Refuse a budget of which (1 + e^ε)·1e-86 is not a small part of the share for this distance.
-
-    Examples
-    --------
-    >>> check_coverable(1.0, 1e-6, 1e-4)
-    >>> check_coverable(200.0, 1e-6, 1e-4)
-    Traceback (most recent call last):
-    ...
-    ValueError: delta must be at least 1.45e+05 for epsilon = 200.0, so that the distance of the \
-computed from the exact minimiser is covered; choose a larger delta, or a smaller epsilon
-    """
+    """Refuse a budget of which (1 + e^ε)·1e-86 is no small part of the share for this distance."""
     least = 2.0 * (1.0 + math.exp(min(epsilon, 700.0))) * _NEGLIGIBLE / share
     if not delta >= least:
         raise ValueError(
@@ -112,16 +64,6 @@ class InexactLoss(Loss):
 
     The distances and shifts of several releases add up, so they are added once to the composed loss
     of the ideal ones.
-
-    Examples
-    --------
-    >>> from privasso.accounting import GaussianLoss
-    >>> loss = InexactLoss(GaussianLoss(0.5), 1e-9)
-    >>> 3e-9 < loss.delta(1.0) - GaussianLoss(0.5).delta(1.0) < 4e-9
-    True
-    >>> shifted = InexactLoss(GaussianLoss(0.5), shift=1e-7)
-    >>> 1.0 < shifted.delta(1.0) / GaussianLoss(0.5).delta(1.0) < 1.0001
-    True
     """
 
     ideal: Loss

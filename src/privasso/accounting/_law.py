@@ -48,11 +48,6 @@ def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:
 
     The δ of a pair of distributions is such a function, with the value 1 at e^ε = 0. It therefore
     lies below the chords of any upper bound.
-
-    Examples
-    --------
-    >>> lower_envelope(np.log([0.5, 1.0, 1.5, 2.0]), np.array([0.6, 0.5, 0.1, 0.2])).round(3)
-    array([0.6 , 0.35, 0.1 , 0.1 ])
     """
     # Bounds that are no numbers are left out. In units of the largest e^ε nothing overflows, and
     # what underflows stays as it is.

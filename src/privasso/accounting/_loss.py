@@ -32,11 +32,6 @@ class Renyi(NamedTuple):
     With the loss L under the first law of a pair, `forward` and `backward` bound
     log E[e^((a−1)L); L < ∞]/(a−1) for the two orders of the pair, and `beyond` the probability of
     an infinite loss.
-
-    Examples
-    --------
-    >>> GaussianLoss(0.5).renyi(9.0)
-    Renyi(forward=1.125, backward=1.125, beyond=0.0)
     """
 
     forward: float
@@ -53,13 +48,6 @@ class Loss(ABC):
 
     for every ε and for both orders of the pair. A new loss writes `deltas`, `reach` and `group`;
     `compose_losses` then composes it with any other.
-
-    Examples
-    --------
-    >>> from privasso.accounting import GaussianLoss
-    >>> loss = GaussianLoss(0.5)
-    >>> round(loss.epsilon(1e-6), 3), round(loss.group(2).epsilon(1e-6), 3)
-    (2.254, 4.887)
     """
 
     @abstractmethod
@@ -139,16 +127,7 @@ def _divergence(at: np.ndarray, weights: np.ndarray, order: float) -> float:
 
 @dataclass(frozen=True)
 class GaussianLoss(Loss):
-    """The loss of a Gaussian mechanism whose mean moves by at most μ standard deviations.
-
-    Examples
-    --------
-    >>> loss = GaussianLoss(0.5)
-    >>> round(loss.delta(1.0), 6), round(loss.epsilon(1e-6), 3)
-    (0.00683, 2.254)
-    >>> loss.group(3)
-    GaussianLoss(mu=1.5)
-    """
+    """The loss of a Gaussian mechanism whose mean moves by at most μ standard deviations."""
 
     mu: float
 
@@ -200,12 +179,6 @@ class ApproximateLoss(Loss):
 
     It is the loss of a mechanism that tells the data set with probability δ, and otherwise one
     bit that is true with probability e^ε/(1 + e^ε).
-
-    Examples
-    --------
-    >>> loss = ApproximateLoss(1.0, 1e-6)
-    >>> loss.delta(1.0), loss.epsilon(1e-6)
-    (1e-06, 1.0)
     """
 
     at_epsilon: float

@@ -10,7 +10,6 @@ import numpy as np
 
 from privasso._validation import nonnegative_float, positive_float, probability
 from privasso.accounting._gaussian import sensitivity_for
-from privasso.accounting._inexact import inexact_delta
 from privasso.accounting._objective import (
     SMALLEST_C,
     Neighbours,
@@ -35,41 +34,18 @@ def objective_sensitivity(
     neighbours: Neighbours = "records",
     *,
     loss: Slope = "huber",
-    total_variation: float = 0.0,
 ) -> float:
     """Return the largest c at which objective perturbation is (ε, δ)-differentially private.
 
     The noise is then σ = Δψ·R/c. The δ of this c lies between 0.999 δ and δ.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget.
-    t, neighbours, loss
-        As in `objective_delta`.
-    total_variation : float
-        Distance between what is computed and the ideal mechanism; (1 + e^ε) times it is taken out
-        of δ first. See `output_total_variation`.
-
-    Examples
-    --------
-    >>> from privasso.accounting import objective_delta
-    >>> c = objective_sensitivity(1.0, 1e-6, 0.3, "labels")
-    >>> round(c, 4), 0.999e-6 <= objective_delta(1.0, c, 0.3, "labels") <= 1e-6
-    (0.2056, True)
+    `t`, `neighbours`, `loss`: as in `objective_delta`.
     """
     epsilon, t = positive_float("epsilon", epsilon), nonnegative_float("t", t)
     delta = probability("delta", delta)
     check_choices(neighbours, loss)
-    spent = inexact_delta(epsilon, total_variation)
-    if not spent < delta:
-        raise ValueError(
-            f"the computed coefficients are too far from the ideal ones for δ = {delta!r}: this "
-            f"alone costs {spent:.3g} at ε = {epsilon!r}; solve more exactly or add more output "
-            "noise"
-        )
-    left = (delta - spent) * (1.0 - 1e-15)
-    target = math.log(left) - MARGIN
+    below = delta * (1.0 - 1e-15)  # so that rounding does not exceed δ
+    target = math.log(below) - MARGIN
     at = np.array([epsilon])
 
     def excess(log_c: float) -> float:
@@ -77,7 +53,7 @@ def objective_sensitivity(
         return float(found[0]) - target
 
     # No bound is below that of a Gaussian mechanism.
-    found = largest_c(excess, sensitivity_for(epsilon, left), _STEP)
+    found = largest_c(excess, sensitivity_for(epsilon, below), _STEP)
     if found is None:
         raise ValueError(
             f"t = {t!r} is too large for ε = {epsilon!r}: δ is small only where ε is above "
@@ -97,11 +73,6 @@ def objective_epsilon(
     """Return the smallest ε ≥ 0 at which objective perturbation has at most this δ, rounded up.
 
     It is infinite for a c so large that no ε helps.
-
-    Examples
-    --------
-    >>> round(objective_epsilon(1e-6, 0.25, 0.3, "labels"), 3)
-    1.19
     """
     target = math.log(probability("delta", delta)) - 1e-12
     c, t = nonnegative_float("c", c), nonnegative_float("t", t)

@@ -30,12 +30,6 @@ class ObjectiveLoss(Loss):
     """The loss of objective perturbation; see `objective_delta` for what the numbers mean.
 
     Under ``neighbours="records"`` the first order of the pair is with the record against without.
-
-    Examples
-    --------
-    >>> loss = ObjectiveLoss(0.2, 0.3, "labels")
-    >>> f"{loss.delta(1.0):.3g}", round(loss.epsilon(1e-6), 3)
-    ('6.08e-07', 0.977)
     """
 
     c: float
@@ -98,12 +92,6 @@ class ChainLoss(Loss):
 
     With ε = ε₁ + … + ε_k it is at most Σ_j e^{ε₁ + … + ε_{j−1}} δ(ε_j), for any split. Later terms
     have the larger factors, so the ε_j grow evenly along the chain.
-
-    Examples
-    --------
-    >>> pair = ChainLoss(ObjectiveLoss(0.1, 0.3, "labels"), 2)
-    >>> pair.epsilon(1e-6) < 2 * ObjectiveLoss(0.1, 0.3, "labels").epsilon(1e-7)
-    True
     """
 
     step: Loss

@@ -53,17 +53,7 @@ def save_release(kept: KeptRelease | KeptStatistics, path: str | os.PathLike[str
 
 
 def release_text(kept: KeptRelease | KeptStatistics) -> str:
-    """Return the text of the file, checked by the rules of `load_release`.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> X = np.random.default_rng(104).random((200, 2))
-    >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1), mechanism="release")
-    >>> est = pv.PrivateLasso(1.0, privacy).fit(X, X[:, 0])
-    >>> release_text(est.release_).startswith("{")
-    True
-    """
+    """Return the text of the file, checked by the rules of `load_release`."""
     document = statistics_document(kept) if isinstance(kept, KeptStatistics) else _document(kept)
     _checked(document)
     return bounded_text(document)

@@ -32,21 +32,8 @@ _STEPS = 80
 class ClippedSettings:
     """What is chosen from the rows, and the error to expect with it.
 
-    Attributes
-    ----------
-    t : float
-        R²/Λ.
-    shrink : float
-        Part of the rows that is shrunk.
-    error : float
-        Expected squared error of a prediction, as a part of the variance of the labels.
-
-    Examples
-    --------
-    >>> from privasso.design import clipped_settings
-    >>> rows = Covariates(np.random.default_rng(0).standard_t(3, (300, 5)), centre=True)
-    >>> clipped_settings(rows, 0.1, {0.05: 0.23, 0.3: 0.2})  # two values of t to choose from
-    ClippedSettings(t=0.05, shrink=0.5, error=0.0595...)
+    `t`: R²/Λ. `shrink`: part of the rows that is shrunk. `error`: expected squared error of a
+    prediction, as a part of the variance of the labels.
     """
 
     t: float
@@ -76,24 +63,10 @@ def clipped_settings(
     whose variance the columns explain 30, 60 and 90 per cent. By default shrinking must gain at
     least one per cent of the variance. No label is read.
 
-    Parameters
-    ----------
-    rows : Covariates
-        Public covariates.
-    kappa : float
-        κ, in units of the range of the labels.
-    sensitivities : mapping
-        The values of t to choose from, and c = 2κR/σ for each of them.
-    shrinks : sequence of float
-        Parts of the rows to choose from, increasing.
-    gain : float
-        What a larger part must gain, as a part of the variance of the labels.
-
-    Examples
-    --------
-    >>> rows = Covariates(np.random.default_rng(0).standard_t(3, (300, 5)), centre=True)
-    >>> clipped_settings(rows, 0.1, {0.05: 0.23, 0.3: 0.2}).shrink
-    0.5
+    - `kappa`: κ, in units of the range of the labels.
+    - `sensitivities`: the values of t to choose from, and c = 2κR/σ for each of them.
+    - `shrinks`: parts of the rows to choose from, increasing.
+    - `gain`: what a larger part must gain, as a part of the variance of the labels.
     """
     best: ClippedSettings | None = None
     for shrink in shrinks:
@@ -118,13 +91,7 @@ def _spectrum(rows: Covariates, shrink: float) -> _Spectrum:
 
 
 def row_roots(rows: Covariates) -> np.ndarray | None:
-    """√w_μ: a row with its label enters the objective times the root of its weight.
-
-    Examples
-    --------
-    >>> row_roots(Covariates(np.eye(3), centre=False, weights=[1.0, 4.0, 9.0]))
-    array([1., 2., 3.])
-    """
+    """√w_μ: a row with its label enters the objective times the root of its weight."""
     return None if rows.weights is None else np.sqrt(rows.weights)
 
 
@@ -132,19 +99,12 @@ def row_roots(rows: Covariates) -> np.ndarray | None:
 class _Spectrum:
     """The rows in the eigenbasis of A.
 
-    Attributes
-    ----------
-    a : ndarray
-        Eigenvalues of A = GᵀG.
-    signal : ndarray
-        Variances of x₀ along the eigenvectors if the coefficients of standardised columns have
-        the variance 1/N each.
-    level : ndarray
-        The same for an intercept of variance 1.
-    n_rows : float
-        M.
-    weight : float
-        Mean weight of a row.
+    - `a`: eigenvalues of A = GᵀG.
+    - `signal`: variances of x₀ along the eigenvectors if the coefficients of standardised columns
+      have the variance 1/N each.
+    - `level`: the same for an intercept of variance 1.
+    - `n_rows`: M.
+    - `weight`: mean weight of a row.
     """
 
     a: np.ndarray = field(repr=False)

@@ -27,25 +27,11 @@ _BEYOND, _TIMES = 20, 4
 class PrincipalComponents:
     """Scores and directions of standardised columns Z, the largest first.
 
-    Attributes
-    ----------
-    mean, scale : ndarray of shape (N,)
-        Of the columns; the scale of a constant column is infinite.
-    directions : ndarray of shape (N, D)
-        Weights of the standardised columns in each score.
-    scores : ndarray of shape (M, D)
-        Z times the directions: mean zero, mean square one, uncorrelated.
-    shares : ndarray of shape (D,)
-        Part of the variance of all standardised columns that lies along each.
-    rank : int
-        Largest number of components that there can be.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])  # a column is ten times the other
-    >>> found = PrincipalComponents.of(X, 1)
-    >>> found.shares.round(6), abs(found.scores[:, 0]).round(3)
-    (array([1.]), array([1.225, 0.   , 1.225]))
+    - `mean`, `scale` (N,): of the columns; the scale of a constant column is infinite.
+    - `directions` (N, D): weights of the standardised columns in each score.
+    - `scores` (M, D): Z times the directions: mean zero, mean square one, uncorrelated.
+    - `shares` (D,): part of the variance of all standardised columns that lies along each.
+    - `rank`: largest number of components that there can be.
     """
 
     mean: np.ndarray = field(repr=False)
@@ -61,24 +47,6 @@ class PrincipalComponents:
 
         They need not be accurate to many digits: what is done with them depends on the covariates
         alone, whatever they are.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (M, N)
-            Public covariates.
-        most : int
-            Number of components.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> factor = rng.standard_normal(500)
-        >>> X = np.outer(factor, np.ones(40)) + rng.standard_normal((500, 40))
-        >>> found = PrincipalComponents.of(X, 3)
-        >>> bool(0.45 < found.shares[0] < 0.55), found.shares[1] < 0.03
-        (True, np.True_)
-        >>> bool(abs(np.corrcoef(found.scores[:, 0], factor)[0, 1]) > 0.98)
-        True
         """
         Z, mean, scale = standardised(X)
         m, n = Z.shape
@@ -114,14 +82,6 @@ class PrincipalComponents:
         """Coefficients of the columns that predict the same as weights of the scores.
 
         They predict what differs from the mean.
-
-        Examples
-        --------
-        >>> X = np.random.default_rng(1).random((30, 4))
-        >>> found = PrincipalComponents.of(X, 2)
-        >>> coef = found.coefficients(np.array([1.0, -2.0]))
-        >>> bool(np.allclose((X - found.mean) @ coef, found.scores @ [1.0, -2.0], atol=1e-4))
-        True
         """
         return (self.directions @ weights) / self.scale
 
@@ -132,13 +92,6 @@ def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     The scale is the deviation, or a quarter of the largest entry if that is more, so that levels
     and words that are rare do not count as much as others. A constant column becomes zeros, and
     its scale infinite.
-
-    Examples
-    --------
-    >>> rare = np.append(np.zeros(99), 1.0)
-    >>> Z, mean, scale = standardised(np.column_stack([np.arange(100.0), rare, np.ones(100)]))
-    >>> np.abs(Z).max(axis=0).astype(float).round(2).tolist(), scale.round(2).tolist()
-    ([1.71, 4.0, 0.0], [28.87, 0.25, inf])
     """
     m, n = X.shape
     Z, mean, scale = np.empty((m, n), dtype=np.float32), np.empty(n), np.empty(n)
@@ -153,13 +106,7 @@ def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def column_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some columns of a table at a time, dense and in double precision, which may be changed.
-
-    Examples
-    --------
-    >>> [(span.start, block.shape) for span, block in column_blocks(sp.csr_array((5, 300)))]
-    [(0, (5, 256)), (256, (5, 44))]
-    """
+    """Some columns of a table at a time, dense and in double precision, which may be changed."""
     stored: Any = X.tocsc() if sp.issparse(X) else X
     if not sp.issparse(X) and not isinstance(X, Genotypes):
         stored = np.asanyarray(X)

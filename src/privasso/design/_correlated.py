@@ -53,32 +53,14 @@ _WIDENINGS = 6
 class CorrelatedDesign:
     """The best λ and noise for a model with a covariance; made by `optimal_design`.
 
-    Attributes
-    ----------
-    lam : float
-        Regularisation λ.
-    noise : NoiseDesign, noise.MatrixPower or noise.Covariance
-        The noise, with its level.
-    point : CorrelatedPoint
-        What is predicted there, with Monte Carlo errors.
-    constraint : Constraint
-        What was asked for.
-    family : str
-        ``"power"``, ``"diagonal"`` or ``"full"``.
-    weight : str or None
-        W of a full shape: ``"identity"``, ``"1/diag(C)"`` or ``"response"``; None if the noise is a
-        power of C or of its diagonal, which may also be the best full shape that was found.
-    certificate : float or None
-        tr(WΣ)·tr(CΣ⁻¹)/T² − 1 for this W, computed from the noise itself: no shape has a smaller
-        tr(WΣ) at the same sensitivity by more than this part. None without a W.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> model = pv.Model(alpha=2.0, covariance=np.diag([1.0, 4.0, 1.0, 4.0]))
-    >>> best = pv.optimal_design(model, max_error=0.02, lam=0.7, gamma=1.0, rng=0)
-    >>> best.noise.gamma, 0.019 < best.E <= 0.02
-    (1.0, True)
+    - `noise`: the noise, with its level.
+    - `point`: what is predicted there, with Monte Carlo errors.
+    - `family`: ``"power"``, ``"diagonal"`` or ``"full"``.
+    - `weight`: W of a full shape: ``"identity"``, ``"1/diag(C)"`` or ``"response"``; None if the
+      noise is a power of C or of its diagonal, which may also be the best full shape that was
+      found.
+    - `certificate`: tr(WΣ)·tr(CΣ⁻¹)/T² − 1 for this W, computed from the noise itself: no shape has
+      a smaller tr(WΣ) at the same sensitivity by more than this part. None without a W.
     """
 
     lam: float

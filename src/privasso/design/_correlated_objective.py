@@ -42,17 +42,7 @@ _OTHERS: dict[str, Shape] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CorrelatedObjectiveDesign(ObjectiveDesign):
-    """An `ObjectiveDesign` whose shape is a power of the covariance of the columns.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.privacy import RecordBudget
-    >>> model = pv.Model(alpha=50.0, covariance=np.diag([1.0, 4.0, 1.0, 4.0]))
-    >>> best = pv.optimal_design(model, record_dp=RecordBudget(1.0, 1e-6), gamma=0.5, rng=0)
-    >>> best.gamma, best.ridge.gamma  # noise and ridge have one shape
-    (0.5, 0.5)
-    """
+    """An `ObjectiveDesign` whose shape is a power of the covariance of the columns."""
 
     _search: _Search | None = field(default=None, repr=False)
 

@@ -16,15 +16,7 @@ Shape = NoiseDesign | MatrixPower | Covariance
 
 
 def row_size(shape: Shape, C: GivenCovariance) -> float:
-    """Root of tr(CΣ⁻¹)/N at level 1: the root mean square of ‖f‖_{Σ⁻¹} over rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> C = GivenCovariance(np.diag([1.0, 4.0]))
-    >>> round(row_size(MatrixPower(1.0, 1.0), C) ** 2, 12)  # Σ = C/2.5
-    2.5
-    """
+    """Root of tr(CΣ⁻¹)/N at level 1: the root mean square of ‖f‖_{Σ⁻¹} over rows."""
     if isinstance(shape, MatrixPower):
         with one_thread():
             d = np.linalg.eigvalsh(C.covariance)
@@ -48,15 +40,7 @@ def best_shape(W: FloatArray, C: FloatArray) -> Factored:
 
 
 def shape_gap(shape: Covariance, W: FloatArray, C: GivenCovariance) -> float:
-    """tr(WΣ)·tr(CΣ⁻¹)/T² − 1, which is zero for the best shape alone.
-
-    Examples
-    --------
-    >>> C = GivenCovariance(np.diag([1.0, 16.0]))
-    >>> best, equal = best_shape(np.eye(2), C.covariance), Factored(np.eye(2))
-    >>> abs(shape_gap(best, np.eye(2), C)) < 1e-12, round(shape_gap(equal, np.eye(2), C), 9)
-    (True, 0.36)
-    """
+    """tr(WΣ)·tr(CΣ⁻¹)/T² − 1, which is zero for the best shape alone."""
     white = shape.whiten(C.root)
     with one_thread():
         # T is the sum of the singular values of W^½C^½, and any roots of W and C will do.

@@ -20,22 +20,10 @@ _MAX_BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class SavedDesign:
-    """What a file of `save_design` holds: λ, the noise with its level, and for information only
-    the prediction and the question that it answers.
+    """What a file of `save_design` holds.
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> import privasso as pv
-    >>> from privasso.design import load_design, save_design
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_design(pv.optimal_design(pv.Model(), max_onavekl=0.5), f"{folder}/design.json")
-    ...     saved = load_design(f"{folder}/design.json")
-    >>> saved.asked
-    'max_onavekl = 0.5 in Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=Uniform(low=0.0, ...))'
-    >>> round(saved.predicted["onavekl"], 3)
-    0.5
-    """  # noqa: D205
+    The prediction, and the question that the design answers, are for information only.
+    """
 
     lam: float
     noise: NoiseDesign

@@ -25,18 +25,7 @@ def least_leakage_exponent(
     Another shape may have a smaller error. To limit the error as well, use `optimal_design` with
     ``max_error`` and ``lam``.
 
-    Raises
-    ------
-    InfeasibleError
-        When no exponent leaves an estimator at this λ and σ.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.design import least_leakage_exponent
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-    >>> round(least_leakage_exponent(model, lam=0.2, sigma=0.05), 2)
-    0.96
+    Raises `InfeasibleError` when no exponent leaves an estimator at this λ and σ.
     """
     if model.covariance is not None:
         raise ValueError("this exponent is for independent columns; leave the covariance out")

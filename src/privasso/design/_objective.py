@@ -43,12 +43,6 @@ class ObjectiveBudget(Protocol):
     """What a design of objective perturbation needs to know of a privacy budget.
 
     `LabelDP` is one for labels, `RecordBudget` one for whole records.
-
-    Examples
-    --------
-    >>> from privasso.privacy import RecordBudget
-    >>> [round(RecordBudget(epsilon, 1e-6).objective_noise(0.3), 2) for epsilon in (0.5, 2.0)]
-    [12.79, 2.35]
     """
 
     #: Whether only the labels are protected.

@@ -18,29 +18,11 @@ class ObjectiveDesign:
     `solve_clipped` does. The shape is S = diag(v^γ)/mean(v^γ), rows have ‖f‖_{S⁻¹} ≤ R, and
     t = R²/Λ. Under privacy of records the scales v must be known without the data.
 
-    Attributes
-    ----------
-    covers : {"labels", "records"}
-        What the guarantee protects.
-    epsilon, delta : float
-        The budget.
-    t : float
-        R²/Λ, which the accounting needs (`objective_delta`).
-    radius : float
-        R: in the limit of many columns the norm of every row, with `n_features` the median of the
-        largest of M rows, so that no row is shrunk.
-    point : FixedPoint
-        The prediction, with all settings that it is for.
-    n_features : int or None
-        As in `optimal_design`.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.privacy import RecordBudget
-    >>> best = pv.optimal_design(pv.Model(alpha=20.0), record_dp=RecordBudget(1.0, 1e-6))
-    >>> best.covers, best.epsilon, 0.0 < best.explained < 1.0
-    ('records', 1.0, True)
+    - `covers` ("labels" or "records"): what the guarantee protects.
+    - `t`: R²/Λ, which the accounting needs (`objective_delta`).
+    - `radius`: R: in the limit of many columns the norm of every row, with `n_features` the median
+      of the largest of M rows, so that no row is shrunk.
+    - `point`: the prediction, with all settings that it is for.
     """
 
     covers: str

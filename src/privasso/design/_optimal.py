@@ -40,15 +40,7 @@ from privasso.theory import FixedPoint
 
 @runtime_checkable
 class LabelBudget(Protocol):
-    """What a design needs to know of a privacy budget for labels, such as `LabelDP`.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> budget = pv.LabelDP(1.0, 1e-6, y_bounds=(-1, 1))
-    >>> pv.optimal_design(pv.Model(alpha=20.0), label_dp=budget).constraint.kind
-    'label_dp'
-    """
+    """What a design needs to know of a privacy budget for labels, such as `LabelDP`."""
 
     @property
     def epsilon(self) -> float:

@@ -30,21 +30,7 @@ class ReleaseShape:
 
     A row has the size q_μ = √(f_μᵀΣ⁻¹f_μ + 1/σ₀²). Rows with q_μ > 1 are to be shrunk to 1.
 
-    Attributes
-    ----------
-    covariance : Covariance
-        Σ over the live columns.
-    sigma_sum : float
-        σ₀, zero without an intercept.
-
-    Examples
-    --------
-    >>> from privasso.design import release_shape
-    >>> rows = Covariates(np.repeat(np.eye(4), 25, axis=0), centre=True)
-    >>> shape = release_shape(rows, shrink=0.0)
-    >>> sizes = rows.squared_row_norms(shape.covariance) + shape.sigma_sum**-2
-    >>> float(sizes.max().round(9))  # no row is larger than 1
-    1.0
+    `covariance`: Σ over the live columns. `sigma_sum`: σ₀, zero without an intercept.
     """
 
     covariance: Covariance = field(repr=False)
@@ -67,24 +53,8 @@ def release_shape(
     found in turn. Of the squared sensitivity the label sum takes the part that minimises
     tr(WΣ) + 4σ₀².
 
-    Parameters
-    ----------
-    rows : Covariates
-        Public covariates.
-    shrink : float
-        Part of the rows that is shrunk; rows of zeros, or without weight, do not count.
-    weights : ndarray of shape (M,), optional
-        Factors of the rows before any is shrunk; by default their own weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> F = np.random.default_rng(0).standard_normal((200, 3))
-    >>> rows = Covariates(F, centre=True)
-    >>> shape = release_shape(rows, shrink=0.25)
-    >>> sizes = rows.squared_row_norms(shape.covariance) + shape.sigma_sum**-2
-    >>> int(np.sum(sizes > 1.0 + 1e-9))
-    50
+    `shrink`: part of the rows that is shrunk; rows of zeros, or without weight, do not count.
+    `weights` (M,): factors of the rows before any is shrunk; by default their own weights.
     """
     if not rows.live.any():
         return ReleaseShape(Diagonal([]), 1.0 if rows.centred else 0.0)

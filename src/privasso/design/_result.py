@@ -33,20 +33,10 @@ class InfeasibleError(ValueError):
 class Constraint:
     """What was asked for.
 
-    Attributes
-    ----------
-    kind : {"max_onavekl", "max_advantage", "max_error", "label_dp"}
-        The argument of `optimal_design`.
-    target : float
-        κ, a, e, or the largest sensitivity μ(ε, δ).
-    width : float
-        Width of the label bounds; 1 unless the kind is "label_dp".
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> pv.optimal_design(pv.Model(alpha=2.0), max_onavekl=1.0).constraint
-    Constraint(kind='max_onavekl', target=1.0, width=1.0)
+    - `kind` ("max_onavekl", "max_advantage", "max_error", "label_dp"): the argument of
+      `optimal_design`.
+    - `target`: κ, a, e, or the largest sensitivity μ(ε, δ).
+    - `width`: width of the label bounds; 1 unless the kind is "label_dp".
     """
 
     kind: str
@@ -173,20 +163,9 @@ class OptimalDesign:
 class TunedDesign:
     """A design of fixed shape with λ and σ chosen as well as possible for the same target.
 
-    Attributes
-    ----------
-    best : OptimalDesign or None
-        The design; None where the shape cannot meet the target.
-    ratio : float
-        What is minimised (E, or OnAveKL under a limit on E) divided by the same of the optimal
-        design; inf where the shape cannot meet the target.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> best = pv.optimal_design(pv.Model(alpha=2.0), max_onavekl=1.0)
-    >>> best.comparison["isotropic"].ratio > 1.0  # isotropic noise has a larger error
-    True
+    `best`: the design; None where the shape cannot meet the target. `ratio`: what is minimised (E,
+    or OnAveKL under a limit on E) divided by the same of the optimal design; inf where the shape
+    cannot meet the target.
     """
 
     best: OptimalDesign | None

@@ -42,26 +42,11 @@ _CHUNK = 1 << 20
 class OptimalShape:
     """The covariance of least cost among those that hide every row equally well.
 
-    Attributes
-    ----------
-    noise : Factored
-        Σ at the level where the largest row has f_μᵀΣ⁻¹f_μ = 1. Privacy scales it.
-    certificate : float
-        The cost is at most 1 + certificate times the least possible one.
-    cost : float
-        tr(WΣ).
-    rows : ndarray of int
-        Rows that decide the shape.
-    weights : ndarray
-        Their weights in the dual problem, which sum to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.design import optimal_shape
-    >>> found = optimal_shape(np.array([[3.0, 0.0], [0.0, 1.0]]))
-    >>> found.certificate < 1e-3, found.noise.diagonal.round(2)
-    (True, array([9., 1.]))
+    - `noise`: Σ at the level where the largest row has f_μᵀΣ⁻¹f_μ = 1. Privacy scales it.
+    - `certificate`: the cost is at most 1 + certificate times the least possible one.
+    - `cost`: tr(WΣ).
+    - `rows`: rows that decide the shape.
+    - `weights`: their weights in the dual problem, which sum to 1.
     """
 
     noise: Factored = field(repr=False)

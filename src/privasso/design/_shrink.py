@@ -25,22 +25,8 @@ def best_shrink(rows: Covariates, bound: float, label_deviation: float) -> float
     Compared is the expected error of the best linear guess of coefficients x ~ N(0, τ²/N) of
     standardised columns from labels with deviation τ around their predictions.
 
-    Parameters
-    ----------
-    rows : Covariates
-        Public covariates.
-    bound : float
-        Largest size of a row in units of the noise.
-    label_deviation : float
-        τ, in the same unit as the range of the labels.
-
-    Examples
-    --------
-    >>> F = np.random.default_rng(0).standard_t(3, (300, 5))
-    >>> best_shrink(Covariates(F, centre=True), bound=0.05, label_deviation=1.0)
-    0.75
-    >>> best_shrink(Covariates(F, centre=True), bound=50.0, label_deviation=1.0)
-    0.0
+    `bound`: largest size of a row in units of the noise. `label_deviation`: τ, in the same unit as
+    the range of the labels.
     """
     if not rows.live.any():
         return 0.0

@@ -16,23 +16,10 @@ def whitened_moments(
     Where G is larger than the covariance by one, its last entry belongs to a column of ones, whose
     noise is independent and has the deviation `sigma_sum`.
 
-    Parameters
-    ----------
-    moments : ndarray of shape (n, n) or (n + 1, n + 1)
-        G, of rows that the noise covers.
-    covariance : Covariance
-        Of the noise on n columns.
-    sigma_sum : float
-        See above.
-    scale : ndarray of shape (n,)
-        Scales of the columns; they keep the arithmetic accurate, whatever the units are.
-
-    Examples
-    --------
-    >>> from privasso.noise import Diagonal
-    >>> a, root = whitened_moments(np.diag([8.0, 3.0]), Diagonal([4.0]), 1.0, np.ones(1))
-    >>> a.tolist(), np.abs(root).tolist()
-    ([2.0, 3.0], [[2.0, 0.0], [0.0, 1.0]])
+    - `moments` (n, n) or (n + 1, n + 1): G, of rows that the noise covers.
+    - `covariance`: of the noise on n columns.
+    - `scale` (n,): scales of the columns; they keep the arithmetic accurate, whatever the units
+      are.
     """
     n, rank = covariance.size, covariance.rank
     ones = moments.shape[0] - n

@@ -9,19 +9,8 @@ from dataclasses import dataclass
 class NumberCode:
     """A column of numbers.
 
-    Attributes
-    ----------
-    name : str
-        Name of the column in the table.
-    fill : float or None
-        What a missing value is replaced by; None refuses missing values.
-    indicator : bool
-        Whether a column of its own tells by 1 that the value is missing.
-
-    Examples
-    --------
-    >>> NumberCode("weight", fill=70.0, indicator=True).outputs
-    ('weight', 'weight is missing')
+    `fill`: what a missing value is replaced by; None refuses missing values. `indicator`: whether a
+    column of its own tells by 1 that the value is missing.
     """
 
     name: str
@@ -42,24 +31,11 @@ class LevelCode:
     dependent, and noise in a direction that changes no prediction can leave the objective without
     a minimum.
 
-    Attributes
-    ----------
-    name : str
-        Name of the column in the table.
-    levels : tuple of str
-        The levels, sorted.
-    reference : str or None
-        The level without a column. None gives each level a column; then every other value, a
-        missing one included, is zero in all of them.
-    missing : bool
-        Whether a missing value is one more level, after the others; otherwise it is refused.
-
-    Examples
-    --------
-    >>> LevelCode("region", ("east", "north", "west"), "north", missing=True).outputs
-    ('region=east', 'region=west', 'region is missing')
-    >>> LevelCode("smoker", ("yes",), None).outputs
-    ('smoker=yes',)
+    - `levels`: the levels, sorted.
+    - `reference`: the level without a column. None gives each level a column; then every other
+      value, a missing one included, is zero in all of them.
+    - `missing`: whether a missing value is one more level, after the others; otherwise it is
+      refused.
     """
 
     name: str

@@ -11,13 +11,7 @@ from privasso.encoding._troubles import Trouble
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A column of float64 numbers; NaN stands for a missing value.
-
-    Examples
-    --------
-    >>> Numbers("age", np.array([30.0, np.nan, 50.0])).missing
-    array([1])
-    """
+    """A column of float64 numbers; NaN stands for a missing value."""
 
     name: str
     values: np.ndarray = field(repr=False)
@@ -36,11 +30,6 @@ class Levels:
     """A column of texts: row m has ``levels[codes[m]]``, and no value where the code is −1.
 
     The levels are sorted, each once, and each occurs.
-
-    Examples
-    --------
-    >>> Levels("ward", np.array([1, 0, -1]), ("a", "b")).missing  # texts "b", "a" and none
-    array([2])
     """
 
     name: str
@@ -57,25 +46,10 @@ class Levels:
 class Columns:
     """Columns of one table, and what is wrong with those that could not be read.
 
-    Attributes
-    ----------
-    columns : tuple of Numbers or Levels
-        The columns that could be read, in order.
-    n_rows : int
-        Rows of the table.
-    troubles : tuple of Trouble
-        One for each column that could not be read.
-    block : ndarray or None
-        The numbers of all columns as one matrix in Fortran order, of which their values are
-        views; None if they are not stored like that.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from privasso.encoding import columns_of_frame
-    >>> found = columns_of_frame(pl.DataFrame({"age": [30.0, None], "ward": ["b", "a"]}))
-    >>> found.columns, found.n_rows
-    ((Numbers(name='age'), Levels(name='ward', levels=('a', 'b'))), 2)
+    - `columns`: the columns that could be read, in order.
+    - `troubles`: one for each column that could not be read.
+    - `block`: the numbers of all columns as one matrix in Fortran order, of which their values are
+      views; None if they are not stored like that.
     """
 
     columns: tuple[Numbers | Levels, ...]

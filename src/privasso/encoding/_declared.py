@@ -25,22 +25,7 @@ def read_declared(
     one, and so is a text that is none of the levels. Only a type that the file itself states, such
     as dates, is refused.
 
-    Parameters
-    ----------
-    series : polars.Series
-        The column.
-    levels : sequence of str or None
-        The levels, or None for numbers.
-    decimal_comma : bool
-        Whether ``1,5`` is a number.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> read_declared(pl.Series("dose", ["1", "two", "true", None, "1e400"]), None).values
-    array([ 1., nan,  1., nan, inf])
-    >>> read_declared(pl.Series("ward", ["a", " b", "d"]), ["a", "b", "c"]).codes
-    array([ 0,  1, -1], dtype=int32)
+    `levels`: the levels, or None for numbers. `decimal_comma`: whether ``1,5`` is a number.
     """
     import polars as pl
 

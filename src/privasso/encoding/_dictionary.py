@@ -21,19 +21,8 @@ from privasso.encoding._troubles import Words, option_words, refusal
 class NumberEntry:
     """A column of numbers.
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    low, high : float or None
-        Its bounds; None where they are to be found in the data with noise.
-    fill : float or None
-        What stands for a missing value; None for the middle of the bounds, or zero without any.
-
-    Examples
-    --------
-    >>> NumberEntry("age", 18, 98).filled, NumberEntry("dose", 0, 500, fill=0.0).filled
-    (58.0, 0.0)
+    `low`, `high`: its bounds; None where they are to be found in the data with noise. `fill`: what
+    stands for a missing value; None for the middle of the bounds, or zero without any.
     """
 
     name: str
@@ -72,16 +61,6 @@ class LevelEntry:
     """A column of texts, of which each of the levels becomes a 0/1 column.
 
     Every other value, a missing one included, is zero in all of them.
-
-    Examples
-    --------
-    >>> LevelEntry("ward", ("heart", "eye")).levels
-    ('eye', 'heart')
-    >>> LevelEntry("country", ("NA", "ZA"))
-    Traceback (most recent call last):
-    ...
-    ValueError: the level 'NA' of column 'country' stands for a missing value; write it \
-differently, in the table too
     """
 
     name: str
@@ -101,21 +80,7 @@ differently, in the table too
 
 @dataclass(frozen=True)
 class Dictionary:
-    """What is publicly known about columns, so that nothing about them is learnt from the data.
-
-    Attributes
-    ----------
-    entries : tuple of NumberEntry or LevelEntry
-        One per column.
-
-    Examples
-    --------
-    >>> dictionary = Dictionary((NumberEntry("age", 18, 98), LevelEntry("ward", ("heart", "eye"))))
-    >>> dictionary.encoding.names
-    ('age', 'ward=eye', 'ward=heart')
-    >>> dictionary.bounds
-    {'age': (18, 98), 'ward=eye': (0.0, 1.0), 'ward=heart': (0.0, 1.0)}
-    """
+    """What is publicly known about columns, so that nothing about them is learnt from the data."""
 
     entries: tuple[NumberEntry | LevelEntry, ...]
 
@@ -160,14 +125,7 @@ class Dictionary:
         return found
 
     def of(self, names: Sequence[str]) -> Dictionary:
-        """The entries of these columns, in this order; one that is missing is refused.
-
-        >>> Dictionary((NumberEntry("age", 0, 100),)).of(["age", "dose"])
-        Traceback (most recent call last):
-        ...
-        ValueError: the data dictionary has no line for the column 'dose'; add one, or leave the \
-column out with --exclude
-        """
+        """The entries of these columns, in this order; one that is missing is refused."""
         known = {entry.name: entry for entry in self.entries}
         for name in names:
             if name not in known:

@@ -50,15 +50,10 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
 
 
 def template(columns: Iterable[tuple[str, str | None]]) -> str:
-    r"""A dictionary to fill in: the names of the columns, and their types where these are known.
+    """A dictionary to fill in: the names of the columns, and their types where these are known.
 
     A name that a spreadsheet would take for a formula has an apostrophe before it, which
     `read_dictionary` removes.
-
-    Examples
-    --------
-    >>> template([("age", "number"), ("ward", "text"), ("x", None)])
-    'name,low,high,fill,levels,type\r\nage,,,,,number\r\nward,,,,,text\r\nx,,,,,\r\n'
     """
     with io.StringIO(newline="") as out:
         rows = csv.writer(out)

@@ -21,25 +21,7 @@ from privasso.encoding._troubles import Trouble, Words, option_words, refusal
 class Encoding:
     """How the columns of a table become the columns of a matrix.
 
-    Attributes
-    ----------
-    codes : tuple of NumberCode or LevelCode
-        One for each column of the table that is used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.encoding import Columns, Levels, Numbers
-    >>> answers = LevelCode("smoker", ("no", "yes"), reference="no")
-    >>> encoding = Encoding((NumberCode("age", fill=50.0), answers))
-    >>> smoker = Levels("smoker", np.array([1, 0]), ("no", "yes"))
-    >>> encoding.names
-    ('age', 'smoker=yes')
-    >>> encoding.matrix(Columns((Numbers("age", np.array([np.nan, 61.0])), smoker), 2))
-    array([[50.,  1.],
-           [61.,  0.]])
-    >>> Encoding.from_dict(encoding.to_dict()) == encoding
-    True
+    `codes`: one for each column of the table that is used.
     """
 
     codes: tuple[NumberCode | LevelCode, ...]
@@ -86,17 +68,11 @@ class Encoding:
     ) -> np.ndarray | sp.csr_array:
         """Return the matrix of a table: dense, or sparse in CSR form where that is smaller.
 
-        Parameters
-        ----------
-        table : Columns
-            Columns with the names of `inputs`, in any order.
-        unknown : {"error", "ignore"}
-            What becomes of a level that is not in the encoding. With ``"ignore"`` all columns of
-            the variable are zero in that row, as for its reference.
-        words : callable
-            How errors write options.
-        settles : str or None
-            What an error advises instead of options.
+        - `table`: columns with the names of `inputs`, in any order.
+        - `unknown` ("error" or "ignore"): what becomes of a level that is not in the encoding. With
+          ``"ignore"`` all columns of the variable are zero in that row, as for its reference.
+        - `words`: how errors write options.
+        - `settles`: what an error advises instead of options.
         """
         found = {column.name: column for column in table.columns}
         used = set(self.inputs)
@@ -120,10 +96,6 @@ class Encoding:
         """Say what was done to columns that are not numbers, or not complete; None if nothing.
 
         `fill` says what replaces missing numbers.
-
-        >>> region = LevelCode("region", ("east", "north", "west"), reference="north")
-        >>> print(Encoding((NumberCode("age", fill=50.0), region)).in_words())
-        'region' as 3 levels (relative to 'north'); missing values of 'age' replaced by the mean
         """
         said = []
         levels = [code for code in self.codes if isinstance(code, LevelCode)]

@@ -33,13 +33,6 @@ def columns_of_frame(
     """Return columns of a polars or pandas data frame, all of them unless names are given.
 
     The columns of `categorical` are read as levels whatever their type is.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"age": [61, 48], "ward": [3, 4]})
-    >>> columns_of_frame(frame, categorical=["ward"]).columns[1].levels
-    ('3', '4')
     """
     labels = frame_labels(frame)
     for name in (*(names or ()), *categorical):
@@ -55,14 +48,6 @@ def declared_columns(frame: Any, dictionary: Dictionary) -> Columns:
     """Return the columns of a dictionary from a data frame, each cell read for itself.
 
     What a cell holds is never refused: see `read_declared`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from privasso.encoding import NumberEntry
-    >>> age = Dictionary((NumberEntry("age", 0, 100),))
-    >>> declared_columns(pl.DataFrame({"age": ["61", "n/a", "forty"]}), age).columns[0].values
-    array([61., nan, nan])
     """
     labels = frame_labels(frame)
     found = []
@@ -74,14 +59,7 @@ def declared_columns(frame: Any, dictionary: Dictionary) -> Columns:
 
 
 def frame_labels(frame: Any) -> dict[str, Any]:
-    """Names of the columns of a data frame as texts, with what the frame itself calls them.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> frame_labels(pl.DataFrame({"age": [61]}))
-    {'age': 'age'}
-    """
+    """Names of the columns of a data frame as texts, with what the frame itself calls them."""
     if not hasattr(frame, "columns"):
         raise ValueError(
             f"a table must be a data frame of polars or pandas, not {type(frame).__name__}: levels "
@@ -127,11 +105,7 @@ def _series(name: str, column: Any, *, declared: bool = False) -> pl.Series:
 
 
 def _text(cell: Any) -> str | None:
-    """What a text file would hold for a cell; None if it is neither text nor a number.
-
-    >>> [_text(cell) for cell in ("heart", True, 2.0, 10**5000, {"a": 1})]
-    ['heart', 'true', '2', '1e999', None]
-    """
+    """What a text file would hold for a cell; None if it is neither text nor a number."""
     if isinstance(cell, str):
         return cell if is_unicode(cell) else None
     number: Any = cell.item() if isinstance(cell, np.generic) else cell

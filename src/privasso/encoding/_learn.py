@@ -35,34 +35,14 @@ def learn_encoding(
 ) -> Encoding:
     """Return the encoding of all columns of a table.
 
-    Parameters
-    ----------
-    table : Columns
-        The columns.
-    missing : {"error", "mean", "indicator"}
-        ``"error"`` refuses missing values. ``"mean"`` replaces a missing number by the mean of its
-        column and refuses missing texts. ``"indicator"`` also adds a 0/1 column that tells where a
-        number was missing, and takes a missing text as a level of its own. Means are learnt of
-        complete columns, too, for tables that come later; those have no such 0/1 column or level.
-    keep : collection of str
-        Columns that are used although they look like identifiers.
-    words : callable
-        How errors write options.
+    `missing` is ``"error"``, which refuses missing values; ``"mean"``, which replaces a missing
+    number by the mean of its column and refuses missing texts; or ``"indicator"``, which also adds
+    a 0/1 column that tells where a number was missing, and takes a missing text as a level of its
+    own. Means are learnt of complete columns, too, for tables that come later; those have no such
+    0/1 column or level. Columns in `keep` are used although they look like identifiers.
 
-    The reference of a text column is its most frequent level, the first of them in a tie.
-
-    Raises
-    ------
-    ValueError
-        Names all columns that cannot be used, and what settles it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> region = Levels("region", np.array([0, 1, 0, -1]), ("north", "south"))
-    >>> table = Columns((Numbers("age", np.array([50.0, np.nan, 54.0, 52.0])), region), 4)
-    >>> learn_encoding(table, missing="indicator").names
-    ('age', 'age is missing', 'region=south', 'region is missing')
+    The reference of a text column is its most frequent level, the first of them in a tie. The error
+    names all columns that cannot be used, and what settles it.
     """
     if missing not in MISSING_RULES:
         rules = ", ".join(MISSING_RULES)
@@ -88,14 +68,6 @@ def looks_like_identifier(column: Numbers | Levels) -> bool:
     Text does if no two rows have the same, or if there are many levels with few rows each. Whole
     numbers do if they count from one number to another without a gap, or if the column is called
     an identifier. Other numbers never do, but for a column without a name of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> looks_like_identifier(Numbers("x", np.random.default_rng(0).permutation(50) + 1.0))
-    True
-    >>> looks_like_identifier(Numbers("x", np.random.default_rng(0).random(50)))
-    False
     """
     if _nameless(column.name):
         return True
@@ -153,11 +125,7 @@ def _levels(column: Levels, rule: str) -> LevelCode | Trouble:
 
 
 def _mean(values: np.ndarray) -> float:
-    """Mean of the values that are there, without overflow.
-
-    >>> _mean(np.array([1.0, np.nan, 3.0])), _mean(np.array([1.7e308, 1.7e308]))
-    (2.0, 1.7e+308)
-    """
+    """Mean of the values that are there, without overflow."""
     present = values[~np.isnan(values)]
     size = float(np.max(np.abs(present)))
     return float(np.mean(present / size)) * size if size > 0.0 else 0.0

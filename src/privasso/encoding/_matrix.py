@@ -99,11 +99,7 @@ def _levels(code: LevelCode, column: Levels, unknown: str) -> list[Part] | Troub
 
 
 def infinite_row(values: np.ndarray) -> int | None:
-    """First row with an infinite number, or None.
-
-    >>> infinite_row(np.array([np.nan, 1.0, -np.inf]))
-    2
-    """
+    """First row with an infinite number, or None."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):  # finite only if every term is
             return None
@@ -112,15 +108,7 @@ def infinite_row(values: np.ndarray) -> int | None:
 
 
 def assembled(parts: list[Part], shape: tuple[int, int]) -> np.ndarray | sp.csr_array:
-    """Put parts side by side: dense in Fortran order, or sparse where that is much smaller.
-
-    Examples
-    --------
-    >>> parts = [NumberPart(np.array([5.0, np.nan]), 7.0), LevelPart(2, np.array([1, -1]))]
-    >>> assembled(parts, (2, 3))
-    array([[5., 0., 1.],
-           [7., 0., 0.]])
-    """
+    """Put parts side by side: dense in Fortran order, or sparse where that is much smaller."""
     size, stored = shape[0] * shape[1], sum(part.stored for part in parts)
     if size > _TINY and stored <= _SPARSE_SHARE * size:
         return _sparse(parts, shape)

@@ -37,26 +37,10 @@ def read_series(
     Integers, decimals and booleans are numbers. Text becomes levels, without spaces around it,
     unless it reads as true and false, as dates, or as numbers.
 
-    Parameters
-    ----------
-    series : polars.Series
-        The column.
-    as_levels : bool
-        Take numbers, booleans and dates as texts, too.
-    typed : bool
-        Whether the file says which columns are text. Otherwise text that reads as numbers is.
-    decimal_comma : bool
-        Whether ``1,5`` is a number, if the file does not say which columns are text.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> read_series(pl.Series("region", ["north", "NA", "south"]))
-    Levels(name='region', levels=('north', 'south'))
-    >>> read_series(pl.Series("dose", ["1", "two", "3"]))
-    Trouble(column='dose', kind='mixed', row=1, count=None)
-    >>> read_series(pl.Series("dose", [" 1,5", "2"]), typed=False, decimal_comma=True).values
-    array([1.5, 2. ])
+    - `as_levels`: take numbers, booleans and dates as texts, too.
+    - `typed`: whether the file says which columns are text. Otherwise text that reads as numbers
+      is.
+    - `decimal_comma`: whether ``1,5`` is a number, if the file does not say which columns are text.
     """
     import polars as pl
 

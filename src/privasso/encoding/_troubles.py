@@ -20,21 +20,8 @@ _SHOWN = 6
 class Trouble:
     """Why a column cannot be used; it tells rows and counts, and never the content of a cell.
 
-    Attributes
-    ----------
-    column : str
-        Name of the column.
-    kind : str
-        What is wrong.
-    row : int or None
-        First row that shows it, counted from 0, where there is one.
-    count : int or None
-        Rows or levels, where that matters.
-
-    Examples
-    --------
-    >>> print(refusal([Trouble("age", "missing", row=2, count=1)], option_words))
-    column 'age' has a missing value in row 3; fill it with --missing mean or ...
+    `row`: first row that shows it, counted from 0, where there is one. `count`: rows or levels,
+    where that matters.
     """
 
     column: str
@@ -44,20 +31,12 @@ class Trouble:
 
 
 def option_words(name: str, value: str) -> str:
-    """How an option is given on the command line.
-
-    >>> option_words("exclude", "…")
-    '--exclude'
-    """
+    """How an option is given on the command line."""
     return f"--{name}" if value == "…" else f"--{name} {value}"
 
 
 def parameter_words(name: str, value: str) -> str:
-    """How an option is given in Python.
-
-    >>> parameter_words("missing", "mean")
-    "missing='mean'"
-    """
+    """How an option is given in Python."""
     if name == "exclude":
         return "drop()"
     return f"{name}=[…]" if value == "…" else f"{name}={value!r}"
@@ -74,15 +53,6 @@ def refusal(
 
     With `fixed` a model says which columns there are, so that none can be left out. `settles`
     is what settles all of them where there are no options at all.
-
-    Examples
-    --------
-    >>> print(refusal([Trouble("day", "dates"), Trouble("age", "missing", 1),
-    ...                Trouble("dose", "missing", 6)]))
-    columns 'age' (row 2) and 'dose' (row 7) have missing values; fill them with --missing mean or \
---missing indicator, remove such rows, or leave the columns out with --exclude. Column 'day' holds \
-dates or times; turn them into numbers such as days since a fixed day, take them as levels with \
---categorical, or leave the column out with --exclude
     """
     sentences = []
     for kind, (one, many, advice) in _SENTENCES.items():

@@ -140,12 +140,7 @@ class PrivateEstimator(BaseEstimator):
 
 
 def generator_of(random_state: Any) -> np.random.Generator | None:
-    """Return a generator from what scikit-learn calls a random state; None stays None.
-
-    >>> rng = generator_of(0)
-    >>> rng is not None and rng.random() == np.random.default_rng(0).random()
-    True
-    """
+    """Return a generator from what scikit-learn calls a random state; None stays None."""
     if random_state is None:
         return None
     if isinstance(random_state, np.random.RandomState):

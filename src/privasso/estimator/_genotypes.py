@@ -20,11 +20,6 @@ def genotypes_of(X: Any, *, private: bool) -> tuple[Genotypes, tuple[str, ...] |
     From a file the entries are copies of the allele. A missing genotype is one copy where the
     genotypes are private, since a mean would reveal something about the others, and the mean of
     its column elsewhere.
-
-    Examples
-    --------
-    >>> genotypes_of([[1.0, 2.0]], private=True) is None
-    True
     """
     if isinstance(X, Genotypes):
         return X, None

@@ -19,11 +19,6 @@ def learnt_from(X: Any) -> list[str]:
 
     These are the steps of the scikit-learn pipelines that are being fitted, unless they have
     nothing to learn, and an encoder that returned X itself. What else was done to X is not seen.
-
-    Examples
-    --------
-    >>> learnt_from([[1.0]])
-    []
     """
     found = ["TableEncoder"] if is_learnt(X) else []
     frame: FrameType | None = sys._getframe(1)

@@ -49,29 +49,8 @@ def compare_methods(
     nothing but the noisy statistics. ``"oracle"`` takes the λ that predicts the test rows best. It
     cannot be used in practice, and shows what perfect tuning would give.
 
-    Parameters
-    ----------
-    splits : iterable of Split
-        Every method is fitted `draws` times on each.
-    epsilons : iterable of float
-        Values of ε; methods without privacy are fitted only once.
-    delta : float
-        δ.
-    draws : int
-        Draws of the noise for each split.
-    methods : iterable of str
-        Some of `METHODS`.
-    rng : None, int or numpy.random.Generator
-        Source of all noise.
-    progress : callable
-        Called with the number of fits since the last call.
-
-    Examples
-    --------
-    >>> from privasso.examples import simulated_splits
-    >>> table = compare_methods(simulated_splits(2000, 20, rng=0), [1.0], delta=1e-6, rng=0)
-    >>> table.columns
-    ['method', 'epsilon', 'draw', 'rule', 'r2', 'nonzero']
+    Every method is fitted `draws` times on each split, those without privacy only once. `progress`
+    is called with the number of fits since the last call.
     """
     import polars as pl
 
@@ -110,16 +89,7 @@ def compare_methods(
 
 
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the median and quartiles of R² over the draws.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> draws = {"method": "Gram", "epsilon": 1.0, "rule": "auto", "nonzero": 3}
-    >>> one = pl.DataFrame([{**draws, "r2": r2} for r2 in (0.1, 0.2, 0.6)])
-    >>> summarise(one)["r2"].item()
-    0.2
-    """
+    """Return the median and quartiles of R² over the draws."""
     import polars as pl
 
     return table.group_by("method", "epsilon", "rule", maintain_order=True).agg(

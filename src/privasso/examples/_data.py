@@ -36,14 +36,6 @@ def diabetes_columns(degree: int = 2) -> tuple[dict[str, np.ndarray], np.ndarray
     products of the measurements minus their means; without this, a product would be nearly
     collinear with its factors. The square of `sex` is left out: `sex` takes two values, so its
     square is a linear function of it.
-
-    Examples
-    --------
-    >>> columns, progression = diabetes_columns()
-    >>> len(columns), progression.shape
-    (64, (442,))
-    >>> float(np.std(columns["s1*s2"]) / np.std(columns["sex*s5"])) > 5e3
-    True
     """
     from sklearn.datasets import load_diabetes
 
@@ -65,14 +57,7 @@ def diabetes_columns(degree: int = 2) -> tuple[dict[str, np.ndarray], np.ndarray
 def diabetes_splits(
     count: int, degree: int = 2, *, rng: int | np.random.Generator | None = None
 ) -> Iterator[Split]:
-    """Yield random splits of the diabetes data, with a quarter of the rows for testing.
-
-    Examples
-    --------
-    >>> split = next(diabetes_splits(1, rng=0))
-    >>> split.X.shape, split.X_test.shape
-    ((331, 64), (111, 64))
-    """
+    """Yield random splits of the diabetes data, with a quarter of the rows for testing."""
     rng = generator(rng)
     columns, y = diabetes_columns(degree)
     X = np.stack(list(columns.values()), axis=1)
@@ -90,12 +75,6 @@ def simulated_splits(
 
     One coefficient in ten is nonzero. The covariates explain about 70 % of the variance of the
     labels. The bounds are at plus and minus four standard deviations of the labels.
-
-    Examples
-    --------
-    >>> split = next(simulated_splits(400, 20, rng=0))
-    >>> split.X.shape, split.X_test.shape
-    ((400, 20), (100, 20))
     """
     rng = generator(rng)
     law, rho = LogNormal(0.0, 1.5), 0.1

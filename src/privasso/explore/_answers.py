@@ -42,14 +42,7 @@ MEANING = {
 
 
 def point(settings: Settings) -> dict[str, Any]:
-    """Error, sparsity, stability and privacy at the settings.
-
-    Examples
-    --------
-    >>> found = point(Settings())
-    >>> found["status"], round(found["E"], 6)
-    ('stable', 0.025323)
-    """
+    """Error, sparsity, stability and privacy at the settings."""
     fp = state_evolution(
         settings.model, settings.lam, settings.noise, n_features=settings.n_features
     )
@@ -104,14 +97,7 @@ def curves(settings: Settings) -> dict[str, Any]:
 
 
 def column_noise(settings: Settings) -> dict[str, Any]:
-    """Deviation of the noise at the usual scales of columns, for noise of level 1.
-
-    Examples
-    --------
-    >>> found = column_noise(Settings(law="constant"))
-    >>> found["scales"][0], found["deviation"]["2"][0]
-    (1.0, 1.0)
-    """
+    """Deviation of the noise at the usual scales of columns, for noise of level 1."""
     law = settings.model.scales
     scales = np.unique(law.quantile(np.linspace(0.01, 0.99, 25)))
     scales = scales[scales > 0.0]
@@ -164,14 +150,7 @@ def attack(settings: Settings) -> dict[str, Any]:
 
 
 def correlated(settings: Settings) -> dict[str, Any]:
-    """The numbers at the settings for correlated columns, and for as many independent ones.
-
-    Examples
-    --------
-    >>> found = correlated(Settings(correlation="ar", neighbour_r=0.9, n_features=50))
-    >>> found["columns"], found["correlated"]["status"]
-    (50, 'stable')
-    """
+    """The numbers at the settings for correlated columns, and for as many independent ones."""
     if settings.correlation == "none":
         return {"columns": None}
     model, count = settings.correlated, settings.n_correlated
@@ -221,15 +200,7 @@ ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
 
 
 def answer(what: str, settings: Settings) -> dict[str, Any]:
-    """One of `ANSWERS`, with the warnings that were given on the way as notes.
-
-    Examples
-    --------
-    >>> sorted(ANSWERS)
-    ['attack', 'correlated', 'curves', 'everything', 'fine map', 'map', 'numbers', 'point']
-    >>> answer("point", Settings())["notes"]
-    []
-    """
+    """One of `ANSWERS`, with the warnings that were given on the way as notes."""
     if what not in ANSWERS:
         raise ValueError(f"there is no answer to {what!r}")
     with warnings.catch_warnings(record=True) as caught:

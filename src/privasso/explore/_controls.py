@@ -10,20 +10,10 @@ from typing import Literal
 class Control:
     """A slider with a field for exact values.
 
-    Attributes
-    ----------
-    name : str
-        Name of the setting.
-    label, help : str
-        What it is called, and what it means in one sentence.
-    low, high : float
-        Range of the slider. The field takes values beyond it where they make sense.
-    start : float
-        Value that is shown first.
-    scale : "log" or "linear"
-        How positions of the slider become values.
-    whole : bool
-        Whether only whole numbers make sense.
+    - `label`, `help`: what it is called, and what it means in one sentence.
+    - `low`, `high`: range of the slider. The field takes values beyond it where they make sense.
+    - `scale`: how positions of the slider become values.
+    - `whole`: whether only whole numbers make sense.
     """
 
     name: str
@@ -114,13 +104,7 @@ COMPARED = {0.0: "isotropic, γ = 0", 0.5: "γ = ½", 1.0: "γ = 1", 2.0: "Gram-
 
 
 def every_control() -> list[Control]:
-    """All controls in the order of the page.
-
-    Examples
-    --------
-    >>> [control.name for control in every_control()][:4]
-    ['alpha', 'rho', 'sigma_xi', 'low']
-    """
+    """All controls in the order of the page."""
     laws = [control for part in LAW.values() for control in part]
     noise = [control for part in NOISE.values() for control in part]
     correlation = [control for part in CORRELATION.values() for control in part]

@@ -41,14 +41,7 @@ CORRELATION_NAMES = {
 
 
 def page(settings: Settings) -> tuple[str, str]:
-    """Return the page that asks its server, and its content security policy.
-
-    Examples
-    --------
-    >>> document, policy = page(Settings())
-    >>> "connect-src 'self'" in policy, "src=" in document
-    (True, False)
-    """
+    """Return the page that asks its server, and its content security policy."""
     start = settings.to_dict()
     controls = [asdict(control) for control in every_control()]
     spec = {

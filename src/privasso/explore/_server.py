@@ -30,18 +30,7 @@ _MOST_BYTES = 1_000_000
 class Explorer(ThreadingHTTPServer):
     """The server; it listens when it is made and answers within `serve_forever`.
 
-    Parameters
-    ----------
-    settings : Settings
-        What the page shows first.
-    port : int
-        Port to listen on; 0 takes a free one.
-
-    Examples
-    --------
-    >>> with Explorer(Settings()) as server:
-    ...     server.url.startswith("http://127.0.0.1:")
-    True
+    `settings`: what the page shows first. `port`: port to listen on; 0 takes a free one.
     """
 
     daemon_threads = True

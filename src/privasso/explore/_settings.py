@@ -34,25 +34,13 @@ _START = {control.name: control.start for control in every_control()}
 class Settings:
     """The state of the controls; the names are those of the controls.
 
-    Attributes
-    ----------
-    law : str
-        ``"uniform"``, ``"lognormal"``, ``"constant"`` or ``"own"``, which takes `scales`.
-    noise_by : str
-        ``"level"``: the noise has the level `sigma`. ``"labels"``: it has the level that protects
-        labels with (ε, δ), when Fᵀy is released.
-    n_features : int or None
-        Number of columns; None for the limit of many.
-    correlation : str
-        ``"none"``, ``"ar"``, ``"blocks"``, ``"factors"`` or ``"table"``, which takes `covariance`.
-    covariance : GivenCovariance or None
-        Covariance of the columns of a table. No page sees it.
-
-    Examples
-    --------
-    >>> settings = Settings(law="lognormal", gamma=1.0)
-    >>> settings.model.scales, settings.noise
-    (LogNormal(mu=0.0, sigma=0.5), PowerLaw(sigma=0.05, gamma=1.0))
+    - `law`: ``"uniform"``, ``"lognormal"``, ``"constant"`` or ``"own"``, which takes `scales`.
+    - `noise_by`: ``"level"``: the noise has the level `sigma`. ``"labels"``: it has the level that
+      protects labels with (ε, δ), when Fᵀy is released.
+    - `n_features`: number of columns; None for the limit of many.
+    - `correlation`: ``"none"``, ``"ar"``, ``"blocks"``, ``"factors"`` or ``"table"``, which takes
+      `covariance`.
+    - `covariance`: covariance of the columns of a table. No page sees it.
     """
 
     alpha: float = _START["alpha"]
@@ -107,13 +95,7 @@ class Settings:
 
     @property
     def correlated(self) -> Model:
-        """The model of the data with correlated columns.
-
-        Examples
-        --------
-        >>> Settings(correlation="ar", law="constant").correlated.covariance
-        AutoRegressive(correlation=0.8)
-        """
+        """The model of the data with correlated columns."""
         if self.correlation == "table":
             if self.covariance is None:
                 raise ValueError("no table was given: start with privasso explore TABLE")

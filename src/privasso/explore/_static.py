@@ -45,16 +45,7 @@ def static_page(
 ) -> str:
     """Return a page that holds the predictions at every pair of its values; it asks nobody.
 
-    Parameters
-    ----------
-    alpha, rho, lam, sigma : tuple of float
-        Values of the sliders, in increasing order.
-
-    Examples
-    --------
-    >>> text = static_page(alpha=(0.5,), rho=(0.1,), lam=(0.1, 0.2), sigma=(0.1, 0.2))
-    >>> "connect-src 'none'" in text
-    True
+    `alpha`, `rho`, `lam`, `sigma`: values of the sliders, in increasing order.
     """
     axes = {
         "law": list(_LAWS),

@@ -3,12 +3,9 @@
 from privasso.exports._onnx import onnx_model
 from privasso.exports._r import r_function
 from privasso.exports._sql import sql_query
-from privasso.exports._terms import LevelTerm, NumberTerm, Terms, terms_of
+from privasso.exports._terms import terms_of
 
 __all__ = [
-    "LevelTerm",
-    "NumberTerm",
-    "Terms",
     "onnx_model",
     "r_function",
     "sql_query",

@@ -63,11 +63,7 @@ def _term(term: NumberTerm | LevelTerm) -> str:
 
 
 def _plain(text: str) -> str:
-    """A comment in ASCII: R cannot read any other in a session without UTF-8.
-
-    >>> _plain("ε = 1, (p − δ)·e^(−ε)")
-    'epsilon = 1, (p - delta)*e^(-epsilon)'
-    """
+    """A comment in ASCII: R cannot read any other in a session without UTF-8."""
     words = {"ε": "epsilon", "δ": "delta", "λ": "lambda", "μ": "mu", "−": "-", "·": "*"}
     return "".join(words.get(c, c if c <= "~" else "?") for c in text)
 

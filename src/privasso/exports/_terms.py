@@ -15,19 +15,7 @@ from privasso.fit import ReleasedModel
 class NumberTerm:
     """coef × value of a column of numbers.
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    coef : float
-        Coefficient.
-    missing : float or None
-        The whole term where the value is missing; None where it must not be.
-
-    Examples
-    --------
-    >>> NumberTerm("age", coef=0.5, missing=20.0)  # a missing age counts as 40
-    NumberTerm(name='age', coef=0.5, missing=20.0)
+    `missing`: the whole term where the value is missing; None where it must not be.
     """
 
     name: str
@@ -39,19 +27,8 @@ class NumberTerm:
 class LevelTerm:
     """A number for each level of a column of texts.
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    values : tuple of (str, float)
-        The levels whose number is not zero. Every other text has zero.
-    missing : float or None
-        The number where the text is missing; None where it must not be.
-
-    Examples
-    --------
-    >>> LevelTerm("ward", values=(("heart", 3.0),), missing=0.0)  # any other ward has zero
-    LevelTerm(name='ward', values=(('heart', 3.0),), missing=0.0)
+    `values`: the levels whose number is not zero. Every other text has zero. `missing`: the number
+    where the text is missing; None where it must not be.
     """
 
     name: str
@@ -63,21 +40,10 @@ class LevelTerm:
 class Terms:
     """intercept + Σ terms; of a logistic regression that is the log odds of the positive class.
 
-    Attributes
-    ----------
-    intercept : float
-        What is added to the terms.
-    terms : tuple of NumberTerm or LevelTerm
-        One for each column that changes predictions.
-    classes : (str, str) or None
-        Names of the negative and the positive class; None for a linear model.
-    statement : str
-        The privacy statement, for a comment.
-
-    Examples
-    --------
-    >>> Terms(1.0, (NumberTerm("age", 0.5, None),), classes=None, statement="").intercept
-    1.0
+    - `intercept`: what is added to the terms.
+    - `terms`: one for each column that changes predictions.
+    - `classes`: names of the negative and the positive class; None for a linear model.
+    - `statement`: the privacy statement, for a comment.
     """
 
     intercept: float
@@ -90,21 +56,6 @@ def terms_of(model: ReleasedModel) -> Terms:
     """Return a model as a sum over the columns that it needs.
 
     A level that the model does not know counts as the reference, as with ``unknown="ignore"``.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.encoding import Encoding, LevelCode, NumberCode
-    >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
-    >>> ward = LevelCode("ward", ("east", "west"), reference="east")
-    >>> encoding = Encoding((NumberCode("age", fill=40.0), ward))
-    >>> model = pv.ReleasedModel(
-    ...     np.array([0.5, 2.0]), 1.0, 1.0, statement, None, encoding.names, encoding=encoding
-    ... )
-    >>> for term in terms_of(model).terms:
-    ...     print(term)
-    NumberTerm(name='age', coef=0.5, missing=20.0)
-    LevelTerm(name='ward', values=(('west', 2.0),), missing=None)
     """
     needed = model.needed()
     encoding = needed.encoding

@@ -26,15 +26,6 @@ class ColumnCovariance(ABC):
     A correlation (`AutoRegressive`, `Blocks`, `Factors`, `RandomEigenvectors`) is for any number
     of columns, and the `Model` multiplies it with its scales: C = diag(s) R diag(s). A
     `GivenCovariance` is the whole C of given columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.model import AutoRegressive
-    >>> AutoRegressive(0.5).matrix(3, np.random.default_rng(0))
-    array([[1.  , 0.5 , 0.25],
-           [0.5 , 1.  , 0.5 ],
-           [0.25, 0.5 , 1.  ]])
     """
 
     @property

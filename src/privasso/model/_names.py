@@ -27,21 +27,9 @@ COVARIANCE_NAMES = tuple(_KINDS)
 def covariance_from_name(name: str, text: str) -> ColumnCovariance:
     """Return the correlation that a text such as ``ar:0.8`` or ``blocks:10,0.5`` stands for.
 
-    Parameters
-    ----------
-    name : str
-        What the caller calls the argument; it opens every error message.
-    text : str
-        ar:R, blocks:SIZE,R, factors:NUMBER,SHARE, or random eigenvectors with eigenvalues k^(−P)
-        (power:P) or of two sizes (levels:RATIO,FRACTION).
-
-    Examples
-    --------
-    >>> (
-    ...     covariance_from_name("covariance", "ar:0.8"),
-    ...     covariance_from_name("covariance", "blocks:5,0.3"),
-    ... )
-    (AutoRegressive(correlation=0.8), Blocks(size=5, correlation=0.3))
+    `name`: what the caller calls the argument; it opens every error message. `text`: ar:R,
+    blocks:SIZE,R, factors:NUMBER,SHARE, or random eigenvectors with eigenvalues k^(−P) (power:P) or
+    of two sizes (levels:RATIO,FRACTION).
     """
     word, _, rest = text.partition(":")
     if word.lower() not in _KINDS:

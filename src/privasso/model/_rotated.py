@@ -89,12 +89,7 @@ class RotatedModel:
 
 
 def uniform_frame(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """K orthonormal vectors of length n in uniformly random directions, as columns.
-
-    >>> Q = uniform_frame(5, 3, np.random.default_rng(0))
-    >>> bool(np.allclose(Q.T @ Q, np.eye(3)))
-    True
-    """
+    """K orthonormal vectors of length n in uniformly random directions, as columns."""
     Q, R = np.linalg.qr(rng.standard_normal((n, k)))
     # Without the signs of R the law would depend on how the factorisation chooses them.
     return Q * np.sign(np.diag(R))

@@ -33,23 +33,10 @@ class Spectrum(ABC):
     With that factor the squared norms of the columns of F = A diag(s) are s²M/N on average, as for
     independent entries of variance s²/N, so a spectrum says nothing about the scales. A matrix of M
     rows and N columns has K = min(M, N) eigenvalues that may differ from zero, and N − K zeros.
-
-    Examples
-    --------
-    >>> from privasso.model import Orthogonal, RotatedModel
-    >>> isinstance(Orthogonal(), Spectrum), RotatedModel(alpha=2.0, spectrum=Orthogonal()).spectrum
-    (True, Orthogonal())
     """
 
     def values(self, n_rows: SupportsIndex, n_columns: SupportsIndex) -> FloatArray:
-        """The K eigenvalues for a matrix of this shape, of sum M, in decreasing order.
-
-        Examples
-        --------
-        >>> from privasso.model import PowerSpectrum
-        >>> PowerSpectrum(1.0).values(2, 5) * 3 / 4
-        array([1. , 0.5])
-        """
+        """The K eigenvalues for a matrix of this shape, of sum M, in decreasing order."""
         M, N = integer("n_rows", n_rows, minimum=1), integer("n_columns", n_columns, minimum=1)
         d = np.sort(self._values(M, N))[::-1]
         return d * (M / np.sum(d))
@@ -58,13 +45,6 @@ class Spectrum(ABC):
         """Nodes d and weights w for the limit of many columns: E[f(d)] = Σ w f(d) + (1 − Σw) f(0).
 
         The weights sum to min(α, 1) and the mean Σ wd is α = M/N.
-
-        Examples
-        --------
-        >>> from privasso.model import MarchenkoPastur
-        >>> d, w = MarchenkoPastur().rule(0.5)
-        >>> round(float(w.sum()), 9), round(float(w @ d), 9), round(float(w @ d**2), 9)
-        (0.5, 0.5, 0.75)
         """
         alpha = positive_float("alpha", alpha)
         d, w = self._rule(alpha, integer("n", n, minimum=1))

@@ -9,18 +9,7 @@ from privasso.noise._covariance import Covariance, FloatArray
 
 
 class Diagonal(Covariance):
-    """Σ = diag(variances): independent noise on each column. A variance may be zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.noise import Diagonal
-    >>> noise = Diagonal([1.0, 4.0])
-    >>> noise.row_norms(np.array([[3.0, 0.0], [0.0, 2.0]]))
-    array([3., 1.])
-    >>> noise.trace(), noise.quadratic(np.ones(2))
-    (5.0, 5.0)
-    """
+    """Σ = diag(variances): independent noise on each column. A variance may be zero."""
 
     def __init__(self, variances: ArrayLike) -> None:
         self._d: FloatArray = np.asarray(variances, dtype=np.float64)

@@ -20,14 +20,7 @@ _NAMES = ("Isotropic", "Gram", "PowerLaw", "Shaped", "Tabulated")
 
 
 def noise_to_dict(noise: NoiseDesign | Shaped | None) -> dict[str, Any] | None:
-    """Name and parameters of a design of this package; None for a design from elsewhere.
-
-    Examples
-    --------
-    >>> from privasso import PowerLaw
-    >>> noise_to_dict(PowerLaw(2.0, gamma=0.5))
-    {'name': 'PowerLaw', 'sigma': 2.0, 'gamma': 0.5}
-    """
+    """Name and parameters of a design of this package; None for a design from elsewhere."""
     name = type(noise).__name__
     if type(noise) is Shaped:
         return {"name": name, "sigma": noise.sigma, "shrink": noise.shrink}
@@ -40,13 +33,7 @@ def noise_to_dict(noise: NoiseDesign | Shaped | None) -> dict[str, Any] | None:
 
 
 def noise_from_dict(value: object) -> NoiseDesign | Shaped | None:
-    """Build the design that `noise_to_dict` described; anything else raises `DocumentError`.
-
-    Examples
-    --------
-    >>> noise_from_dict({"name": "Gram", "sigma": 1.0, "gamma": 2.0})
-    Gram(sigma=1.0)
-    """
+    """Build the design that `noise_to_dict` described; anything else raises `DocumentError`."""
     if value is None:
         return None
     fields = Fields(value, "noise")
@@ -77,13 +64,7 @@ def noise_from_dict(value: object) -> NoiseDesign | Shaped | None:
 
 
 def covariance_to_dict(covariance: Covariance) -> dict[str, Any]:
-    """Form and numbers of a covariance.
-
-    Examples
-    --------
-    >>> covariance_to_dict(Diagonal([1.0, 4.0]))
-    {'form': 'diagonal', 'variances': [1.0, 4.0]}
-    """
+    """Form and numbers of a covariance."""
     if isinstance(covariance, Diagonal):
         return {"form": "diagonal", "variances": covariance.diagonal.tolist()}
     if isinstance(covariance, Factored):
@@ -93,13 +74,7 @@ def covariance_to_dict(covariance: Covariance) -> dict[str, Any]:
 
 
 def covariance_from_dict(value: object, size: int) -> Covariance:
-    """Build the covariance over `size` columns that `covariance_to_dict` described.
-
-    Examples
-    --------
-    >>> covariance_from_dict({"form": "diagonal", "variances": [1.0, 4.0]}, 2).sigma
-    array([1., 2.])
-    """
+    """Build the covariance over `size` columns that `covariance_to_dict` described."""
     fields = Fields(value, "covariance")
     form = fields.text("form")
     if form == "diagonal":

@@ -10,19 +10,8 @@ from privasso.noise._power import Gram, Isotropic, PowerLaw
 def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
     """Return the design that a word such as ``gram`` or ``power:1.5`` stands for.
 
-    Parameters
-    ----------
-    name : str
-        Name of the argument; every error message starts with it.
-    text : str
-        isotropic, gram or power:GAMMA.
-    sigma : float
-        Level of the noise.
-
-    Examples
-    --------
-    >>> noise_from_name("noise", "power:1.5", sigma=0.1)
-    PowerLaw(sigma=0.1, gamma=1.5)
+    `name`: name of the argument; every error message starts with it. `text`: isotropic, gram or
+    power:GAMMA.
     """
     word, _, rest = text.partition(":")
     if word.lower() == "isotropic" and not rest:
@@ -41,13 +30,7 @@ def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
 
 
 def column_noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign | MatrixPower:
-    """As `noise_from_name`, or ``matrix:GAMMA`` for a power of the covariance of the columns.
-
-    Examples
-    --------
-    >>> column_noise_from_name("noise", "matrix:2", sigma=0.1)
-    MatrixPower(sigma=0.1, gamma=2.0)
-    """
+    """As `noise_from_name`, or ``matrix:GAMMA`` for a power of the covariance of the columns."""
     word, _, rest = text.partition(":")
     if word.lower() != "matrix":
         return noise_from_name(name, text, sigma)

@@ -9,7 +9,7 @@ from privasso.operators._enclosed import Enclosed, two_product, two_sum
 from privasso.operators._genotype_blocks import genotype_blocks
 from privasso.operators._genotypes import Genotypes
 from privasso.operators._metered import Metered
-from privasso.operators._operator import Block, Link, Operator, as_operator, finite_squares
+from privasso.operators._operator import Block, Operator, as_operator, finite_squares
 from privasso.operators._packed_columns import PackedColumns
 from privasso.operators._reduce import square_root
 from privasso.operators._rough import Rough
@@ -25,7 +25,6 @@ __all__ = [
     "Covariates",
     "Enclosed",
     "Genotypes",
-    "Link",
     "Metered",
     "Operator",
     "PackedColumns",

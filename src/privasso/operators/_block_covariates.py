@@ -31,19 +31,7 @@ class BlockCovariates(Covariates):
 
     It takes two passes. Whatever is solved from a release uses the Gram matrix alone.
 
-    Parameters
-    ----------
-    table : RowBlocks or ndarray
-        The table; where it has labels, they are not read here.
-    centre : bool
-        Subtract the column means.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [4.0, 5.0]])
-    >>> rows = BlockCovariates(RowBlocks.of_arrays(X, np.zeros(3), n_parts=2), centre=True)
-    >>> rows.live, rows.gram.round(6)
-    (array([ True, False]), array([[4.666667]]))
+    `table`: blocks of rows or an array; where it has labels, they are not read here.
     """
 
     #: Most columns for which all sums are exact.

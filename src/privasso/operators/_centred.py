@@ -20,24 +20,10 @@ class Centred(Operator):
     The subtraction loses digits in a column whose mean is much larger than its spread. That is
     rare in sparse columns, and where it matters the solve ends in another status than CONVERGED.
 
-    Parameters
-    ----------
-    F : sparse matrix, shape (M, N)
-        The matrix before centring.
-    mean : ndarray, shape (N,)
-        What is subtracted from each column.
-    squares : ndarray, shape (N,)
-        Squared norms of the centred columns.
-    roots : ndarray, shape (M,), optional
-        r, the factors by which the rows of F are already scaled; ones by default.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> F = sp.csr_array(np.array([[2.0, 0.0], [0.0, 4.0]]))
-    >>> Centred(F, np.array([1.0, 2.0]), np.array([2.0, 8.0])).toarray()
-    array([[ 1., -2.],
-           [-1.,  2.]])
+    - `F` (M, N): the matrix before centring.
+    - `mean` (N,): what is subtracted from each column.
+    - `squares` (N,): squared norms of the centred columns.
+    - `roots` (M,): r, the factors by which the rows of F are already scaled; ones by default.
     """
 
     dense = False

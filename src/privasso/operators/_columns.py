@@ -13,23 +13,10 @@ import scipy.sparse as sp
 class Columns:
     """The columns f_i − r·mean_i.
 
-    Attributes
-    ----------
-    block : sparse matrix in CSC format, shape (M, n)
-        f_1 … f_n.
-    mean : ndarray, shape (n,)
-        Zero unless the matrix is centred.
-    roots : ndarray, shape (M,)
-        r.
-    along : ndarray, shape (n,)
-        r·f_i.
-
-    Examples
-    --------
-    >>> block = sp.csc_array(np.array([[2.0, 0.0], [0.0, 4.0]]))
-    >>> Columns.of(block, np.array([1.0, 2.0]), np.ones(2)).gram()
-    array([[ 2., -4.],
-           [-4.,  8.]])
+    - `block` (M, n): f_1 … f_n.
+    - `mean` (n,): zero unless the matrix is centred.
+    - `roots` (M,): r.
+    - `along` (n,): r·f_i.
     """
 
     block: Any

@@ -34,32 +34,13 @@ _EPS = np.finfo(np.float64).eps
 class Covariates:
     """The rows f_μ of F, or f_μ − mean if centred, without a copy of F.
 
-    Parameters
-    ----------
-    F : array_like or sparse matrix, shape (M, N)
-        Covariates; dense ones are read in row blocks, sparse ones stay sparse.
-    centre : bool
-        Subtract the column means.
-    weights : array_like of shape (M,), optional
-        Weights w_μ ≥ 0 of the rows: means, norms and products become weighted ones, such as
-        FᵀDF with D = diag w. `blocks` and `squared_row_norms` give the rows themselves.
+    Dense covariates are read in row blocks, sparse ones stay sparse. With weights w_μ ≥ 0 of the
+    rows, means, norms and products become weighted ones, such as FᵀDF with D = diag w; `blocks` and
+    `squared_row_norms` give the rows themselves.
 
-    Attributes
-    ----------
-    source : RowBlocks or None
-        The table with its labels that the rows were taken from, if it was one.
-    mean : ndarray of shape (N,)
-        Column means, zero when not centred.
-    squares : ndarray of shape (N,)
-        Squared norms Σ_μ w_μ f_μi² of the (centred) columns.
-    live : ndarray of bool, shape (N,)
-        Columns that carry data: not zero and, when centred, not constant.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Covariates(np.array([[1.0, 5.0], [3.0, 5.0]]), centre=True).live
-    array([ True, False])
+    `source` is the table with its labels that the rows were taken from, if it was one, `mean` are
+    the column means, zero when not centred, `squares` the squared norms Σ_μ w_μ f_μi² of the
+    (centred) columns, and `live` columns carry data: not zero and, when centred, not constant.
     """
 
     source: RowBlocks | None = None
@@ -129,12 +110,6 @@ class Covariates:
         """f_μᵀΣ⁻¹f_μ of all rows, Σ over the live columns; infinite where Σ does not cover a row.
 
         Rounding is added on top, so that no result is too small.
-
-        Examples
-        --------
-        >>> rows = Covariates(np.array([[1.0, 0.0], [3.0, 4.0]]), centre=False)
-        >>> rows.squared_row_norms(Diagonal([1.0, 4.0])).round(9)
-        array([ 1., 13.])
         """
         slack = 1.0 + (self.shape[1] + 16) * _EPS
         if not self.live.any():

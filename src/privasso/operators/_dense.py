@@ -117,15 +117,7 @@ def _in_turns(
 
 
 class RowMajor(_Dense):
-    """C order: four rows are read once and used for both products while they are in cache.
-
-    Examples
-    --------
-    >>> from privasso.operators import as_operator
-    >>> op = as_operator(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> op.matvec(np.array([1.0, 1.0])), op.rmatvec(np.array([1.0, 1.0]))
-    (array([3., 7.]), array([4., 6.]))
-    """
+    """C order: four rows are read once and used for both products while they are in cache."""
 
     def _over_rows(self, kernel: Callable[..., None], *args: object) -> None:
         m, n = self.shape
@@ -239,15 +231,7 @@ class RowMajor(_Dense):
 
 
 class ColumnMajor(_Dense):
-    """Fortran order: ``F @ x`` reads only the columns in the support of x.
-
-    Examples
-    --------
-    >>> from privasso.operators import as_operator
-    >>> op = as_operator(np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]))
-    >>> op.matvec(np.array([1.0, 0.0])), float(op.matvec_cost(np.array([1.0, 0.0])))
-    (array([1., 3.]), 0.5)
-    """
+    """Fortran order: ``F @ x`` reads only the columns in the support of x."""
 
     def _over_columns(self, kernel: Callable[..., None], *args: object) -> None:
         m, n = self.shape

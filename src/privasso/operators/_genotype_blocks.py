@@ -39,17 +39,7 @@ class GenotypePart(Part):
 
 
 def genotype_blocks(F: Genotypes, y: np.ndarray, names: Sequence[str] | None = None) -> RowBlocks:
-    """Genotypes and labels in blocks of rows; entries are scaled as F says.
-
-    Examples
-    --------
-    >>> F = Genotypes(np.array([[0b00_10_11]], dtype=np.uint8), 3, scaling="none", missing=1)
-    >>> blocks = genotype_blocks(F, np.array([1.0, 2.0, 3.0]))
-    >>> def total(chunks, _):
-    ...     return {"sum": np.array([int(sum(X[:, 0] @ y for X, y in chunks))])}
-    >>> blocks.sum(total, None)["sum"].tolist()
-    [8]
-    """
+    """Genotypes and labels in blocks of rows; entries are scaled as F says."""
     m, n = F.shape
     if y.shape != (m,):
         raise ValueError(f"y must have one label for each of the {m} rows, not {y.size}")

@@ -17,24 +17,10 @@ Missing = Literal["mean"] | ArrayLike
 class GenotypeScaling:
     """An entry is factor·copies + offset, where a missing genotype has `fill` copies.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (N, 3)
-        For each column how many rows have one copy, two copies and none known.
-    n_rows : int
-        M.
-    scaling : {"standard", "centre", "none"}
-        See `Genotypes`.
-    fill : ndarray of shape (N,) or None
-        Copies that a missing genotype counts as; None for the mean of its column.
-
-    Examples
-    --------
-    Two people have one copy, one has two, and the genotype of the fourth is missing:
-
-    >>> scaled = GenotypeScaling(np.array([[2, 1, 1]]), 4, "centre", None)
-    >>> scaled.mean.round(2).tolist(), scaled.values.round(2).tolist()
-    ([1.33], [[0.67, 0.0, -0.33, -1.33]])
+    - `counts` (N, 3): for each column how many rows have one copy, two copies and none known.
+    - `n_rows`: M.
+    - `scaling` ("standard", "centre", "none"): see `Genotypes`.
+    - `fill` (N,): copies that a missing genotype counts as; None for the mean of its column.
     """
 
     def __init__(
@@ -65,21 +51,13 @@ class GenotypeScaling:
 
 
 def levels_of(fill: np.ndarray) -> np.ndarray:
-    """Copies that the two bits 00, 01, 10 and 11 stand for in columns with these fills.
-
-    >>> levels_of(np.array([1.5])).tolist()
-    [[2.0, 1.5, 1.0, 0.0]]
-    """
+    """Copies that the two bits 00, 01, 10 and 11 stand for in columns with these fills."""
     n = fill.size
     return np.stack([np.full(n, 2.0), fill, np.ones(n), np.zeros(n)], axis=1)
 
 
 def checked_fill(missing: Missing, n_columns: int) -> np.ndarray | None:
-    """Copies that missing genotypes count as in each column; None for the means.
-
-    >>> checked_fill("mean", 3), checked_fill(1, 3)
-    (None, array([1., 1., 1.]))
-    """
+    """Copies that missing genotypes count as in each column; None for the means."""
     if isinstance(missing, str):
         if missing != "mean":
             raise ValueError(f"missing must be 'mean' or a number of copies, not {missing!r}")

@@ -13,21 +13,9 @@ from privasso.operators._rough import Rough
 class Metered(Operator):
     """Another operator, with a count of what is read through it.
 
-    Attributes
-    ----------
-    passes : float
-        How often F was read; a part of its columns counts as that part of a pass. On a machine
-        with fast arithmetic and slow memory this number, not the number of operations, tells how
-        long a solve takes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.operators import RowMajor
-    >>> op = Metered(RowMajor(np.eye(32)))
-    >>> _ = op.matvec(np.ones(32)), op.columns(np.array([5]))
-    >>> op.passes
-    1.25
+    `passes`: how often F was read; a part of its columns counts as that part of a pass. On a
+    machine with fast arithmetic and slow memory this number, not the number of operations, tells
+    how long a solve takes.
     """
 
     def __init__(self, op: Operator) -> None:

@@ -26,14 +26,6 @@ class Operator(ABC):
     An operator holds the matrix and nothing else; no method changes it. To count how much of F a
     computation reads, wrap the operator in `Metered`. The ``..._cost`` methods tell it how much a
     product reads in this storage, in units of all of F.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.operators import as_operator
-    >>> F = as_operator(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> F.shape, F.matvec(np.array([1.0, 1.0])), F.rmatvec(np.array([1.0, 0.0]))
-    ((2, 2), array([3., 7.]), array([1., 2.]))
     """
 
     dense = True
@@ -173,13 +165,6 @@ def as_operator(F: Any) -> Operator:
     ``scipy.sparse`` CSR or CSC are used as they are; any other real matrix is copied once.
     NaN and infinity are not looked for here, because that would read all of F once more; whoever
     computes the squared column norms passes them to `finite_squares`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> op = as_operator(np.eye(3, dtype=np.float32, order="F"))
-    >>> type(op).__name__, op.shape
-    ('ColumnMajor', (3, 3))
     """
     from privasso.operators._dense import ColumnMajor, RowMajor
     from privasso.operators._sparse import Sparse
@@ -197,15 +182,7 @@ def as_operator(F: Any) -> Operator:
 
 
 def finite_squares(squares: np.ndarray) -> np.ndarray:
-    """Return squared column norms of F; refuse an F that they show to hold NaN or infinity.
-
-    >>> import numpy as np
-    >>> finite_squares(np.array([1.0, np.nan]))
-    Traceback (most recent call last):
-    ...
-    ValueError: F contains NaN or infinity (or a column whose squared norm overflows); remove or \
-impute those entries, or change the units of the column
-    """
+    """Return squared column norms of F; refuse an F that they show to hold NaN or infinity."""
     if not np.isfinite(squares).all():
         raise ValueError(
             "F contains NaN or infinity (or a column whose squared norm overflows); "

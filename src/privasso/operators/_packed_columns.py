@@ -30,23 +30,6 @@ class PackedColumns:
     A column is a·d + c + k·g, d the copies (0 where missing) and g the missing genotypes. The
     products of two columns follow from those of d and g, which are counts of bits, with one
     rounding per term.
-
-    Parameters
-    ----------
-    op : Genotypes
-    packed : ndarray of uint8
-        Its bytes.
-    index : ndarray of int
-        The columns.
-
-    Examples
-    --------
-    >>> from privasso.operators import Genotypes
-    >>> packed = np.array([[0b00_10_11], [0b11_01_00]], dtype=np.uint8)
-    >>> op = Genotypes(packed, n_rows=3, scaling="none")  # columns (0, 1, 2) and (2, 1, 0)
-    >>> op.working_columns(np.array([0, 1])).gram()
-    array([[5., 1.],
-           [1., 5.]])
     """
 
     def __init__(self, op: Genotypes, packed: np.ndarray, index: np.ndarray) -> None:

@@ -23,14 +23,6 @@ def square_root(rows: Covariates) -> np.ndarray | None:
     (F, b, λ). It also has full column rank, and with it a minimiser at every λ. None where F is
     sparse, has few rows for its columns, or columns that are nearly collinear, for which the
     Gram matrix has lost too many digits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> F = np.random.default_rng(0).standard_normal((100, 3))
-    >>> R = square_root(Covariates(F, centre=False))
-    >>> R.shape, bool(np.allclose(R.T @ R, F.T @ F))
-    ((3, 3), True)
     """
     n = int(rows.live.sum())
     if rows.sparse or n == 0 or n > _MOST_COLUMNS or rows.shape[0] < _TALL * n:

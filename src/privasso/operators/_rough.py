@@ -24,21 +24,8 @@ _ROWS = 8
 class Rough:
     """A rounded copy of F, made while F is read for another purpose.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        That of F.
-    part : float
-        Its size relative to F.
-    error : float
-        Root mean square of the relative rounding errors of its entries.
-
-    Examples
-    --------
-    >>> F = np.array([[1.0, 3.0], [0.1, 1e9]])
-    >>> *_, rough = Rough.made_with_squares(F, np.zeros(2))
-    >>> bool(np.allclose(rough.toarray(), F, rtol=2**-8)), rough.part
-    (True, 0.25)
+    `shape`: that of F. `part`: its size relative to F. `error`: root mean square of the relative
+    rounding errors of its entries.
     """
 
     part = 0.25

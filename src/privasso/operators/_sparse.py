@@ -20,15 +20,7 @@ _TURN = 1 << 25
 
 
 class Sparse(Operator):
-    """A CSR or CSC matrix; other sparse formats are converted to CSC once.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> op = Sparse(sp.csr_array([[0.0, 2.0], [3.0, 0.0]]))
-    >>> op.matvec(np.array([1.0, 1.0])), op.rmatvec(np.array([1.0, 0.0]))
-    (array([2., 3.]), array([0., 2.]))
-    """
+    """A CSR or CSC matrix; other sparse formats are converted to CSC once."""
 
     dense = False
 

@@ -24,21 +24,7 @@ class Page:
     All text is escaped: a column named ``<script>`` is shown as that, and control characters are
     shown as in a Python string.
 
-    Parameters
-    ----------
-    title : str
-        Title of the document and its first heading.
-    kind : str
-        What kind of page it is, by which a later run knows a page that it may replace.
-
-    Examples
-    --------
-    >>> page = Page("Two numbers")
-    >>> page.heading("A section")
-    >>> page.paragraph("One is <larger>.")
-    >>> page.table(["name", "value"], [["a", "1"], ["b", "2"]], numeric=["value"])
-    >>> "&lt;larger&gt;" in page.html()
-    True
+    `kind`: what kind of page it is, by which a later run knows a page that it may replace.
     """
 
     def __init__(self, title: str, kind: str = "page") -> None:
@@ -81,16 +67,8 @@ class Page:
     ) -> None:
         """Add a table of text.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Headings.
-        rows : iterable of sequences of str
-            Cells.
-        numeric : iterable of str
-            Headings of the columns set flush right.
-        classes : dict, optional
-            Style class of a cell by its text: "good", "middling" or "bad".
+        `numeric`: headings of the columns set flush right. `classes`: style class of a cell by its
+        text: "good", "middling" or "bad".
         """
         self._tables += 1
         right = set(numeric)

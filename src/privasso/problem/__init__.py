@@ -1,13 +1,11 @@
 """The perturbed LASSO and the clipped one: proofs of optimality, and whether a minimiser exists."""
 
 from privasso.problem._boundedness import (
-    Programme,
     ProgrammeError,
     critical_lambda,
     is_ray,
     linear_programme,
     ray_from,
-    slope,
     zero_column_ray,
 )
 from privasso.problem._certificate import (
@@ -26,7 +24,7 @@ from privasso.problem._clipped_certificate import ClippedCertificate, certify_cl
 from privasso.problem._loss import Huber, Logistic, Loss
 from privasso.problem._problem import LabelledProblem, Problem, violations
 from privasso.problem._ray_search import RaySearch
-from privasso.problem._ridge import Ridge, as_ridge
+from privasso.problem._ridge import as_ridge
 from privasso.problem._sharper import certain_curvature, sharpened, undecided_columns
 
 __all__ = [
@@ -40,10 +38,8 @@ __all__ = [
     "Logistic",
     "Loss",
     "Problem",
-    "Programme",
     "ProgrammeError",
     "RaySearch",
-    "Ridge",
     "as_ridge",
     "certain_curvature",
     "certify",
@@ -57,7 +53,6 @@ __all__ = [
     "ray_from",
     "rounding_floor",
     "sharpened",
-    "slope",
     "smallest_subgradient",
     "step_to_feasible",
     "undecided_columns",

@@ -30,21 +30,7 @@ def certify_rows(
     on the support, and elsewhere a step as short as these moves the conditions by less than
     rounding does.
 
-    Parameters
-    ----------
-    norms : ndarray, shape (N,)
-        Norms of the columns of F.
-    B, X, C : ndarray, shape (K, N)
-    lams : ndarray, shape (K,)
-    W : ndarray, shape (K, M)
-    directions : pair of ndarray, shapes (K, M) and (K, N)
-
-    Examples
-    --------
-    >>> x = np.array([[2.0, 0.0]])
-    >>> B, direction = np.array([[3.0, 0.5]]), np.array([[1.0, 0.0]])
-    >>> certify_rows(np.ones(2), B, np.ones(1), x, x, B - x, (direction, direction))
-    [Certificate(kkt=0.0, kkt_beyond_rounding=0.0, gap=0.0)]
+    `norms` are those of the columns of F.
     """
     out = np.empty((len(X), 3))
     longer = 1.0 + _LONGER if directions[1].dtype == np.float32 else 1.0

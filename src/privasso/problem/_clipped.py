@@ -185,12 +185,7 @@ class ClippedProblem:
 
 
 def smallest_subgradient(g: np.ndarray, x: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """G + λω∂|x|, the element of smallest size in each entry.
-
-    >>> import numpy as np
-    >>> smallest_subgradient(np.array([-1.0, 1.5, 0.2]), np.array([2.0, 0.0, 0.0]), np.ones(3))
-    array([0. , 0.5, 0. ])
-    """
+    """G + λω∂|x|, the element of smallest size in each entry."""
     return np.where(x != 0, g + thresholds * np.sign(x), g - np.clip(g, -thresholds, thresholds))
 
 

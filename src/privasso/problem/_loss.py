@@ -18,24 +18,9 @@ class Loss(ABC):
     """ℓ(y, u), the loss of a row with label y and prediction u = fᵀx, convex in u.
 
     All methods work entry by entry. The *pull* ψ = −∂ℓ/∂u is what the row adds to Fᵀψ: for the
-    quadratic loss it is the residual y − u. It is bounded by `slope_bound`, and changes by at most
-    `curvature_bound` per unit of u. To add a loss, derive from this class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.problem import Huber
-    >>> loss = Huber(1.0)
-    >>> loss.pull(np.array([3.0, 0.5]), np.zeros(2))  # residuals, clipped at 1
-    array([1. , 0.5])
-    >>> loss.slope_bound, loss.curvature_bound
-    (1.0, 1.0)
+    quadratic loss it is the residual y − u. It changes by at most `curvature_bound` per unit of u.
+    To add a loss, derive from this class.
     """
-
-    @property
-    @abstractmethod
-    def slope_bound(self) -> float:
-        """Largest absolute value of ψ."""
 
     @property
     @abstractmethod
@@ -67,10 +52,6 @@ class Loss(ABC):
         """Curvature of the flattest parabola that touches ℓ at u and is nowhere below it."""
 
     @abstractmethod
-    def conjugate(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """ℓ*(−θ) = sup_u (−θu − ℓ(y, u)); infinite where θ is no possible pull."""
-
-    @abstractmethod
     def pull_enclosed(self, y: np.ndarray, u: Enclosed) -> Enclosed:
         """ψ for every u in an enclosure."""
 
@@ -88,8 +69,6 @@ class Huber(Loss):
     >>> y, u = np.array([0.5, 3.0]), np.zeros(2)
     >>> loss.value(y, u), loss.pull(y, u), loss.curvature(y, u)
     (array([0.125, 2.5  ]), array([0.5, 1. ]), array([1., 0.]))
-    >>> loss.value(y, u) + loss.conjugate(y, loss.pull(y, u))  # = −ψu at the pull ψ
-    array([0., 0.])
     """
 
     kappa: float
@@ -97,10 +76,6 @@ class Huber(Loss):
     def __post_init__(self) -> None:
         if not self.kappa > 0:
             raise ValueError(f"kappa must be positive (infinity is allowed), not {self.kappa!r}")
-
-    @property
-    def slope_bound(self) -> float:
-        return self.kappa
 
     @property
     def curvature_bound(self) -> float:
@@ -129,9 +104,6 @@ class Huber(Loss):
         size = np.abs(y - u)
         return np.divide(self.kappa, size, out=np.ones_like(size), where=size > self.kappa)
 
-    def conjugate(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        return np.where(np.abs(theta) <= self.kappa, 0.5 * theta * theta - theta * y, np.inf)
-
     def pull_enclosed(self, y: np.ndarray, u: Enclosed) -> Enclosed:
         high, low = two_sum(y, -u.value)
         rest = low - u.low
@@ -158,10 +130,6 @@ class Logistic(Loss):
     >>> loss.pull(y, np.zeros(2)), loss.curvature(y, np.zeros(2))
     (array([-0.5,  0.5]), array([0.25, 0.25]))
     """
-
-    @property
-    def slope_bound(self) -> float:
-        return 1.0
 
     @property
     def curvature_bound(self) -> float:
@@ -192,12 +160,6 @@ class Logistic(Loss):
         half = 0.5 * np.abs(u)
         return np.divide(np.tanh(half), 4 * half, out=np.full_like(half, 0.25), where=half > 1e-4)
 
-    def conjugate(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        p = y - theta
-        inside = (p >= 0) & (p <= 1)
-        safe = np.clip(p, 0.0, 1.0)
-        return np.where(inside, _plogp(safe) + _plogp(1.0 - safe), np.inf)
-
     def pull_enclosed(self, y: np.ndarray, u: Enclosed) -> Enclosed:
         psi = self.pull(y, u.value)
         moved = 0.25 * (np.abs(u.low) + u.error) * (1 + 4 * _UNIT)
@@ -207,7 +169,3 @@ class Logistic(Loss):
 def _sigmoid(u: np.ndarray) -> np.ndarray:
     e = np.exp(-np.abs(u))
     return np.where(u >= 0, 1.0, e) / (1.0 + e)
-
-
-def _plogp(p: np.ndarray) -> np.ndarray:
-    return p * np.log(np.where(p > 0, p, 1.0))

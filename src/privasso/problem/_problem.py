@@ -159,18 +159,8 @@ class LabelledProblem(Problem):
     Only the literal Algorithm 1 of the paper needs them: its fixed point depends on y and η
     separately. Everything else works on b, and a private release must not hold this object.
 
-    Parameters
-    ----------
-    F, y, lam, eta : as in `solve`.
-    rounded : bool
-        Whether a large F is also rounded to a smaller copy while it is read, see `Problem`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> problem = LabelledProblem(np.eye(2), [1.0, 2.0], lam=0.1, eta=[0.5, 0.0])
-    >>> problem.b, problem.y
-    (array([0.5, 2. ]), array([1., 2.]))
+    `F`, `y`, `lam`, `eta`: as in `solve`. `rounded`: whether a large F is also rounded to a smaller
+    copy while it is read, see `Problem`.
     """
 
     def __init__(
@@ -196,12 +186,7 @@ class LabelledProblem(Problem):
 
 
 def violations(c: np.ndarray, x: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
-    """Violation of each optimality condition at x, given c = b − FᵀFx.
-
-    >>> import numpy as np
-    >>> violations(np.array([1.0, -1.5, 0.2]), np.array([2.0, 0.0, 0.0]), 1.0)
-    array([0. , 0.5, 0. ])
-    """
+    """Violation of each optimality condition at x, given c = b − FᵀFx."""
     out = np.abs(c)
     out -= lam
     np.maximum(out, 0.0, out=out)

@@ -30,21 +30,7 @@ class RaySearch:
     is large. Here an orthonormal basis of the row space of FD⁻¹, D the column norms, is computed
     once, when the first direction is to be projected.
 
-    Parameters
-    ----------
-    op : Operator
-        F.
-    norms : ndarray, shape (N,)
-        Norms of its columns, with 1 in the place of 0.
-
-    Examples
-    --------
-    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
-    >>> search = RaySearch(twins.op, twins.norms)
-    >>> search.ray(twins, np.array([3.0, 1.0])).round(12)
-    array([ 1., -1.])
-    >>> search.ray(twins.with_lam(2.6), np.array([3.0, 1.0])) is None
-    True
+    `norms` (N,): norms of its columns, with 1 in the place of 0.
     """
 
     def __init__(self, op: Operator, norms: np.ndarray) -> None:

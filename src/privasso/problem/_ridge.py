@@ -19,15 +19,7 @@ _SLACK = 1 + 1e-6
 
 
 class Ridge(ABC):
-    """A symmetric positive definite matrix Q over the columns of F.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.problem import as_ridge
-    >>> as_ridge(2.0, 3).diagonal
-    array([2., 2., 2.])
-    """
+    """A symmetric positive definite matrix Q over the columns of F."""
 
     @property
     @abstractmethod
@@ -61,15 +53,7 @@ class Ridge(ABC):
 
 
 class DiagonalRidge(Ridge):
-    """Q = diag(d).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ridge = DiagonalRidge(np.array([4.0, 1.0]))
-    >>> round(ridge.dual_norm(np.array([2.0, 0.0]), np.zeros(2)), 12)
-    1.0
-    """
+    """Q = diag(d)."""
 
     def __init__(self, d: np.ndarray) -> None:
         if not np.all((d > 0) & np.isfinite(d)):
@@ -99,15 +83,7 @@ class DiagonalRidge(Ridge):
 
 
 class FullRidge(Ridge):
-    """Q given as a whole.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ridge = FullRidge(np.array([[2.0, 1.0], [1.0, 2.0]]))
-    >>> round(ridge.dual_norm(np.array([1.0, -1.0]), np.zeros(2)) ** 2, 12)
-    2.0
-    """
+    """Q given as a whole."""
 
     def __init__(self, Q: np.ndarray) -> None:
         if Q.shape[0] != Q.shape[1] or not np.array_equal(Q, Q.T):
@@ -152,12 +128,7 @@ class FullRidge(Ridge):
 
 
 def as_ridge(ridge: Any, n: int) -> Ridge:
-    """Q from a number (times the identity), a diagonal, a matrix or a `Covariance`.
-
-    >>> import numpy as np
-    >>> as_ridge(0.5, 2).diagonal, as_ridge(Diagonal([1.0, 2.0]), 2).diagonal
-    (array([0.5, 0.5]), array([1., 2.]))
-    """
+    """Q from a number (times the identity), a diagonal, a matrix or a `Covariance`."""
     if not isinstance(ridge, Ridge):
         if isinstance(ridge, Diagonal):
             ridge = ridge.diagonal

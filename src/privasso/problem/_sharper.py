@@ -28,16 +28,7 @@ _SLACK = 1 + 1e-6
 def undecided_columns(
     problem: ClippedProblem, x: np.ndarray, certificate: ClippedCertificate
 ) -> np.ndarray:
-    """Which coefficients of the minimiser, or of x, may be other than zero.
-
-    Examples
-    --------
-    >>> from privasso.problem import Huber, certify_clipped
-    >>> problem = ClippedProblem(np.eye(2), [3.0, 0.2], 0.5, loss=Huber(1.0), ridge=1.0)
-    >>> x = np.array([0.5, 0.0])
-    >>> undecided_columns(problem, x, certify_clipped(problem, x))
-    array([ True, False])
-    """
+    """Which coefficients of the minimiser, or of x, may be other than zero."""
     reach = problem.ridge.reach(problem.squares)
     heaviest = 1.0 if problem.weights is None else float(problem.weights.max())
     # How much the gradient can change per unit of distance, column by column.
@@ -48,16 +39,7 @@ def undecided_columns(
 
 
 def certain_curvature(problem: ClippedProblem, certificate: ClippedCertificate) -> np.ndarray:
-    """Curvature that each row has at least, everywhere between x and the minimiser.
-
-    Examples
-    --------
-    >>> from privasso.problem import Huber, certify_clipped
-    >>> problem = ClippedProblem(np.eye(2), [3.0, 0.5], 0.5, loss=Huber(1.0), ridge=1.0)
-    >>> found = certify_clipped(problem, np.array([0.5, 0.0]))  # residuals 2.5 and 0.5
-    >>> certain_curvature(problem, found)
-    array([0., 1.])
-    """
+    """Curvature that each row has at least, everywhere between x and the minimiser."""
     u = certificate.fitted
     moved = problem.ridge.reach(problem.squares) * certificate.distance * _SLACK
     margin = moved + np.abs(u.low) + u.error + 4 * _UNIT * (np.abs(u.value) + np.abs(problem.y))
@@ -69,26 +51,8 @@ def sharpened(
 ) -> ClippedCertificate:
     """The certificate with the better of its bound and ‖g_A‖_{K⁻¹}.
 
-    Parameters
-    ----------
-    certificate : ClippedCertificate
-    take : ndarray of int
-        The columns A, at least those of `undecided_columns`.
-    K : ndarray
-        F_AᵀDF_A + Q_AA with D at most `certain_curvature`.
-    uncertainty : ndarray
-        Bound on the rounding of K, see `DualNorm`.
-
-    Examples
-    --------
-    >>> from privasso.problem import Huber, certify_clipped
-    >>> F = np.ones((100, 1))
-    >>> problem = ClippedProblem(F, np.full(100, 0.5), 0.5, loss=Huber(1.0), ridge=1.0)
-    >>> first = certify_clipped(problem, np.array([0.49]))  # the minimiser is 49.5/101
-    >>> K = F.T @ (certain_curvature(problem, first)[:, None] * F) + 1.0
-    >>> better = sharpened(first, np.array([0]), K, np.full((1, 1), 1e-12))
-    >>> round(first.distance, 5), round(better.distance, 5), round(49.5 / 101 - 0.49, 5)
-    (0.01, 0.001, 0.0001)
+    `take`: the columns A, at least those of `undecided_columns`. `K`: F_AᵀDF_A + Q_AA with D at
+    most `certain_curvature`. `uncertainty`: bound on the rounding of K, see `DualNorm`.
     """
     try:
         norm = DualNorm(K, uncertainty)

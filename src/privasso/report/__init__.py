@@ -12,14 +12,13 @@ from privasso.report._outlook import (
 from privasso.report._page import fit_page
 from privasso.report._record_facts import record_facts, statistics_facts
 from privasso.report._record_mechanism import RecordMechanism
-from privasso.report._stability import Stability, stability_of
+from privasso.report._stability import stability_of
 
 __all__ = [
     "OUTLOOK_TITLES",
     "ColumnNoise",
     "FitFacts",
     "RecordMechanism",
-    "Stability",
     "coefficient_noise",
     "column_noise",
     "fit_facts",

@@ -19,18 +19,14 @@ _LARGEST_SUPPORT = 2000
 class ColumnNoise:
     """Scale and noise of each column.
 
-    Attributes
-    ----------
-    scale : ndarray of shape (N,)
-        Root mean square of the (centred) column, ‖F_i‖/√M.
-    sigma : ndarray of shape (N,)
-        Standard deviation of the noise in its entry of b; zero for a column without data.
-    share : ndarray of shape (N,)
-        Its share of the squared sensitivity, on average over the rows: ‖F_i‖²·(Σ⁻¹)_ii divided
-        by the sum over the columns.
-    in_label_units : ndarray of shape (N,)
-        Effect of the noise of a column on a prediction: the noise of the coefficient of an
-        uncorrelated column, σ_i/‖F_i‖², times its scale. Zero for a column without data.
+    - `scale` (N,): root mean square of the (centred) column, ‖F_i‖/√M.
+    - `sigma` (N,): standard deviation of the noise in its entry of b; zero for a column without
+      data.
+    - `share` (N,): its share of the squared sensitivity, on average over the rows: ‖F_i‖²·(Σ⁻¹)_ii
+      divided by the sum over the columns.
+    - `in_label_units` (N,): effect of the noise of a column on a prediction: the noise of the
+      coefficient of an uncorrelated column, σ_i/‖F_i‖², times its scale. Zero for a column without
+      data.
     """
 
     scale: np.ndarray = field(repr=False)
@@ -40,16 +36,7 @@ class ColumnNoise:
 
 
 def column_noise(rows: Covariates, covariance: Covariance) -> ColumnNoise:
-    """Describe the columns under noise of this covariance, which is over the live ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.noise import Diagonal
-    >>> rows = Covariates(np.diag([1.0, 10.0]), centre=False)
-    >>> column_noise(rows, Diagonal([1.0, 100.0])).share
-    array([0.5, 0.5])
-    """
+    """Describe the columns under noise of this covariance, which is over the live ones."""
     norms = np.sqrt(rows.squares)
     sigma, part, own = np.zeros_like(norms), np.zeros_like(norms), np.zeros_like(norms)
     sigma[rows.live] = covariance.sigma
@@ -73,16 +60,6 @@ def coefficient_noise(post: Postprocess | Denoised, coef: np.ndarray) -> np.ndar
     noise of b gives x_S the covariance (F_SᵀF_S)⁻¹ Σ_SS (F_SᵀF_S)⁻¹. That the support itself
     depends on the noise is ignored. If the support is too large or collinear, the result is
     σ_i/‖F_i‖².
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.noise import Diagonal
-    >>> from privasso.privacy import Release
-    >>> release = Release(np.array([8.0, 0.0]), Diagonal([1.0, 1.0]), n_rows=2, centre=0.0)
-    >>> post = Postprocess(release, Covariates(2.0 * np.eye(2), centre=False))
-    >>> coefficient_noise(post, np.array([1.5, 0.0]))
-    array([0.25,  nan])
     """
     noise = np.full(coef.size, np.nan)
     support = np.flatnonzero(coef)

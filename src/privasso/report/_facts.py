@@ -23,46 +23,21 @@ class FitFacts:
     Facts about single columns, the path and the critical λ need public covariates and a guarantee
     that covers the release; otherwise they are None.
 
-    Attributes
-    ----------
-    model : ReleasedModel
-        The published model; it knows the names of its columns.
-    target : str
-        Name of the labels.
-    n_rows : int
-        Rows of the fit.
-    command : str
-        The command that made it.
-    composition : str or None
-        How the loss of several such fits adds up.
-    label_width : float or None
-        Distance between the bounds of the labels.
-    even_level : float or None
-        Level that noise of one size on all columns would need for the same guarantee; None where
-        the noise is of that kind, or nothing about columns may be shown.
-    forecast : Forecast or None
-        What could be expected of the fit before the labels were read.
-    mechanism : RecordMechanism or None
-        Settings of a fit of whole records.
-    ranges : ndarray of shape (N,) or None
-        Distances between the public bounds of the columns, where covariates are private.
-    influence : ndarray of shape (M,) or None
-        How much the label of each row can move the release, relative to the row that can move it
-        most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
-    outlook : ScreeningOutlook or None
-        What was predicted of a choice of columns.
-    records : bool
-        Whether whole records are protected, and not only labels.
-    effect_error : ndarray of shape (N,) or None
-        Root mean square error of an effect in the simulated fits of the forecast, where the noise
-        of the coefficients themselves is not released.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(3), np.arange(3.0))
-    >>> FitFacts(est.released_model(), "y", 3, "privasso fit …").names
-    ('x0', 'x1', 'x2')
+    - `model`: the published model; it knows the names of its columns.
+    - `composition`: how the loss of several such fits adds up.
+    - `label_width`: distance between the bounds of the labels.
+    - `even_level`: level that noise of one size on all columns would need for the same guarantee;
+      None where the noise is of that kind, or nothing about columns may be shown.
+    - `forecast`: what could be expected of the fit before the labels were read.
+    - `mechanism`: settings of a fit of whole records.
+    - `ranges` (N,): distances between the public bounds of the columns, where covariates are
+      private.
+    - `influence` (M,): how much the label of each row can move the release, relative to the row
+      that can move it most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
+    - `outlook`: what was predicted of a choice of columns.
+    - `records`: whether whole records are protected, and not only labels.
+    - `effect_error` (N,): root mean square error of an effect in the simulated fits of the
+      forecast, where the noise of the coefficients themselves is not released.
     """
 
     model: ReleasedModel
@@ -135,16 +110,6 @@ def fit_facts(
 
     With `assumptions` the facts that only a report needs are computed too. `given_lam` is λ where
     it was given and not chosen from the release; a forecast is then about fits at this λ.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(105).random((300, 2))
-    >>> released = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1)))).release(X[:, 0])
-    >>> facts = fit_facts(released, released.solve(1.0), command="privasso fit …")
-    >>> facts.n_rows, facts.names
-    (300, ('x0', 'x1'))
     """
     privacy, rows, release = released.privacy, released.rows, released.release
     bare = FitFacts(
@@ -180,13 +145,6 @@ def row_influence(
     """How much each row can move the release, relative to the largest, in increasing order.
 
     None where no row can move it.
-
-    Examples
-    --------
-    >>> from privasso.noise import Diagonal
-    >>> rows = Covariates(np.array([[3.0, 0.0], [0.0, 1.0]]), centre=False)
-    >>> row_influence(rows, Diagonal([1.0, 0.25]), None).round(3)
-    array([0.667, 1.   ])
     """
     reach = np.sqrt(rows.squared_row_norms(covariance))
     if weights is not None:

@@ -59,14 +59,6 @@ def fit_page(facts: FitFacts) -> Page:
 
     Where covariates are not public and the guarantee does not cover the release, only the
     guarantee and the coefficients are shown.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> est = pv.PrivateLasso(1.0, pv.OnAverage(0.1)).fit(np.eye(9), np.arange(9.0))
-    >>> page = fit_page(FitFacts(est.released_model(), "y", 9, "privasso fit …"))
-    >>> "bounds nothing for any one person" in page.html()
-    True
     """
     guaranteed = facts.model.guarantee.for_release
     page = Page(f"{'Private LASSO' if guaranteed else 'LASSO'} for {facts.target}", "report")

@@ -24,33 +24,15 @@ _STRENGTHS, _PRIOR = (0.01, 0.02, 0.05, 0.1), ScreeningPrior()
 class RecordMechanism:
     """How records become coefficients; no number here depends on a record.
 
-    Attributes
-    ----------
-    name : str
-        ``"objective"``, ``"logistic"`` or ``"statistics"``.
-    numbers : dict
-        In units of labels of range 1 and of columns that are divided by half the range of their
-        bounds (by their scales, where these are found); λ is in units of the labels.
-    before : tuple of str
-        What is released before the fit.
-    share : float
-        Part of the budget for that.
-    unit : str
-        What columns are divided by.
-    label_width : float
-        Range of the labels.
-    chances : tuple of (float, float)
-        Where columns are chosen: parts of the variance of the labels, and the predicted chance that
-        a column which explains so much is among those of the first round.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> RecordMechanism.of(plan).lines()[0]
-    ('each column is divided by', 'half the range of its bounds')
+    - `name`: ``"objective"``, ``"logistic"`` or ``"statistics"``.
+    - `numbers`: in units of labels of range 1 and of columns that are divided by half the range of
+      their bounds (by their scales, where these are found); λ is in units of the labels.
+    - `before`: what is released before the fit.
+    - `share`: part of the budget for that.
+    - `unit`: what columns are divided by.
+    - `label_width`: range of the labels.
+    - `chances`: where columns are chosen: parts of the variance of the labels, and the predicted
+      chance that a column which explains so much is among those of the first round.
     """
 
     name: str

@@ -18,18 +18,9 @@ _FULL_RANK = 1e-6
 class Stability:
     """The critical λ of a release.
 
-    Attributes
-    ----------
-    critical_lam : float or None
-        Smallest λ with a minimiser; zero at full column rank; None if it is not known.
-    kind : str
-        ``"denoised"``, ``"full rank"``, ``"exact"`` (the linear programme on the covariates and
-        the release) or ``"unknown"``.
-
-    Examples
-    --------
-    >>> Stability(0.5, "exact").critical_lam
-    0.5
+    `critical_lam`: smallest λ with a minimiser; zero at full column rank; None if it is not known.
+    `kind`: ``"denoised"``, ``"full rank"``, ``"exact"`` (the linear programme on the covariates and
+    the release) or ``"unknown"``.
     """
 
     critical_lam: float | None
@@ -63,17 +54,7 @@ class Stability:
 
 
 def stability_of(post: Postprocess | Denoised | LogisticLasso) -> Stability:
-    """Find the critical λ from the covariates and the release.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> b, noise = np.array([0.3, -0.1]), pv.noise.Diagonal(np.ones(2))
-    >>> release = pv.privacy.Release(b, noise, n_rows=1, centre=0.0)
-    >>> rows = pv.operators.Covariates(np.array([[1.0, 1.0]]), centre=False)
-    >>> round(stability_of(Postprocess(release, rows)).critical_lam, 6)
-    0.2
-    """
+    """Find the critical λ from the covariates and the release."""
     if not isinstance(post, Postprocess):
         return Stability(0.0, "denoised")
     if post.op is None or post.full_rank or _independent(post):

@@ -19,17 +19,8 @@ LAW_NAMES = tuple(_LAWS)
 def law_from_name(name: str, text: str) -> ScaleLaw:
     """Return the law that a text such as ``uniform`` or ``lognormal:0,0.5`` stands for.
 
-    Parameters
-    ----------
-    name : str
-        What the caller calls the argument; it opens every error message.
-    text : str
-        uniform[:LOW,HIGH], lognormal[:MU,SIGMA] or constant[:VALUE].
-
-    Examples
-    --------
-    >>> law_from_name("scales", "uniform"), law_from_name("scales", "lognormal:0,1")
-    (Uniform(low=0.0, high=1.0), LogNormal(mu=0.0, sigma=1.0))
+    `name`: what the caller calls the argument; it opens every error message. `text`:
+    uniform[:LOW,HIGH], lognormal[:MU,SIGMA] or constant[:VALUE].
     """
     word, _, rest = text.partition(":")
     if word.lower() not in _LAWS:

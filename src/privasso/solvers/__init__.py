@@ -12,7 +12,6 @@ from privasso.solvers._clipped_many import solve_clipped_many
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._exact_newton import (
     ExactProblem,
-    ExactSolution,
     minimise_exactly,
     minimise_further,
 )
@@ -21,12 +20,10 @@ from privasso.solvers._exact_pass import (
     ExactPass,
     PassSetting,
     PassState,
-    Prepare,
     entry_grid,
 )
 from privasso.solvers._fixed_point import FixedPoint
 from privasso.solvers._gram_many import GramLasso
-from privasso.solvers._iteration import AmpState
 from privasso.solvers._long_newton import (
     LongProblem,
     exact_product,
@@ -39,11 +36,10 @@ from privasso.solvers._solution import (
     Solution,
     SolveError,
     Status,
-    Step,
     UnboundedError,
 )
 from privasso.solvers._solve import solve, solve_problem
-from privasso.solvers._vamp import Vamp, VampState, VampTextbook
+from privasso.solvers._vamp import Vamp, VampTextbook
 
 if TYPE_CHECKING:
     from privasso.solvers._amp_paper_many import PaperRuns, amp_paper_many, paper_starts
@@ -53,13 +49,11 @@ __all__ = [
     "Algorithm",
     "Amp",
     "AmpPaper",
-    "AmpState",
     "Auto",
     "Clock",
     "CoordinateDescent",
     "ExactPass",
     "ExactProblem",
-    "ExactSolution",
     "FixedPoint",
     "GramLasso",
     "LongProblem",
@@ -68,15 +62,12 @@ __all__ = [
     "PaperRuns",
     "PassSetting",
     "PassState",
-    "Prepare",
     "Solution",
     "Solutions",
     "SolveError",
     "Status",
-    "Step",
     "UnboundedError",
     "Vamp",
-    "VampState",
     "VampTextbook",
     "amp_paper_many",
     "entry_grid",

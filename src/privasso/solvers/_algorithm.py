@@ -25,23 +25,10 @@ from privasso.solvers._solution import Status, Step
 class Outcome:
     """Where an algorithm ended.
 
-    Attributes
-    ----------
-    x, status, ray : as in `Solution`.
-    steps : list of Step
-        One entry for each iteration.
-    certificate : Certificate
-        What is known about x.
-    by : Algorithm or None
-        The algorithm that found x, if it is not the one that was asked (see `Auto`).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
-    >>> found = Outcome.unbounded(twins, np.array([1.0, -1.0]), [])
-    >>> found.status.name, found.x
-    ('UNBOUNDED', array([nan, nan]))
+    - `x`, `status`, `ray`: as in `Solution`.
+    - `steps`: one entry for each iteration.
+    - `certificate`: what is known about x.
+    - `by`: the algorithm that found x, if it is not the one that was asked (see `Auto`).
     """
 
     x: np.ndarray
@@ -127,19 +114,7 @@ _Class = TypeVar("_Class", bound=type[Algorithm])
 
 
 def register(algorithm: _Class) -> _Class:
-    """Make an algorithm available to `solve` under its name, with default options.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Another(Algorithm):
-    ...     name = "cd"
-    ...
-    ...     def minimise(self, problem, tol, clock): ...
-    >>> register(Another)
-    Traceback (most recent call last):
-    ValueError: there already is an algorithm with the name 'cd'
-    """
+    """Make an algorithm available to `solve` under its name, with default options."""
     if algorithm.name in _REGISTRY:
         raise ValueError(f"there already is an algorithm with the name {algorithm.name!r}")
     _REGISTRY[algorithm.name] = algorithm
@@ -147,11 +122,7 @@ def register(algorithm: _Class) -> _Class:
 
 
 def algorithm_for(method: str | Algorithm) -> Algorithm:
-    """Return the algorithm that a name or a value stands for.
-
-    >>> algorithm_for("cd")
-    CoordinateDescent(max_rounds=1000)
-    """
+    """Return the algorithm that a name or a value stands for."""
     if isinstance(method, Algorithm):
         return method
     if isinstance(method, str) and method in _REGISTRY:

@@ -56,32 +56,13 @@ _SAME_IN_DOUBLE = 1e-12
 class PaperRuns(ComparesFields):
     """How the K runs of Algorithm 1 ended.
 
-    Attributes
-    ----------
-    x : ndarray, shape (N, K)
-        The last iterates.
-    s : ndarray, shape (N, K)
-        The last variances s.
-    converged : ndarray of bool, shape (K,)
-        The relative change of x came below the tolerance: x is a fixed point of Algorithm 1, which
-        is not the minimiser.
-    blown_up : ndarray of bool, shape (K,)
-        s_θ became huge or overflowed.
-    cycling : ndarray of bool, shape (K,)
-        The run repeats an exact cycle. A run that neither converged nor blew up nor cycles still
-        moved at the last iteration.
-    n_iter : ndarray of int, shape (K,)
-        Iterations taken.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> s = pv.Model(alpha=1.0).sample(n_features=200, rng=0)
-    >>> etas = pv.Gram(0.05).draw(s.v, rng=1, size=2)
-    >>> starts = paper_starts(200, range(2))
-    >>> runs = amp_paper_many(s.F, s.y, np.array([0.05, 0.5]), etas, starts)
-    >>> runs.x.shape, runs.blown_up  # one column for each run
-    ((200, 2), array([False, False]))
+    - `x` (N, K): the last iterates.
+    - `s` (N, K): the last variances s.
+    - `converged` (K,): the relative change of x came below the tolerance: x is a fixed point of
+      Algorithm 1, which is not the minimiser.
+    - `blown_up` (K,): s_θ became huge or overflowed.
+    - `cycling` (K,): the run repeats an exact cycle. A run that neither converged nor blew up nor
+      cycles still moved at the last iteration.
     """
 
     x: np.ndarray
@@ -96,10 +77,6 @@ def paper_starts(n: int, rngs: Iterable[object]) -> tuple[np.ndarray, np.ndarray
     """Draw the paper's start, x ~ N(0, 1) and s ~ U[0, 1], for each of several runs.
 
     Column k of both comes from the k-th of `rngs`, drawn in the same order as in `AmpPaper`.
-
-    >>> x, s = paper_starts(3, rngs=[0, 1])
-    >>> x.shape, bool(x[0, 1] == np.random.default_rng(1).standard_normal())
-    ((3, 2), True)
     """
     generators = [generator(rng) for rng in rngs]
     x = np.stack([rng.standard_normal(n) for rng in generators], axis=1)
@@ -122,29 +99,9 @@ def amp_paper_many(
     A run has converged when ‖x⁺ − x‖ ≤ tol·‖x⁺‖, coefficients weighted with the norms of their
     columns, as in `AmpPaper`.
 
-    Parameters
-    ----------
-    F : ndarray, shape (M, N)
-    y : ndarray, shape (M,)
-    lams : ndarray, shape (K,)
-    etas : ndarray, shape (N, K)
-    start : pair of ndarray, shape (N, K)
-        x and s of each run; the paper draws them with `paper_starts`.
-    tol : float
-        Relative change at which a run counts as converged.
-    max_iter : int
-        Limit of iterations per run.
-    single : bool
-        Whether to begin in single precision.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> s = pv.Model(alpha=1.0).sample(n_features=200, rng=0)
-    >>> etas = pv.Gram(0.05).draw(s.v, rng=1, size=3)
-    >>> runs = amp_paper_many(s.F, s.y, np.full(3, 0.5), etas, paper_starts(200, range(3)))
-    >>> runs.converged
-    array([ True,  True,  True])
+    - `start` (N, K): x and s of each run; the paper draws them with `paper_starts`.
+    - `tol`: relative change at which a run counts as converged.
+    - `single`: whether to begin in single precision.
     """
     x, s = (np.array(part, dtype=np.float64) for part in start)
     state = _State(x, s, np.zeros((F.shape[0], lams.size)), np.zeros(lams.size, dtype=np.int64))

@@ -38,18 +38,8 @@ class Auto(Algorithm):
     200 columns whose product with the labels exceeds λ. Coordinate descent also follows if AMP
     fails.
 
-    Parameters
-    ----------
-    amp : Amp
-        What is tried first.
-    cd : CoordinateDescent
-        What is used if AMP is not tried, or ends without a minimiser and without a ray.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> pv.solve(np.eye(2), [3.0, 0.5], 1.0, method=Auto()).method
-    'cd'
+    `amp`: what is tried first. `cd`: what is used if AMP is not tried, or ends without a minimiser
+    and without a ray.
     """
 
     name: ClassVar[str] = "auto"

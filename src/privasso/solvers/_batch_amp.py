@@ -53,15 +53,8 @@ _SCREEN_BELOW = 0.5
 class BatchStart:
     """Where batched AMP ended; row k of each array belongs to problem k.
 
-    Attributes
-    ----------
-    x : ndarray, shape (K, N)
-        Approximate minimisers.
-    promising : ndarray of bool, shape (K,)
-        Whether V stayed small and the iterates came to rest, so that the support is worth an exact
-        solve.
-    n_iter : ndarray of int, shape (K,)
-        Iterations taken.
+    `x` (K, N): approximate minimisers. `promising` (K,): whether V stayed small and the iterates
+    came to rest, so that the support is worth an exact solve.
     """
 
     x: np.ndarray

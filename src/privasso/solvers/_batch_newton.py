@@ -38,24 +38,7 @@ _LINE = 16
 class NewtonSteps:
     """Steps on the columns `used` of F, outside of which all coefficients are zero.
 
-    Parameters
-    ----------
-    op : Operator
-        F.
-    norms : ndarray of shape (N,)
-        Norms of its columns.
-    used : ndarray of int
-
-    Examples
-    --------
-    >>> from privasso.operators import RowMajor
-    >>> steps = NewtonSteps(RowMajor(np.eye(2)), np.ones(2), np.arange(2))
-    >>> X, paths = np.array([[1.0, 0.0]]), np.zeros((1, 2))
-    >>> b = np.array([[3.0, -0.5]])
-    >>> steps.take(X, b - X, np.array([1.0]), np.arange(1), paths, Clock())
-    array([ True])
-    >>> X, paths
-    (array([[2., 0.]]), array([[1., 0.]]))
+    `norms` (N,): norms of its columns.
     """
 
     def __init__(self, op: Operator, norms: np.ndarray, used: np.ndarray) -> None:
@@ -136,11 +119,7 @@ class NewtonSteps:
 
 
 def aligned(size: int) -> np.ndarray:
-    """An array that begins where vector registers are filled from.
-
-    >>> aligned(3).ctypes.data % 64
-    0
-    """
+    """An array that begins where vector registers are filled from."""
     memory = np.empty(size + _LINE, np.float32)
     first = -(memory.ctypes.data // memory.itemsize) % _LINE
     return memory[first : first + size]

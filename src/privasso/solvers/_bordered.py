@@ -246,20 +246,18 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
     where the columns are independent; many at once take fewer rounds. (Kim and Park, "Fast
     active-set-type algorithms for L1-regularized linear regression", 2010.)
 
-    Parameters
-    ----------
-    Q, L : the factor U of H_AA on and above the diagonal of Q, and H_AA below that of L, which is
-        the same memory. Rows may be longer than A.
-    H : the correlations of all columns.
-    watched : the columns A of the first support, and behind them those that may join.
-    side : sign of every column, zero outside of the support; overwritten by those of the last one.
-    z, gamma, weights : the start, b − Hz and w, for all columns; z is overwritten if SETTLED.
-    limit : most unknowns of the border.
-    path : overwritten by H⁻¹wσ on the support if SETTLED.
+    - `Q`, `L`: the factor U of H_AA on and above the diagonal of Q, and H_AA below that of L, which
+      is the same memory. Rows may be longer than A.
+    - `H`: the correlations of all columns.
+    - `watched`: the columns A of the first support, and behind them those that may join.
+    - `side`: sign of every column, zero outside of the support; overwritten by those of the last
+      one.
+    - `z`, `gamma`, `weights`: the start, b − Hz and w, for all columns; z is overwritten if
+      SETTLED.
+    - `limit`: most unknowns of the border.
+    - `path`: overwritten by H⁻¹wσ on the support if SETTLED.
 
-    Returns
-    -------
-    outcome : SETTLED, CROWDED or LOST.
+    Returns SETTLED, CROWDED or LOST.
     """
     n = Q.shape[0]
     slots = np.full(watched.size, -1)  # of a column: its unknown in the border, if it ever had one

@@ -27,13 +27,6 @@ def minimise_quadratic(
     Where this is slow, the proximal-point iteration follows. Ends when no condition is violated by
     more than `tol` relative to the terms of the gradient, columns at unit norm, or when no further
     progress is possible.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> H = np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> minimise_quadratic(H, np.array([4.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), 1e-12)
-    array([ 1.66666667, -0.33333333])
     """
     scale = np.sqrt(np.diag(H))
     H = H / scale

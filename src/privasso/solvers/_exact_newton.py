@@ -48,25 +48,11 @@ _SLACK = 1.0 + 1e-12
 class ExactProblem:
     """P but for its rows.
 
-    Attributes
-    ----------
-    setting : PassSetting
-        Columns, grids and κ.
-    n_rows : int
-        M.
-    radius : float
-        No row is longer.
-    ridge : float
-        Λ.
-    eta, thresholds : ndarray of shape (N,)
-        η and λω.
-
-    Examples
-    --------
-    >>> setting = PassSetting.of(n_columns=1, grid=19, kappa=0.25)
-    >>> problem = ExactProblem(setting, 2, 1.0, 0.5, np.zeros(1), np.zeros(1))
-    >>> problem.point_bits(1e-6), problem.point_bits(1e-18)  # a smaller distance takes more bits
-    (48, 67)
+    - `setting`: columns, grids and κ.
+    - `n_rows`: M.
+    - `radius`: no row is longer.
+    - `ridge`: Λ.
+    - `eta`, `thresholds` (N,): η and λω.
     """
 
     setting: PassSetting
@@ -95,20 +81,8 @@ class ExactProblem:
 class ExactSolution:
     """The minimiser to within `distance`, in the Euclidean norm, and how it was found.
 
-    Attributes
-    ----------
-    x : FixedPoint
-        The point.
-    distance : float
-        Upper bound of ‖x − x̂‖: ‖g‖/Λ for a subgradient g of P at x.
-    n_passes : int
-        Passes over the rows, the first included.
-
-    Examples
-    --------
-    >>> found = ExactSolution(FixedPoint((1, -3), 2), distance=1e-12, n_passes=4)
-    >>> found.x.values  # 1/4 and −3/4
-    array([ 0.25, -0.75])
+    `distance`: upper bound of ‖x − x̂‖: ‖g‖/Λ for a subgradient g of P at x. `n_passes`: passes
+    over the rows, the first included.
     """
 
     x: FixedPoint
@@ -126,27 +100,8 @@ def minimise_exactly(
 
     Where it cannot, by rounding or within sixty passes, `minimise_further` goes on.
 
-    Parameters
-    ----------
-    problem : ExactProblem
-    first : Sums
-        Sums of a pass at x = 0 with ``fresh=True``; they do not depend on η.
-    next_pass : callable
-        Returns the sums of a pass over the same rows.
-    distance : float
-        The distance at which to stop.
-
-    Examples
-    --------
-    >>> from privasso.solvers._exact_pass import ExactPass
-    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
-    >>> setting = PassSetting.of(1, 19, 0.25)
-    >>> one = ExactPass(setting)
-    >>> problem = ExactProblem(setting, 2, 1.0, 0.5, np.zeros(1), np.zeros(1))
-    >>> first = one([(rows, labels)], PassState(FixedPoint((0,), 70), fresh=True))
-    >>> found = minimise_exactly(problem, first, lambda s: one([(rows, labels)], s), 1e-15)
-    >>> float(found.x.values[0]), found.distance <= 1e-15  # (1/4 + κ/2)/(1 + Λ)
-    (0.25, True)
+    `first`: sums of a pass at x = 0 with ``fresh=True``; they do not depend on η. `next_pass`:
+    returns the sums of a pass over the same rows. `distance`: the distance at which to stop.
     """
     n = problem.setting.n_columns
     # Where rounding alone is beyond several distances, it is of no use to go on.
@@ -243,23 +198,7 @@ def minimise_further(
     The clipped residuals of these passes are not rounded, and every step lowers P; see
     `minimise_long`. They take more time each.
 
-    Parameters
-    ----------
-    problem, next_pass, distance : as in `minimise_exactly`.
-    start : FixedPoint
-        Where to begin.
-
-    Examples
-    --------
-    >>> from privasso.solvers._exact_pass import ExactPass
-    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
-    >>> setting = PassSetting.of(1, 19, 0.25)
-    >>> one = ExactPass(setting)
-    >>> problem = ExactProblem(setting, 2, 1.0, 0.5, np.zeros(1), np.zeros(1))
-    >>> origin = FixedPoint((0,), 1)
-    >>> found = minimise_further(problem, lambda s: one([(rows, labels)], s), origin, 1e-40)
-    >>> found.distance <= 1e-40
-    True
+    `problem`, `next_pass`, `distance`: as in `minimise_exactly`.
     """
     setting = problem.setting
 

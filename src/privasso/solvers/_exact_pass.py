@@ -48,11 +48,7 @@ Prepare = Callable[[np.ndarray, np.ndarray, int, int], Rows]
 
 
 def entry_grid(largest: float) -> int:
-    """The s for entries of at most that size.
-
-    >>> entry_grid(1.3), entry_grid(0.5)
-    (19, 21)
-    """
+    """The s for entries of at most that size."""
     return ENTRY_BITS - math.ceil(math.log2(largest))
 
 
@@ -60,22 +56,10 @@ def entry_grid(largest: float) -> int:
 class PassSetting:
     """The numbers of a problem that are the same in every pass.
 
-    Attributes
-    ----------
-    n_columns : int
-        N.
-    grid : int
-        s: entries are multiples of 2⁻ˢ.
-    unit : int
-        q: ψ is computed in multiples of 2^−q.
-    kappa : int
-        κ in that unit, at most 2⁶¹.
-
-    Examples
-    --------
-    >>> setting = PassSetting.of(n_columns=3, grid=19, kappa=0.25)
-    >>> setting.unit, setting.kappa == 2**61, setting.clip
-    (63, True, 0.25)
+    - `n_columns`: N.
+    - `grid`: s: entries are multiples of 2⁻ˢ.
+    - `unit`: q: ψ is computed in multiples of 2^−q.
+    - `kappa`: κ in that unit, at most 2⁶¹.
     """
 
     n_columns: int
@@ -100,21 +84,9 @@ class PassSetting:
 class PassState:
     """Where a pass computes its sums; all of it is as public as x.
 
-    Attributes
-    ----------
-    x : FixedPoint
-        The point.
-    before : FixedPoint or None
-        The point at which the second derivatives are known; None where every row counts.
-    fresh : bool
-        Sum the second derivatives of all rows, whatever their residuals.
-    long : bool
-        Sum in longer integers, see `row_sums`, and the objective and two matrices besides.
-
-    Examples
-    --------
-    >>> PassState(FixedPoint((3, -1), 2), fresh=True).x.values  # 3/4 and −1/4
-    array([ 0.75, -0.25])
+    - `before`: the point at which the second derivatives are known; None where every row counts.
+    - `fresh`: sum the second derivatives of all rows, whatever their residuals.
+    - `long`: sum in longer integers, see `row_sums`, and the objective and two matrices besides.
     """
 
     x: FixedPoint
@@ -127,21 +99,7 @@ class PassState:
 class ExactPass:
     """Sums over the rows of one part of the data, as a function that can be sent to it.
 
-    Attributes
-    ----------
-    setting : PassSetting
-    prepare : callable, optional
-        Turns records of a chunk, each by itself, into rows and labels on grids.
-
-    Examples
-    --------
-    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.25, 0.5])
-    >>> task = ExactPass(PassSetting.of(1, 19, 0.25))
-    >>> at = PassState(FixedPoint((0,), 70), fresh=True)
-    >>> whole = task([(rows, labels)], at)
-    >>> cut = task([(rows[1:], labels[1:]), (rows[:1], labels[:1])], at)
-    >>> all(np.array_equal(whole[name], cut[name]) for name in whole)
-    True
+    `prepare`: turns records of a chunk, each by itself, into rows and labels on grids.
     """
 
     setting: PassSetting
@@ -160,19 +118,7 @@ def pass_sums(
     chunks: Iterable[Rows],
     state: PassState,
 ) -> Sums:
-    """The sums at the point of the state; see the top of this file.
-
-    Examples
-    --------
-    >>> setting = PassSetting.of(1, 19, 0.25)
-    >>> rows, labels = np.array([[1.0], [0.5]]), np.array([0.125, 1.0])
-    >>> state = PassState(FixedPoint((0,), 70), fresh=True)
-    >>> sums = pass_sums(setting, None, [(rows, labels)], state)
-    >>> float(pulled(sums["pull"])[0]) * 2.0 ** -(setting.unit + setting.grid)
-    0.25
-    >>> sums["curved"] * 2.0 ** (2 * (4 - setting.grid))
-    array([[1.25]])
-    """
+    """The sums at the point of the state; see the top of this file."""
     n, width = setting.n_columns, digit_width(setting.n_columns)
     points = [_Point(setting, x, width) for x in (state.x, state.before) if x is not None]
     pull = np.zeros((3, n, 2), dtype=np.int64)
@@ -231,11 +177,7 @@ def _limbs(numbers: list[int]) -> np.ndarray:
 
 
 def whole_numbers(limbs: np.ndarray) -> list[int]:
-    """Long integers from the words of some blocks, added up.
-
-    >>> whole_numbers(_limbs([3 << 70, -5]) + _limbs([1, 1])) == [(3 << 70) + 1, -4]
-    True
-    """
+    """Long integers from the words of some blocks, added up."""
     return [sum(k << (_HALF * i) for i, k in enumerate(one)) for one in limbs.T.tolist()]
 
 

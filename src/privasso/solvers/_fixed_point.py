@@ -11,34 +11,19 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    """A vector of multiples of 2⁻ᵖ.
-
-    Examples
-    --------
-    >>> x = FixedPoint((3, -(2**40)), 42)
-    >>> x.values.tolist() == [3 * 2.0**-42, -0.25]
-    True
-    """
+    """A vector of multiples of 2⁻ᵖ."""
 
     whole: tuple[int, ...]
     bits: int
 
     @classmethod
     def near(cls, values: np.ndarray, bits: int) -> FixedPoint:
-        """The nearest multiples of 2^−bits; zero where a value is no number.
-
-        >>> FixedPoint.near(np.array([0.75, np.nan]), 2).whole
-        (3, 0)
-        """
+        """The nearest multiples of 2^−bits; zero where a value is no number."""
         finite = np.where(np.isfinite(values), values, 0.0)
         return cls(tuple(round(Fraction(v) * (1 << bits)) for v in finite.tolist()), bits)
 
     def with_bits(self, bits: int) -> FixedPoint:
-        """The nearest numbers with so many bits after the point.
-
-        >>> FixedPoint((3, 5), 2).with_bits(1).whole
-        (2, 3)
-        """
+        """The nearest numbers with so many bits after the point."""
         return FixedPoint(tuple(self.in_steps_of(-bits)), bits)
 
     @property
@@ -47,11 +32,7 @@ class FixedPoint:
         return np.array([math.ldexp(float(k), -self.bits) for k in self.whole])
 
     def in_steps_of(self, exponent: int) -> list[int]:
-        """The nearest multiples of 2^exponent, as integers.
-
-        >>> FixedPoint((3, 5), 2).in_steps_of(-1), FixedPoint((3,), 2).in_steps_of(-4)
-        ([2, 3], [12])
-        """
+        """The nearest multiples of 2^exponent, as integers."""
         finer = self.bits + exponent
         if finer <= 0:
             return [k << -finer for k in self.whole]
@@ -69,9 +50,5 @@ class FixedPoint:
 
 
 def digit_width(n_columns: int) -> int:
-    """Bits of a digit of x, such that products of a row and a digit stay below 2⁵³.
-
-    >>> digit_width(500), digit_width(4096)
-    (25, 22)
-    """
+    """Bits of a digit of x, such that products of a row and a digit stay below 2⁵³."""
     return 34 - max(1, math.ceil(math.log2(n_columns)))

@@ -84,18 +84,11 @@ def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
 class GramResult:
     """Outcome of `Subproblem.minimise`.
 
-    Attributes
-    ----------
-    z : ndarray
-        The minimiser, or the best iterate.
-    factor : Factor or None
-        The factor of H on the support of z, if one was computed.
-    ray : ndarray or None
-        What `find_ray` returned, if it proved the whole problem unbounded.
-    sigma : float
-        The last σ of the proximal-point iteration, with which the next one may start.
-    falling : bool
-        Whether the iteration stopped because the objective seems to fall for ever.
+    - `z`: the minimiser, or the best iterate.
+    - `factor`: the factor of H on the support of z, if one was computed.
+    - `ray`: what `find_ray` returned, if it proved the whole problem unbounded.
+    - `sigma`: the last σ of the proximal-point iteration, with which the next one may start.
+    - `falling`: whether the iteration stopped because the objective seems to fall for ever.
     """
 
     z: np.ndarray
@@ -108,18 +101,12 @@ class GramResult:
 class Subproblem:
     """The problem on one working set.
 
-    Parameters
-    ----------
-    H, b, weights : ndarray
-        See the module.
-    rank : int
-        Largest rank H can have; an active set larger than that is not factorised.
-    find_ray : callable, optional
-        Given a direction along which the objective seems to fall for ever, returns a ray of the
-        whole problem, or None. Without it no ray is looked for, and such a direction ends the
-        iteration.
-    bounded : bool
-        Whether there is a minimiser for certain, so that no direction ends the iteration.
+    - `H`, `b`, `weights`: see the module.
+    - `rank`: largest rank H can have; an active set larger than that is not factorised.
+    - `find_ray`: given a direction along which the objective seems to fall for ever, returns a ray
+      of the whole problem, or None. Without it no ray is looked for, and such a direction ends the
+      iteration.
+    - `bounded`: whether there is a minimiser for certain, so that no direction ends the iteration.
     """
 
     def __init__(

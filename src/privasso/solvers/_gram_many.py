@@ -22,20 +22,8 @@ _ROUGHLY = 0.1
 class GramLasso:
     """The minimisers of ½xᵀCx − b_kᵀx + λ‖x‖₁ for one C and many b_k.
 
-    Parameters
-    ----------
-    C : array_like of shape (N, N)
-        Symmetric, positive semidefinite, with a positive diagonal.
-    rank : int, optional
-        Its rank; N if not given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.solvers import GramLasso
-    >>> X, solved = GramLasso(np.eye(2)).minimise(np.array([[3.0], [-0.5]]), 1.0)
-    >>> X.T, solved
-    (array([[2., 0.]]), array([ True]))
+    `C` (N, N): symmetric, positive semidefinite, with a positive diagonal. `rank`: its rank; N if
+    not given.
     """
 
     def __init__(self, C: ArrayLike, rank: int | None = None) -> None:
@@ -58,20 +46,9 @@ class GramLasso:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Solve for the columns of B until no optimality condition is violated by more than tol·λ.
 
-        Parameters
-        ----------
-        B : ndarray of shape (N, K)
-        lam : float
-        start : ndarray of shape (N, K), optional
-            Points close to the minimisers. Without it, λ is followed down to its value.
-        tol : float
-
-        Returns
-        -------
-        X : ndarray of shape (N, K)
-        solved : ndarray of bool, shape (K,)
-            False where the objective falls for ever, which needs a singular C, or the iteration
-            gave up.
+        B, `start` (points close to the minimisers) and the result are of shape (N, K). Without
+        `start`, λ is followed down to its value. The second result is False where the objective
+        falls for ever, which needs a singular C, or the iteration gave up.
         """
         lam, tol = positive_float("lam", lam), positive_float("tol", tol)
         X = np.zeros(B.shape) if start is None else start.copy()

@@ -45,13 +45,7 @@ _REFINEMENTS = 3
 class Interior:
     """Where the method ended: at a point with its certificate, or with a ray; otherwise at neither.
 
-    Attributes
-    ----------
-    n_steps : int
-    x : ndarray or None
-        A point that the certificate proves to be the minimiser.
-    certificate : Certificate or None
-    ray : ndarray or None
+    `x`: A point that the certificate proves to be the minimiser.
     """
 
     n_steps: int
@@ -61,16 +55,7 @@ class Interior:
 
 
 def interior_point(problem: Problem, *, tol: float, clock: Clock) -> Interior:
-    """Minimise, or prove that there is no minimiser, within rounding.
-
-    Examples
-    --------
-    >>> twins = Problem(np.array([[1.0, 1.0]]), b=[5.0, 0.0], lam=1.0)
-    >>> interior_point(twins, tol=1e-8, clock=Clock()).ray.round(9)
-    array([ 1., -1.])
-    >>> interior_point(twins.with_lam(2.6), tol=1e-8, clock=Clock()).x.round(9)
-    array([2.4, 0. ])
-    """
+    """Minimise, or prove that there is no minimiser, within rounding."""
     rays = RaySearch(problem.op, problem.norms)
     method = _Method(problem)
     clear = list(_CLEAR)

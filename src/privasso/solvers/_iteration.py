@@ -40,34 +40,15 @@ SUSPICIOUS_V = 3.0
 class AmpState:
     """Everything that one iteration passes on to the next.
 
-    Attributes
-    ----------
-    x : ndarray, shape (N,)
-        The estimate, with exact zeros.
-    g : ndarray, shape (M,)
-        The residual with its Onsager correction.
-    s_theta : float
-        V of state evolution.
-    u : ndarray, shape (N,)
-        The field, of which x is the thresholded value.
-    mixed : ndarray, shape (N,)
-        Where the next iteration starts: x, or with damping a mixture of x and the old value.
-    change : float
-        Relative size of the undamped step.
-    turnover : float
-        The part of the support that the step changed.
-    block : optional
-        Columns of F that were copied out during the iteration.
-
-    Examples
-    --------
-    >>> from privasso.solvers import Amp
-    >>> problem = Problem(np.eye(2), np.array([3.0, 0.5]), 1.0)
-    >>> state = Amp().init(problem)
-    >>> for _ in range(50):
-    ...     state = Amp().step(problem, state)
-    >>> state.x.round(6), state.n_active  # the minimiser of ½‖x‖² − bᵀx + ‖x‖₁
-    (array([2., 0.]), 1)
+    - `x` (N,): the estimate, with exact zeros.
+    - `g` (M,): the residual with its Onsager correction.
+    - `s_theta`: V of state evolution.
+    - `u` (N,): the field, of which x is the thresholded value.
+    - `mixed` (N,): where the next iteration starts: x, or with damping a mixture of x and the old
+      value.
+    - `change`: relative size of the undamped step.
+    - `turnover`: the part of the support that the step changed.
+    - `block`: columns of F that were copied out during the iteration.
     """
 
     x: np.ndarray
@@ -177,22 +158,12 @@ def iterate(
 
 
 def soft(u: np.ndarray, lam: float | np.ndarray) -> np.ndarray:
-    """Soft threshold, sgn(u)·max(|u| − λ, 0).
-
-    >>> import numpy as np
-    >>> soft(np.array([-2.0, 0.5, 3.0]), 1.0)
-    array([-1.,  0.,  2.])
-    """
+    """Soft threshold, sgn(u)·max(|u| − λ, 0)."""
     return u - np.clip(u, -lam, lam)
 
 
 def movement(problem: Problem, old: np.ndarray, new: np.ndarray) -> tuple[float, float]:
-    """Relative size of a step, weighted with the column norms, and the changed part of the support.
-
-    >>> import numpy as np
-    >>> movement(Problem(np.eye(2), np.ones(2), 1.0), np.array([4.0, 1.0]), np.array([4.0, 0.0]))
-    (0.25, 1.0)
-    """
+    """Relative size of a step, weighted with column norms, and the changed part of the support."""
     size = float(np.linalg.norm(new * problem.norms))
     change = float(np.linalg.norm((new - old) * problem.norms)) / size if size > 0 else 0.0
     flipped = int(np.count_nonzero((new != 0) != (old != 0)))

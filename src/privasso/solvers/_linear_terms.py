@@ -10,17 +10,7 @@ import numpy as np
 class LinearTerms:
     """b_k = b − η_k for k = 1…K, or the columns b_k of a matrix, each made when it is asked for.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (N, K)
-        η_1 … η_K; without `b`, the linear terms themselves.
-    b : ndarray, shape (N,), optional
-
-    Examples
-    --------
-    >>> terms = LinearTerms(np.array([[1.0, 2.0]]), b=np.array([5.0]))
-    >>> terms.one(1), terms.some(np.array([0, 1])).tolist(), terms.equal
-    (array([3.]), [[4.0], [3.0]], False)
+    `columns` (N, K): η_1 … η_K; without `b`, the linear terms themselves. `b` (N,).
     """
 
     def __init__(self, columns: np.ndarray, b: np.ndarray | None = None) -> None:

@@ -42,14 +42,8 @@ _SLACK = 1.0 + 1e-9
 class LongSums:
     """What the rows add at a point.
 
-    Attributes
-    ----------
-    pull : list of Fraction
-        Σ wψf.
-    value : Fraction
-        Σ wℓ.
-    matrices : callable
-        Returns, for some columns, Σ w·ℓ''·ffᵀ and the same for the parabolas above the losses.
+    `pull`: Σ wψf. `value`: Σ wℓ. `matrices`: returns, for some columns, Σ w·ℓ''·ffᵀ and the same
+    for the parabolas above the losses.
     """
 
     pull: list[Fraction]
@@ -61,31 +55,13 @@ class LongSums:
 class LongProblem:
     """P, and its rows as a function of a point.
 
-    Attributes
-    ----------
-    sums : callable
-        Sums over the rows at a point.
-    lengths : float
-        At least Σ_μ‖f_μ‖.
-    steep : float
-        At least the largest second derivative of the smooth part.
-    ridge : float
-        Λ.
-    eta : list of Fraction
-        η.
-    thresholds : ndarray of shape (N,)
-        t.
-    factor : ndarray of shape (N, N), optional
-        L; the identity by default.
-
-    Examples
-    --------
-    >>> from privasso.problem import Huber
-    >>> rows = _rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
-    >>> problem = LongProblem(rows, 2.0, 2.5, 0.5, [Fraction(0)], np.zeros(1))
-    >>> x, distance, _ = minimise_long(problem, FixedPoint((0,), 1), 1e-30)
-    >>> float(x.values[0]), distance <= 1e-30  # (1/4 + 1)/(1 + Λ)
-    (0.8333333333333334, True)
+    - `sums`: sums over the rows at a point.
+    - `lengths`: at least Σ_μ‖f_μ‖.
+    - `steep`: at least the largest second derivative of the smooth part.
+    - `ridge`: Λ.
+    - `eta`: η.
+    - `thresholds` (N,): t.
+    - `factor` (N, N): L; the identity by default.
     """
 
     sums: Callable[[FixedPoint], LongSums] = field(repr=False)
@@ -144,11 +120,7 @@ class LongProblem:
 
 
 def exact_product(A: np.ndarray, x: list[Fraction]) -> list[Fraction]:
-    """Ax without rounding.
-
-    >>> exact_product(np.array([[0.5, 2.0]]), [Fraction(1, 3), Fraction(1, 4)])
-    [Fraction(2, 3)]
-    """
+    """Ax without rounding."""
     rows = ([(Fraction(a), v) for a, v in zip(row, x, strict=True) if a] for row in A.tolist())
     return [sum((a * v for a, v in row), Fraction(0)) for row in rows]
 
@@ -156,16 +128,7 @@ def exact_product(A: np.ndarray, x: list[Fraction]) -> list[Fraction]:
 def _rows_in_memory(
     G: np.ndarray, y: np.ndarray, loss: Loss, weights: np.ndarray | None
 ) -> Callable[[FixedPoint], LongSums]:
-    """The sums over rows that are in memory, as a function of x.
-
-    Examples
-    --------
-    >>> from privasso.problem import Huber
-    >>> rows = _rows_in_memory(np.ones((2, 1)), np.array([0.25, 9.0]), Huber(1.0), None)
-    >>> sums = rows(FixedPoint((1,), 2))  # at 1/4, where the residuals are 0 and 8.75
-    >>> float(sums.pull[0]), float(sums.value)
-    (1.0, 8.25)
-    """
+    """The sums over rows that are in memory, as a function of x."""
     largest = float(np.max(np.abs(G), initial=2.0**-1000))
     grid = 20 - math.frexp(largest)[1]
 
@@ -198,15 +161,6 @@ def minimise_long(
     """Minimise P until ‖Lᵀ(x − x̂)‖ is certainly at most `distance`; see `LongProblem`.
 
     Returns x, the distance that is certain, and the number of points at which the rows were read.
-
-    Examples
-    --------
-    >>> from privasso.problem import Logistic
-    >>> rows = _rows_in_memory(np.ones((2, 1)), np.array([1.0, 1.0]), Logistic(), None)
-    >>> problem = LongProblem(rows, 2.0, 1.5, 1.0, [Fraction(0)], np.zeros(1))
-    >>> x, distance, _ = minimise_long(problem, FixedPoint((0,), 1), 1e-40)
-    >>> float(x.values[0]), distance <= 1e-40  # x = 2/(1 + eˣ)
-    (0.6748316143423994, True)
     """
     with one_thread():
         run = _Run(problem)

@@ -41,17 +41,11 @@ def long_bits(x: FixedPoint) -> int:
 class RowSums:
     """What some rows add to the objective and its gradient, in integers.
 
-    Attributes
-    ----------
-    pull : list of int
-        Σ wψf in multiples of 2^−(p + s), s the grid of the finest slice.
-    grid : int
-        s.
-    value : int
-        Σ wℓ in multiples of 2⁻²ᵖ.
-    curvature, above : ndarray
-        For each row, the second derivative of its loss, and that of the parabola above it; both
-        only steer the solver.
+    - `pull`: Σ wψf in multiples of 2^−(p + s), s the grid of the finest slice.
+    - `grid`: s.
+    - `value`: Σ wℓ in multiples of 2⁻²ᵖ.
+    - `curvature`, `above`: for each row, the second derivative of its loss, and that of the
+      parabola above it; both only steer the solver.
     """
 
     pull: list[int]
@@ -69,15 +63,7 @@ def row_sums(
     x: FixedPoint,
     grid: int,
 ) -> RowSums:
-    """Sums over at most `MOST_ROWS` rows with entries of at most 2²⁰ multiples of 2^−grid.
-
-    Examples
-    --------
-    >>> x = FixedPoint((1 << 60,), 61)  # one half
-    >>> sums = row_sums(np.array([[1.0], [0.5]]), np.array([0.75, 1.0]), None, Huber(0.5), x, 20)
-    >>> sums.pull[0] / 2 ** (long_bits(x) + sums.grid)  # 1/4 and, clipped, 1/2 times 1/2
-    0.5
-    """
+    """Sums over at most `MOST_ROWS` rows with entries of at most 2²⁰ multiples of 2^−grid."""
     p, slices = long_bits(x), list(_slices(G, grid))
     finest = max((s for _, s in slices), default=grid)
     fitted, lift = _predictions(slices, finest, x, len(y)), p - finest - x.bits

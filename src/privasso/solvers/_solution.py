@@ -41,16 +41,7 @@ class Status(Enum):
 
 
 class Step(NamedTuple):
-    """One entry of `Solution.history`.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> sample = pv.Model(alpha=2.0).sample(50, rng=0)
-    >>> found = pv.solve(sample.F, sample.y, 0.2)
-    >>> len(found.history) > 0, found.history[-1].n_active <= 50
-    (True, True)
-    """
+    """One entry of `Solution.history`."""
 
     phase: str
     """``"amp, roughly"`` (on a rounded copy of F), ``"amp"`` or ``"working set"``."""

@@ -60,28 +60,11 @@ class Spectral:
 class VampState:
     """Everything that one iteration passes on to the next.
 
-    Attributes
-    ----------
-    x : ndarray, shape (N,)
-        The thresholded estimate, with exact zeros.
-    r1, gamma1 : ndarray and float
-        The field of the threshold, in units of θ, and its precision.
-    gamma2 : float
-        Precision of the ridge estimate.
-    active : float
-        The fraction a of nonzero coefficients.
-    change, turnover : float
-        As in `AmpState`.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> model = pv.model.RotatedModel(alpha=0.5, spectrum=pv.model.Orthogonal())
-    >>> s = model.sample(n_features=200, rng=0)
-    >>> problem = pv.problem.Problem.from_labels(s.F, s.y, 0.2)
-    >>> state = VampTextbook().step(problem, VampTextbook().init(problem))
-    >>> state.n_active, float(state.active)  # 3 of 200
-    (3, 0.015)
+    - `x` (N,): the thresholded estimate, with exact zeros.
+    - `r1`, `gamma1`: the field of the threshold, in units of θ, and its precision.
+    - `gamma2`: precision of the ridge estimate.
+    - `active`: the fraction a of nonzero coefficients.
+    - `change`, `turnover`: as in `AmpState`.
     """
 
     x: np.ndarray
@@ -266,22 +249,7 @@ class Vamp(Algorithm):
 @register
 @dataclass(frozen=True)
 class VampTextbook(Vamp):
-    """Vector AMP as it is published: precisions from every iterate, to the end, and no polish.
-
-    Examples
-    --------
-    The iterates one by one:
-
-    >>> import privasso as pv
-    >>> model = pv.model.RotatedModel(alpha=0.5, spectrum=pv.model.Orthogonal())
-    >>> s = model.sample(n_features=200, rng=0)
-    >>> problem = pv.problem.Problem.from_labels(s.F, s.y, 0.2)
-    >>> state = VampTextbook().init(problem)
-    >>> for _ in range(5):
-    ...     state = VampTextbook().step(problem, state)
-    >>> state.change < 0.05
-    True
-    """
+    """Vector AMP as it is published: precisions from every iterate, to the end, and no polish."""
 
     name: ClassVar[str] = "vamp-textbook"
 

@@ -29,23 +29,10 @@ def to_vertex(
 ) -> np.ndarray | None:
     """Move z until the columns of its support are independent; None if it falls for ever.
 
-    Parameters
-    ----------
-    H : ndarray of shape (N, N)
-        Gram matrix of columns of unit norm.
-    active : ndarray of int, shape (n,)
-        The support of z.
-    descent : ndarray of shape (n,)
-        Minus the gradient of the linear part, b − w·sgn(z), on the support.
-    z : ndarray of shape (n,)
-        Coefficients of the support, none of them zero.
-
-    Examples
-    --------
-    Two equal columns, of which one is enough:
-
-    >>> to_vertex(np.ones((2, 2)), np.arange(2), np.zeros(2), np.array([1.0, 3.0])).round(12)
-    array([0., 4.])
+    - `H` (N, N): gram matrix of columns of unit norm.
+    - `active` (n,): the support of z.
+    - `descent` (n,): minus the gradient of the linear part, b − w·sgn(z), on the support.
+    - `z` (n,): coefficients of the support, none of them zero.
     """
     null = _null_directions(H, active)
     scale = float(np.abs(descent).max(initial=0.0))
@@ -80,10 +67,6 @@ def _null_directions(H: np.ndarray, active: np.ndarray) -> np.ndarray:
     Cholesky factorisation with pivoting takes one column after another, each time the one that is
     furthest from the span of those before. Those that are left depend on the others, H₁₁u = h₁ⱼ,
     and (−u, 1) is a null direction.
-
-    >>> _null_directions(np.ones((3, 3)), np.array([0, 2]))
-    array([[-1.],
-           [ 1.]])
     """
     n = active.size
     A = np.empty((n, n))

@@ -23,19 +23,8 @@ _UNIT = 2.0**-53
 class WholeGram:
     """FᵀF at unit norm of the columns.
 
-    Attributes
-    ----------
-    H : ndarray of shape (N, N)
-    exact : bool
-        Whether F holds the numbers themselves, so that the bound on rounding is valid.
-
-    Examples
-    --------
-    >>> from privasso.operators import RowMajor
-    >>> gram = WholeGram(RowMajor(np.eye(2)), np.ones(2))
-    >>> b, x = np.array([3.0, 0.5]), np.array([2.0, 0.0])
-    >>> gram.certificate(b, 1.0, x, gram.conditions(b, x), dual_point=b).proves(1e-8)
-    True
+    `H` (N, N). `exact`: whether F holds the numbers themselves, so that the bound on rounding is
+    valid.
     """
 
     def __init__(self, op: Operator, norms: np.ndarray) -> None:

@@ -31,21 +31,10 @@ ENDINGS = (".csv", ".parquet")
 
 
 def open_table(path: str | os.PathLike[str], *, row_names: bool = False) -> Table:
-    r"""Open a data file; only the names of its columns are read.
+    """Open a data file; only the names of its columns are read.
 
     With `row_names` each line of a text file begins with the name of its row, for which the header
     has no field, as R's write.table writes it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "data.csv")
-    ...     _ = file.write_text("age,smoker,pressure\n61,true,120.5\n48,false,118\n")
-    ...     table = open_table(file)
-    ...     table.names, table.matrix(["pressure", "smoker"])
-    (('age', 'smoker', 'pressure'), array([[120.5,   1. ],
-           [118. ,   0. ]]))
     """
     path = Path(path)
     reader = READERS.get(path.suffix.lower())
@@ -65,14 +54,9 @@ def open_table(path: str | os.PathLike[str], *, row_names: bool = False) -> Tabl
 
 
 def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
-    r"""Return the columns as CSV or Parquet, by the ending of the name.
+    """Return the columns as CSV or Parquet, by the ending of the name.
 
     In CSV a name that a spreadsheet would take for a formula has an apostrophe before it.
-
-    Examples
-    --------
-    >>> table_bytes({"a": [1.5, 2.0]}, Path("table.csv"))
-    b'a\n1.5\n2.0\n'
     """
     import polars as pl
 
@@ -86,15 +70,7 @@ def table_bytes(columns: Mapping[str, Any], path: Path) -> bytes:
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a name that does not say which kind of table to write.
-
-    Examples
-    --------
-    >>> check_ending(Path("predictions.txt"))
-    Traceback (most recent call last):
-    ...
-    ValueError: predictions.txt must end in .csv or .parquet, which says how to write it
-    """
+    """Refuse a name that does not say which kind of table to write."""
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(
             f"{escaped(path)} must end in .csv or .parquet, which says how to write it"

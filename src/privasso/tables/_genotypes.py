@@ -21,24 +21,11 @@ _OF_BYTE = _COPIES[np.arange(256)[:, None] >> [0, 2, 4, 6] & 3]
 
 
 class BedTable(Table):
-    r"""A .bed file with its .bim and .fam files: copies of an allele, NaN where they are missing.
+    """A .bed file with its .bim and .fam files: copies of an allele, NaN where they are missing.
 
     The labels are the phenotypes of the .fam file, by the name ``pheno``, or columns of another
     file that names the people: those of `with_labels`. A label that is -9 or no number is NaN, and
     so is that of a person whom the file does not name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "tiny.bed")
-    ...     _ = path.write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b11_01_00]))
-    ...     _ = path.with_suffix(".bim").write_text("1 rs12 0 100 A G\n1 rs7 0 250 C T\n")
-    ...     _ = path.with_suffix(".fam").write_text("a 1 0 0 2 1.5\na 2 0 0 1 -9\nb 1 0 0 1 2.0\n")
-    ...     table = BedTable(path)
-    ...     columns, labels = table.columns_and_labels(["rs12", "rs7"], "pheno")
-    >>> [one.values.tolist() for one in columns.columns], labels
-    ([[0.0, 1.0, 2.0], [2.0, nan, 0.0]], array([1.5, nan, 2. ]))
     """
 
     def __init__(self, path: Path, labels: Path | None = None) -> None:
@@ -111,20 +98,11 @@ class BedTable(Table):
 
 
 def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
-    r"""Columns of a file that names people, in the order of these.
+    """Columns of a file that names people, in the order of these.
 
     It is a text file as PLINK's --pheno reads it: a line of names, which begins with FID and IID
     or with IID alone, then one line per person, with spaces, tabs or, in a .csv file, commas
     between the columns. A line with more or fewer columns is ignored. The identifiers are public.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "labels.txt")
-    ...     _ = path.write_text("#FID IID bmi\nb 1 27.5\na 1 -9\n")
-    ...     read_labels(path, [("a", "1"), ("a", "2"), ("b", "1")])
-    {'bmi': array([ nan,  nan, 27.5])}
     """
     comma = b"," if path.suffix.lower() == ".csv" else None
     lines = [line.strip().split(comma) for line in read_lines(path)]
@@ -150,9 +128,5 @@ def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.n
 
 
 def case_control(labels: np.ndarray) -> np.ndarray:
-    """Cases and controls as PLINK codes them, 2 and 1, as 1 and 0; others are missing.
-
-    >>> case_control(np.array([1.0, 2.0, 0.0, np.nan]))
-    array([ 0.,  1., nan, nan])
-    """
+    """Cases and controls as PLINK codes them, 2 and 1, as 1 and 0; others are missing."""
     return np.where(labels == 2.0, 1.0, np.where(labels == 1.0, 0.0, np.nan))

@@ -26,26 +26,11 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
 
 class Table(ABC):
-    r"""A data file whose columns have names.
+    """A data file whose columns have names.
 
     Nothing but the names is read until a column is asked for, and then only those asked for.
 
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    names : tuple of str
-        Names of all columns, each once.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, privasso.tables as tables
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "data.csv")
-    ...     _ = file.write_text("age,pressure\n61,120.5\n")
-    ...     table = tables.open_table(file)
-    ...     table.names, table.n_rows
-    (('age', 'pressure'), 1)
+    `names`: names of all columns, each once.
     """
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
@@ -78,40 +63,16 @@ class Table(ABC):
         return X
 
     def columns(self, names: Sequence[str], *, categorical: Collection[str] = ()) -> Columns:
-        r"""Columns as numbers or levels; those of `categorical` as levels whatever they hold.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, privasso.tables as tables
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = pathlib.Path(folder, "data.csv")
-        ...     _ = file.write_text("ward;weight\n3;80,5\n4;NA\n")
-        ...     ward, weight = (
-        ...         tables.open_table(file)
-        ...         .columns(["ward", "weight"], categorical=["ward"])
-        ...         .columns
-        ...     )
-        >>> ward.levels, weight.values
-        (('3', '4'), array([80.5,  nan]))
-        """
+        """Columns as numbers or levels; those of `categorical` as levels whatever they hold."""
         self.require([*names, *categorical])
         return self._read(list(names), None, categorical)[0]
 
     def columns_and_labels(
         self, names: Sequence[str], target: str, *, categorical: Collection[str] = ()
     ) -> tuple[Columns, np.ndarray]:
-        r"""Columns as in `columns`, and the column of labels as a vector, in one reading.
+        """Columns as in `columns`, and the column of labels as a vector, in one reading.
 
         A label that is not a number is NaN, each for itself, whatever the others are.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, privasso.tables as tables
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = pathlib.Path(folder, "data.csv")
-        ...     _ = file.write_text("age,pressure\n61,120.5\n48,118\n")
-        ...     tables.open_table(file).columns_and_labels(["age"], "pressure")[1]
-        array([120.5, 118. ])
         """
         self.require([*names, target, *categorical])
         return self._read(list(names), target, categorical)
@@ -119,22 +80,10 @@ class Table(ABC):
     def declared(
         self, dictionary: Dictionary, target: str | None = None
     ) -> tuple[Columns, np.ndarray]:
-        r"""Columns and labels, if any, as a public dictionary says, each cell for itself.
+        """Columns and labels, if any, as a public dictionary says, each cell for itself.
 
         Nothing that a cell holds is refused: what is not as declared is missing, which in the
         labels is NaN. See `read_declared`.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, privasso.tables as tables
-        >>> from privasso.encoding import Dictionary, NumberEntry
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = pathlib.Path(folder, "data.csv")
-        ...     _ = file.write_text("age,pressure\n61,120.5\nold,\n")
-        ...     age = Dictionary((NumberEntry("age", 0, 120),))
-        ...     columns, labels = tables.open_table(file).declared(age, "pressure")
-        >>> columns.columns[0].values, labels
-        (array([61., nan]), array([120.5,   nan]))
         """
         self.require([*dictionary.names, *(() if target is None else (target,))])
         return self._read(list(dictionary.names), target, (), dictionary.levels)
@@ -199,17 +148,7 @@ class Table(ABC):
         features: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> list[str]:
-        r"""Names of the covariates: those asked for, or all but the target and those excluded.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, privasso.tables as tables
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = pathlib.Path(folder, "data.csv")
-        ...     _ = file.write_text("id,age,pressure\n7,61,120.5\n")
-        ...     tables.open_table(file).feature_names("pressure", exclude=["id"])
-        ['age']
-        """
+        """Names of the covariates: those asked for, or all but the target and those excluded."""
         if features is not None and exclude is not None:
             raise ValueError("give the features or those to exclude, not both")
         if features is not None:
@@ -244,15 +183,7 @@ class Table(ABC):
 
 
 def check_labels(labels: np.ndarray) -> None:
-    """Refuse labels that are not finite; the error tells neither a value nor a row.
-
-    >>> check_labels(np.array([1.0, np.inf]))
-    Traceback (most recent call last):
-    ...
-    ValueError: the labels must be one column of finite numbers; they hold something else, and \
-which is not shown because labels are private. Name another target, remove the rows without a \
-label, or code two classes as 0 and 1
-    """
+    """Refuse labels that are not finite; the error tells neither a value nor a row."""
     if not np.isfinite(labels).all():
         raise ValueError(LABELS_REFUSED)
 

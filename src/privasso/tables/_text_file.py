@@ -18,12 +18,8 @@ _SEPARATORS = (",", ";", "\t")
 class Header:
     """What the first line of a text file says.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the columns; one without a name is called as pandas does, ``Unnamed: 0``.
-    separator : str
-        What separates fields.
+    `names`: names of the columns; one without a name is called as pandas does, ``Unnamed: 0``.
+    `separator`: what separates fields.
     """
 
     names: tuple[str, ...]
@@ -31,19 +27,10 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    r"""Read the first line of a text file, and find what separates its fields.
+    """Read the first line of a text file, and find what separates its fields.
 
     It is the separator that gives the most columns; the one that the ending of the name says in
     case of doubt. No other line is looked at.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "data.csv")
-    ...     _ = file.write_text('"";"age";"weight, kg"\n"1";61;80,5\n')
-    ...     read_header(file)
-    Header(names=('Unnamed: 0', 'age', 'weight, kg'), separator=';')
     """
     with open_regular(path) as file:
         line = file.readline(_LONGEST_HEADER)

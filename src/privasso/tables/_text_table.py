@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TextTable(Table):
-    r"""Text with a header, whose fields are separated by commas, semicolons or tabs.
+    """Text with a header, whose fields are separated by commas, semicolons or tabs.
 
     The first line, which names the columns, says what separates them. Every other line is one
     record, whatever it holds: a quote does not reach beyond it. It may have fewer fields than the
@@ -30,19 +30,6 @@ class TextTable(Table):
 
     With `row_names` each line begins with one more field, as R's write.table writes it, which is
     ignored.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from privasso.encoding import Dictionary, NumberEntry
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "data.csv")
-    ...     _ = file.write_text('age,dose\n61,"5"\n\n40,1,2\n50\n"30,1\n20,2,\n')
-    ...     both = Dictionary((NumberEntry("age", 0, 99), NumberEntry("dose", 0, 9)))
-    ...     for column in TextTable(file).declared(both)[0].columns:
-    ...         print(column.values)
-    [61. nan nan 50. nan 20.]
-    [ 5. nan nan nan nan  2.]
     """
 
     def __init__(self, path: Path, *, row_names: bool = False) -> None:
