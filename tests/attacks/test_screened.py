@@ -17,7 +17,7 @@ from privasso.attacks._made_up import record_for_choice, table_for_label_choice
 from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
 from privasso.attacks._target import label_for_choice
 from privasso.blocks import RowBlocks
-from privasso.fit import FitOptions, PerturbedPlan, ScreenedLabelPlan, plan_for
+from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.privacy import Peeled, ScreenedObjective, _screening
 from privasso.queries import Answering, _choice, bit_source
 from privasso.theory import log_set_probability
@@ -63,7 +63,7 @@ def table(m=60, n=6):
 def planned(X, epsilon, delta, screen, **options):
     privacy = pv.RecordDP(epsilon, delta, bounds=[(-1, 1)] * X.shape[1], y_bounds=(-3, 3))
     plan = plan_for(X, FitOptions(privacy, screen=screen, **options), seeded=True)
-    assert isinstance(plan, PerturbedPlan)
+    assert isinstance(plan, RecordPlan)
     assert isinstance(plan.objective, ScreenedObjective)
     return plan, plan.objective
 

@@ -177,7 +177,11 @@ def test_data_that_change_before_the_choice_are_noticed(what):
         estimator().fit(lost)
 
 
-def test_labels_over_blocks_are_not_screened():
-    blocks = RowBlocks.of_arrays(*table())
-    with pytest.raises(ValueError, match="with RecordDP only"):
-        pv.PrivateLasso(privacy=pv.LabelDP(1.0, 1e-6, y_bounds=(-1, 1)), screen=3).fit(blocks)
+def test_labels_over_blocks_are_screened_as_in_memory():
+    X, y = table()
+    privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(-1, 1))
+    one, two = (
+        pv.PrivateLasso(privacy=privacy, screen=3, random_state=0).fit(*data).coef_
+        for data in ((X, y), (RowBlocks.of_arrays(X, y, n_parts=5),))
+    )
+    np.testing.assert_array_equal(one, two)

@@ -94,7 +94,7 @@ def test_labels_of_another_file_are_matched_by_person(study, capsys):
     labels[0] = np.nan
     privacy = pv.RecordDP(3.0, 1e-6, bounds=(0, 2), y_bounds=(-1, 2))
     plan = pv.fit.plan_for(F, pv.fit.FitOptions(privacy, lam="auto", screen=2), seeded=True)
-    assert isinstance(plan, pv.fit.PerturbedPlan)
+    assert isinstance(plan, pv.fit.RecordPlan)
     rng = np.random.default_rng(1)
     model = plan.release(labels, rng=rng).solve()
     np.testing.assert_array_equal(pv.load("m.json").coef, model.coef[model.screened])

@@ -98,8 +98,8 @@ def test_solving_again_needs_no_labels_and_draws_no_noise(folder, capsys, monkey
     frame.select(reversed(frame.columns)).write_parquet("public.parquet")
     frame.sample(fraction=1.0, shuffle=True, seed=1).write_parquet("shuffled.parquet")
     with monkeypatch.context() as patch:
-        for source in ("bit_source", "release_labels"):
-            drawn = f"privasso.privacy._mechanism.{source}"
+        for source in ("bit_source", "Answering"):
+            drawn = f"privasso.fit._plan.{source}"
             patch.setattr(drawn, lambda *a, **k: pytest.fail("noise drawn"))
         fit("public.parquet --from-release r.json --lam 80 --out b.json --report b.html")
         fit("shuffled.parquet --from-release r.json --lam 80 --out s.json")

@@ -13,7 +13,7 @@ from sklearn.linear_model import Lasso
 from sklearn.metrics import r2_score
 
 import privasso as pv
-from privasso.fit import FitOptions, Postprocess
+from privasso.fit import FitOptions, Postprocess, plan_fit
 from privasso.fit import _plan as inside
 from privasso.operators import Covariates
 from privasso.privacy import Release, release_labels
@@ -219,10 +219,8 @@ def test_entropy_and_seeds():
 def test_a_fit_draws_once(monkeypatch):
     X, y = data()
     calls = []
-    real = inside.release_labels
-    monkeypatch.setattr(
-        inside, "release_labels", lambda *a, **k: (calls.append(1), real(*a, **k))[1]
-    )
+    real = inside.Answering
+    monkeypatch.setattr(inside, "Answering", lambda *a: (calls.append(1), real(*a))[1])
     est = pv.PrivateLasso("auto", STRONG).fit(X, y)
     est.refit(X, 5.0)
     est.path(X, [1.0, 2.0])
@@ -231,7 +229,7 @@ def test_a_fit_draws_once(monkeypatch):
 
 def test_bad_settings_are_refused_before_any_noise_is_drawn(monkeypatch):
     X, y = data()
-    monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
+    monkeypatch.setattr(inside, "Answering", lambda *a: pytest.fail("noise drawn"))
     for change, message in [
         ({"lam": 0.0}, "lam must be positive"),
         ({"lam": "best"}, "lam must be a positive number or 'auto'"),
@@ -350,7 +348,7 @@ ODD_LABELS = {
 def test_bad_labels_are_refused_without_saying_which(labels, privacy, monkeypatch):
     X, y = data()
     fitted = pv.PrivateLasso(100.0, privacy).fit(X, y)
-    monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
+    monkeypatch.setattr(inside, "Answering", lambda *a: pytest.fail("noise drawn"))
     for call in (pv.PrivateLasso(100.0, privacy).fit, fitted.score):
         refused(lambda call=call: call(X, BAD_LABELS[labels]))
 
@@ -403,11 +401,11 @@ def test_score_is_that_of_scikit_learn_and_says_that_it_is_not_private():
 
 
 def test_names_that_could_not_be_saved_are_refused_before_paying(monkeypatch):
-    monkeypatch.setattr(inside, "release_labels", lambda *a, **k: pytest.fail("noise drawn"))
+    monkeypatch.setattr(inside, "Answering", lambda *a: pytest.fail("noise drawn"))
     X, y = data()
     frame = pd.DataFrame(X[:, :2], columns=pd.Index(["a", "b\ud800"], dtype=object))
     with pytest.raises(ValueError, match="half a character"):
         pv.PrivateLasso(1.0, STRONG).fit(frame, y)
-    plan = inside.plan_fit(X[:, :2], FitOptions(STRONG))
+    plan = plan_fit(X[:, :2], FitOptions(STRONG))
     with pytest.raises(ValueError, match="two columns have the name 'a'"):
         plan.release(y, feature_names=("a", "a"))

@@ -90,9 +90,7 @@ def test_refit_and_path_ask_for_the_weights_of_the_fit(noise):
 )
 def test_bad_weights_are_refused_before_noise_is_drawn(weights, message, monkeypatch):
     X, y, _ = data()
-    monkeypatch.setattr(
-        "privasso.fit._plan.release_labels", lambda *a, **k: pytest.fail("noise drawn")
-    )
+    monkeypatch.setattr("privasso.fit._plan.Answering", lambda *a: pytest.fail("noise drawn"))
     for privacy in (STRONG, pv.OnAverage(0.1)):
         with pytest.raises(ValueError, match=message):
             pv.PrivateLasso(1.0, privacy).fit(X, y, sample_weight=weights)

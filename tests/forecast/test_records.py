@@ -8,7 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.encoding import Dictionary, LevelEntry, NumberEntry
-from privasso.fit import FitOptions, PerturbedPlan, plan_for
+from privasso.fit import FitOptions, RecordPlan, plan_for
 from privasso.forecast import Assumptions, RecordScheme, forecast_records
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
@@ -22,7 +22,7 @@ def scheme_of(m, n, epsilon, levels=0, **settings):
     privacy = pv.RecordDP(epsilon, 1e-6, **given)
     shape = np.broadcast_to(0.0, (m, n))
     plan = plan_for(shape, FitOptions(privacy), feature_names=dictionary.encoding.names)
-    assert isinstance(plan, PerturbedPlan)
+    assert isinstance(plan, RecordPlan)
     return RecordScheme.of(plan, dictionary)
 
 

@@ -151,8 +151,9 @@ def attempt(step, mechanism):
     place = _objective_noise if mechanism == "objective" else _integer_noise
     real_noise = place.rounded_gaussian
     def noise(*args):
+        made = real_noise(*args)  # the charge is made when its first bit is drawn
         Path("drawn").touch()
-        return real_noise(*args)
+        return made
     place.rounded_gaussian = noise
 
     wrap(_store, "read_json", "reading")
@@ -180,9 +181,10 @@ for folder in sys.argv[2:]:
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (folder, status)
 """
 STEPS = [
-    "before reading", "after reading", "before charging", "before writing", "before flushing",
-    "after flushing", "before renaming", "after renaming", "after writing", "after charging",
-    "before drawing", "after drawing", "before solving", "after solving", "before publishing",
+    # The charge is made when the first bit of the noise is asked for.
+    "before drawing", "before reading", "after reading", "before charging", "before writing",
+    "before flushing", "after flushing", "before renaming", "after renaming", "after writing",
+    "after charging", "after drawing", "before solving", "after solving", "before publishing",
     "after publishing",
 ]  # fmt: skip
 

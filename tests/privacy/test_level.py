@@ -11,7 +11,7 @@ import privasso as pv
 from privasso.accounting import GaussianLoss, ObjectiveLoss, compose_losses
 from privasso.attacks._programs import emptied_pairs, label_pairs
 from privasso.blocks import RowBlocks
-from privasso.fit import FitOptions, PerturbedPlan, plan_fit, plan_for
+from privasso.fit import FitOptions, RecordPlan, plan_fit, plan_for
 from privasso.privacy import (
     Guarantee,
     Level,
@@ -130,7 +130,7 @@ def test_any_cut_of_the_rows_gives_the_same_bits():
         blocks = RowBlocks.of_arrays(X, y, n_parts=cut)
         rng = np.random.default_rng(0)
         plan = plan_for(blocks, FitOptions(privacy), seeded=True)
-        assert isinstance(plan, PerturbedPlan)
+        assert isinstance(plan, RecordPlan)
         model = plan.release(None, rng=rng).solve()
         found.add((model.intercept, *model.coef.tolist()))
     rng = np.random.default_rng(0)

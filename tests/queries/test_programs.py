@@ -1,5 +1,6 @@
 """Programs: what they ask depends on answers alone, and answers do not depend on the storage."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,16 @@ import privasso as pv
 from privasso.accounting import ChoiceLoss, compose_losses
 from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.fit import Classes, FitOptions, plan_for
-from privasso.queries import Answering, Replaying, bit_source, same_question
+from privasso.privacy._label_centre import ClippedLabels
+from privasso.queries import (
+    Answering,
+    NoisySum,
+    Replaying,
+    UndeclaredError,
+    bit_source,
+    declared,
+    same_question,
+)
 
 M, N = 240, 6
 BOUNDS = [(0.0, 2.0)] * N
@@ -121,6 +131,38 @@ def test_the_questions_cost_what_is_stated(name):
     delta = compose_losses(losses).delta(2.0)
     assert 0.3e-4 < delta < 1.03e-4
     assert all(query.sentence for query, _ in ask.transcript)
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *LABELS])
+def test_the_questions_are_those_that_were_declared(name):
+    """Without any rows, and with answers that are made up."""
+    plan, ask, _ = asked(name)
+    assert declared(partial(run, plan), M) == [query.loss for query, _ in ask.transcript]
+
+
+@pytest.mark.parametrize("fault", ["one more", "more noise", "less noise"])
+def test_what_was_not_declared_is_not_answered(fault):
+    """A program whose questions depend on answers, which no table must be able to do."""
+
+    def program(ask):
+        first = float(ask(NoisySum(ClippedLabels((0.0, 1.0), 0.5, 0.5), 0.1))[0])
+        if first > 100.0:  # as many labels are above the middle
+            factor = {"one more": 1.0, "more noise": 0.5, "less noise": 2.0}[fault]
+            ask(NoisySum(ClippedLabels((0.0, 1.0), 0.5, 0.5), 0.1 * factor))
+        if fault != "one more" and first <= 100.0:
+            ask(NoisySum(ClippedLabels((0.0, 1.0), 0.5, 0.5), 0.1))
+
+    losses, drawn = declared(program, 200), []
+    for labels, refused in ((np.zeros(200), False), (np.ones(200), True)):
+        rows = RowBlocks.of_arrays(np.empty((200, 0)), labels)
+        ask = Answering(rows, bit_source(np.random.default_rng(0)), losses)
+        if refused:
+            with pytest.raises(UndeclaredError, match="was not answered"):
+                program(ask)
+        else:
+            program(ask)
+        drawn.append(len(ask.transcript))
+    assert drawn[1] == 1
 
 
 def stored(storage, X, y, folder):

@@ -19,7 +19,7 @@ from privasso.attacks._made_up import (
 from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
 from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
-from privasso.fit import FitOptions, PerturbedPlan, Plan, ScreenedLabelPlan, plan_for
+from privasso.fit import FitOptions, LabelPlan, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
     Guarantee,
     LabelDP,
@@ -89,8 +89,9 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
     plan = plan_for(X, options)
     if isinstance(plan, ScreenedLabelPlan):
         return _chosen_columns(plan, X, y)
-    if isinstance(plan, PerturbedPlan):
+    if isinstance(plan, RecordPlan):
         return _records(plan, X, y)
+    assert isinstance(plan, LabelPlan)
     if isinstance(privacy, LabelDP):
         pairs = partial(label_pairs, plan.program, plan.rows.labelled, y, privacy.y_bounds)
         return Target(plan.guarantee, _label_influence(plan), pairs, _LABELS)
@@ -123,7 +124,7 @@ def label_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
     return label_pairs(program, labels_alone, y, bounds, {0: name})
 
 
-def _label_influence(plan: Plan) -> FloatArray:
+def _label_influence(plan: LabelPlan) -> FloatArray:
     """Squared length of each row in the norm in which the noise is spherical."""
     calibration, rows = plan.calibration, plan.rows
     found = rows.squared_row_norms(calibration.covariance)
@@ -133,7 +134,7 @@ def _label_influence(plan: Plan) -> FloatArray:
     return found if weights is None else found * weights**2
 
 
-def _members(plan: Plan, X: FloatArray, y: FloatArray) -> Target:
+def _members(plan: LabelPlan, X: FloatArray, y: FloatArray) -> Target:
     """Records under average-case noise."""
     lam = plan.options.fixed_lam
     assert lam is not None
@@ -147,7 +148,7 @@ def _members(plan: Plan, X: FloatArray, y: FloatArray) -> Target:
     )
 
 
-def _records(plan: PerturbedPlan, X: FloatArray, y: FloatArray) -> Target:
+def _records(plan: RecordPlan, X: FloatArray, y: FloatArray) -> Target:
     """Records under a formal guarantee, by the program of the plan."""
     mechanism, program = plan.objective, partial(plan.objective, lam=plan.lam)
     table = mechanism if isinstance(mechanism, PerturbedObjective) else mechanism.table

@@ -25,7 +25,7 @@ from privasso.cli._options import NO_BOUND, finite
 from privasso.cli._progress import counting
 
 if TYPE_CHECKING:
-    from privasso.fit import Plan
+    from privasso.fit import LabelPlan
     from privasso.forecast import Assumptions, Forecast, Prediction
     from privasso.report import ColumnNoise
 
@@ -93,7 +93,9 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     print_statement(plan.guarantee, ledger)
 
 
-def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: str | None) -> None:
+def _print(
+    record: dict[str, Any], plan: LabelPlan, columns: ColumnNoise, encoded: str | None
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -138,7 +140,7 @@ def _print(record: dict[str, Any], plan: Plan, columns: ColumnNoise, encoded: st
         print(effect_words(columns.in_label_units, live))
 
 
-def _objective(plan: Plan) -> dict[str, float] | None:
+def _objective(plan: LabelPlan) -> dict[str, float] | None:
     """Numbers of a perturbed objective, with labels in units of their range."""
     noise = plan.calibration.objective
     if noise is None:
@@ -147,7 +149,7 @@ def _objective(plan: Plan) -> dict[str, float] | None:
 
 
 def _forecast(
-    plan: Plan, suppose: Assumptions, lam: float | None, quiet: bool
+    plan: LabelPlan, suppose: Assumptions, lam: float | None, quiet: bool
 ) -> tuple[Forecast | None, str | None]:
     """Simulated fits on public covariates, or the reason why there are none."""
     from privasso.forecast import Scheme, forecast
@@ -164,7 +166,9 @@ def _forecast(
         return forecast(scheme, suppose, progress=lambda done, total: show(done, total, what)), None
 
 
-def _predictions(plan: Plan, suppose: Assumptions, lam: float | None) -> tuple[Prediction, ...]:
+def _predictions(
+    plan: LabelPlan, suppose: Assumptions, lam: float | None
+) -> tuple[Prediction, ...]:
     """State evolution, where covariates are not public and fits on them may not be simulated.
 
     It assumes that the noise follows the scales of the columns at hand.
@@ -177,7 +181,9 @@ def _predictions(plan: Plan, suppose: Assumptions, lam: float | None) -> tuple[P
     return predictions(plan.rows, privacy, plan.noise, suppose, lam)
 
 
-def _print_predictions(predicted: tuple[Prediction, ...], suppose: Assumptions, plan: Plan) -> None:
+def _print_predictions(
+    predicted: tuple[Prediction, ...], suppose: Assumptions, plan: LabelPlan
+) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from privasso.cli._fit_settings import FitSettings
     from privasso.encoding import Columns, Encoding
-    from privasso.fit import FitOptions, Plan, ScreenedLabelPlan
+    from privasso.fit import FitOptions, LabelPlan, ScreenedLabelPlan
     from privasso.privacy import Scales
     from privasso.tables import Table
 
@@ -138,13 +137,13 @@ def options_of(settings: FitSettings, names: Sequence[str]) -> FitOptions:
     )
 
 
-def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> Plan | ScreenedLabelPlan:
+def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> LabelPlan | ScreenedLabelPlan:
     """Plan the fit; covariates without any data are refused."""
-    from privasso.fit import PerturbedPlan, ScreenedLabelPlan, encoded_guarantee, plan_for
+    from privasso.fit import LabelPlan, ScreenedLabelPlan, encoded_guarantee, plan_for
 
     names = encoding.names
     plan = plan_for(X, options_of(settings, names), seeded=settings.seed is not None)
-    assert not isinstance(plan, PerturbedPlan)
+    assert isinstance(plan, LabelPlan | ScreenedLabelPlan)
     if isinstance(plan, ScreenedLabelPlan):
         settings.check_screened()
     elif not plan.rows.live.any():
@@ -152,7 +151,7 @@ def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> Plan | Scre
             f"every feature is constant, {names[0]!r} for example, so there is nothing to fit"
         )
     guarantee = encoded_guarantee(plan.guarantee, plan.options.privacy, encoding)
-    return replace(plan, guarantee=guarantee)
+    return plan.stating(guarantee)
 
 
 def _prior_scales(settings: FitSettings, names: Sequence[str]) -> Scales:

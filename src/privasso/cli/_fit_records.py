@@ -24,7 +24,7 @@ from privasso.cli._progress import counting, working
 if TYPE_CHECKING:
     from privasso.blocks import RowBlocks
     from privasso.encoding import Dictionary, Encoding
-    from privasso.fit import KeptStatistics, PerturbedPlan, Published
+    from privasso.fit import KeptStatistics, Published, RecordPlan
     from privasso.forecast import Forecast
     from privasso.operators import Genotypes
     from privasso.report import FitFacts
@@ -68,9 +68,9 @@ def plan_records(
     X: np.ndarray | RowBlocks | Genotypes,
     names: tuple[str, ...],
     dictionary: Dictionary | None = None,
-) -> PerturbedPlan:
+) -> RecordPlan:
     """Plan the fit; only the shape of X is used. Public rows for a shape need a dictionary."""
-    from privasso.fit import DECLARED, FitOptions, PerturbedPlan, plan_for
+    from privasso.fit import DECLARED, FitOptions, RecordPlan, plan_for
     from privasso.privacy import StatisticsMechanism
 
     lam = settings.lam_value()
@@ -83,7 +83,7 @@ def plan_records(
         classes=settings.classes,
     )
     plan = plan_for(X, options, seeded=settings.seed is not None, feature_names=names)
-    assert isinstance(plan, PerturbedPlan)
+    assert isinstance(plan, RecordPlan)
     settings.check_statistics(isinstance(plan.objective, StatisticsMechanism))
     said = (*plan.guarantee.assumptions, *([DECLARED] if settings.dictionary else []), _FILE)
     said = (*said, *([_GENOTYPES] if settings.genotypes else []))
@@ -91,7 +91,7 @@ def plan_records(
 
 
 def forecast_of(
-    settings: FitSettings, plan: PerturbedPlan, dictionary: Dictionary, *, quiet: bool
+    settings: FitSettings, plan: RecordPlan, dictionary: Dictionary, *, quiet: bool
 ) -> tuple[Forecast | None, str | None]:
     """What could be expected before the data are read, or the reason why that is not known."""
     from privasso.cli._fit_run import assumptions_of
@@ -144,7 +144,7 @@ def fit_records(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
 
 def _planned(
     settings: FitSettings, X: np.ndarray | RowBlocks, dictionary: Dictionary
-) -> tuple[PerturbedPlan, Forecast | None]:
+) -> tuple[RecordPlan, Forecast | None]:
     """The plan, and a forecast for a report: what they refuse is refused before it costs."""
     plan = plan_records(settings, X, dictionary.encoding.names, dictionary)
     rehearse_model(settings, plan.guarantee, None, dictionary.encoding, _rehearsed(plan))
@@ -153,7 +153,7 @@ def _planned(
     return plan, forecast_of(settings, plan, dictionary, quiet=True)[0]
 
 
-def _rehearsed(plan: PerturbedPlan) -> str | None:
+def _rehearsed(plan: RecordPlan) -> str | None:
     """About as much text as statistics will have that are kept; None if a model is released."""
     from privasso.privacy import StatisticsMechanism
 
@@ -166,7 +166,7 @@ def _rehearsed(plan: PerturbedPlan) -> str | None:
 def finished(
     paid: Paid,
     outputs: Outputs,
-    plan: PerturbedPlan,
+    plan: RecordPlan,
     released: Published | KeptStatistics,
     dictionary: Dictionary,
     target: str,
@@ -226,7 +226,7 @@ def finish_records(
 
 def released_by(
     paid: Paid,
-    plan: PerturbedPlan,
+    plan: RecordPlan,
     labels: np.ndarray | None,
     dictionary: Dictionary,
     target: str,

@@ -13,7 +13,7 @@ from privasso.cli._outputs import check_room
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
     from privasso.encoding import Encoding
-    from privasso.fit import Plan
+    from privasso.fit import LabelPlan
     from privasso.noise import Noise
     from privasso.privacy import Guarantee
 
@@ -23,7 +23,7 @@ _LONGEST = -1.2345678901234567e-300
 _REPORT, _NUMBER, _POINTS = 1_000_000, 20, 25
 
 
-def rehearse(settings: FitSettings, plan: Plan, encoding: Encoding, target: str) -> None:
+def rehearse(settings: FitSettings, plan: LabelPlan, encoding: Encoding, target: str) -> None:
     """Refuse a fit whose model or release could not be written or read back.
 
     Nothing of this depends on the labels, so that it costs nothing to know.

@@ -25,7 +25,7 @@ from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.fit import KeptStatistics, Plan, Released, ReleasedModel
+    from privasso.fit import KeptStatistics, LabelPlan, Released, ReleasedModel
     from privasso.forecast import Assumptions
     from privasso.privacy import Privacy
 
@@ -118,7 +118,7 @@ def _fit(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
 def _fit_blocks(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
     """The same for a table that is read in blocks, which hold the labels."""
     from privasso.cli._fit_blocks import opened_label_blocks, reading
-    from privasso.fit import Plan
+    from privasso.fit import LabelPlan
 
     settings = paid.settings
     with (
@@ -126,7 +126,7 @@ def _fit_blocks(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
         reading(blocks, quiet=quiet) as shown,
     ):
         plan = plan_of(settings, shown, encoding)
-        assert isinstance(plan, Plan)
+        assert isinstance(plan, LabelPlan)
         rehearse(settings, plan, encoding, target)
         released = plan.release(
             None,
@@ -139,7 +139,7 @@ def _fit_blocks(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
 
 
 def _kept_and_finished(
-    paid: Paid, outputs: Outputs, plan: Plan, released: Released, quiet: bool
+    paid: Paid, outputs: Outputs, plan: LabelPlan, released: Released, quiet: bool
 ) -> FitResult:
     """Keep the release where that was asked for, and do the rest."""
     from privasso.artefact import release_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -15,18 +14,16 @@ from privasso.blocks import SparseTable, sparse_of
 from privasso.estimator._prepared import learnt_from
 from privasso.fit import (
     KeptStatistics,
-    PerturbedPlan,
     Plan,
     Published,
     Released,
     ReleasedModel,
-    ScreenedLabelPlan,
     warn_user,
 )
 from privasso.operators import Genotypes
 from privasso.privacy import PerturbsObjective, Privacy
 
-P = TypeVar("P", bound=Plan | PerturbedPlan | ScreenedLabelPlan)
+P = TypeVar("P", bound=Plan)
 _COLUMN = (
     "A column-vector y was passed when a 1d array was expected; use y.ravel() or the column itself"
 )
@@ -123,7 +120,7 @@ class PrivateEstimator(BaseEstimator):
         if not learnt:
             return plan
         warn_user(_LEARNT.format(" and ".join(learnt)))
-        return replace(plan, guarantee=plan.guarantee.on_learnt_columns())
+        return plan.stating(plan.guarantee.on_learnt_columns())
 
     def _solved(
         self, released: Released | Published | KeptStatistics, lam: float | str | None

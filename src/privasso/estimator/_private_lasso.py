@@ -34,7 +34,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     """LASSO with privacy noise, min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, and its privacy statement.
 
     Columns need not be standardised. The noise is drawn once per fit. Only the mechanism
-    (`release_labels`) reads the labels; everything after it is computed from what it released.
+    reads the labels; everything after it is computed from what it released.
 
     Under `LabelDP` the covariates are public, so everything that they tell is free: the noise has
     the best covariance for the rows at hand, and since its law is known exactly, the release is

@@ -5,18 +5,19 @@ from privasso.fit._classes import Classes, Name
 from privasso.fit._denoised import Denoised
 from privasso.fit._encoded import DECLARED, encoded_guarantee
 from privasso.fit._kept import KeptRelease
+from privasso.fit._label_plan import LabelPlan, plan_fit
 from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classes
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
-from privasso.fit._perturbed import PerturbedPlan, Published
-from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._plan import Plan
 from privasso.fit._plan_for import plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._record_plan import Published, RecordPlan
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import AfterReleaseError, Released
-from privasso.fit._screened import ScreenedLabelPlan
+from privasso.fit._screened_label_plan import ScreenedLabelPlan
 from privasso.fit._statistics import KeptStatistics
 from privasso.fit._uses import PrivacyWarning, warn_user
 
@@ -31,14 +32,15 @@ __all__ = [
     "FitOptions",
     "KeptRelease",
     "KeptStatistics",
+    "LabelPlan",
     "LogisticLasso",
     "Name",
-    "PerturbedPlan",
     "Plan",
     "Posterior",
     "Postprocess",
     "PrivacyWarning",
     "Published",
+    "RecordPlan",
     "ReleaseLaw",
     "Released",
     "ReleasedModel",

@@ -1,73 +1,66 @@
-"""Everything that is decided before the labels are read."""
+"""What is decided about a fit before private data are read, and the one way to run it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._version import __version__
+from privasso.blocks import RowBlocks
 from privasso.fit._charge import Charge
 from privasso.fit._options import FitOptions
-from privasso.fit._posterior import MOST_COLUMNS
-from privasso.fit._released import Released
-from privasso.fit._rows import prepared_rows, released_weights
-from privasso.fit._start import check_run, fit_in_words, with_classes
+from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
-from privasso.operators import Covariates
-from privasso.privacy import (
-    Calibration,
-    Guarantee,
-    Release,
-    ReleasesProducts,
-    Terms,
-    calibrate,
-    check_products,
-    check_room,
-    release_labels,
-)
-from privasso.queries import Ask
+from privasso.privacy import Guarantee
+from privasso.queries import Answering, Ask, bit_source, declared
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Everything that is decided about a fit before a label is read.
+class Plan(ABC):
+    """A program with its settings, and what it guarantees.
 
     Attributes
     ----------
     options : FitOptions
         What was asked for.
-    rows : Covariates
-        The covariates.
-    noise : NoiseDesign or Shaped
-        The noise at the level that is used.
-    calibration : Calibration
-        The law of the noise on these covariates.
     guarantee : Guarantee
         What a fit will state.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-    >>> plan = plan_fit(np.eye(9), FitOptions(privacy, lam=100.0))
-    >>> plan.guarantee["epsilon"]
-    1.0
-    >>> plan.release(np.ones(9)).solve().coef.tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    seeded : bool
+        Whether the noise comes from a fixed random state.
+    noise : NoiseDesign, Shaped or None
+        The noise at the level that is used, where it has a design.
     """
 
     options: FitOptions
-    rows: Covariates = field(repr=False)
-    noise: Noise
-    calibration: Calibration
-    guarantee: Guarantee = field(repr=False)
+    guarantee: Guarantee
     seeded: bool
+    noise: Noise | None
+
+    def stating(self, guarantee: Guarantee) -> Self:
+        """The same plan with another statement."""
+        return replace(cast(Any, self), guarantee=guarantee)
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+
+    @abstractmethod
+    def table(self, y: ArrayLike | None) -> RowBlocks:
+        """The rows that questions are about, with these labels, or with their own for None."""
+
+    @abstractmethod
+    def program(self, ask: Ask) -> Any:
+        """Ask, and return what follows from the answers."""
+
+    @abstractmethod
+    def published(
+        self, found: Any, feature_names: tuple[str, ...] | None, target: str | None
+    ) -> Any:
+        """What comes of a program, with names: a model, or what models are solved from."""
 
     def release(
         self,
@@ -77,150 +70,26 @@ class Plan:
         feature_names: tuple[str, ...] | None = None,
         target: str | None = None,
         charged: bool = False,
-        keep: Callable[[Released, str], None] | None = None,
-    ) -> Released:
-        """Read the labels, draw the noise once, and return the release.
+        keep: Callable[[Any, str], None] | None = None,
+    ) -> Any:
+        """Read the data, draw the noise once, and return what is published.
 
-        Blocks of rows hold their labels, so that `y` is None for them.
+        Blocks of rows hold their labels, so that `y` is None for them. A missing label (NaN) is an
+        empty record, or the middle of the bounds where labels alone are private.
 
         The ledger, if there is one, is charged before the noise is drawn, unless it was charged
-        already for a fit that this one is a part of. The budget is spent from here on, and no later
-        step sees the labels. With `keep`, which is called with the release and with what was spent
-        in words, an interruption after the charge waits until the release is kept.
+        already, or nothing will be published (`charged`). The budget is spent from here on, and no
+        later step sees private data. With `keep`, which is called with the result and with what was
+        spent in words, an interruption after the charge waits until the result is kept.
         """
         check_run(rng, self.seeded, feature_names, target)
-        rows, privacy = self.rows, self.options.privacy
-        assert isinstance(privacy, ReleasesProducts)
-        if self.calibration.objective is not None:
-            check_room(int(rows.live.sum()))
-        what = fit_in_words(rows.shape, target, self.seeded)
-        ledger = self.options.ledger
+        what = fit_in_words(self.shape, target, self.seeded)
+        privacy, ledger = self.options.privacy, self.options.ledger
         with Charge(privacy, self.guarantee, ledger, what, charged=charged, keep=keep) as charge:
-            made = release_labels(
-                rows,
-                y,
-                privacy,
-                self.calibration,
-                fit_intercept=rows.centred,
-                rng=rng,
-                before_noise=charge.make,
+            rows = self.table(y)
+            in_memory = y is not None or rows.engine.in_memory
+            bits = charge.before(
+                bit_source(rng), lambda: rows.labels if in_memory else rows.identity
             )
-            return charge.kept(self.released(made, feature_names, target))
-
-    @cached_property
-    def program(self) -> Callable[[Ask], Release]:
-        """What is asked about the labels, and what becomes of the answers."""
-        privacy = self.options.privacy
-        assert isinstance(privacy, ReleasesProducts)
-        return privacy.program(self.rows, self.calibration)
-
-    def rehearsal(
-        self,
-        number: float,
-        *,
-        feature_names: tuple[str, ...] | None = None,
-        target: str | None = None,
-    ) -> Released:
-        """Return what `release` will, with one number for all that labels and noise decide.
-
-        It reads no label and spends nothing: it shows whether what comes of a fit can be written.
-        """
-        rows, calibration = self.rows, self.calibration
-        weights = calibration.weights
-        made = Release(
-            b=np.full(rows.shape[1], number),
-            covariance=calibration.covariance.embedded(rows.live),
-            n_rows=rows.shape[0],
-            centre=number,
-            label_sum=number if rows.centred else None,
-            sigma_sum=calibration.sigma_sum if rows.centred else None,
-            mu=calibration.mu,
-            weight_sum=None if weights is None else float(weights.sum()),
-            level=number,
-        )
-        return self.released(made, feature_names, target)
-
-    def released(
-        self,
-        made: Release,
-        feature_names: tuple[str, ...] | None = None,
-        target: str | None = None,
-    ) -> Released:
-        """The release with what is needed to solve from it."""
-        options, privacy = self.options, self.options.privacy
-        assert isinstance(privacy, ReleasesProducts)
-        return Released(
-            release=made,
-            rows=self.rows,
-            weights=released_weights(made, self.rows, privacy),
-            denoise=options.denoise,
-            privacy=options.privacy,
-            guarantee=self.guarantee,
-            noise=self.noise,
-            feature_names=feature_names,
-            target=target,
-            software=__version__,
-            lam=options.lam,
-            method=options.method,
-            tol=options.tol,
-            time_limit=options.time_limit,
-            classes=options.classes,
-        )
-
-
-def plan_fit(
-    X: Any,
-    options: FitOptions,
-    *,
-    sample_weight: ArrayLike | None = None,
-    seeded: bool = False,
-) -> Plan:
-    """Determine the noise, its level and the privacy statement from the covariates.
-
-    Parameters
-    ----------
-    X : array_like or sparse matrix, shape (M, N)
-        Covariates.
-    options : FitOptions
-        What to protect, and how to fit.
-    sample_weight : array_like of shape (M,), optional
-        Public weights of the rows; only their ratios matter.
-    seeded : bool
-        Whether the noise will come from a fixed random state, which the statement must say.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions
-    >>> X = np.random.default_rng(0).random((500, 2))
-    >>> plan = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1))))
-    >>> plan.guarantee["epsilon"]  # known before a label is read
-    1.0
-    """
-    privacy = options.privacy
-    check_products(privacy)
-    assert isinstance(privacy, ReleasesProducts)
-    if options.classes is not None and sample_weight is not None:
-        raise ValueError("logistic regression takes no sample_weight; leave it out")
-    rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
-    if options.classes is not None and int(rows.live.sum()) > MOST_COLUMNS:
-        raise ValueError(
-            f"logistic regression from a release of labels takes at most {MOST_COLUMNS} columns; "
-            "choose some by what is known without the labels"
-        )
-    design = options.design(rows)
-    calibration = calibrate(rows, privacy, design, scales=options.scales)
-    privacy = privacy.settled(calibration)
-    options = replace(options, privacy=privacy)
-    noise = design.with_sigma(calibration.level)
-    terms = Terms(
-        fit_intercept=rows.centred,
-        seeded=seeded,
-        n_rows=rows.shape[0],
-        scales=options.scales,
-        noise=noise,
-        model=options.model,
-        lam=options.fixed_lam,
-    )
-    guarantee = with_classes(privacy.guarantee(terms), options.classes)
-    return Plan(options, rows, noise, calibration, guarantee, seeded)
+            ask = Answering(rows, bits, declared(self.program, rows.shape[0]))
+            return charge.kept(self.published(self.program(ask), feature_names, target))

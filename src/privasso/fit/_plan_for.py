@@ -7,10 +7,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privasso.blocks import RowBlocks
+from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
-from privasso.fit._perturbed import PerturbedPlan, check_screened, plan_perturbed
-from privasso.fit._plan import Plan, plan_fit
-from privasso.fit._screened import ScreenedLabelPlan, plan_screened_labels
+from privasso.fit._plan import Plan
+from privasso.fit._record_plan import check_screened, plan_perturbed
+from privasso.fit._screened_label_plan import plan_screened_labels
 from privasso.operators import Genotypes
 from privasso.privacy import LabelDP, PerturbsObjective
 
@@ -22,7 +23,7 @@ def plan_for(
     sample_weight: ArrayLike | None = None,
     seeded: bool = False,
     feature_names: tuple[str, ...] | None = None,
-) -> Plan | PerturbedPlan | ScreenedLabelPlan:
+) -> Plan:
     """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`.
 
     Examples
@@ -32,7 +33,7 @@ def plan_for(
     >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
     >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
     >>> type(plan).__name__, plan.guarantee["n_rows"]
-    ('PerturbedPlan', 500.0)
+    ('RecordPlan', 500.0)
     """
     privacy = options.privacy
     if isinstance(X, RowBlocks) and not isinstance(privacy, PerturbsObjective | LabelDP):

@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
-from privasso.fit import FitOptions, PerturbedPlan, plan_for
+from privasso.fit import FitOptions, RecordPlan, plan_for
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast
 from privasso.forecast._simulate import Simulated
@@ -74,7 +74,7 @@ class RecordScheme:
     fit_intercept: bool = True
 
     @classmethod
-    def of(cls, plan: PerturbedPlan, dictionary: Dictionary) -> RecordScheme:
+    def of(cls, plan: RecordPlan, dictionary: Dictionary) -> RecordScheme:
         """The scheme of a plan for a table that the dictionary describes."""
         options, known = plan.options, dictionary.bounds
         assert isinstance(options.privacy, RecordDP)
@@ -274,7 +274,7 @@ def _simulated(
     return Simulated(np.array(found))
 
 
-def _plan(small: RecordScheme, seed: int) -> PerturbedPlan:
+def _plan(small: RecordScheme, seed: int) -> RecordPlan:
     privacy = small.privacy
     if privacy.shape not in (None, "private"):
         rng = np.random.default_rng((seed, 1))
@@ -283,12 +283,12 @@ def _plan(small: RecordScheme, seed: int) -> PerturbedPlan:
     options = FitOptions(privacy, lam="auto" if small.lam is None else small.lam)
     nothing = np.broadcast_to(0.0, (small.n_rows, small.n_columns))
     plan = plan_for(nothing, options, seeded=True)
-    assert isinstance(plan, PerturbedPlan)
+    assert isinstance(plan, RecordPlan)
     return plan
 
 
 def _fitted(
-    plan: PerturbedPlan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    plan: RecordPlan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of one fit."""
     ask = Answering(RowBlocks.of_arrays(X, y), bit_source(rng))

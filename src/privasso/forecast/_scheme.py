@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from privasso.fit import MOST_COLUMNS, Plan, Released
+from privasso.fit import MOST_COLUMNS, LabelPlan, Released
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, LabelDP, calibrate
@@ -52,7 +52,7 @@ class Scheme:
     denoise: bool = True
 
     @classmethod
-    def of_plan(cls, plan: Plan, lam: float | None = None) -> Scheme:
+    def of_plan(cls, plan: LabelPlan, lam: float | None = None) -> Scheme:
         """The scheme of a plan, which must be one for label differential privacy."""
         options = plan.options
         assert isinstance(options.privacy, LabelDP)

@@ -45,15 +45,25 @@ class NoisyProducts(Query[Release]):
         return "products of covariates and labels, with noise"
 
     @property
-    def loss(self) -> NoReturn:
+    def loss(self) -> None:
         """There is no bound."""
-        raise ValueError("noise without a guarantee has no privacy loss to count")
+        return
+
+    @property
+    def possible(self) -> Release:
+        """Products of labels that are zero, without noise."""
+        return self._release(
+            np.zeros(self.rows.shape[0]), np.zeros(self.calibration.covariance.rank + 1)
+        )
 
     def run(self, rows: RowBlocks, bits: BitSource) -> Release:
         """Add noise to the products and to the label sum."""
-        F, y, calibration = self.rows, rows.labels, self.calibration
+        size = self.calibration.covariance.rank + 1
+        return self._release(rows.labels, rounded_gaussian(_DEVIATION, size, bits) / _DEVIATION)
+
+    def _release(self, y: np.ndarray, normal: np.ndarray) -> Release:
+        F, calibration = self.rows, self.calibration
         covariance = calibration.covariance
-        normal = rounded_gaussian(_DEVIATION, covariance.rank + 1, bits) / _DEVIATION
         weighted = y if F.weights is None else F.weights * y
         b = F.rmatvec(weighted)
         b[F.live] -= covariance.colour(normal[:-1])

@@ -3,7 +3,7 @@
 Nothing outside this room draws noise for a formal guarantee.
 """
 
-from privasso.queries._ask import Answering, Ask, Beside, Replaying
+from privasso.queries._ask import Answering, Ask, Beside, Replaying, UndeclaredError, declared
 from privasso.queries._choice import NoisyChoice, Scores
 from privasso.queries._integer_noise import ROUNDING, noise_deviation, noisy_integers
 from privasso.queries._largest import noisy_largest
@@ -40,7 +40,9 @@ __all__ = [
     "Scores",
     "Summand",
     "UncertifiedError",
+    "UndeclaredError",
     "bit_source",
+    "declared",
     "exact_minimiser",
     "noise_deviation",
     "noisy_integers",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from privasso.accounting import Loss
 from privasso.blocks import RowBlocks
 from privasso.queries._query import Given, Query
 from privasso.queries._rounded_gaussian import BitSource
@@ -64,6 +65,16 @@ class Beside(Ask):
         return self._ask(Given(query, self._X))
 
 
+class UndeclaredError(RuntimeError):
+    """A program asked what it had not declared before the data were read; nothing was answered."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a question was not among those that the budget was charged for, so it was not "
+            "answered; this is a fault of privasso, so please report the settings of the fit"
+        )
+
+
 class Answering(Ask):
     """Answers from rows, with noise.
 
@@ -73,15 +84,40 @@ class Answering(Ask):
         The private rows.
     bits : BitSource
         What the noise is made of.
+    losses : sequence of Loss, optional
+        What the questions cost, one after the other; others are refused.
     """
 
-    def __init__(self, rows: RowBlocks, bits: BitSource) -> None:
+    def __init__(
+        self, rows: RowBlocks, bits: BitSource, losses: Sequence[Loss | None] | None = None
+    ) -> None:
         super().__init__(rows.shape[0])
-        self._rows, self._bits = rows, bits
+        self._rows, self._bits, self._losses = rows, bits, losses
 
     def answer(self, query: Query[Answer]) -> Answer:
         """Run the query."""
+        k = len(self.transcript)
+        if self._losses is not None and (k >= len(self._losses) or query.loss != self._losses[k]):
+            raise UndeclaredError
         return query.run(self._rows, self._bits)
+
+
+def declared(program: Callable[[Ask], Any], n_rows: int) -> list[Loss | None]:
+    """What the questions of a program cost; no rows are read, and answers are made up.
+
+    Noise is fixed before the data are read, so that it cannot depend on answers.
+    """
+    ask = _MadeUp(n_rows)
+    program(ask)
+    return [query.loss for query, _ in ask.transcript]
+
+
+class _MadeUp(Ask):
+    """Answers that any table could have given."""
+
+    def answer(self, query: Query[Answer]) -> Answer:
+        """A possible answer."""
+        return query.possible
 
 
 class Replaying(Ask):

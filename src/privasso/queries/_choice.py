@@ -61,6 +61,11 @@ class NoisyChoice(Query[np.ndarray]):
         return self.scores.sentence
 
     @property
+    def possible(self) -> np.ndarray:
+        """The first indices."""
+        return self.among[: self.choices.count]
+
+    @property
     def scale(self) -> float:
         """That of the noise, in units of the integers, rounded up."""
         return 2.0 * self.scores.change(self.neighbours) / self.choices.epsilon_each * ROUNDING

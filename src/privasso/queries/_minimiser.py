@@ -119,6 +119,12 @@ class PerturbedMinimiser(Query[np.ndarray]):
         which = "label" if self.neighbours.unit == "label" else self.neighbours.relation
         return ObjectiveLoss(self.noise.c, self.noise.t, kinds[which], self.noise.loss)  # type: ignore[arg-type]
 
+    @property
+    def possible(self) -> np.ndarray:
+        """Coefficients as large as noise and ridge make them without any rows."""
+        signs = np.where(np.arange(self.view.n_columns) % 2, -1.0, 1.0)
+        return signs * (self.noise.sigma / self.noise.ridge)
+
     def sums_are_exact(self, n_rows: int) -> bool:
         """Whether it is computed by exact sums, which is decided by public numbers alone."""
         width = self.view.n_columns

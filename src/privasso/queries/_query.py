@@ -50,13 +50,18 @@ class Query(ABC, Generic[Answer]):
 
     @property
     @abstractmethod
-    def loss(self) -> Loss:
-        """What an answer costs."""
+    def loss(self) -> Loss | None:
+        """What an answer costs; None where nothing bounds it."""
 
     @property
     @abstractmethod
     def sentence(self) -> str:
         """What is asked, for a statement."""
+
+    @property
+    @abstractmethod
+    def possible(self) -> Answer:
+        """An answer that could be given, whatever the rows are."""
 
     @abstractmethod
     def run(self, rows: RowBlocks, bits: BitSource) -> Answer:
@@ -87,9 +92,14 @@ class Given(Query[Answer]):
     X: np.ndarray = field(repr=False)
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> Loss | None:
         """That of the question."""
         return self.query.loss
+
+    @property
+    def possible(self) -> Answer:
+        """One to the question."""
+        return self.query.possible
 
     @property
     def sentence(self) -> str:

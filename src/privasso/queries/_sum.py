@@ -91,6 +91,12 @@ class NoisySum(Query[np.ndarray]):
         """What is summed."""
         return self.summand.sentence
 
+    @property
+    def possible(self) -> np.ndarray:
+        """Sums that are about as large as their noise."""
+        signs = np.where(np.arange(self.deviations.size) % 2, -1.0, 1.0)
+        return np.ldexp(signs * self.deviations, -self.summand.unit)
+
     @cached_property
     def deviations(self) -> np.ndarray:
         """Of the noise, in units of the integers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privasso.fit import PerturbedPlan, ReleasedModel, ScreenedLabelPlan
+from privasso.fit import RecordPlan, ReleasedModel, ScreenedLabelPlan
 from privasso.page import Page
 from privasso.privacy import ScreenedObjective, ScreeningOutlook
 from privasso.report._facts import FitFacts
@@ -55,7 +55,7 @@ def outlook_table(outlook: ScreeningOutlook) -> list[list[str]]:
     ]
 
 
-def outlook_of(plan: PerturbedPlan) -> ScreeningOutlook | None:
+def outlook_of(plan: RecordPlan) -> ScreeningOutlook | None:
     """What is predicted of a plan for records, if it chooses columns."""
     objective = plan.objective
     if not isinstance(objective, ScreenedObjective):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privasso.encoding import Dictionary
-from privasso.fit import KeptStatistics, PerturbedPlan, ReleasedModel
+from privasso.fit import KeptStatistics, RecordPlan, ReleasedModel
 from privasso.forecast import Forecast
 from privasso.report._facts import FitFacts
 from privasso.report._outlook import outlook_of
@@ -14,7 +14,7 @@ from privasso.report._record_mechanism import RecordMechanism
 
 def record_facts(
     model: ReleasedModel,
-    plan: PerturbedPlan,
+    plan: RecordPlan,
     dictionary: Dictionary,
     *,
     command: str,

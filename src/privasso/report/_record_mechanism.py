@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from privasso.fit import PerturbedPlan
+from privasso.fit import RecordPlan
 from privasso.privacy import (
     Level,
     PerturbedObjective,
@@ -44,7 +44,7 @@ class RecordMechanism:
     chances: tuple[tuple[float, float], ...] = ()
 
     @classmethod
-    def of(cls, plan: PerturbedPlan) -> RecordMechanism:
+    def of(cls, plan: RecordPlan) -> RecordMechanism:
         """The mechanism of a plan."""
         objective, privacy = plan.objective, plan.options.privacy
         assert isinstance(privacy, RecordDP)

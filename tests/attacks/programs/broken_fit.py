@@ -64,13 +64,13 @@ def label_in_an_attribute():
 def changed(change):
     """Let the labels change the document of the model before it is written."""
     kept = []
-    to_document, release_labels = model_file.to_document, plan.release_labels
+    to_document, answering = model_file.to_document, plan.Answering
 
-    def releases(rows, y, *rest, **options):
-        kept[:] = np.asarray(y, dtype=float).tolist()
-        return release_labels(rows, y, *rest, **options)
+    def answers(rows, *rest):
+        kept[:] = rows.labels.tolist()
+        return answering(rows, *rest)
 
-    plan.release_labels = releases
+    plan.Answering = answers  # pyright: ignore[reportAttributeAccessIssue]
     model_file.to_document = lambda model: (
         change(to_document(model), kept) if kept else to_document(model)
     )

@@ -16,15 +16,14 @@ from privasso._covariates import covariates
 from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
 from privasso.design import PrincipalComponents
-from privasso.fit._charge import Charge
 from privasso.fit._denoised import Denoised
+from privasso.fit._label_plan import LabelPlan, plan_fit
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
-from privasso.fit._perturbed import Published
-from privasso.fit._plan import Plan, plan_fit
+from privasso.fit._plan import Plan
 from privasso.fit._posterior import Posterior
+from privasso.fit._record_plan import Published
 from privasso.fit._rows import prepared_rows
-from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Shaped
 from privasso.operators import Genotypes
 from privasso.privacy import (
@@ -37,7 +36,7 @@ from privasso.privacy import (
     Terms,
     check_size,
 )
-from privasso.queries import LABEL_REPLACED, Answering, Ask, Beside, bit_source
+from privasso.queries import LABEL_REPLACED, Ask, Beside
 
 #: Components are considered where there are more columns than this part of the rows.
 _WIDE = 0.25
@@ -46,7 +45,7 @@ _PLANS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class ScreenedLabelPlan:
+class ScreenedLabelPlan(Plan):
     """Everything that is decided about a fit of chosen columns before a label is read.
 
     Attributes
@@ -110,35 +109,15 @@ class ScreenedLabelPlan:
         """What is predicted of the choice and of the fit, and of a fit of all columns."""
         return ScreeningOutlook.of(self.screened.settings, *self.X.shape)
 
-    def release(
-        self,
-        y: ArrayLike | None,
-        *,
-        rng: np.random.Generator | None = None,
-        feature_names: tuple[str, ...] | None = None,
-        target: str | None = None,
-        charged: bool = False,
-        keep: Callable[[Published, str], None] | None = None,
-    ) -> Published:
-        """Read the labels, choose columns with noise, fit them with noise, and solve.
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape
 
-        The ledger, if there is one, is charged before any noise is drawn, for both together, unless
-        that was done already or nothing will be published (`charged`). `keep` is as for `Plan`.
-        """
-        check_run(rng, self.seeded, feature_names, target)
-        shape = self.X.shape
-        labels = real_labels(y, shape[0]) if self.source is None else self.source.labels
-        what, privacy = fit_in_words(shape, target, self.seeded), self.options.privacy
-        with Charge(
-            privacy, self.guarantee, self.options.ledger, what, charged=charged, keep=keep
-        ) as charge:
-            charge.make(labels)
-            table = RowBlocks.of_arrays(np.empty((labels.size, 0)), labels)
-            few, chosen = self.program(Answering(table, bit_source(rng)))
-            whole = self._model(few, chosen, feature_names)
-            if self.components is not None:
-                whole = self._sparse(whole, few, self.components)
-            return charge.kept(Published(whole, privacy))
+    def table(self, y: ArrayLike | None) -> RowBlocks:
+        """The labels alone: the covariates are part of the questions."""
+        labels = real_labels(y, self.shape[0]) if self.source is None else self.source.labels
+        return RowBlocks.of_arrays(np.empty((labels.size, 0)), labels)
 
     def program(self, ask: Ask) -> tuple[ReleasedModel, np.ndarray]:
         """Choose columns, fit them, and correct the intercept.
@@ -148,19 +127,32 @@ class ScreenedLabelPlan:
         chosen = np.sort(self.screened.screening.order(ask, self.peeled))
         plan = self._fit_of(tuple(chosen.tolist()))
         beside = Beside(ask, self.fitted_columns(chosen))
-        few = plan.released(plan.program(beside)).solve()
+        few = plan.published(plan.program(beside)).solve()
         if self.options.fit_intercept:
             residuals = partial(self.screened.residuals, coef=few.coef, intercept=few.intercept)
             level = self.screened.level.correction(beside, residuals, neighbours=LABEL_REPLACED)
             few = replace(few, intercept=few.intercept + level)
         return few, chosen
 
+    def published(
+        self,
+        found: tuple[ReleasedModel, np.ndarray],
+        feature_names: tuple[str, ...] | None,
+        target: str | None,
+    ) -> Published:
+        """The model of all columns."""
+        few, chosen = found
+        whole = self._model(few, chosen, feature_names)
+        if self.components is not None:
+            whole = self._sparse(whole, few, self.components)
+        return Published(whole, self.options.privacy)
+
     @cached_property
-    def _fit_of(self) -> Callable[[tuple[int, ...]], Plan]:
+    def _fit_of(self) -> Callable[[tuple[int, ...]], LabelPlan]:
         """`fit_of`, which is remembered for the next run of the program."""
         return lru_cache(_PLANS)(self.fit_of)
 
-    def fit_of(self, columns: tuple[int, ...]) -> Plan:
+    def fit_of(self, columns: tuple[int, ...]) -> LabelPlan:
         """The plan for the fit of chosen columns, and of the components if there are any.
 
         The covariates are public and so is the choice: it is a fit like any other.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
@@ -14,12 +12,12 @@ from privasso._covariates import covariates
 from privasso._validation import real_labels
 from privasso._version import __version__
 from privasso.blocks import RowBlocks
-from privasso.fit._charge import Charge
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
+from privasso.fit._plan import Plan
 from privasso.fit._released import AfterReleaseError
-from privasso.fit._start import check_run, fit_in_words, with_classes
+from privasso.fit._start import with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
 from privasso.privacy import (
@@ -36,7 +34,7 @@ from privasso.privacy import (
     check_public_fill,
     check_room,
 )
-from privasso.queries import Answering, bit_source
+from privasso.queries import Ask
 
 Objective: TypeAlias = (
     PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
@@ -92,7 +90,7 @@ class Published:
 
 
 @dataclass(frozen=True, eq=False)
-class PerturbedPlan:
+class RecordPlan(Plan):
     """Everything that is decided about a fit of records before the data are read.
 
     Attributes
@@ -127,45 +125,22 @@ class PerturbedPlan:
 
     noise = None
 
-    def release(
-        self,
-        y: ArrayLike | None,
-        *,
-        rng: np.random.Generator | None = None,
-        feature_names: tuple[str, ...] | None = None,
-        target: str | None = None,
-        charged: bool = False,
-        keep: Callable[[Any, str], None] | None = None,
-    ) -> Published | KeptStatistics:
-        """Read the data, draw the noise once, and return the model, or what it is solved from.
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape
 
-        The ledger, if there is one, is charged before the noise is drawn, unless that was done
-        already or nothing will be published (`charged`). A record whose label is NaN is an empty
-        one. Blocks of rows hold their labels, so that `y` is None for them. `keep` is as for
-        `Plan`.
-        """
-        check_run(rng, self.seeded, feature_names, target)
-        what = fit_in_words(self.X.shape, target, self.seeded)
-        with Charge(
-            self.options.privacy,
-            self.guarantee,
-            self.options.ledger,
-            what,
-            charged=charged,
-            keep=keep,
-        ) as charge:
-            bits = bit_source(rng)
-            if isinstance(self.X, RowBlocks):
-                rows = self.X
-                bits = charge.before(bits, lambda: rows.identity)
-            else:
-                labels = real_labels(y, self.X.shape[0])
-                rows = RowBlocks.of_arrays(self.X, labels)
-                charge.make(labels)
-            found = self.objective(Answering(rows, bits), self.lam)
-            return charge.kept(self._published(found, feature_names, target))
+    def table(self, y: ArrayLike | None) -> RowBlocks:
+        """The records; one whose label is NaN is empty."""
+        if isinstance(self.X, RowBlocks):
+            return self.X
+        return RowBlocks.of_arrays(self.X, real_labels(y, self.X.shape[0]))
 
-    def _published(
+    def program(self, ask: Ask) -> RecordFit | RecordStatistics:
+        """The objective at λ."""
+        return self.objective(ask, self.lam)
+
+    def published(
         self,
         found: RecordFit | RecordStatistics,
         feature_names: tuple[str, ...] | None,
@@ -198,7 +173,7 @@ def plan_perturbed(
     *,
     seeded: bool,
     feature_names: tuple[str, ...] | None,
-) -> PerturbedPlan:
+) -> RecordPlan:
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
     if isinstance(X, Genotypes):
         check_public_fill(X)
@@ -209,9 +184,9 @@ def plan_perturbed(
     (m, n), intercept = X.shape, options.fit_intercept
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
 
-    def plan(objective: Objective, guarantee: Guarantee) -> PerturbedPlan:
+    def plan(objective: Objective, guarantee: Guarantee) -> RecordPlan:
         lam = objective.lam if options.fixed_lam is None else options.fixed_lam
-        return PerturbedPlan(options, objective, lam, guarantee, seeded, X)
+        return RecordPlan(options, objective, lam, guarantee, seeded, X)
 
     if options.screen is not None:
         screened = privacy.screened(

@@ -1,0 +1,206 @@
+"""A fit of labels on public covariates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privasso._validation import real_labels
+from privasso._version import __version__
+from privasso.blocks import RowBlocks
+from privasso.fit._options import FitOptions
+from privasso.fit._plan import Plan
+from privasso.fit._posterior import MOST_COLUMNS
+from privasso.fit._released import Released
+from privasso.fit._rows import prepared_rows, released_weights
+from privasso.fit._start import with_classes
+from privasso.noise import Noise
+from privasso.operators import Covariates
+from privasso.privacy import (
+    Calibration,
+    Guarantee,
+    Release,
+    ReleasesProducts,
+    Terms,
+    calibrate,
+    check_products,
+    check_room,
+)
+from privasso.queries import Ask
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPlan(Plan):
+    """Everything that is decided about a fit before a label is read.
+
+    Attributes
+    ----------
+    options : FitOptions
+        What was asked for.
+    rows : Covariates
+        The covariates.
+    noise : NoiseDesign or Shaped
+        The noise at the level that is used.
+    calibration : Calibration
+        The law of the noise on these covariates.
+    guarantee : Guarantee
+        What a fit will state.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions, plan_fit
+    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
+    >>> plan = plan_fit(np.eye(9), FitOptions(privacy, lam=100.0))
+    >>> plan.guarantee["epsilon"]
+    1.0
+    >>> plan.release(np.ones(9)).solve().coef.tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    options: FitOptions
+    rows: Covariates = field(repr=False)
+    noise: Noise | None
+    calibration: Calibration
+    guarantee: Guarantee = field(repr=False)
+    seeded: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows.shape
+
+    def table(self, y: ArrayLike | None) -> RowBlocks:
+        """The covariates with labels."""
+        if self.calibration.objective is not None:
+            check_room(int(self.rows.live.sum()))
+        if self.rows.source is None or y is not None:
+            y = real_labels(y, self.rows.shape[0], finite=not self.options.privacy.formal)
+        return self.rows.labelled(y)
+
+    def program(self, ask: Ask) -> Release:
+        """Ask about the labels."""
+        return self._program(ask)
+
+    @cached_property
+    def _program(self) -> Callable[[Ask], Release]:
+        """Rows in units of the noise are the same for every run."""
+        privacy = self.options.privacy
+        assert isinstance(privacy, ReleasesProducts)
+        return privacy.program(self.rows, self.calibration)
+
+    def rehearsal(
+        self,
+        number: float,
+        *,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
+    ) -> Released:
+        """Return what `release` will, with one number for all that labels and noise decide.
+
+        It reads no label and spends nothing: it shows whether what comes of a fit can be written.
+        """
+        rows, calibration = self.rows, self.calibration
+        weights = calibration.weights
+        made = Release(
+            b=np.full(rows.shape[1], number),
+            covariance=calibration.covariance.embedded(rows.live),
+            n_rows=rows.shape[0],
+            centre=number,
+            label_sum=number if rows.centred else None,
+            sigma_sum=calibration.sigma_sum if rows.centred else None,
+            mu=calibration.mu,
+            weight_sum=None if weights is None else float(weights.sum()),
+            level=number,
+        )
+        return self.published(made, feature_names, target)
+
+    def published(
+        self,
+        found: Release,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
+    ) -> Released:
+        """The release with what is needed to solve from it."""
+        options, privacy = self.options, self.options.privacy
+        assert isinstance(privacy, ReleasesProducts)
+        return Released(
+            release=found,
+            rows=self.rows,
+            weights=released_weights(found, self.rows, privacy),
+            denoise=options.denoise,
+            privacy=options.privacy,
+            guarantee=self.guarantee,
+            noise=self.noise,
+            feature_names=feature_names,
+            target=target,
+            software=__version__,
+            lam=options.lam,
+            method=options.method,
+            tol=options.tol,
+            time_limit=options.time_limit,
+            classes=options.classes,
+        )
+
+
+def plan_fit(
+    X: Any,
+    options: FitOptions,
+    *,
+    sample_weight: ArrayLike | None = None,
+    seeded: bool = False,
+) -> LabelPlan:
+    """Determine the noise, its level and the privacy statement from the covariates.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix, shape (M, N)
+        Covariates.
+    options : FitOptions
+        What to protect, and how to fit.
+    sample_weight : array_like of shape (M,), optional
+        Public weights of the rows; only their ratios matter.
+    seeded : bool
+        Whether the noise will come from a fixed random state, which the statement must say.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> from privasso.fit import FitOptions
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> plan = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1))))
+    >>> plan.guarantee["epsilon"]  # known before a label is read
+    1.0
+    """
+    privacy = options.privacy
+    check_products(privacy)
+    assert isinstance(privacy, ReleasesProducts)
+    if options.classes is not None and sample_weight is not None:
+        raise ValueError("logistic regression takes no sample_weight; leave it out")
+    rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
+    if options.classes is not None and int(rows.live.sum()) > MOST_COLUMNS:
+        raise ValueError(
+            f"logistic regression from a release of labels takes at most {MOST_COLUMNS} columns; "
+            "choose some by what is known without the labels"
+        )
+    design = options.design(rows)
+    calibration = calibrate(rows, privacy, design, scales=options.scales)
+    privacy = privacy.settled(calibration)
+    options = replace(options, privacy=privacy)
+    noise = design.with_sigma(calibration.level)
+    terms = Terms(
+        fit_intercept=rows.centred,
+        seeded=seeded,
+        n_rows=rows.shape[0],
+        scales=options.scales,
+        noise=noise,
+        model=options.model,
+        lam=options.fixed_lam,
+    )
+    guarantee = with_classes(privacy.guarantee(terms), options.classes)
+    return LabelPlan(options, rows, noise, calibration, guarantee, seeded)
