@@ -1,9 +1,8 @@
 """Predictions without data: error, sparsity, stability and privacy of the private LASSO."""
 
 from privasso.theory._attack import Attack
-from privasso.theory._clipped import ClippedPoint, clipped_point
+from privasso.theory._clipped import ClippedPoint, clipped_moments, clipped_point
 from privasso.theory._clipped_density import clipped_log_densities
-from privasso.theory._clipped_moments import clipped_moments
 from privasso.theory._correlated_edge import Edge, correlated_edge
 from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
@@ -13,7 +12,6 @@ from privasso.theory._label import label_sensitivity
 from privasso.theory._membership import membership_losses
 from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
-from privasso.theory._rotated import RotatedPoint
 from privasso.theory._rows import largest_row_norm
 from privasso.theory._selection import selection_chances
 from privasso.theory._set_choice import log_set_probability
@@ -32,7 +30,6 @@ __all__ = [
     "Leakage",
     "PointGradients",
     "QuadratureWarning",
-    "RotatedPoint",
     "StandardErrors",
     "clipped_log_densities",
     "clipped_moments",

@@ -69,9 +69,8 @@ def correlated_state_evolution(
     except NotSolvedError:
         root = None
     seed = int(rng.integers(2**63))
-    nodes = Nodes(C.diagonal, np.full(C.n_columns, 1.0 / C.n_columns), np.zeros(C.n_columns))
     point = {
-        "model": model, "lam": lam, "noise": noise, "_nodes": nodes, "_system": system,
+        "model": model, "lam": lam, "noise": noise, "_system": system,
         "n_draws": draws, "_seed": seed,
     }  # fmt: skip
     if root is None:
@@ -103,10 +102,8 @@ def _leakage(
         return None, math.nan
     if isinstance(system, GivenColumns):
         N = system.v.size
-        P = component_wise(
-            root.e, root.u, model.alpha, model.rho, lam, 1.0, system.v,
-            np.full(N, 1.0 / N), system.variances,
-        )  # fmt: skip
+        own = Nodes(system.v, np.full(N, 1.0 / N), system.variances)
+        P = component_wise(own.system(model, lam), root.e, root.u)
         return np.array([P / root.e]), float(P)
     if variances is None:
         return np.empty(0), math.nan

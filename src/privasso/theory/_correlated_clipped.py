@@ -22,11 +22,10 @@ from privasso._blas import one_thread, product
 from privasso.model import Model
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
 from privasso.solvers import GramLasso
-from privasso.theory._clipped_moments import clipped_moments
+from privasso.theory._clipped import clipped_moments
 from privasso.theory._correlated_point import CorrelatedPoint
 from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, given
 from privasso.theory._fixed_point import FixedPointStatus, StandardErrors
-from privasso.theory._nodes import Nodes
 
 FloatArray = NDArray[np.float64]
 
@@ -128,12 +127,10 @@ def correlated_clipped(
     inverse = np.linalg.inv(np.eye(2) - J)
     S = inverse @ (np.cov(both) / n_draws) @ inverse.T
     E, V, rho_hat = math.exp(here[0]), float(here[1]), float(active.mean())
-    N = C.n_columns
     return CorrelatedPoint(
         status=FixedPointStatus.STABLE, E=E, V=V, rho_hat=rho_hat, model=model, lam=lam,
         noise=noise, kappa=kappa, ridge=ridge,  # pyright: ignore[reportArgumentType]
-        _component_wise=math.nan, _nodes=Nodes(C.diagonal, np.full(N, 1.0 / N), np.zeros(N)),
-        _ridge=np.diag(Q).copy(), n_draws=n_draws,
+        n_draws=n_draws,
         standard_errors=StandardErrors(
             E=E * math.sqrt(S[0, 0]), V=math.sqrt(S[1, 1]),
             rho_hat=float(active.std(ddof=1)) / math.sqrt(n_draws),

@@ -17,8 +17,9 @@ from privasso.theory._correlated_leakage import (
     replica_overlap,
     shared_information,
 )
-from privasso.theory._draws import ColumnNoise, Draws, System, given
+from privasso.theory._draws import ColumnNoise, Draws, given
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
+from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import joint
 from privasso.theory._overlap import overlap
 from privasso.theory._search import Root
@@ -75,10 +76,13 @@ class CorrelatedPoint(FixedPoint):
     noise: ColumnNoise  # pyright: ignore[reportIncompatibleVariableOverride]
     n_draws: int = field(default=0, kw_only=True)
     _root: Root | None = field(repr=False, default=None, kw_only=True)
-    _system: System | None = field(repr=False, default=None, kw_only=True)
     _information: FloatArray | None = field(repr=False, default=None, kw_only=True)
     _seed: int = field(repr=False, default=0, kw_only=True)
     _path: FloatArray | None = field(repr=False, default=None, kw_only=True)
+
+    @property
+    def _is_linear(self) -> bool:
+        return self._path is None
 
     @cached_property
     def trajectory(self) -> FloatArray:
@@ -158,8 +162,7 @@ class CorrelatedPoint(FixedPoint):
         >>> 1.5 < fp.onavekl() < 4.0 < 15.0 < fp.onavekl("bound")
         True
         """
-        if self._ridge is not None:
-            return super().onavekl(kind)  # which refuses
+        self._check_leakage()
         if kind not in ("joint", "paper", "bound"):
             raise ValueError(f"kind must be one of joint, paper, bound, not {kind!r}")
         if self._information is None:
@@ -219,11 +222,8 @@ class CorrelatedPoint(FixedPoint):
         model, e, u = self.model, self._root.e, self._root.u
         if isinstance(self._system, GivenColumns):
             N = self._system.v.size
-            C = overlap(
-                self.E, self.V, model.alpha, model.rho, model.sigma_xi**2, self.lam,
-                self._system.v, np.full(N, 1.0 / N), self._system.variances,
-            )  # fmt: skip
-            shared = C / self.E
+            own = Nodes(self._system.v, np.full(N, 1.0 / N), self._system.variances)
+            shared = overlap(own.system(model, self.lam), self.E, self.V) / self.E
         else:
             rng = np.random.default_rng(self._seed)
             shared = replica_overlap(model, self.lam, self.noise, e, u, self.n_draws, rng)

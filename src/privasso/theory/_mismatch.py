@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model
 from privasso.noise import NoiseDesign
-from privasso.theory._fixed_point import FixedPoint
-from privasso.theory._grid import STABLE
+from privasso.theory._fixed_point import FixedPoint, point_at
 from privasso.theory._nodes import Nodes, Tail, columns, lower_tail, quadrature
-from privasso.theory._onavekl import component_wise
 from privasso.theory._points import GridPoints, QuadratureWarning, solve_nodes
-from privasso.theory._recursion import averages
-from privasso.theory._root import fixed_point_if_any
-from privasso.theory._state_evolution import check, point_at, state_evolution
+from privasso.theory._state_evolution import check, state_evolution
 
 FloatArray = NDArray[np.float64]
 
@@ -74,7 +70,7 @@ def mismatched_state_evolution(
     for level, n_errors in enumerate(_ERROR_NODES):
         given = nodes if nodes is not None else quadrature(model.scales, unit, level, tail)
         v, w, seen = with_scale_error(given.v, given.w, scale_error, n_errors)
-        after = _solve(model, lam, noise.sigma, Nodes(v, w, unit.variances(seen, w)))
+        after = solve_nodes(model, lam, noise.sigma, Nodes(v, w, unit.variances(seen, w)))
         if before is not None and _agree(before, after):
             return point_at(after, 0, model, lam, noise)
         before = after
@@ -112,20 +108,6 @@ def with_scale_error(
         np.outer(w, weight).ravel(),
         np.outer(v, np.exp(scale_error * z)).ravel(),
     )
-
-
-def _solve(model: Model, lam: float, sigma: float, nodes: Nodes) -> GridPoints:
-    """One point on the pairs (v, v̂); there are too many of them for the critical line."""
-    alpha, rho, xi2 = model.alpha, model.rho, model.sigma_xi**2
-    v, w, variances = nodes.v, nodes.w, sigma**2 * nodes.profile
-    with np.errstate(all="ignore"):
-        e, u = fixed_point_if_any(0.0, 0.0, alpha, rho, xi2, lam, v, w, variances)
-    if not u > 0.0:
-        return solve_nodes(model, np.array([lam]), np.array([sigma]), nodes)
-    rho_hat = averages(e, u, alpha, rho, xi2, lam, 1.0, v, w, variances)[1]
-    P = component_wise(e, u, alpha, rho, lam, 1.0, v, w, variances)
-    numbers = (STABLE, e / (u * u), rho_hat / (alpha * u), rho_hat, P)
-    return GridPoints(*(np.array([float(x)]) for x in numbers), nodes=nodes)
 
 
 def _agree(a: GridPoints, b: GridPoints) -> bool:

@@ -11,20 +11,11 @@ from numpy.typing import ArrayLike
 from privasso._validation import generator, integer, nonnegative_float, positive_float
 from privasso.model import Model, RotatedModel
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
-from privasso.theory._clipped import clipped_state_evolution
 from privasso.theory._correlated import correlated_state_evolution, given_columns
 from privasso.theory._correlated_clipped import correlated_clipped
 from privasso.theory._draws import ColumnNoise
-from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
-from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
-from privasso.theory._points import GridPoints, solve_grid
-from privasso.theory._rotated import rotated_state_evolution
-
-STATUS = {
-    STABLE: FixedPointStatus.STABLE,
-    UNSTABLE: FixedPointStatus.UNSTABLE,
-    INFINITE: FixedPointStatus.INFINITE_ERROR,
-}
+from privasso.theory._fixed_point import FixedPoint, point_at
+from privasso.theory._points import solve_grid
 
 
 def state_evolution(
@@ -152,34 +143,15 @@ def state_evolution(
     if not isinstance(ridge, NoiseDesign):
         ridge = nonnegative_float("ridge", ridge)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    if rotated:
-        if kappa < math.inf or _is_positive(ridge):
-            raise ValueError(
-                "no prediction is available for clipped residuals or a ridge with a RotatedModel; "
-                "leave kappa and ridge out, or use a Model"
-            )
-        return rotated_state_evolution(model, lam, noise, count)
-    if kappa < math.inf or _is_positive(ridge):
-        return clipped_state_evolution(model, lam, noise, kappa, ridge, count)
-    points = solve_grid(model, np.array([lam]), np.array([noise.sigma]), noise, count)
-    return point_at(points, 0, model, lam, noise)
-
-
-def point_at(
-    points: GridPoints, k: int, model: Model, lam: float, noise: NoiseDesign
-) -> FixedPoint:
-    """Point k of a grid."""
-    return FixedPoint(
-        status=STATUS[int(points.status[k])],
-        E=float(points.E[k]),
-        V=float(points.V[k]),
-        rho_hat=float(points.rho_hat[k]),
-        model=model,
-        lam=lam,
-        noise=noise,
-        _component_wise=float(points.component_wise[k]),
-        _nodes=points.nodes,
-    )
+    if rotated and (kappa < math.inf or _is_positive(ridge)):
+        raise ValueError(
+            "no prediction is available for clipped residuals or a ridge with a RotatedModel; "
+            "leave kappa and ridge out, or use a Model"
+        )
+    points = solve_grid(
+        model, np.array([lam]), np.array([noise.sigma]), noise, count, kappa, ridge
+    )  # fmt: skip
+    return point_at(points, 0, model, lam, noise, kappa, ridge)
 
 
 def _threshold(kappa: float) -> float:

@@ -13,10 +13,10 @@ from privasso.noise import NoiseDesign
 from privasso.theory._attack import advantages
 from privasso.theory._correlated_rows import correlated_rows
 from privasso.theory._draws import ColumnNoise
-from privasso.theory._grid import INFINITE
+from privasso.theory._fixed_point import STATUS
 from privasso.theory._onavekl import joint
-from privasso.theory._points import solve_grid
-from privasso.theory._state_evolution import STATUS, check
+from privasso.theory._points import INFINITE, solve_grid
+from privasso.theory._state_evolution import check
 
 if TYPE_CHECKING:
     import polars as pl
