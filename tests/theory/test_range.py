@@ -102,9 +102,9 @@ def test_trajectories_in_a_box_end_without_numbers(value):
 
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 def test_averages_that_are_no_numbers_are_refused(value):
-    for R, rho_hat in ((value, 0.1), (0.1, value)):
+    for R, S in ((value, 0.1), (0.1, value)):
         with pytest.raises(ValueError, match="range of double precision"):
-            _ = Averages(np.array([R]), np.array([rho_hat])).means
+            _ = Averages(np.array([R]), np.array([S]), np.array([0.1])).means
 
 
 BEYOND = {

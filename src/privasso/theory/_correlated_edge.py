@@ -18,10 +18,18 @@ import numpy as np
 
 from privasso._validation import generator, integer
 from privasso.model import Model
-from privasso.noise import Covariance, MatrixPower, NoiseDesign
-from privasso.theory._columns import GivenColumns
-from privasso.theory._correlated_leakage import noise_level, own_variances
-from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, given
+from privasso.noise import Covariance
+from privasso.theory._correlated import given_columns
+from privasso.theory._draws import (
+    ColumnNoise,
+    Draws,
+    NotSolvedError,
+    given,
+    noise_level,
+    own_variances,
+)
+from privasso.theory._nodes import Nodes
+from privasso.theory._points import out_of_range
 from privasso.theory._search import lowest
 
 _STEPS = 25
@@ -86,66 +94,37 @@ def correlated_edge(
     True
     """
     rng = generator(rng)
-    if model.covariance.n_columns is None:
-        model = model.realised(1000 if n_features is None else n_features, rng)
+    model = given_columns(model, noise, n_features, rng)
     C = given(model)
     if model.alpha >= 1.0 and C.rank == C.n_columns:
         return Edge(0.0, 0.0)
-    noise = unit_noise(noise, noise_level(noise, C))
-    variances = own_variances(noise, C)
+    level = noise_level(noise, C)
+    noise = noise.scaled(level**-2.0) if isinstance(noise, Covariance) else noise.with_sigma(1.0)
+    variances, N = own_variances(noise, C), C.n_columns
     n_draws = integer("draws", draws, minimum=2)
-    lam, e = 0.7, 1.0
-    exact = C.is_diagonal and variances is not None
-    system: GivenColumns | Draws
-    if exact and variances is not None:
-        system = GivenColumns(model.alpha, 0.0, 0.0, lam, C.diagonal, variances)
-    else:
-        system = Draws(model, lam, noise, n_draws, rng)
-    low, high = 0.0, math.inf
-    gap = slope = error = math.nan
+    if C.is_diagonal and variances is not None:
+        ratio = Nodes(C.diagonal, np.full(N, 1.0 / N), variances).critical_ratio(model.alpha)
+        if math.isnan(ratio):
+            raise out_of_range(model.covariance)
+        return Edge(ratio, 0.0)
+    lam, e, low, high, error = 0.7, 1.0, 0.0, math.inf, math.nan
+    simulated = Draws(model, lam, noise, n_draws, rng)
     for _ in range(_STEPS):
-        system.lam = lam
+        simulated.lam = lam
         try:
-            e, _, found = lowest(system, e, 1e-4 if exact else _WIDTH)
+            e, _, found = lowest(simulated, e, _WIDTH)
         except NotSolvedError:
             return Edge(math.inf, 0.0)
-        R, _ = found.means
-        gap = R - e
-        if exact:
-            slope = (_shifted(system, e, 1.0 + 1e-5) - R) / (1e-5 * lam)
-            system.lam = lam
-        else:
-            assert isinstance(system, Draws)
-            assert system.z is not None
-            slope = -2.0 * float(np.mean(np.sum(np.abs(system.z), axis=0)))
-            slope /= model.alpha**2 * C.n_columns
-            error = float(np.std(found.R, ddof=1)) / math.sqrt(n_draws) / abs(slope)
+        assert simulated.z is not None
+        gap = found.means[0] - e
+        slope = -2.0 * float(np.mean(np.sum(np.abs(simulated.z), axis=0))) / (model.alpha**2 * N)
+        error = float(np.std(found.R, ddof=1)) / math.sqrt(n_draws) / abs(slope)
         low, high = (lam, high) if gap > 0.0 else (low, lam)
         new = lam - gap / slope
         if not low < new < high:
             new = 0.5 * (low + high) if math.isfinite(high) else 2.0 * lam
         new = min(max(new, 0.3 * lam), 3.0 * lam)
-        if abs(new - lam) <= (1e-7 if exact else _ACCURACY) * lam:
-            return Edge(new, 0.0 if exact else error)
+        if abs(new - lam) <= _ACCURACY * lam:
+            return Edge(new, error)
         lam = new
-    return Edge(lam, 0.0 if exact else error)
-
-
-def unit_noise(noise: ColumnNoise, level: float) -> ColumnNoise:
-    """The same shape at level 1."""
-    if isinstance(noise, NoiseDesign | MatrixPower):
-        return noise.with_sigma(1.0)
-    assert isinstance(noise, Covariance)
-    return noise.scaled(1.0 / level**2)
-
-
-def scaled_noise(noise: ColumnNoise, factor: float) -> ColumnNoise:
-    """The same shape at a level that is `factor` times as high."""
-    if isinstance(noise, Covariance):
-        return noise.scaled(factor**2)
-    return noise.with_sigma(factor * noise.sigma)
-
-
-def _shifted(system: GivenColumns | Draws, e: float, factor: float) -> float:
-    system.lam *= factor
-    return system.averages(e, 0.0).means[0]
+    return Edge(lam, error)

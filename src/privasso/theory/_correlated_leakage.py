@@ -28,9 +28,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from privasso._blas import product
 from privasso.model import GivenCovariance, Model
-from privasso.noise import Covariance, Diagonal, MatrixPower
+from privasso.noise import Covariance
 from privasso.theory._density import log_mass
-from privasso.theory._draws import ColumnNoise, Draws, given
+from privasso.theory._draws import ColumnNoise, Draws, covariance_of, given, noise_level
 from privasso.theory._truncated import box_chain
 
 FloatArray = NDArray[np.float64]
@@ -225,31 +225,6 @@ def information_bound(C: GivenCovariance, noise: ColumnNoise) -> float:
         return float("inf")
     white = covariance_of(noise, C).whiten(C.root)
     return float(np.sum(white * white)) / C.n_columns
-
-
-def covariance_of(noise: ColumnNoise, C: GivenCovariance) -> Covariance:
-    """Σ on the columns of C."""
-    if isinstance(noise, Covariance):
-        return noise
-    return noise.covariance(C.covariance if isinstance(noise, MatrixPower) else C.diagonal)
-
-
-def noise_level(noise: ColumnNoise, C: GivenCovariance) -> float:
-    """Root of the mean variance."""
-    if isinstance(noise, Covariance):
-        return float(np.sqrt(np.mean(noise.diagonal)))
-    return noise.sigma
-
-
-def own_variances(noise: ColumnNoise, C: GivenCovariance) -> FloatArray | None:
-    """Variances of independent noise, or None for noise that is correlated over the columns."""
-    if isinstance(noise, MatrixPower):
-        if noise.gamma == 0.0:
-            return np.full(C.n_columns, noise.mean_power)
-        return None if not C.is_diagonal else np.sum(noise.root(C.covariance) ** 2, axis=1)
-    if isinstance(noise, Covariance):
-        return noise.diagonal if isinstance(noise, Diagonal) else None
-    return noise.variances(C.diagonal)
 
 
 def replica_overlap(

@@ -13,7 +13,7 @@ from privasso.model import Model
 from privasso.noise import NoiseDesign
 from privasso.theory._fixed_point import FixedPoint, point_at
 from privasso.theory._nodes import Nodes, Tail, columns, lower_tail, quadrature
-from privasso.theory._points import GridPoints, QuadratureWarning, solve_nodes
+from privasso.theory._points import GridPoints, QuadratureWarning, solve_system
 from privasso.theory._state_evolution import check, state_evolution
 
 FloatArray = NDArray[np.float64]
@@ -70,7 +70,8 @@ def mismatched_state_evolution(
     for level, n_errors in enumerate(_ERROR_NODES):
         given = nodes if nodes is not None else quadrature(model.scales, unit, level, tail)
         v, w, seen = with_scale_error(given.v, given.w, scale_error, n_errors)
-        after = solve_nodes(model, lam, noise.sigma, Nodes(v, w, unit.variances(seen, w)))
+        pairs = Nodes(v, w, unit.variances(seen, w))
+        after, _ = solve_system(pairs.system(model, lam, noise.mean_power), model.scales)
         if before is not None and _agree(before, after):
             return point_at(after, 0, model, lam, noise)
         before = after

@@ -48,6 +48,7 @@ class Nodes:
         power: float = 1.0,
         kappa: float = math.inf,
         ridge: Ridge | FloatArray = 0.0,
+        mean: FloatArray = NONE,
         spectrum: tuple[FloatArray, FloatArray] = (NONE, NONE),
     ) -> System:
         """What kernels average over, with noise of the variances power·profile."""
@@ -56,7 +57,7 @@ class Nodes:
         return System(
             1.0 if spectrum[0].size else float(model.alpha), float(model.rho),
             float(model.sigma_xi**2), float(lam), float(kappa), float(power),
-            self.v, self.w, self.profile, ridge, *spectrum,
+            self.v, self.w, self.profile, ridge, mean, *spectrum,
         )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from privasso._threads import n_threads, run
 from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
-from privasso.scales import ScaleLaw
 from privasso.theory._edge import runaway
 from privasso.theory._nodes import (
     REFINEMENTS,
@@ -85,9 +84,6 @@ class Grid:
         As in `state_evolution`.
     n_features : int, optional
         For the spectrum of a `RotatedModel`.
-    search : bool
-        Whether to look for each point by itself, and not for the critical line first, which takes
-        longer than a single point on many nodes.
     """
 
     def __init__(
@@ -98,13 +94,10 @@ class Grid:
         kappa: float = math.inf,
         ridge: Ridge = 0.0,
         n_features: int | None = None,
-        *,
-        search: bool = False,
     ) -> None:
         self.model, self.lams, self.sigmas = model, lams, sigmas
         self._kappa, self._ridge = kappa, ridge
         self.linear = kappa == math.inf and not has_ridge(ridge)
-        self._search = search or not self.linear
         self._spectrum, self._rank = (NONE, NONE), model.alpha
         if isinstance(model, RotatedModel):
             d, dw = self._spectrum = eigenvalues(model.spectrum, model.alpha, n_features)
@@ -118,13 +111,13 @@ class Grid:
 
     def _system(self, nodes: Nodes) -> System:
         return nodes.system(
-            self.model, 1.0, 1.0, self._kappa, self._ridge, self._spectrum
+            self.model, 1.0, 1.0, self._kappa, self._ridge, spectrum=self._spectrum
         )  # fmt: skip
 
     def solve(self, nodes: Nodes, todo: NDArray[np.intp], *, warm: bool) -> NDArray[np.bool_]:
         """Fill in the points `todo`, and say which agree with what was there before."""
         # A ray of the objective lies in the null space of F, of which only the size matters.
-        ratio = -1.0 if self._search else nodes.critical_ratio(self._rank)
+        ratio = nodes.critical_ratio(self._rank) if self.linear else -1.0
         system, n = self._system(nodes), todo.size
         state = np.zeros(n, dtype=np.int8)
 
@@ -203,17 +196,27 @@ def solve_grid(
     return grid.points(nodes)
 
 
-def solve_nodes(model: Model, lam: float, sigma: float, nodes: Nodes) -> GridPoints:
-    """State evolution at one point on given columns with their variances."""
-    grid = Grid(model, np.array([lam]), np.array([sigma]), search=True)
-    grid.solve(nodes, np.arange(1), warm=False)
-    return grid.points(nodes)
+def solve_system(s: System, what: object) -> tuple[GridPoints, tuple[float, float]]:
+    """State evolution at the point that `s` is about, and its (e, q) where it is stable.
+
+    It does not look for the critical line first, which takes longer than a single point.
+    """
+    found, state = np.full((7, 1), np.nan), np.zeros(1, dtype=np.int8)
+    with np.errstate(all="ignore"):
+        _solve(
+            found, state, np.arange(1), 0, 1, False, np.array([s.lam]),
+            np.array([math.sqrt(s.power)]), -1.0, s.alpha, s,
+        )  # fmt: skip
+        if state[0] == _BEYOND:
+            raise out_of_range(what)
+        *_, e, q = values(s, *found[_X:, 0].tolist())
+    return GridPoints(*found[:_X], system=s), (e, q)
 
 
-def out_of_range(scales: ScaleLaw) -> ValueError:
+def out_of_range(what: object) -> ValueError:
     """The error that says that double precision does not hold a prediction."""
     return ValueError(
-        f"the averages over {scales!r} leave the range of double precision: choose scales that "
+        f"the averages over {what!r} leave the range of double precision: choose scales that "
         "span fewer orders of magnitude, or numbers nearer to one for λ and the noise; for the "
         "limit of many columns, pass n_features to predict for that many"
     )

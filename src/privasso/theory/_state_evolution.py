@@ -8,11 +8,10 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import generator, integer, nonnegative_float, positive_float
+from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model, RotatedModel
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
-from privasso.theory._correlated import correlated_state_evolution, given_columns
-from privasso.theory._correlated_clipped import correlated_clipped
+from privasso.theory._correlated import correlated_state_evolution
 from privasso.theory._draws import ColumnNoise
 from privasso.theory._fixed_point import FixedPoint, point_at
 from privasso.theory._points import solve_grid
@@ -119,15 +118,15 @@ def state_evolution(
         count = None if n_features is None else integer("n_features", n_features, minimum=1)
         lam, size = positive_float("lam", lam), integer("draws", draws, minimum=2)
         at_hand = None if eta is None else np.asarray(eta, dtype=np.float64)
-        if _threshold(kappa) == math.inf and not _is_positive(ridge):
-            return correlated_state_evolution(model, lam, noise, count, size, rng, at_hand)
-        if at_hand is not None or not _is_positive(ridge):
+        kappa, shrunk = _threshold(kappa), _is_positive(ridge)
+        if (at_hand is not None or not shrunk) and (kappa < math.inf or shrunk):
             raise ValueError(
                 "with clipped residuals on correlated columns, pass a positive ridge and no eta"
             )
-        source = generator(rng)
-        realised = given_columns(model, noise, count, source)
-        return correlated_clipped(realised, lam, noise, kappa, ridge, size, source)
+        return correlated_state_evolution(
+            model, lam, noise, count, size, rng, at_hand,
+            kappa=kappa, ridge=ridge if shrunk else None,
+        )  # fmt: skip
     if isinstance(ridge, MatrixPower | Covariance):
         raise ValueError("such a ridge goes with a model that has a covariance")
     if eta is not None:

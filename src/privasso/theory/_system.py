@@ -76,6 +76,8 @@ class System(NamedTuple):
     profile: FloatArray
     ridge: FloatArray
     """Empty without a ridge."""
+    mean: FloatArray
+    """Means of the field, −η for noise at hand; empty for noise of mean zero."""
     d: FloatArray
     """Eigenvalues of rows with a spectrum; empty for independent rows."""
     dw: FloatArray
@@ -86,7 +88,8 @@ class System(NamedTuple):
 def at(s, alpha, lam, power):  # pragma: no cover
     """The same columns with other numbers."""
     return System(
-        alpha, s.rho, s.xi2, lam, s.kappa, power, s.v, s.w, s.profile, s.ridge, s.d, s.dw
+        alpha, s.rho, s.xi2, lam, s.kappa, power, s.v, s.w, s.profile, s.ridge, s.mean,
+        s.d, s.dw,
     )  # fmt: skip
 
 
@@ -117,6 +120,26 @@ def channel(A, lam):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def shifted_channel(A, lam, mean):  # pragma: no cover
+    """What `channel` returns, for a field b ~ N(m, A) and P(|b| > λ) in place of 2Q(t).
+
+    With a = (λ−m)/√A and a' = (λ+m)/√A that is Q(a) + Q(a'), tφ(t) becomes (aφ(a) + a'φ(a'))/2, and
+    Ag = E soft(b, λ)², so that all derivatives stay as they are.
+    """
+    root = math.sqrt(A)
+    q, slope, g = 0.0, 0.0, 0.0
+    for sign in (-1.0, 1.0):
+        a = (lam + sign * mean) / root
+        if a < _FARTHEST:
+            part = 0.5 * math.erfc(a * _ROOT_HALF)
+            steep = a * _INV_ROOT_2PI * math.exp(-0.5 * a * a)
+            q += part
+            slope += 0.5 * steep
+            g += max((1.0 + a * a) * part - steep, 0.0)
+    return q, slope, g, 1.0 - q, 1.0 + g - 2.0 * q
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def column_averages(s, e, q):  # pragma: no cover
     """R, S, ρ̂ and derivatives: (R, S, ρ̂, ∂R/∂e, ∂R/∂q, ∂S/∂e, ∂S/∂q)."""
     rho, lam = s.rho, s.lam
@@ -129,8 +152,12 @@ def column_averages(s, e, q):  # pragma: no cover
         k = av * q
         A0 = av * e + s.power * s.profile[i]
         A1 = A0 + k * k
-        q0, slope0, g0, _, _ = channel(A0, lam)
-        q1, slope1, g1, off1, small1 = channel(A1, lam)
+        if s.mean.size == 0:
+            q0, slope0, g0, _, _ = channel(A0, lam)
+            q1, slope1, g1, off1, small1 = channel(A1, lam)
+        else:
+            q0, slope0, g0, _, _ = shifted_channel(A0, lam, s.mean[i])
+            q1, slope1, g1, off1, small1 = shifted_channel(A1, lam, s.mean[i])
         P = (1.0 - rho) * q0 + rho * q1
         # dP_j/dA = tφ(t)/A and d(A g)/dA = P_j.
         steep1 = slope1 / A1
