@@ -19,16 +19,14 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from privasso.model import Model
 from privasso.theory._attack import advantages
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import NEGLIGIBLE, layer
 from privasso.theory._root import FOUND, fixed_point
-from privasso.theory._system import channel, column_averages, values
+from privasso.theory._system import FloatArray, channel, column_averages, values
 
-FloatArray = NDArray[np.float64]
 Leakage: TypeAlias = Literal["onavekl", "advantage"]
 
 #: Relative step of the differences.
@@ -36,27 +34,10 @@ _STEP = 1e-5
 
 
 class PointGradients(NamedTuple):
-    """E and leakage at one point, and the derivatives of their logarithms.
+    """E and leakage (zero if not asked for) at one point, and derivatives of their logarithms.
 
-    Attributes
-    ----------
-    E, leakage : float
-        Prediction error, and the leakage (zero if it was not asked for).
-    E_by_lam, leakage_by_lam : float
-        Derivatives in log λ.
-    E_by_variances, leakage_by_variances : ndarray
-        Derivatives in the logarithm of each variance.
-    start : (float, float)
-        Where a search for a point nearby may start.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.theory import point_gradients
-    >>> model, one = pv.Model(scales=pv.Constant(1.0)), np.ones(1)
-    >>> at, above = (point_gradients(model, lam, 0.01 * one, one, one) for lam in (0.2, 0.200002))
-    >>> bool(abs(np.log(above.E / at.E) / np.log(1.00001) - at.E_by_lam) < 1e-3)
-    True
+    The derivatives are in log λ, and in the logarithm of each variance. `start` is where a search
+    for a point nearby may start.
     """
 
     E: float
@@ -80,38 +61,10 @@ def point_gradients(
 ) -> PointGradients | None:
     """Predict E and leakage on given columns with noise of given variances, with derivatives.
 
-    Parameters
-    ----------
-    model : Model
-        Its scales are not used.
-    lam : float
-        Regularisation λ > 0.
-    variances : ndarray, shape (K,)
-        Noise variance σ_η² of each column.
-    v, w : ndarray, shape (K,)
-        Squared scales of the columns, and weights that sum to 1.
-    leakage : {"onavekl", "advantage"} or None
-        Which leakage is needed; it takes most of the time.
-    start : (float, float), optional
-        `PointGradients.start` of a point nearby, which saves time.
-
-    Returns
-    -------
-    PointGradients or None
-        None where no estimator exists, or where double precision does not reach the fixed point.
-        Numbers too large for a float are inf or NaN.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> model = pv.Model(scales=pv.Constant(1.0))
-    >>> one = np.ones(1)
-    >>> point = point_gradients(model, 0.2, 0.01 * one, one, one)
-    >>> fp = pv.state_evolution(model, 0.2, pv.Isotropic(0.1))
-    >>> bool(np.isclose(point.E, fp.E)), bool(np.isclose(point.leakage, fp.onavekl()))
-    (True, True)
-    >>> point.E_by_variances.round(3)  # 1 % more variance: 0.73 % more error
-    array([0.727])
+    v, w and variances are squared scales, weights that sum to 1 and noise variances of the columns;
+    the scales of the model are not used. The leakage takes most of the time. `start` is that of a
+    point nearby. The answer is None where no estimator exists, or where double precision does not
+    reach the fixed point; numbers too large for a float are inf or NaN.
     """
     s = Nodes(v, w, variances).system(model, lam)
     with np.errstate(all="ignore"):

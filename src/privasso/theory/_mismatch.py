@@ -6,7 +6,6 @@ import warnings
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model
@@ -15,8 +14,7 @@ from privasso.theory._fixed_point import FixedPoint, point_at
 from privasso.theory._nodes import Nodes, Tail, columns, lower_tail, quadrature
 from privasso.theory._points import GridPoints, QuadratureWarning, solve_system
 from privasso.theory._state_evolution import check, state_evolution
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray
 
 #: Nodes of the error Z at each refinement of the scales.
 _ERROR_NODES = (25, 45, 85, 165)
@@ -38,24 +36,7 @@ def mismatched_state_evolution(
     or down (v is the square of a scale). The variances are σ² profile(v̂)/E[profile(v̂)], so they
     need v̂ alone; the averages of state evolution run over v and Z together.
 
-    Parameters
-    ----------
-    model, lam, noise, n_features
-        As in `state_evolution`.
-    scale_error : float
-        τ, the standard deviation of the error of log v, zero or more.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.theory import mismatched_state_evolution
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-    >>> for scale_error in (0.0, 0.5, 1.0):
-    ...     fp = mismatched_state_evolution(model, 0.3, pv.Gram(0.1), scale_error)
-    ...     print(round(fp.E, 4), round(fp.onavekl(), 3))
-    0.0452 2.117
-    0.0455 4.521
-    0.0472 76.492
+    `scale_error` is τ, the standard deviation of the error of log v, zero or more.
     """
     check(model, noise)
     lam = positive_float("lam", lam)
@@ -92,14 +73,6 @@ def with_scale_error(
 
     The nodes are those of the trapezoidal rule over ±reach. It converges exponentially and,
     unlike Gauss–Hermite, has enough nodes at large z of either sign.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.theory import with_scale_error
-    >>> v, w, seen = with_scale_error(np.array([1.0, 4.0]), np.array([0.5, 0.5]), 0.3, 31)
-    >>> v.size, round(float(w @ (np.log(seen / v)) ** 2), 12)
-    (62, 0.09)
     """
     z = np.linspace(-reach, reach, n)
     weight: FloatArray = np.exp(-0.5 * z * z)

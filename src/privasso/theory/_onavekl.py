@@ -167,12 +167,5 @@ def joint(component_wise: Number, V: Number) -> Number:
     and replacing a by a' costs the second for a plus the first for a'. The component-wise P
     counts the direct shift of each coefficient, the factor (1+V)² the response of all others. The
     terms in V alone come from det(F_SᵀF_S).
-
-    Examples
-    --------
-    >>> joint(1.0, 0.0)  # without response the two measures agree
-    1.0
-    >>> joint(1.0, 2.0)
-    6.333333333333333
     """
     return component_wise * (1.0 + (1.0 + V) ** 2) / 2.0 + V * (V / (1.0 + V))

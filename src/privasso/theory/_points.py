@@ -77,13 +77,7 @@ class GridPoints:
 class Grid:
     """Points (λ_k, σ_k) on nodes that may change, and what was found there.
 
-    Parameters
-    ----------
-    model, lams, sigmas
-    kappa, ridge
-        As in `state_evolution`.
-    n_features : int, optional
-        For the spectrum of a `RotatedModel`.
+    n_features is for the spectrum of a `RotatedModel`.
     """
 
     def __init__(

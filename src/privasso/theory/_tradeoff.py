@@ -86,25 +86,7 @@ def phase_diagram(
     The table has the columns of `tradeoff`. The edge of stability is the straight line
     λ = `critical_lambda_ratio` · σ.
 
-    Parameters
-    ----------
-    model : Model
-    lams : array_like, shape (J,)
-        Values of λ > 0.
-    noise : NoiseDesign
-        Only its shape matters; the levels are `sigmas`.
-    sigmas : array_like, shape (K,)
-        Noise levels, zero or more.
-    n_features : int, optional
-        As in `state_evolution`.
-    draws, rng
-        For a model with a covariance, as in `state_evolution`. The same draws serve all points, and
-        the table has the column ``E_se`` in addition.
-
-    Returns
-    -------
-    polars.DataFrame
-        J·K rows, one block of K levels per λ.
+    The arguments are those of `tradeoff`, with an array of λ; there is one block of K levels per λ.
 
     Examples
     --------
