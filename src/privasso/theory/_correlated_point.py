@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.theory._attack import Attack, advantages
 from privasso.theory._correlated_leakage import (
     information_bound,
     replica_overlap,
@@ -19,7 +18,6 @@ from privasso.theory._correlated_leakage import (
 from privasso.theory._draws import ColumnNoise, Draws, given
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._onavekl import joint
-from privasso.theory._overlap import overlap
 from privasso.theory._search import Root
 from privasso.theory._system import FloatArray, System, column_averages
 
@@ -70,6 +68,8 @@ class CorrelatedPoint(FixedPoint):
     (200,)
     """
 
+    _kinds: ClassVar[tuple[str, ...]] = ("joint", "paper", "bound")
+
     noise: ColumnNoise  # pyright: ignore[reportIncompatibleVariableOverride]
     n_draws: int = field(default=0, kw_only=True)
     _root: Root | None = field(repr=False, default=None, kw_only=True)
@@ -78,11 +78,6 @@ class CorrelatedPoint(FixedPoint):
     _information: FloatArray | None = field(repr=False, default=None, kw_only=True)
     """Ī in each draw: empty where it is not computed yet, None where it is not known."""
     _seed: int = field(repr=False, default=0, kw_only=True)
-
-    @property
-    def _is_linear(self) -> bool:
-        draws = self._system
-        return draws.is_linear if isinstance(draws, Draws) else super()._is_linear
 
     @cached_property
     def trajectory(self) -> FloatArray:
@@ -103,7 +98,7 @@ class CorrelatedPoint(FixedPoint):
         ValueError
             Where no estimator exists, and with clipping or a ridge.
         """
-        if self.status is not FixedPointStatus.STABLE or not self._is_linear:
+        if self.status is not FixedPointStatus.STABLE or not self._system.is_linear:
             raise ValueError(
                 "there are no predictions for single columns with clipping or a ridge, or where no "
                 "estimator exists"
@@ -164,21 +159,19 @@ class CorrelatedPoint(FixedPoint):
         >>> 1.5 < fp.onavekl() < 4.0 < 15.0 < fp.onavekl("bound")
         True
         """
-        self._check_leakage()
-        if kind not in ("joint", "paper", "bound"):
-            raise ValueError(f"kind must be one of joint, paper, bound, not {kind!r}")
+        if kind == "bound" and self.status is FixedPointStatus.STABLE:
+            self._check_leakage()
+            bound = information_bound(given(self.model), self.noise)
+            return float(joint(self._at[0] * bound, self.V))
+        return super().onavekl(kind)
+
+    def _check_leakage(self) -> None:
+        super()._check_leakage()
         if self._information is None:
             raise ValueError(
                 "a prediction for given noise says nothing about privacy: whoever knows the noise "
                 "sees through it; leave eta out"
             )
-        if self.status is not FixedPointStatus.STABLE:
-            return math.nan
-        if kind == "bound":
-            bound = information_bound(given(self.model), self.noise)
-            return float(joint(self._at[0] * bound, self.V))
-        P = self._leak[1]
-        return P if kind == "paper" else float(joint(P, self.V))
 
     @cached_property
     def onavekl_is_known(self) -> bool:
@@ -204,32 +197,16 @@ class CorrelatedPoint(FixedPoint):
         info = shared_information(self._system, *self._at, self.noise, self._seed)
         return info, self._at[0] * float(np.mean(info))
 
-    def attack(self) -> Attack:
-        """The best membership attack, as for independent columns.
+    @property
+    def _paper(self) -> float:
+        known = self.status is FixedPointStatus.STABLE and self._information is not None
+        return self._leak[1] if known else math.nan
 
-        Raises
-        ------
-        ValueError
-            Where no estimator exists, and where `onavekl` raises one.
-        """
-        self.onavekl()
-        if self.status is not FixedPointStatus.STABLE:
-            raise ValueError("no attack is predicted where no estimator exists")
+    def _shared(self) -> float:
         if isinstance(self._system, System):
-            shared = overlap(self._system, self.E, self.V) / self.E
-        else:
-            rng = np.random.default_rng(self._seed)
-            shared = replica_overlap(
-                self.model, self.lam, self.noise, *self._at, self.n_draws, rng
-            )  # fmt: skip
-        return Attack(self.V, self._leak[1] * (1.0 + self.V) ** 2, shared)
-
-    def advantage(self) -> float:
-        """Advantage of `attack`; NaN where it is not predicted."""
-        if self.status is not FixedPointStatus.STABLE or self._information is None:
-            return math.nan
-        J = self._leak[1] * (1.0 + self.V) ** 2
-        return float(advantages(np.array([self.V]), np.array([J]))[0])
+            return super()._shared()
+        rng = np.random.default_rng(self._seed)
+        return replica_overlap(self.model, self.lam, self.noise, *self._at, self.n_draws, rng)
 
 
 def leak_error(root: Root, info: FloatArray, P: float) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,8 @@ from privasso.theory._points import (
     GridPoints,
     spectral_rank,
 )
-from privasso.theory._system import System, is_linear, iterate
+from privasso.theory._system import System, iterate
 
-_KINDS = ("joint", "paper")
 _NOT_FOR = {
     "spectrum": "what a released estimate leaks is not known for covariates with a given spectrum, "
     "because their rows are not independent of each other; use a Model",
@@ -122,6 +121,8 @@ class FixedPoint:
     ('STABLE', 0.040291, 0.2197)
     """
 
+    _kinds: ClassVar[tuple[str, ...]] = ("joint", "paper")
+
     status: FixedPointStatus
     E: float
     V: float
@@ -145,23 +146,28 @@ class FixedPoint:
         if self._is_rotated:
             rank = spectral_rank(self._system.d, self._system.dw)
             return self.rho_hat / (rank * max(self.model.alpha, 1.0))
-        if self._is_linear:
+        if self._system.is_linear:
             return self.rho_hat / self.model.alpha
         return 1.0 if math.inf == self.V else self.V / (1.0 + self.V)
-
-    @property
-    def _is_linear(self) -> bool:
-        return is_linear(self._system)
 
     @property
     def _is_rotated(self) -> bool:
         return isinstance(self.model, RotatedModel)
 
+    @property
+    def _paper(self) -> float:
+        """The component-wise OnAveKL P, where the estimator exists; NaN where it is not known."""
+        return self._component_wise
+
+    def _shared(self) -> float:
+        """C/E, the overlap of two releases."""
+        return overlap(self._system, self.E, self.V) / self.E
+
     def _check_leakage(self) -> None:
         """Raise an error where what a released estimate leaks is not known."""
         if self._is_rotated:
             raise ValueError(_NOT_FOR["spectrum"])
-        if not self._is_linear:
+        if not self._system.is_linear:
             raise ValueError(_NOT_FOR["clipped"])
 
     @cached_property
@@ -224,13 +230,11 @@ class FixedPoint:
         (0.3478, 0.2164)
         """
         self._check_leakage()
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
-        if kind == "paper":
-            return self._component_wise
-        if self.status is FixedPointStatus.INFINITE_ERROR:
-            return math.inf
-        return float(joint(self._component_wise, self.V))
+        if kind not in self._kinds:
+            raise ValueError(f"kind must be one of {', '.join(self._kinds)}, not {kind!r}")
+        if self.status is not FixedPointStatus.STABLE or kind == "paper":
+            return self._paper
+        return float(joint(self._paper, self.V))
 
     def attack(self) -> Attack:
         """The best membership attack by someone who knows all other records, averaged over records.
@@ -258,8 +262,7 @@ class FixedPoint:
                 "released estimate with a finite error; choose a larger λ or less noise, or pass "
                 "n_features"
             )
-        shared = overlap(self._system, self.E, self.V) / self.E
-        return Attack(self.V, self._component_wise * (1.0 + self.V) ** 2, shared)
+        return Attack(self.V, self._paper * (1.0 + self.V) ** 2, self._shared())
 
     def advantage(self) -> float:
         """Advantage of `attack`, true- minus false-positive rate; it is quicker than the attack.
@@ -277,9 +280,9 @@ class FixedPoint:
         >>> abs(fp.advantage() - fp.attack().advantage) < 1e-12
         True
         """
-        if self.status is not FixedPointStatus.STABLE or math.isnan(self._component_wise):
+        if self.status is not FixedPointStatus.STABLE or math.isnan(self._paper):
             return math.nan
-        J = self._component_wise * (1.0 + self.V) ** 2
+        J = self._paper * (1.0 + self.V) ** 2
         return float(advantages(np.array([self.V]), np.array([J]))[0])
 
 

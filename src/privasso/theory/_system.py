@@ -83,6 +83,11 @@ class System(NamedTuple):
     dw: FloatArray
     """Their weights; a mass 1 − Σdw lies at zero."""
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether nothing is clipped and there is no ridge."""
+        return self.kappa == math.inf and self.ridge.size == 0
+
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def at(s, alpha, lam, power):  # pragma: no cover
@@ -91,12 +96,6 @@ def at(s, alpha, lam, power):  # pragma: no cover
         alpha, s.rho, s.xi2, lam, s.kappa, power, s.v, s.w, s.profile, s.ridge, s.mean,
         s.d, s.dw,
     )  # fmt: skip
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def is_linear(s):  # pragma: no cover
-    """Whether nothing is clipped and there is no ridge."""
-    return s.kappa == math.inf and s.ridge.size == 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
