@@ -122,9 +122,12 @@ class Grid:
                     self._rank, system,
                 )  # fmt: skip
 
-        workers = min(n_threads(), n) if n * nodes.v.size > _SERIAL_BELOW else 1
-        edges = [n * k // workers for k in range(workers + 1)]
-        run([partial(part, first, last) for first, last in pairwise(edges)])
+        if n * nodes.v.size > _SERIAL_BELOW:
+            workers = min(n_threads(), n)
+            edges = [n * k // workers for k in range(workers + 1)]
+            run([partial(part, first, last) for first, last in pairwise(edges)])
+        else:
+            part(0, n)
         if math.isnan(ratio) or (state == _BEYOND).any():
             raise out_of_range(self.model.scales)
         return state == _SETTLED
