@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from privasso.theory._system import at, column_averages
+from privasso.theory._system import at, column_averages, inner, kernel
 
 _HALVINGS = 200
 #: exp(x) and its reciprocal are normal numbers for |x| up to this.
@@ -23,7 +21,7 @@ _TRIALS = 2 * 690 + 100
 _NOWHERE = 1e-6
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def _lowest(s, x, sign_only):  # pragma: no cover
     """Return log e where H is smallest, and 1 − e/R(e, 0) there, which has the sign of H.
 
@@ -60,7 +58,7 @@ def _lowest(s, x, sign_only):  # pragma: no cover
     return x, 1.0 - e / R
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def _start(s):  # pragma: no cover
     """Return log e at which the noise and αve are of the same size, or λ and αe without noise."""
     mean = 0.0
@@ -71,7 +69,7 @@ def _start(s):  # pragma: no cover
     return 2.0 * math.log(s.lam) - math.log(s.alpha)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def exists(s):  # pragma: no cover
     """Whether there is a fixed point.
 
@@ -82,7 +80,7 @@ def exists(s):  # pragma: no cover
     return not _lowest(s, _start(s), True)[1] >= 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def critical_ratio(s):  # pragma: no cover
     """λ/σ_η on the critical line, where the smallest H is zero; 0 for α ≥ 1.
 
@@ -123,7 +121,7 @@ def critical_ratio(s):  # pragma: no cover
     return math.exp(z)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def runaway(s, x):  # pragma: no cover
     """Return the log e at which the diverging recursion settles, e = R(e, 0)/S², with its S ≥ 1.
 

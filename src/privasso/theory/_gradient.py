@@ -18,14 +18,13 @@ import math
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 
 from privasso.model import Model
 from privasso.theory._attack import advantages
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import NEGLIGIBLE, layer
 from privasso.theory._root import FOUND, fixed_point
-from privasso.theory._system import FloatArray, channel, column_averages, values
+from privasso.theory._system import FloatArray, channel, column_averages, kernel, values
 
 Leakage: TypeAlias = Literal["onavekl", "advantage"]
 
@@ -97,7 +96,7 @@ def _advantage(P: float, V: float) -> tuple[float, float, float]:
     return float(values[0]), float(by_P), float(by_V)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # what overflows comes out as inf or NaN
+@kernel
 def _gradients(
     s, e, u, leak, growth, growth_u, rest, rest_u, error_by, leak_by
 ):  # pragma: no cover

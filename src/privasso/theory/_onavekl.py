@@ -23,10 +23,9 @@ import math
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from privasso.theory._system import channel
+from privasso.theory._system import channel, inner, kernel
 
 Number = TypeVar("Number", float, NDArray[np.float64])
 
@@ -44,7 +43,7 @@ _FAR = 1e-16
 NEGLIGIBLE = 1e-10
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def interval_mass(a, b):  # pragma: no cover
     """Φ(a) − Φ(−b) for b ≥ |a|, without cancellation."""
     if a >= 0.0:
@@ -63,7 +62,7 @@ def interval_mass(a, b):  # pragma: no cover
     return width * density / 18.0 * _INV_ROOT_2PI
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def layer(kappa, s, slopes):  # pragma: no cover
     """G(κ, s), κ ∂G/∂κ and s ∂G/∂s by the trapezoidal rule in a, which converges exponentially.
 
@@ -124,7 +123,7 @@ def layer(kappa, s, slopes):  # pragma: no cover
     return scale * total, scale * kappa * by_kappa, scale * by_s
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def component_wise(s, e, u):  # pragma: no cover
     """P, the component-wise OnAveKL, at a fixed point e, u = 1/(1+V)."""
     closed = 0.0

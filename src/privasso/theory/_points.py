@@ -9,7 +9,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from privasso._threads import n_threads, run
@@ -29,7 +28,7 @@ from privasso.theory._nodes import (
 )
 from privasso.theory._onavekl import component_wise
 from privasso.theory._root import ABSENT, FOUND, fixed_point
-from privasso.theory._system import NONE, FloatArray, System, at, iterate, values
+from privasso.theory._system import NONE, FloatArray, System, at, iterate, kernel, values
 
 STABLE, UNSTABLE, INFINITE = 0, 1, 2
 #: Rows of the array of results: the last two are the (x, y) of `_system`.
@@ -128,7 +127,19 @@ class Grid:
             run([partial(part, first, last) for first, last in pairwise(edges)])
         else:
             part(0, n)
-        if math.isnan(ratio) or (state == _BEYOND).any():
+        if not self.linear:
+            for j in np.flatnonzero(self.values[_STATUS, todo] == UNSTABLE):
+                k = todo[j]
+                here = system._replace(lam=self.lams[k], power=self.sigmas[k] ** 2)
+                active = iterate(here, ROWS, SETTLED, CEILING)[-1, 2]
+                if not abs(active - self.values[_ACTIVE, k]) <= TOLERANCE * active:
+                    state[j] = _OPEN
+                self.values[_ACTIVE, k] = active
+        if (
+            math.isnan(ratio)
+            or (state == _BEYOND).any()
+            or np.isnan(self.values[_ACTIVE, todo]).any()
+        ):
             raise out_of_range(self.model.scales)
         return state == _SETTLED
 
@@ -219,7 +230,7 @@ def out_of_range(what: object) -> ValueError:
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _solve(found, state, todo, first, last, warm, lams, sigmas, ratio, rank, s):  # pragma: no cover
     """Write status, E, V, ρ̂, P and (x, y) of the points todo[first:last] into `found`.
 
@@ -260,9 +271,9 @@ def _solve(found, state, todo, first, last, warm, lams, sigmas, ratio, rank, s):
                     x = math.log(power / rank)
                 x, S = runaway(at(s, rank, lam, power), x)
                 out[_ACTIVE] = S * rank
+                good = math.isfinite(out[_ACTIVE])
             else:
-                out[_ACTIVE] = iterate(here, ROWS, SETTLED, CEILING)[-1, 2]
-            good = math.isfinite(out[_ACTIVE])
+                good = True  # see Grid.solve
         out[_X], out[_Y] = x, y
         state[j] = _SETTLED if good else _BEYOND
         for row in range(_DIVERGENCE + 1):

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from privasso.theory._edge import exists
 from privasso.theory._system import (
     FEWEST,
@@ -18,6 +16,8 @@ from privasso.theory._system import (
     LOW,
     column_averages,
     first,
+    inner,
+    kernel,
     misses,
     row_averages,
     step,
@@ -45,7 +45,7 @@ _ACCURATE = 1e-6
 _RESOLVED = 1e-12
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def _has_room(s, x):  # pragma: no cover
     """Whether some y solves the second equation at x."""
     most, e, _, _ = row_averages(math.exp(x), s.kappa)
@@ -57,7 +57,7 @@ def _has_room(s, x):  # pragma: no cover
     return not most <= column_averages(s, e, 0.0)[1]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def _solve_y(s, x, y):  # pragma: no cover
     """Return the y at x, which exists, and f there, by bracketed Newton from y."""
     lo, hi = LOW, HIGH
@@ -81,7 +81,7 @@ def _solve_y(s, x, y):  # pragma: no cover
     return y, f
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def _bracketed(s, x, y):  # pragma: no cover
     """Search by bisection in x, first outwards in steps that double: slow but safe."""
     lo, hi, step = -math.inf, math.inf, 0.5
@@ -116,7 +116,7 @@ def _bracketed(s, x, y):  # pragma: no cover
     return LOST if proved or math.isnan(x) else ABSENT, x, y
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def _newton(s, x, y, known, limit):  # pragma: no cover
     """Newton's method with steps that are shortened: x, y and whether it found the stable root.
 
@@ -147,7 +147,7 @@ def _newton(s, x, y, known, limit):  # pragma: no cover
     return x, y, False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def fixed_point(s, x, y, known):  # pragma: no cover
     """Return what was found, and (x, y) there; a start nearby saves time, and NaN stands for none.
 
