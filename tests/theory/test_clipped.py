@@ -7,8 +7,9 @@ from scipy.stats import norm
 
 import privasso as pv
 from privasso.theory import FixedPointStatus
-from privasso.theory._clipped_root import clipped_fixed_point
-from privasso.theory._root import fixed_point
+from privasso.theory._nodes import Nodes
+from privasso.theory._root import FOUND, fixed_point
+from privasso.theory._system import values
 
 U, L, C = pv.Uniform, pv.LogNormal, pv.Constant
 
@@ -82,11 +83,13 @@ def test_no_clipping_and_no_ridge_is_the_lasso():
             alpha, lam = 10 ** rng.uniform(0.0, 1.0), 10 ** rng.uniform(-2.0, 0.0)
             v, w = law.quadrature(64)
             var = pv.PowerLaw(10 ** rng.uniform(-2, 0), 1.0).variances(v, w)
-            e, u, _ = fixed_point(0.0, 0.0, alpha, 0.1, 0.01, lam, 1.0, v, w, var)
-            b, q = clipped_fixed_point(
-                0.0, 0.0, alpha, 0.1, 0.01, lam, np.inf, v, w, var, np.zeros_like(v)
-            )
-            assert (b, q) == pytest.approx((e, u), rel=1e-12)
+            found = []
+            for ridge in (0.0, np.zeros_like(v)):
+                s = Nodes(v, w, var).system(pv.Model(alpha), lam, ridge=ridge)
+                status, x, y = fixed_point(s, np.nan, np.nan, False)
+                assert status == FOUND
+                found.append(values(s, x, y))
+            assert found[1] == pytest.approx(found[0], rel=1e-12)
 
 
 def measured(model, lam, noise, kappa, level, gamma, *, N, data_sets, seed=0):

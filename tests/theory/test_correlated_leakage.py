@@ -60,7 +60,7 @@ def test_independent_noise_by_the_chain_is_the_closed_form():
     )
     noise = pv.PowerLaw(0.1, 1.0)
     fp: Any = pv.state_evolution(model, 0.2, noise, draws=24, rng=0)
-    e, u = fp._root.e, fp._root.u
+    e, u = fp._at
     v = noise.variances(model.covariance.diagonal)
     gap = shared_information(fp._system, e, u, noise, 0) - information(fp._system, e, u, v)
     assert abs(gap.mean()) < 4 * gap.std(ddof=1) / np.sqrt(gap.size)

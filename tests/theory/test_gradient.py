@@ -8,6 +8,7 @@ from scipy.stats import norm
 import privasso as pv
 from privasso.theory import point_gradients
 from privasso.theory._edge import exists
+from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import layer
 
 
@@ -97,8 +98,9 @@ def test_existence_is_the_critical_line(law, alpha):
         model = pv.Model(alpha=alpha, scales=law)
         ratio = pv.theory.critical_lambda_ratio(model, design)
         variances = design.variances(v, w)
-        assert exists(alpha, 1.001 * ratio + 1e-9, v, w, variances)
+        nodes = Nodes(v, w, variances)
+        assert exists(nodes.system(model, 1.001 * ratio + 1e-9))
         if alpha < 1.0:
-            assert not exists(alpha, 0.999 * ratio, v, w, variances)
-            assert not exists(alpha, 1e-3 * ratio, v, w, variances)
+            assert not exists(nodes.system(model, 0.999 * ratio))
+            assert not exists(nodes.system(model, 1e-3 * ratio))
             assert point_gradients(model, 0.999 * ratio, variances, v, w) is None

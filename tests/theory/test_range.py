@@ -14,12 +14,12 @@ from privasso.theory import (
     mismatched_state_evolution,
     point_gradients,
 )
-from privasso.theory._clipped_root import clipped_fixed_point
 from privasso.theory._draws import Averages
 from privasso.theory._edge import critical_ratio, runaway
+from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import layer
-from privasso.theory._root import fixed_point, fixed_point_if_any
-from privasso.theory._rotated_root import rotated_fixed_point
+from privasso.theory._root import FOUND, LOST, fixed_point
+from privasso.theory._system import values
 from privasso.theory._truncated import box_chain
 
 NOT_NUMBERS = [math.nan, math.inf]
@@ -32,39 +32,45 @@ def beyond(value):
 
 
 @pytest.mark.parametrize("value", [*NOT_NUMBERS, 1e200])
-def test_kernels_answer_nan_on_scales_beyond_double_precision(value):
+@pytest.mark.parametrize("start", [(math.nan, math.nan), (-2.3, 0.5)])
+def test_kernels_find_nothing_on_scales_beyond_double_precision(value, start: tuple[float, float]):
     v, w, variances = beyond(value)
-    data = (0.5, 0.1, 0.01, 0.2)
+    nodes = Nodes(v, w, variances)
+    model = pv.Model(0.5)
     with np.errstate(all="ignore"):  # without compilation NumPy would warn
-        assert np.isnan(fixed_point(0.0, 0.0, *data, 1.0, v, w, variances)[:2]).all()
-        assert np.isnan(fixed_point(0.1, 0.5, *data, 1.0, v, w, variances)[:2]).all()
-        assert not fixed_point_if_any(0.0, 0.0, *data, v, w, variances)[1] > 0.0
-        b, q = clipped_fixed_point(0.0, 0.0, *data, 0.1, v, w, variances, 0.1 * variances)
-        assert math.isnan(b)
-        assert math.isnan(q)
-        found = rotated_fixed_point(0.1, 0.01, 0.2, v, w, variances, ONE, 0.5 * ONE)
-        assert math.isnan(found[0])
+        assert fixed_point(nodes.system(model, 0.2), *start, True)[0] == LOST
+        assert fixed_point(nodes.system(model, 0.2), *start, False)[0] != FOUND
+        clipped = nodes.system(model, 0.2, kappa=0.1, ridge=0.1 * variances)
+        assert fixed_point(clipped, *start, False)[0] == LOST
+        rotated = nodes.system(model, 0.2, spectrum=(ONE, 0.5 * ONE))
+        status, x, y = fixed_point(rotated, *start, True)
+        assert status == LOST or math.isnan(values(rotated, x, y)[0])
 
 
-@pytest.mark.parametrize("start", [*NOT_NUMBERS, 0.0])
+@pytest.mark.parametrize("start", [*NOT_NUMBERS, -math.inf])
 def test_kernels_end_from_a_start_that_is_no_positive_number(start):
-    v = w = ONE
-    data = (0.5, 0.1, 0.01)
-    exact = pv.state_evolution(pv.Model(scales=pv.Constant(1.0)), 0.3, pv.Isotropic(0.1))
+    nodes = Nodes(ONE, ONE, 0.01 * ONE)
+    model = pv.Model(0.5, scales=pv.Constant(1.0))
+    exact = pv.state_evolution(model, 0.3, pv.Isotropic(0.1))
     with np.errstate(all="ignore"):
-        assert np.isnan(runaway(start, 0.5, 0.01, 1.0, v, w, ONE)).all()
-        # With u > 0 the start counts, and a bad one must not become an answer.
-        e, u, _ = fixed_point(start, 0.5, *data, 0.3, 1.0, v, w, 0.01 * ONE)
-        assert math.isnan(u) or math.isclose(e / u**2, exact.E, rel_tol=1e-9)
-        b, q = clipped_fixed_point(start, 0.5, *data, 0.3, 1e9, v, w, 0.01 * ONE, np.zeros(1))
-        assert math.isclose(b / q**2, exact.E, rel_tol=1e-9)
+        assert np.isnan(runaway(nodes.system(model, 0.01, 100.0), start)).all()
+        # A bad start must not become an answer.
+        for s, known in (
+            (nodes.system(model, 0.3), True),
+            (nodes.system(model, 0.3), False),
+            (nodes.system(model, 0.3, kappa=1e9, ridge=np.zeros(1)), False),
+        ):
+            status, x, y = fixed_point(s, start, 0.5, known)
+            assert status == FOUND
+            assert math.isclose(values(s, x, y)[0], exact.E, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("level", [*NOT_NUMBERS, 1e308])
 def test_the_critical_ratio_is_nan_where_the_noise_is_no_number(level):
     v, w, _ = beyond(1e-200)
     with np.errstate(all="ignore"):
-        assert math.isnan(critical_ratio(0.5, v, w, np.array([1.0, level])))
+        s = Nodes(v, w, np.array([1.0, level])).system(pv.Model(0.5), 1.0)
+        assert math.isnan(critical_ratio(s))
 
 
 @pytest.mark.parametrize("kappa", NOT_NUMBERS)
@@ -96,27 +102,27 @@ def test_trajectories_in_a_box_end_without_numbers(value):
 
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 def test_averages_that_are_no_numbers_are_refused(value):
-    for R, rho_hat in ((value, 0.1), (0.1, value)):
+    for R, S in ((value, 0.1), (0.1, value)):
         with pytest.raises(ValueError, match="range of double precision"):
-            _ = Averages(np.array([R]), np.array([rho_hat])).means
+            _ = Averages(np.array([R]), np.array([S]), np.array([0.1])).means
 
 
 BEYOND = {
     "wide scales": lambda: pv.state_evolution(
-        pv.Model(scales=pv.LogNormal(0.0, 6.0)), 1e-3, pv.Gram(0.1)
+        pv.Model(scales=pv.LogNormal(0.0, 9.0)), 1e-3, pv.Gram(0.1)
     ),
     "large scales": lambda: pv.state_evolution(
         pv.Model(2.0, scales=pv.Constant(1e112)), 1e-33, pv.Isotropic(1e107)
     ),
     "clipped, wide scales": lambda: pv.state_evolution(
-        pv.Model(2.0, scales=pv.LogNormal(0.0, 6.0)),
+        pv.Model(2.0, scales=pv.LogNormal(0.0, 9.0)),
         2.0,
         pv.Isotropic(0.2),
         kappa=0.2,
         ridge=pv.PowerLaw(1.0, 1.0),
     ),
-    "clipped, small scales": lambda: pv.state_evolution(
-        pv.Model(1e-3, scales=pv.Constant(1e-70)), 1e70, pv.Isotropic(1e-104), kappa=1e-33
+    "clipped, large scales": lambda: pv.state_evolution(
+        pv.Model(2.0, scales=pv.Constant(1e112)), 1e-33, pv.Isotropic(1e107), kappa=1e-33
     ),
     "rotated": lambda: pv.state_evolution(
         pv.model.RotatedModel(0.5, scales=pv.Constant(1e120)), 1e60, pv.Gram(1e-20)
@@ -134,6 +140,12 @@ BEYOND = {
 def test_predictions_beyond_double_precision_are_refused(name):
     with pytest.raises(ValueError, match="range of double precision"):
         BEYOND[name]()
+
+
+def test_small_columns_of_which_none_is_ever_selected():
+    model = pv.Model(1e-3, scales=pv.Constant(1e-70))
+    fp = pv.state_evolution(model, 1e70, pv.Isotropic(1e-104), kappa=1e-33)
+    assert (fp.E, fp.V, fp.rho_hat) == (pytest.approx(0.01), 0.0, 0.0)
 
 
 def test_as_many_coefficients_as_rows_within_rounding():

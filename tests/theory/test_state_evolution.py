@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -11,7 +12,9 @@ from scipy.stats import norm
 import privasso as pv
 from privasso.solvers import Amp
 from privasso.theory import FixedPointStatus
+from privasso.theory._nodes import Nodes
 from privasso.theory._root import fixed_point
+from privasso.theory._system import values
 
 U, L, C = pv.Uniform, pv.LogNormal, pv.Constant
 
@@ -92,8 +95,9 @@ def test_average_over_scales_has_settled(law, design):
     # The same law as very many columns: the law's own rule with forty times the nodes.
     v, w = law.quadrature(3000)
     unit = design.with_sigma(1.0).variances(v, w)
-    e, u, rho_hat = fixed_point(0.0, 0.0, 0.5, 0.1, 0.01, 0.3, design.sigma**2, v, w, unit)
-    assert pytest.approx(e / u**2, rel=3e-6) == fp.E
+    s = Nodes(v, w, unit).system(model, 0.3, design.sigma**2)
+    E, _, rho_hat, _, _ = values(s, *fixed_point(s, np.nan, np.nan, True)[1:])
+    assert pytest.approx(E, rel=3e-6) == fp.E
     assert fp.rho_hat == pytest.approx(rho_hat, rel=3e-6)
 
 
@@ -295,7 +299,47 @@ def test_refusals(kwargs, message):
 
 
 def test_scales_beyond_all_averages_are_refused_with_advice():
-    model = pv.Model(scales=pv.LogNormal(0.0, 6.0))
+    model = pv.Model(scales=pv.LogNormal(0.0, 9.0))
     with pytest.raises(ValueError, match="pass n_features"):
         pv.state_evolution(model, 1e-3, pv.Gram(0.1))
     assert np.isfinite(pv.state_evolution(model, 1e-3, pv.Gram(0.1), n_features=1000).E)
+
+
+def precise_step(s, E, V):
+    """One iteration of the definitions, in many digits, on the columns of a system."""
+    u, found = 1 / (1 + V), [mpmath.mpf(s.xi2), mpmath.mpf(0)]
+    for v, w, var in zip(s.v, s.w, s.power * s.profile, strict=True):
+        v, w, var = mpmath.mpf(float(v)), mpmath.mpf(float(w)), mpmath.mpf(float(var))
+        k = s.alpha * v * u
+        for share, signal in ((1 - mpmath.mpf(s.rho), 0), (mpmath.mpf(s.rho), 1)):
+            A = s.alpha * v * E * u**2 + var + signal * k**2
+            t = s.lam / mpmath.sqrt(A)
+            active = 2 * mpmath.ncdf(-t)
+            square = A * ((1 + t**2) * active - 2 * t * mpmath.npdf(t)) / k**2
+            found[0] += w * share * v * (square + signal * (1 - 2 * active))
+            found[1] += w * share * active / (s.alpha * u)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "lam", "noise"),
+    [
+        (pv.Model(scales=L(0.0, 6.0)), 1e-3, pv.Gram(0.1)),
+        (pv.Model(2.0, scales=L(0.0, 4.0)), 0.2, pv.Isotropic(0.1)),
+        (pv.Model(1.0, 0.05, 0.0, L(0.0, 4.0)), 1e-8, pv.Isotropic(0.0)),
+        (pv.Model(0.5, 0.05, 0.0, C(1.0)), 1e-8, pv.Isotropic(0.0)),
+        (pv.Model(0.5, scales=L(0.0, 0.5)), 0.2, pv.Gram(0.288)),
+    ],
+)
+def test_fixed_point_in_high_precision(model, lam, noise):
+    """Nothing cancels, however wide the scales and however good the fit."""
+    fp = pv.state_evolution(model, lam, noise, n_features=20)
+    with mpmath.workdps(50):
+
+        def equations(x, y):
+            E, V = precise_step(fp._system, mpmath.exp(x), mpmath.exp(y))
+            return [mpmath.log(E) - x, mpmath.log(V) - y]
+
+        start = (mpmath.log(fp.E), mpmath.log(fp.V))
+        x, y = mpmath.findroot(equations, start, tol=1e-30, maxsteps=30)
+        assert pytest.approx((float(mpmath.exp(x)), float(mpmath.exp(y))), rel=1e-9) == (fp.E, fp.V)

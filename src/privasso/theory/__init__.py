@@ -1,38 +1,35 @@
 """Predictions without data: error, sparsity, stability and privacy of the private LASSO."""
 
 from privasso.theory._attack import Attack
-from privasso.theory._clipped import ClippedPoint, clipped_point
+from privasso.theory._choice import log_set_probability, selection_chances
+from privasso.theory._clipped import clipped_moments, clipped_point
 from privasso.theory._clipped_density import clipped_log_densities
-from privasso.theory._clipped_moments import clipped_moments
-from privasso.theory._correlated_edge import Edge, correlated_edge
 from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
-from privasso.theory._gradient import Leakage, PointGradients, point_gradients
-from privasso.theory._label import label_sensitivity
+from privasso.theory._gradient import Leakage, point_gradients
 from privasso.theory._membership import membership_losses
 from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
-from privasso.theory._rotated import RotatedPoint
-from privasso.theory._rows import largest_row_norm
-from privasso.theory._selection import selection_chances
-from privasso.theory._set_choice import log_set_probability
-from privasso.theory._stability import critical_lambda_ratio, critical_noise
+from privasso.theory._sensitivity import label_sensitivity, largest_row_norm
+from privasso.theory._stability import (
+    Edge,
+    correlated_edge,
+    critical_lambda_ratio,
+    critical_noise,
+)
 from privasso.theory._state_evolution import state_evolution
 from privasso.theory._tradeoff import phase_diagram, tradeoff
 
 __all__ = [
     "Attack",
-    "ClippedPoint",
     "ColumnPredictions",
     "CorrelatedPoint",
     "Edge",
     "FixedPoint",
     "FixedPointStatus",
     "Leakage",
-    "PointGradients",
     "QuadratureWarning",
-    "RotatedPoint",
     "StandardErrors",
     "clipped_log_densities",
     "clipped_moments",

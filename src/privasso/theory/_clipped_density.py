@@ -19,8 +19,7 @@ from privasso._blas import one_thread
 from privasso._validation import nonnegative_float, positive_float, real_array
 from privasso.problem import Loss
 from privasso.theory._density import log_mass
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _TINY = 1e-300
@@ -41,40 +40,11 @@ def clipped_log_densities(
 ) -> FloatArray:
     """Log densities at several points of the minimiser with noise η ~ N(0, σ²I) in the objective.
 
-    Parameters
-    ----------
-    F, y : array_like, shapes (M, N) and (M,)
-        Rows and labels.
-    lam : float
-        λ ≥ 0.
-    sigma : float
-        Deviation of η.
-    x : array_like, shape (N, K)
-        The points; coefficients that are exactly zero are off the support if they are penalised.
-    loss : Loss
-        ``Huber(kappa)`` or ``Logistic()`` of `problem`.
-    ridge : float
-        Λ > 0.
-    penalty_weights : array_like, shape (N,), optional
-        ω; one for each column if not given.
-    weights : array_like, shape (M,), optional
-        Weights of the rows; one for each if not given.
-    factor : ndarray of shape (N, N), optional
-        L of noise η ~ N(0, σ²LLᵀ) and a ridge (Λ/2) xᵀLLᵀx. Where several coefficients are zero,
-        the probability that all of them are is integrated numerically, to about 1e-4.
-
-    Examples
-    --------
-    One column, no clipping and no penalty: a Gaussian of mean fy/(f² + Λ) and deviation σ/(f² + Λ).
-
-    >>> import numpy as np
-    >>> from scipy.stats import norm
-    >>> from privasso.problem import Huber
-    >>> found = clipped_log_densities(
-    ...     [[2.0]], [1.0], 0.0, 0.5, [[0.3, 0.6]], loss=Huber(100.0), ridge=1.0
-    ... )
-    >>> bool(np.allclose(found, norm.logpdf([0.3, 0.6], 2.0 / 5.0, 0.5 / 5.0)))
-    True
+    x has the shape (N, K), one point a column; coefficients that are exactly zero are off the
+    support if they are penalised. The ridge Λ is positive, `penalty_weights` are ω and `weights` w,
+    one for each if not given. With a `factor` L the noise is η ~ N(0, σ²LLᵀ) and the ridge
+    (Λ/2) xᵀLLᵀx; where several coefficients are zero, the probability that all of them are is
+    integrated numerically, to about 1e-4.
     """
     F = real_array("F", F, ndim=2)
     m, n = F.shape

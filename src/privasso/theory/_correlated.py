@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privasso._validation import generator, integer, real_array
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
-from privasso.theory._columns import GivenColumns
-from privasso.theory._correlated_leakage import information, own_variances
-from privasso.theory._correlated_point import CorrelatedPoint, leak_error, propagated
-from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, System, given
-from privasso.theory._fixed_point import FixedPointStatus, StandardErrors
+from privasso.theory._correlated_leakage import information
+from privasso.theory._correlated_point import CorrelatedPoint, leak_error
+from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, given, own_variances
+from privasso.theory._fixed_point import STATUS, FixedPointStatus, StandardErrors
 from privasso.theory._nodes import Nodes
-from privasso.theory._onavekl import component_wise
-from privasso.theory._search import Root, find_root
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._points import solve_system
+from privasso.theory._search import find_root
+from privasso.theory._system import NONE, FloatArray, row_averages
 
 #: Columns of a correlation that is for any number of them, unless n_features says otherwise.
-USUAL_COLUMNS = 1000
+_USUAL_COLUMNS = 1000
 
 
 def given_columns(
@@ -30,9 +28,17 @@ def given_columns(
 ) -> Model:
     """The model with a covariance matrix; raises an error unless the noise is for its columns."""
     if model.covariance.n_columns is None and n_features is None:
-        n_features = USUAL_COLUMNS
+        n_features = _USUAL_COLUMNS
     model = model.realised(n_features, rng)
-    _check_noise(noise, given(model).n_columns)
+    if not isinstance(noise, (NoiseDesign, MatrixPower, Covariance)):
+        raise ValueError(
+            "noise must be a noise design, such as Isotropic(sigma), a power of the covariance, "
+            "noise.MatrixPower(sigma, gamma), or a noise.Covariance, not an object of type "
+            f"{type(noise).__name__}"
+        )
+    N = given(model).n_columns
+    if isinstance(noise, Covariance) and noise.size != N:
+        raise ValueError(f"the noise is for {noise.size} columns, and the model has {N}")
     return model
 
 
@@ -43,8 +49,10 @@ def correlated_state_evolution(
     n_features: int | None,
     draws: int,
     rng: int | np.random.Generator | None,
-    eta: FloatArray | None,
+    eta: FloatArray | None = None,
     start: tuple[float, float] | None = None,
+    kappa: float = math.inf,
+    ridge: float | ColumnNoise | None = None,
 ) -> CorrelatedPoint:
     """The fixed point for a model with a covariance; λ has been checked."""
     rng = generator(rng)
@@ -52,112 +60,111 @@ def correlated_state_evolution(
     C = given(model)
     if eta is not None:
         eta = real_array("eta", eta, shape=(C.n_columns,))
-    variances = own_variances(noise, C)
-    system: GivenColumns | Draws
-    if C.is_diagonal and (variances is not None or eta is not None):
-        own = variances if eta is None and variances is not None else np.zeros(C.n_columns)
-        draws = 0
-        system = GivenColumns(
-            model.alpha, model.rho, model.sigma_xi**2, lam, C.diagonal, own, eta
-        )  # fmt: skip
-    else:
-        draws = integer("draws", draws, minimum=2)
-        system = Draws(model, lam, noise, draws, rng, eta)
-    e, u = _start(model, C) if start is None else start
-    try:
-        root = find_root(system, e, u)
-    except NotSolvedError:
-        root = None
-    seed = int(rng.integers(2**63))
-    nodes = Nodes(C.diagonal, np.full(C.n_columns, 1.0 / C.n_columns), np.zeros(C.n_columns))
-    point = {
-        "model": model, "lam": lam, "noise": noise, "_nodes": nodes, "_system": system,
-        "n_draws": draws, "_seed": seed,
+    Q = None if ridge is None else _ridge_matrix(ridge, C.covariance)
+    point: dict[str, Any] = {
+        "model": model, "lam": lam, "noise": noise, "kappa": kappa,
+        "ridge": 0.0 if ridge is None else ridge,
     }  # fmt: skip
-    if root is None:
-        rho_hat = _runaway(system)
-        return CorrelatedPoint(
-            status=FixedPointStatus.UNSTABLE, E=math.inf, V=math.inf, rho_hat=rho_hat,
-            _component_wise=math.nan, _information=np.empty(0), **point,
-        )  # fmt: skip
-    E, V = root.e / root.u**2, 1.0 / root.u - 1.0
-    rho_hat = model.alpha * (1.0 - root.u)
-    info, P = _leakage(system, root, lam, model, variances, eta)
-    return CorrelatedPoint(
-        status=FixedPointStatus.STABLE, E=E, V=V, rho_hat=rho_hat,
-        standard_errors=_errors(root, E, V, model.alpha, info, P),
-        _component_wise=P, _information=info, _root=root, **point,
-    )  # fmt: skip
+    variances = own_variances(noise, C)
+    linear = kappa == math.inf and Q is None
+    if C.is_diagonal and linear and (variances is not None or eta is not None):
+        return _exact(C, variances, eta, point)
+    return _simulated(C, variances, eta, Q, integer("draws", draws, minimum=2), rng, start, point)
 
 
-def _leakage(
-    system: GivenColumns | Draws,
-    root: Root,
-    lam: float,
-    model: Model,
+def _exact(
+    C: GivenCovariance,
     variances: FloatArray | None,
     eta: FloatArray | None,
-) -> tuple[FloatArray | None, float]:
-    """Ī in each draw and P; None for noise at hand, and NaN for P if the noise is correlated."""
-    if eta is not None:
-        return None, math.nan
-    if isinstance(system, GivenColumns):
-        N = system.v.size
-        P = component_wise(
-            root.e, root.u, model.alpha, model.rho, lam, 1.0, system.v,
-            np.full(N, 1.0 / N), system.variances,
-        )  # fmt: skip
-        return np.array([P / root.e]), float(P)
-    if variances is None:
-        return np.empty(0), math.nan
-    info = information(system, root.e, root.u, variances)
-    return info, root.e * float(np.mean(info))
-
-
-def _errors(
-    root: Root, E: float, V: float, alpha: float, info: FloatArray | None, P: float
-) -> StandardErrors:
-    """By the delta method, from the errors of log e and u."""
-    u, of_u = root.u, math.sqrt(max(root.covariance[1, 1], 0.0))
-    leak = math.nan
-    if info is not None and math.isfinite(P):
-        leak = leak_error(root, info, P)
-    return StandardErrors(
-        E=propagated(root, E, -2.0 * E / u), V=of_u / u**2, rho_hat=alpha * of_u, stability=of_u,
-        onavekl=leak,
+    point: dict[str, Any],
+) -> CorrelatedPoint:
+    """Independent columns, by the closed form."""
+    N = C.n_columns
+    own = variances if eta is None and variances is not None else np.zeros(N)
+    nodes = Nodes(C.diagonal, np.full(N, 1.0 / N), own)
+    system = nodes.system(point["model"], point["lam"], mean=NONE if eta is None else -eta)
+    found, (e, u) = solve_system(system, point["model"].covariance)
+    status, P = STATUS[int(found.status[0])], float(found.component_wise[0])
+    known = status is FixedPointStatus.STABLE and eta is None
+    return CorrelatedPoint(
+        status=status, E=float(found.E[0]), V=float(found.V[0]), rho_hat=float(found.rho_hat[0]),
+        _component_wise=P if known else math.nan, _system=system, _at=(e, u),
+        _information=None if eta is not None else np.array([P / e]) if known else np.empty(0),
+        **point,
     )  # fmt: skip
 
 
-def _start(model: Model, C: GivenCovariance) -> tuple[float, float]:
-    """(e, u) to start with: the error of half the signal, and a small response."""
-    E = model.sigma_xi**2 + 0.5 * model.rho * float(np.mean(C.diagonal))
-    return 0.5 * E, 0.75
+def _simulated(
+    C: GivenCovariance,
+    variances: FloatArray | None,
+    eta: FloatArray | None,
+    Q: FloatArray | None,
+    n_draws: int,
+    rng: np.random.Generator,
+    start: tuple[float, float] | None,
+    point: dict[str, Any],
+) -> CorrelatedPoint:
+    model, kappa = point["model"], point["kappa"]
+    draws = Draws(model, point["lam"], point["noise"], n_draws, rng, eta, kappa, Q)
+    if start is None:
+        # The error of half the signal, and a small response.
+        E = model.sigma_xi**2 + 0.5 * model.rho * float(np.mean(C.diagonal))
+        start = 0.5 * E, 0.75 * row_averages(0.5 * E, kappa)[0]
+    try:
+        root = find_root(draws, *start)
+    except NotSolvedError:
+        root = None
+    point |= {"n_draws": n_draws, "_system": draws, "_seed": int(rng.integers(2**63))}
+    if root is None:
+        return CorrelatedPoint(
+            status=FixedPointStatus.UNSTABLE, E=math.inf, V=math.inf, rho_hat=_runaway(draws),
+            _information=np.empty(0), **point,
+        )  # fmt: skip
+    info, P = None, math.nan
+    if draws.is_linear and eta is None:
+        # For noise that is correlated over the columns, the leakage is computed when asked for.
+        info = np.empty(0)
+        if variances is not None:
+            info = information(draws, root.b, root.q, variances)
+            P = root.b * float(np.mean(info))
+    rho_hat, error = float(np.mean(root.averages.rho_hat)), root.averages.rho_hat.std(ddof=1)
+    of_E, of_V, of_stability = root.errors
+    of_rho_hat = float(error) / math.sqrt(n_draws)
+    if draws.is_linear:
+        rho_hat, of_rho_hat = model.alpha * (1.0 - root.q), model.alpha * of_stability
+    leak = leak_error(root, info, P) if info is not None and math.isfinite(P) else math.nan
+    return CorrelatedPoint(
+        status=FixedPointStatus.STABLE, E=root.E, V=root.V, rho_hat=rho_hat,
+        standard_errors=StandardErrors(of_E, of_V, of_rho_hat, of_stability, leak),
+        _component_wise=P, _information=info, _root=root, _at=(root.b, root.q), **point,
+    )  # fmt: skip
 
 
-def _runaway(system: System) -> float:
-    """ρ̂ to which the diverging recursion tends: e = R(e, 0)(α/ρ̂)²."""
-    rho_hat, e = 1.0, 1.0
+def _ridge_matrix(ridge: float | ColumnNoise, C: FloatArray) -> FloatArray:
+    """Q over columns of covariance C."""
+    if isinstance(ridge, MatrixPower):
+        root = ridge.root(C)
+        return root @ root.T
+    if isinstance(ridge, Covariance):
+        return ridge.matrix()
+    if isinstance(ridge, NoiseDesign):
+        return np.diag(ridge.variances(np.diag(C)))
+    return float(ridge) * np.eye(C.shape[0])
+
+
+def _runaway(draws: Draws) -> float:
+    """ρ̂ to which the diverging recursion tends: e = R(e, 0)/S²."""
+    S, e = 1.0 / draws.alpha, 1.0
     try:
         for _ in range(100):
-            R, rho_hat = system.averages(e, 0.0).means
-            if R <= 0.0 or rho_hat <= 0.0:
+            R, S = draws.averages(e, 0.0).means
+            if R <= 0.0 or S <= 0.0:
                 e *= 10.0
                 continue
-            new = R * (system.alpha / max(rho_hat, system.alpha)) ** 2
+            new = R / max(S, 1.0) ** 2
             if abs(math.log(new / e)) < 1e-3:
                 break
             e = new
     except NotSolvedError:
         return 1.0
-    return max(rho_hat, system.alpha)
-
-
-def _check_noise(noise: ColumnNoise, N: int) -> None:
-    if not isinstance(noise, (NoiseDesign, MatrixPower, Covariance)):
-        raise ValueError(
-            "noise must be a noise design, such as Isotropic(sigma), a power of the covariance, "
-            "noise.MatrixPower(sigma, gamma), or a noise.Covariance, not an object of type "
-            f"{type(noise).__name__}"
-        )
-    if isinstance(noise, Covariance) and noise.size != N:
-        raise ValueError(f"the noise is for {noise.size} columns, and the model has {N}")
+    return draws.alpha * max(S, 1.0)

@@ -28,12 +28,11 @@ from scipy.linalg import cho_factor, cho_solve
 
 from privasso._blas import product
 from privasso.model import GivenCovariance, Model
-from privasso.noise import Covariance, Diagonal, MatrixPower
+from privasso.noise import Covariance
 from privasso.theory._density import log_mass
-from privasso.theory._draws import ColumnNoise, Draws, given
+from privasso.theory._draws import ColumnNoise, Draws, covariance_of, given, noise_level
+from privasso.theory._system import FloatArray
 from privasso.theory._truncated import box_chain
-
-FloatArray = NDArray[np.float64]
 
 _STEPS = 30
 #: States of the chain in the box: more where Ī has a relative standard error above the accuracy.
@@ -58,16 +57,7 @@ def information(draws: Draws, e: float, u: float, variances: FloatArray) -> Floa
 
 
 def _curvature(c: FloatArray, lam: float, sigma: FloatArray) -> FloatArray:
-    """−∂²/∂c² of log[Φ((c+λ)/σ) − Φ((c−λ)/σ)].
-
-    Examples
-    --------
-    >>> c, h = np.array([0.3, 0.9, 1.4]), 1e-4
-    >>> f = lambda c: log_mass((1.0 - np.abs(c)) / 0.2, (1.0 + np.abs(c)) / 0.2)
-    >>> by_differences = -(f(c + h) - 2.0 * f(c) + f(c - h)) / h**2
-    >>> bool(np.allclose(_curvature(c, 1.0, np.full(3, 0.2)), by_differences, atol=1e-5))
-    True
-    """
+    """−∂²/∂c² of log[Φ((c+λ)/σ) − Φ((c−λ)/σ)]."""
     a, b = (lam - np.abs(c)) / sigma, (lam + np.abs(c)) / sigma
     mass = log_mass(a.ravel(), b.ravel()).reshape(a.shape)
     # Densities over the mass, at the near and at the far end of the interval.
@@ -81,10 +71,8 @@ def shared_information(
 ) -> FloatArray:
     """Ī in each draw for noise that is correlated over the columns, at the fixed point (e, u).
 
-    Raises
-    ------
-    ValueError
-        When the noise leaves a direction of the rows without cover, or a chain does not end.
+    An error says when the noise leaves a direction of the rows without cover, or a chain does not
+    end.
     """
     C = given(draws.model)
     if noise_level(noise, C) == 0.0:
@@ -156,13 +144,6 @@ def _combined(first: FloatArray, second: FloatArray) -> FloatArray:
     """The mixture of two estimates of the same number that varies least from draw to draw.
 
     The share in a draw is that of least variance in the others, so that no draw is biased.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> a, b = 1.0 + rng.standard_normal((2, 40))
-    >>> bool(_combined(a, b).std() < min(a.std(), b.std()))
-    True
     """
     gap = second - first
     share = np.zeros(first.size)
@@ -177,12 +158,7 @@ def _combined(first: FloatArray, second: FloatArray) -> FloatArray:
 class _Support:
     """The noise η ~ N(0, Σ) given its entries where `on` holds.
 
-    Attributes
-    ----------
-    information : float
-        tr(C_SS Σ_SS⁻¹)/N.
-    within : ndarray
-        Covariance of the other entries.
+    `information` is tr(C_SS Σ_SS⁻¹)/N, and `within` the covariance of the other entries.
     """
 
     def __init__(self, Sigma: FloatArray, C: FloatArray, on: NDArray[np.bool_]) -> None:
@@ -225,31 +201,6 @@ def information_bound(C: GivenCovariance, noise: ColumnNoise) -> float:
         return float("inf")
     white = covariance_of(noise, C).whiten(C.root)
     return float(np.sum(white * white)) / C.n_columns
-
-
-def covariance_of(noise: ColumnNoise, C: GivenCovariance) -> Covariance:
-    """Σ on the columns of C."""
-    if isinstance(noise, Covariance):
-        return noise
-    return noise.covariance(C.covariance if isinstance(noise, MatrixPower) else C.diagonal)
-
-
-def noise_level(noise: ColumnNoise, C: GivenCovariance) -> float:
-    """Root of the mean variance."""
-    if isinstance(noise, Covariance):
-        return float(np.sqrt(np.mean(noise.diagonal)))
-    return noise.sigma
-
-
-def own_variances(noise: ColumnNoise, C: GivenCovariance) -> FloatArray | None:
-    """Variances of independent noise, or None for noise that is correlated over the columns."""
-    if isinstance(noise, MatrixPower):
-        if noise.gamma == 0.0:
-            return np.full(C.n_columns, noise.mean_power)
-        return None if not C.is_diagonal else np.sum(noise.root(C.covariance) ** 2, axis=1)
-    if isinstance(noise, Covariance):
-        return noise.diagonal if isinstance(noise, Diagonal) else None
-    return noise.variances(C.diagonal)
 
 
 def replica_overlap(

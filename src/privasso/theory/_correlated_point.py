@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.theory._attack import Attack, advantages
-from privasso.theory._columns import GivenColumns
 from privasso.theory._correlated_leakage import (
     information_bound,
     replica_overlap,
     shared_information,
 )
-from privasso.theory._draws import ColumnNoise, Draws, System, given
+from privasso.theory._draws import ColumnNoise, Draws, given
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._onavekl import joint
-from privasso.theory._overlap import overlap
 from privasso.theory._search import Root
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray, System, column_averages
 
 
 class ColumnPredictions(NamedTuple):
@@ -72,22 +68,22 @@ class CorrelatedPoint(FixedPoint):
     (200,)
     """
 
+    _kinds: ClassVar[tuple[str, ...]] = ("joint", "paper", "bound")
+
     noise: ColumnNoise  # pyright: ignore[reportIncompatibleVariableOverride]
     n_draws: int = field(default=0, kw_only=True)
     _root: Root | None = field(repr=False, default=None, kw_only=True)
-    _system: System | None = field(repr=False, default=None, kw_only=True)
+    _at: tuple[float, float] = field(repr=False, default=(math.nan, math.nan), kw_only=True)
+    """(e, u) of the fixed point."""
     _information: FloatArray | None = field(repr=False, default=None, kw_only=True)
+    """Ī in each draw: empty where it is not computed yet, None where it is not known."""
     _seed: int = field(repr=False, default=0, kw_only=True)
-    _path: FloatArray | None = field(repr=False, default=None, kw_only=True)
 
     @cached_property
     def trajectory(self) -> FloatArray:
-        """Rows (E, V, ρ̂) of the search for the fixed point, shape (T, 3).
-
-        They are not iterates of AMP, which is made for independent columns.
-        """
-        if self._path is not None:
-            return self._path
+        """Rows (E, V, ρ̂), shape (T, 3): of AMP where averages are exact, else of the search."""
+        if isinstance(self._system, System):
+            return super().trajectory
         return np.empty((0, 3)) if self._root is None else self._root.path
 
     @cached_property
@@ -100,22 +96,27 @@ class CorrelatedPoint(FixedPoint):
         Raises
         ------
         ValueError
-            Where no estimator exists.
+            Where no estimator exists, and with clipping or a ridge.
         """
-        if self._root is None or self._system is None:
+        if self.status is not FixedPointStatus.STABLE or not self._system.is_linear:
             raise ValueError(
                 "there are no predictions for single columns with clipping or a ridge, or where no "
                 "estimator exists"
             )
-        e, u = self._root.e, self._root.u
-        if isinstance(self._system, GivenColumns):
-            active, part = self._system.columns(e, u)
-            zero = np.zeros_like(active)
-            return ColumnPredictions(active, part / (u * u), zero, zero)
-        assert isinstance(self._system, Draws)
-        z = self._system.minimise(e, u)
+        e, u = self._at
+        s = self._system
+        if isinstance(s, System):
+            one, zero = np.ones(1), np.zeros_like(s.v)
+            each = np.array([
+                column_averages(
+                    s._replace(v=s.v[k], w=one, profile=s.profile[k], mean=s.mean[k]), e, u
+                )[:3]
+                for k in (slice(i, i + 1) for i in range(s.v.size))
+            ])  # fmt: skip
+            return ColumnPredictions(each[:, 2], each[:, 0] / (u * u), zero, zero)
+        z = s.minimise(e, u)
         active = (z != 0.0).astype(np.float64)
-        error = self._system.v[:, None] * (z / (self.model.alpha * u) - self._system.x0) ** 2
+        error = s.v[:, None] * (z / (s.alpha * u) - s.x0) ** 2
         size = math.sqrt(z.shape[1])
         return ColumnPredictions(
             active.mean(axis=1), error.mean(axis=1),
@@ -126,7 +127,7 @@ class CorrelatedPoint(FixedPoint):
         """Which coefficients are not zero in each draw, shape (N, n_draws); made by simulation."""
         if self._root is None or not isinstance(self._system, Draws):
             raise ValueError("the prediction was not made by simulation")
-        return self._system.minimise(self._root.e, self._root.u) != 0.0
+        return self._system.minimise(*self._at) != 0.0
 
     def onavekl(self, kind: str = "joint") -> float:
         """On-average KL divergence of the released estimate when one record is replaced.
@@ -158,24 +159,19 @@ class CorrelatedPoint(FixedPoint):
         >>> 1.5 < fp.onavekl() < 4.0 < 15.0 < fp.onavekl("bound")
         True
         """
-        if self._ridge is not None:
-            return super().onavekl(kind)  # which refuses
-        if kind not in ("joint", "paper", "bound"):
-            raise ValueError(f"kind must be one of joint, paper, bound, not {kind!r}")
+        if kind == "bound" and self.status is FixedPointStatus.STABLE:
+            self._check_leakage()
+            bound = information_bound(given(self.model), self.noise)
+            return float(joint(self._at[0] * bound, self.V))
+        return super().onavekl(kind)
+
+    def _check_leakage(self) -> None:
+        super()._check_leakage()
         if self._information is None:
             raise ValueError(
                 "a prediction for given noise says nothing about privacy: whoever knows the noise "
                 "sees through it; leave eta out"
             )
-        if self.status is not FixedPointStatus.STABLE:
-            return math.nan
-        if kind == "bound":
-            assert self._root is not None
-            return float(
-                joint(self._root.e * information_bound(given(self.model), self.noise), self.V)
-            )
-        P = self._leak[1]
-        return P if kind == "paper" else float(joint(P, self.V))
 
     @cached_property
     def onavekl_is_known(self) -> bool:
@@ -191,61 +187,32 @@ class CorrelatedPoint(FixedPoint):
         if self.status is not FixedPointStatus.STABLE:
             return math.nan
         self.onavekl()
-        assert self._root is not None
-        return leak_error(self._root, *self._leak)
+        return 0.0 if self._root is None else leak_error(self._root, *self._leak)
 
     @cached_property
     def _leak(self) -> tuple[FloatArray, float]:
         """Ī in each draw, and P."""
         if self._information is not None and self._information.size:
             return self._information, self._component_wise
-        assert isinstance(self._system, Draws)
-        assert self._root is not None
-        e, u = self._root.e, self._root.u
-        info = shared_information(self._system, e, u, self.noise, self._seed)
-        return info, e * float(np.mean(info))
+        info = shared_information(self._system, *self._at, self.noise, self._seed)
+        return info, self._at[0] * float(np.mean(info))
 
-    def attack(self) -> Attack:
-        """The best membership attack, as for independent columns.
+    @property
+    def _paper(self) -> float:
+        known = self.status is FixedPointStatus.STABLE and self._information is not None
+        return self._leak[1] if known else math.nan
 
-        Raises
-        ------
-        ValueError
-            Where no estimator exists, and where `onavekl` raises one.
-        """
-        self.onavekl()
-        if self.status is not FixedPointStatus.STABLE or self._root is None:
-            raise ValueError("no attack is predicted where no estimator exists")
-        model, e, u = self.model, self._root.e, self._root.u
-        if isinstance(self._system, GivenColumns):
-            N = self._system.v.size
-            C = overlap(
-                self.E, self.V, model.alpha, model.rho, model.sigma_xi**2, self.lam,
-                self._system.v, np.full(N, 1.0 / N), self._system.variances,
-            )  # fmt: skip
-            shared = C / self.E
-        else:
-            rng = np.random.default_rng(self._seed)
-            shared = replica_overlap(model, self.lam, self.noise, e, u, self.n_draws, rng)
-        return Attack(self.V, self._leak[1] * (1.0 + self.V) ** 2, shared)
-
-    def advantage(self) -> float:
-        """Advantage of `attack`; NaN where it is not predicted."""
-        if self.status is not FixedPointStatus.STABLE or self._information is None:
-            return math.nan
-        J = self._leak[1] * (1.0 + self.V) ** 2
-        return float(advantages(np.array([self.V]), np.array([J]))[0])
+    def _shared(self) -> float:
+        if isinstance(self._system, System):
+            return super()._shared()
+        rng = np.random.default_rng(self._seed)
+        return replica_overlap(self.model, self.lam, self.noise, *self._at, self.n_draws, rng)
 
 
 def leak_error(root: Root, info: FloatArray, P: float) -> float:
     """Of OnAveKL = P(1 + u⁻²)/2 + 1/u + u − 2 with P = e·Ī; Ī varies by itself."""
-    u = root.u
+    u = root.q
     half = 0.5 * P * (1.0 + 1.0 / u**2)
     by_u = -P / u**3 - 1.0 / u**2 + 1.0
     own = np.std(info, ddof=1) / math.sqrt(info.size) / np.mean(info) if info.size > 1 else 0.0
-    return math.hypot(propagated(root, half, by_u), half * float(own))
-
-
-def propagated(root: Root, by_log_e: float, by_u: float) -> float:
-    g = np.array([by_log_e, by_u])
-    return math.sqrt(max(float(g @ root.covariance @ g), 0.0))
+    return math.hypot(root.error(half, by_u), half * float(own))

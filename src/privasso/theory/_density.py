@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import erf, log_ndtr
 
 from privasso._validation import positive_float, real_array
 from privasso.noise import Covariance, Diagonal
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 #: Width of an interval (in deviations, times its distance from zero) below which its mass is

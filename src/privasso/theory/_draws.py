@@ -1,34 +1,37 @@
 """State evolution for columns of any covariance: the averages, by simulation of a smaller LASSO.
 
-Rows of F are N(0, C/N). In u = 1/(1+V) and e = E/(1+V)² the minimiser behaves as x̂ = z/(αu),
+Rows of F are N(0, C/N). In the slope q and the square e of the clipped residuals (`_system`) the
+minimiser behaves, with a ridge of matrix Q, as
 
-    z = argmin ½zᵀCz − bᵀz + λ‖z‖₁,     b = αu Cx⁰ + √(αe) h − η,    h ~ N(0, C),
+    x̂ = argmin ½xᵀ(αqC + Q)x − (αq Cx⁰ + √(αe) h − η)ᵀx + λ‖x‖₁,    h ~ N(0, C),
 
-a LASSO in Gram form of size N without rows. Nothing diverges at the edge of stability, V → ∞.
-One iteration maps (E, V) to
+a LASSO in Gram form of size N without rows, and over the supports T
 
-    E⁺u² = R(e, u) = σ_ξ²u² + E‖C^½(z/α − u x⁰)‖²/N,    ρ̂ = E‖z‖₀/N,    V⁺ = (1+V) ρ̂/α.
+    R = q²E = q²σ_ξ² + q² E‖C^½(x̂ − x⁰)‖²/N,    S = qV = q E tr[C_TT (αqC_TT + Q_TT)⁻¹]/N.
 
-The averages self-average, so a few draws of (x⁰, h, η) are enough. The draws are kept while (e, u)
-changes, so that R and ρ̂ are functions of (e, u), and every solve starts from the last one.
+Without a ridge z = αq x̂ is found instead, and S = ρ̂/α: nothing diverges at the edge of stability,
+q → 0. For a diagonal C these are the averages of `_system`. They self-average, so a few draws of
+(x⁰, h, η) are enough. The draws are kept while (e, q) changes, so that R and S are functions of
+(e, q), and every solve starts from the last one.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtri
 
-from privasso._blas import product
+from privasso._blas import one_thread, product
 from privasso.model import GivenCovariance, Model
-from privasso.noise import Covariance, MatrixPower, NoiseDesign
+from privasso.noise import Covariance, Diagonal, MatrixPower, NoiseDesign
 from privasso.solvers import GramLasso
+from privasso.theory._points import out_of_range
+from privasso.theory._system import FloatArray
 
-FloatArray = NDArray[np.float64]
 #: What the noise of a prediction for given columns may be.
 ColumnNoise = NoiseDesign | MatrixPower | Covariance
 
@@ -38,45 +41,24 @@ _TOL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """R and ρ̂ at one (e, u), in each draw; exact averages have one "draw" and no error."""
+    """R, S and ρ̂ at one (e, q), in each draw."""
 
     R: FloatArray
+    S: FloatArray
     rho_hat: FloatArray
-    exact: bool = False
 
     @property
     def means(self) -> tuple[float, float]:
-        """R and ρ̂, which are finite.
+        """R and S, which are finite; an error says so where they are not."""
+        R, S = float(np.mean(self.R)), float(np.mean(self.S))
+        if not (math.isfinite(R) and math.isfinite(S)):
+            raise out_of_range("columns")
+        return R, S
 
-        Raises
-        ------
-        ValueError
-            Where they leave the range of double precision.
-        """
-        R, rho_hat = float(np.mean(self.R)), float(np.mean(self.rho_hat))
-        if not (math.isfinite(R) and math.isfinite(rho_hat)):
-            raise ValueError(
-                "the averages over the columns leave the range of double precision; choose scales, "
-                "λ and noise nearer to one"
-            )
-        return R, rho_hat
-
-    def covariance(self, alpha: float) -> FloatArray:
-        """Covariance of the errors of log R and −ρ̂/α; zero for exact averages."""
-        if self.exact:
-            return np.zeros((2, 2))
-        both = np.vstack([self.R / np.mean(self.R), -self.rho_hat / alpha])
-        return np.cov(both) / self.R.size
-
-
-class System(Protocol):
-    """Anything that state evolution can average over."""
-
-    alpha: float
-
-    def averages(self, e: float, u: float) -> Averages:
-        """R and ρ̂ at (e, u)."""
-        ...
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the errors of log R and −S."""
+        return np.cov(np.vstack([self.R / np.mean(self.R), -self.S])) / self.R.size
 
 
 class NotSolvedError(Exception):
@@ -86,16 +68,7 @@ class NotSolvedError(Exception):
 class Draws:
     """Common random numbers (x⁰, h, η) for given columns, and the minimisers they lead to.
 
-    Parameters
-    ----------
-    model : Model
-        With a covariance matrix.
-    lam : float
-    noise : NoiseDesign, MatrixPower or Covariance
-    n_draws : int
-    rng : numpy.random.Generator
-    eta : ndarray of shape (N,), optional
-        Noise at hand, the same in all draws.
+    The model has a covariance matrix; `eta` is noise at hand, the same in all draws.
     """
 
     def __init__(
@@ -106,9 +79,12 @@ class Draws:
         n_draws: int,
         rng: np.random.Generator,
         eta: FloatArray | None = None,
+        kappa: float = math.inf,
+        ridge: FloatArray | None = None,
     ) -> None:
         C = given(model)
         self.alpha, self.lam, self.model = model.alpha, lam, model
+        self.kappa, self.ridge = kappa, ridge
         self.C: FloatArray = C.covariance
         self.v: FloatArray = C.diagonal
         N = C.n_columns
@@ -123,31 +99,50 @@ class Draws:
         self._lasso = GramLasso(self.C, C.rank)
         self.z: FloatArray | None = None
 
-    def averages(self, e: float, u: float) -> Averages:
-        """R and ρ̂ at (e, u); `z` holds the minimisers afterwards."""
+    @property
+    def is_linear(self) -> bool:
+        """Whether nothing is clipped and there is no ridge."""
+        return self.kappa == math.inf and self.ridge is None
+
+    def averages(self, e: float, q: float) -> Averages:
+        """R, S and ρ̂ at (e, q); `z` holds the minimisers afterwards."""
         N = self.v.size
-        z = self.minimise(e, u)
-        w = z / self.alpha - u * self.x0
+        z = self.minimise(e, q)
+        active = np.count_nonzero(z, axis=0) / N
+        if self.ridge is None:
+            w, S = z / self.alpha - q * self.x0, active / self.alpha
+        else:
+            H = self.alpha * q * self.C + self.ridge
+            w = q * (z - self.x0)
+            S = q * np.array([_response(self.C, H, np.flatnonzero(x)) for x in z.T]) / N
         spread = np.einsum("ik,ik->k", w, product(self.C, w)) / N
-        R = self.model.sigma_xi**2 * u * u + spread
-        return Averages(R, np.count_nonzero(z, axis=0) / N)
+        return Averages(self.model.sigma_xi**2 * q * q + spread, S, active)
 
-    def field(self, e: float, u: float) -> FloatArray:
-        """The linear terms b + η: what a coefficient sees but for the noise."""
-        return self.alpha * u * self.Cx0 + np.sqrt(self.alpha * e) * self.h
+    def field(self, e: float, q: float) -> FloatArray:
+        """The linear terms but for the noise."""
+        return self.alpha * q * self.Cx0 + np.sqrt(self.alpha * e) * self.h
 
-    def minimise(self, e: float, u: float) -> FloatArray:
-        """The minimisers z at (e, u), from where the last call ended."""
-        B = self.field(e, u) - self.eta
-        self.z, solved = self._lasso.minimise(B, self.lam, self.z, tol=_TOL)
+    def minimise(self, e: float, q: float) -> FloatArray:
+        """The minimisers z, or x̂ with a ridge, at (e, q), from where the last call ended."""
+        B = self.field(e, q) - self.eta
+        if self.ridge is None:
+            self.z, solved = self._lasso.minimise(B, self.lam, self.z, tol=_TOL)
+        else:
+            lasso = GramLasso(self.alpha * q * self.C + self.ridge)
+            self.z, solved = lasso.minimise(B, self.lam, self.z)
         if not solved.all():
             self.z = None
             raise NotSolvedError
         return self.z
 
-    def with_level(self, factor: float) -> None:
-        """Multiply the noise by a factor, in place."""
-        self.eta = self.eta * factor
+
+def _response(C: FloatArray, H: FloatArray, T: NDArray[np.intp]) -> float:
+    """tr[C_TT (H_TT)⁻¹]."""
+    if T.size == 0:
+        return 0.0
+    at = np.ix_(T, T)
+    with one_thread():
+        return float(np.trace(cho_solve(cho_factor(H[at]), C[at])))
 
 
 def given(model: Model) -> GivenCovariance:
@@ -161,12 +156,6 @@ def signals(rho: float, N: int, n_draws: int, rng: np.random.Generator) -> Float
 
     Each entry has its exact law; the number and the sizes of the nonzero ones vary less from draw
     to draw than those of independent entries do, which makes the averages more accurate.
-
-    Examples
-    --------
-    >>> x = signals(0.1, 1000, 2, np.random.default_rng(0))
-    >>> np.count_nonzero(x, axis=0), bool(abs((x**2).sum(axis=0) - 100).max() < 8)
-    (array([100, 100]), True)
     """
     x = np.zeros((N, n_draws))
     for k in range(n_draws):
@@ -185,3 +174,28 @@ def _noise_draws(
         root = noise.root(C.covariance)
         return product(root, rng.standard_normal((root.shape[1], n_draws)))
     return noise.draw(C.diagonal, rng, n_draws)
+
+
+def covariance_of(noise: ColumnNoise, C: GivenCovariance) -> Covariance:
+    """Σ on the columns of C."""
+    if isinstance(noise, Covariance):
+        return noise
+    return noise.covariance(C.covariance if isinstance(noise, MatrixPower) else C.diagonal)
+
+
+def noise_level(noise: ColumnNoise, C: GivenCovariance) -> float:
+    """Root of the mean variance."""
+    if isinstance(noise, Covariance):
+        return float(np.sqrt(np.mean(noise.diagonal)))
+    return noise.sigma
+
+
+def own_variances(noise: ColumnNoise, C: GivenCovariance) -> FloatArray | None:
+    """Variances of independent noise, or None for noise that is correlated over the columns."""
+    if isinstance(noise, MatrixPower):
+        if noise.gamma == 0.0:
+            return np.full(C.n_columns, noise.mean_power)
+        return None if not C.is_diagonal else np.sum(noise.root(C.covariance) ** 2, axis=1)
+    if isinstance(noise, Covariance):
+        return noise.diagonal if isinstance(noise, Diagonal) else None
+    return noise.variances(C.diagonal)

@@ -6,24 +6,34 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.model import Model
+from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
 from privasso.theory._attack import Attack, advantages
-from privasso.theory._clipped_recursion import iterate_clipped
-from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import joint
 from privasso.theory._overlap import overlap
-from privasso.theory._recursion import iterate
+from privasso.theory._points import (
+    CEILING,
+    INFINITE,
+    ROWS,
+    SETTLED,
+    STABLE,
+    UNSTABLE,
+    GridPoints,
+    spectral_rank,
+)
+from privasso.theory._system import System, iterate
 
-_ROWS = 1000
-_SETTLED = 1e-10
-_CEILING = 1e12
-_KINDS = ("joint", "paper")
+_NOT_FOR = {
+    "spectrum": "what a released estimate leaks is not known for covariates with a given spectrum, "
+    "because their rows are not independent of each other; use a Model",
+    "clipped": "what a released estimate leaks is known for the squared loss without a ridge only; "
+    "with kappa or ridge, privacy is accounted for by objective_delta",
+}
 
 
 class FixedPointStatus(Enum):
@@ -46,6 +56,13 @@ class FixedPointStatus(Enum):
     """E grows with N, as the noise does not vanish on small columns and E[v^(γ−1)] = ∞.
 
     A ridge that vanishes more slowly than v may prevent it."""
+
+
+STATUS = {
+    STABLE: FixedPointStatus.STABLE,
+    UNSTABLE: FixedPointStatus.UNSTABLE,
+    INFINITE: FixedPointStatus.INFINITE_ERROR,
+}
 
 
 class StandardErrors(NamedTuple):
@@ -81,7 +98,9 @@ class FixedPoint:
         no estimator or its error grows with the number of columns.
     V : float
         Variance parameter of AMP, inf where no estimator exists. Without clipping and ridge it is
-        ρ̂/(α − ρ̂) at a stable point.
+        ρ̂/(α − ρ̂) at a stable point. For a `RotatedModel` it is the response ρ̂/γ₁ of VAMP,
+        tr (A_SᵀA_S)⁻¹/N for the columns S in the support, and E is the error on a new record with
+        independent entries of variance v/N.
     rho_hat : float
         Fraction of nonzero coefficients. Where no estimator exists, the fraction that the
         diverging recursion tends to: V then grows by the factor rho_hat/alpha ≥ 1 per iteration.
@@ -102,6 +121,8 @@ class FixedPoint:
     ('STABLE', 0.040291, 0.2197)
     """
 
+    _kinds: ClassVar[tuple[str, ...]] = ("joint", "paper")
+
     status: FixedPointStatus
     E: float
     V: float
@@ -109,27 +130,49 @@ class FixedPoint:
     model: Model
     lam: float
     noise: NoiseDesign
-    _component_wise: float = field(repr=False)
-    _nodes: Nodes = field(repr=False)
     kappa: float = math.inf
     ridge: float | NoiseDesign = 0.0
-    _ridge: NDArray[np.float64] | None = field(default=None, repr=False)
-    """Values of the ridge on the nodes; None without clipping and ridge."""
     standard_errors: StandardErrors = field(default=StandardErrors(), repr=False)
+    _component_wise: float = field(default=math.nan, repr=False)
+    _system: Any = field(default=None, repr=False)
 
     @property
     def stability(self) -> float:
         """V/(1 + V), which is ρ̂/α without clipping and ridge: below 1 the estimator exists.
 
-        Where it does not exist, it is ρ̂/α ≥ 1 without clipping, and 1 with it.
+        Where it does not exist, it is ρ̂/α ≥ 1 without clipping, and 1 with it. For a `RotatedModel`
+        the rank of F, divided by the number of columns, takes the place of α if α < 1.
         """
-        if self._ridge is None:
+        if self._is_rotated:
+            rank = spectral_rank(self._system.d, self._system.dw)
+            return self.rho_hat / (rank * max(self.model.alpha, 1.0))
+        if self._system.is_linear:
             return self.rho_hat / self.model.alpha
         return 1.0 if math.inf == self.V else self.V / (1.0 + self.V)
 
+    @property
+    def _is_rotated(self) -> bool:
+        return isinstance(self.model, RotatedModel)
+
+    @property
+    def _paper(self) -> float:
+        """The component-wise OnAveKL P, where the estimator exists; NaN where it is not known."""
+        return self._component_wise
+
+    def _shared(self) -> float:
+        """C/E, the overlap of two releases."""
+        return overlap(self._system, self.E, self.V) / self.E
+
+    def _check_leakage(self) -> None:
+        """Raise an error where what a released estimate leaks is not known."""
+        if self._is_rotated:
+            raise ValueError(_NOT_FOR["spectrum"])
+        if not self._system.is_linear:
+            raise ValueError(_NOT_FOR["clipped"])
+
     @cached_property
     def trajectory(self) -> NDArray[np.float64]:
-        """Rows (E, V, ρ̂) of AMP's iterates x⁰ = 0, x¹, x², ..., shape (T, 3).
+        """Rows (E, V, ρ̂) of the iterates x⁰ = 0, x¹, x², ... of AMP, or of VAMP, shape (T, 3).
 
         It ends when it converges or diverges, or after 1000 rows, since it is slow near the edge
         of stability. For small α and a signal that is not very sparse it can alternate between
@@ -144,17 +187,8 @@ class FixedPoint:
         >>> fp.trajectory[0].round(4), bool(abs(fp.trajectory[-1, 0] / fp.E - 1) < 1e-6)
         (array([0.0433, 0.    , 0.    ]), True)
         """
-        model, nodes = self.model, self._nodes
         infinite = self.status is FixedPointStatus.INFINITE_ERROR
-        data = (model.alpha, model.rho, model.sigma_xi**2, self.lam)
-        power, limit = self.noise.mean_power, 2 if infinite else _ROWS
-        if self._ridge is None:
-            rows = iterate(*data, power, nodes.v, nodes.w, nodes.profile, limit, _SETTLED, _CEILING)
-        else:
-            rows = iterate_clipped(
-                *data, self.kappa, nodes.v, nodes.w, power * nodes.profile, self._ridge,
-                limit, _SETTLED, _CEILING,
-            )  # fmt: skip
+        rows = iterate(self._system, 2 if infinite else ROWS, SETTLED, CEILING)
         if infinite:
             rows[1, 0] = np.inf
         return rows
@@ -186,7 +220,7 @@ class FixedPoint:
         Raises
         ------
         ValueError
-            With a clipped loss or a ridge, for which the divergence is not known.
+            With a clipped loss or a ridge, or for a `RotatedModel`: the divergence is not known.
 
         Examples
         --------
@@ -195,18 +229,12 @@ class FixedPoint:
         >>> round(fp.onavekl(), 4), round(fp.onavekl(kind="paper"), 4)
         (0.3478, 0.2164)
         """
-        if self._ridge is not None:
-            raise ValueError(
-                "the OnAveKL is known for the squared loss without a ridge only; with kappa or "
-                "ridge, privacy is accounted for by objective_delta"
-            )
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
-        if kind == "paper":
-            return self._component_wise
-        if self.status is FixedPointStatus.INFINITE_ERROR:
-            return math.inf
-        return float(joint(self._component_wise, self.V))
+        self._check_leakage()
+        if kind not in self._kinds:
+            raise ValueError(f"kind must be one of {', '.join(self._kinds)}, not {kind!r}")
+        if self.status is not FixedPointStatus.STABLE or kind == "paper":
+            return self._paper
+        return float(joint(self._paper, self.V))
 
     def attack(self) -> Attack:
         """The best membership attack by someone who knows all other records, averaged over records.
@@ -218,8 +246,7 @@ class FixedPoint:
         Raises
         ------
         ValueError
-            Where no estimator exists or its error is infinite, and with a clipped loss or a ridge,
-            for which the law of the statistic is not known.
+            Where no estimator exists or its error is infinite, and where `onavekl` raises one.
 
         Examples
         --------
@@ -228,23 +255,14 @@ class FixedPoint:
         >>> round(attack.auc, 3), round(attack.of_quantile(0.99).auc, 3)
         (0.634, 0.772)
         """
-        if self._ridge is not None:
-            raise ValueError(
-                "the attack is predicted for the squared loss without a ridge only; with kappa or "
-                "ridge, objective_delta bounds what any attack can reach"
-            )
+        self._check_leakage()
         if self.status is not FixedPointStatus.STABLE:
             raise ValueError(
                 f"no attack is predicted where the status is {self.status.value!r}: there is no "
                 "released estimate with a finite error; choose a larger λ or less noise, or pass "
                 "n_features"
             )
-        model, nodes = self.model, self._nodes
-        C = overlap(
-            self.E, self.V, model.alpha, model.rho, model.sigma_xi**2, self.lam, nodes.v, nodes.w,
-            self.noise.mean_power * nodes.profile,
-        )  # fmt: skip
-        return Attack(self.V, self._component_wise * (1.0 + self.V) ** 2, C / self.E)
+        return Attack(self.V, self._paper * (1.0 + self.V) ** 2, self._shared())
 
     def advantage(self) -> float:
         """Advantage of `attack`, true- minus false-positive rate; it is quicker than the attack.
@@ -252,7 +270,8 @@ class FixedPoint:
         Returns
         -------
         float
-            NaN where no estimator exists or its error is infinite, and with clipping or a ridge.
+            NaN where no estimator exists or its error is infinite, and where the leakage is not
+            known.
 
         Examples
         --------
@@ -261,7 +280,25 @@ class FixedPoint:
         >>> abs(fp.advantage() - fp.attack().advantage) < 1e-12
         True
         """
-        if self._ridge is not None or self.status is not FixedPointStatus.STABLE:
+        if self.status is not FixedPointStatus.STABLE or math.isnan(self._paper):
             return math.nan
-        J = self._component_wise * (1.0 + self.V) ** 2
+        J = self._paper * (1.0 + self.V) ** 2
         return float(advantages(np.array([self.V]), np.array([J]))[0])
+
+
+def point_at(
+    points: GridPoints,
+    k: int,
+    model: Model | RotatedModel,
+    lam: float,
+    noise: NoiseDesign,
+    kappa: float = math.inf,
+    ridge: float | NoiseDesign = 0.0,
+) -> FixedPoint:
+    """Point k of a grid."""
+    system: System = points.system._replace(lam=lam, power=noise.mean_power)
+    return FixedPoint(
+        status=STATUS[int(points.status[k])], E=float(points.E[k]), V=float(points.V[k]),
+        rho_hat=float(points.rho_hat[k]), model=cast(Model, model), lam=lam, noise=noise,
+        kappa=kappa, ridge=ridge, _component_wise=float(points.component_wise[k]), _system=system,
+    )  # fmt: skip

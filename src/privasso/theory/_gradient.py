@@ -3,8 +3,9 @@
 The leakage is the OnAveKL of the whole vector, or the advantage of the best membership attack. Both
 are functions of the component-wise divergence P and of V.
 
-A fixed point is a root of F₁ = R(e, u) − e and F₂ = 1 − ρ̂(e, u)/α − u. For any function Φ of the
-fixed point and of a parameter x (a variance of the noise, or λ), implicit differentiation gives
+A fixed point is a root of F₁ = R(e, u) + σ_ξ²u² − e and F₂ = 1 − ρ̂(e, u)/α − u, u = 1/(1+V). For
+any function Φ of the fixed point and of a parameter x (a variance of the noise, or λ), implicit
+differentiation gives
 
     dΦ/dx = Φ_x − a·F_x,    Jᵀa = (Φ_e, Φ_u),   J = ∂F/∂(e, u),
 
@@ -17,16 +18,14 @@ import math
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from privasso.model import Model
 from privasso.theory._attack import advantages
+from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import NEGLIGIBLE, layer
-from privasso.theory._recursion import averages, channel
-from privasso.theory._root import fixed_point_if_any
+from privasso.theory._root import FOUND, fixed_point
+from privasso.theory._system import FloatArray, channel, column_averages, kernel, values
 
-FloatArray = NDArray[np.float64]
 Leakage: TypeAlias = Literal["onavekl", "advantage"]
 
 #: Relative step of the differences.
@@ -34,27 +33,10 @@ _STEP = 1e-5
 
 
 class PointGradients(NamedTuple):
-    """E and leakage at one point, and the derivatives of their logarithms.
+    """E and leakage (zero if not asked for) at one point, and derivatives of their logarithms.
 
-    Attributes
-    ----------
-    E, leakage : float
-        Prediction error, and the leakage (zero if it was not asked for).
-    E_by_lam, leakage_by_lam : float
-        Derivatives in log λ.
-    E_by_variances, leakage_by_variances : ndarray
-        Derivatives in the logarithm of each variance.
-    start : (float, float)
-        Where a search for a point nearby may start.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.theory import point_gradients
-    >>> model, one = pv.Model(scales=pv.Constant(1.0)), np.ones(1)
-    >>> at, above = (point_gradients(model, lam, 0.01 * one, one, one) for lam in (0.2, 0.200002))
-    >>> bool(abs(np.log(above.E / at.E) / np.log(1.00001) - at.E_by_lam) < 1e-3)
-    True
+    The derivatives are in log λ, and in the logarithm of each variance. `start` is where a search
+    for a point nearby may start.
     """
 
     E: float
@@ -78,56 +60,29 @@ def point_gradients(
 ) -> PointGradients | None:
     """Predict E and leakage on given columns with noise of given variances, with derivatives.
 
-    Parameters
-    ----------
-    model : Model
-        Its scales are not used.
-    lam : float
-        Regularisation λ > 0.
-    variances : ndarray, shape (K,)
-        Noise variance σ_η² of each column.
-    v, w : ndarray, shape (K,)
-        Squared scales of the columns, and weights that sum to 1.
-    leakage : {"onavekl", "advantage"} or None
-        Which leakage is needed; it takes most of the time.
-    start : (float, float), optional
-        `PointGradients.start` of a point nearby, which saves time.
-
-    Returns
-    -------
-    PointGradients or None
-        None where no estimator exists, or where double precision does not reach the fixed point.
-        Numbers too large for a float are inf or NaN.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> model = pv.Model(scales=pv.Constant(1.0))
-    >>> one = np.ones(1)
-    >>> point = point_gradients(model, 0.2, 0.01 * one, one, one)
-    >>> fp = pv.state_evolution(model, 0.2, pv.Isotropic(0.1))
-    >>> bool(np.isclose(point.E, fp.E)), bool(np.isclose(point.leakage, fp.onavekl()))
-    (True, True)
-    >>> point.E_by_variances.round(3)  # 1 % more variance: 0.73 % more error
-    array([0.727])
+    v, w and variances are squared scales, weights that sum to 1 and noise variances of the columns;
+    the scales of the model are not used. The leakage takes most of the time. `start` is that of a
+    point nearby. The answer is None where no estimator exists, or where double precision does not
+    reach the fixed point; numbers too large for a float are inf or NaN.
     """
-    data = (model.alpha, model.rho, model.sigma_xi**2, lam, v, w, variances)
+    s = Nodes(v, w, variances).system(model, lam)
     with np.errstate(all="ignore"):
-        e, u = fixed_point_if_any(*(start or (0.0, 0.0)), *data)
-    if not u > 0.0:
-        return None
+        status, x, y = fixed_point(s, *(start or (math.nan, math.nan)), False)
+        if status != FOUND:
+            return None
+        *_, e, u = values(s, x, y)
     E_by, K_by = np.empty(v.size), np.empty(v.size)
     V = 1.0 / u - 1.0
     # K = P(1 + u⁻²)/2 + (1 − u)²/u, as a function of P and u.
     linear = (0.5 * (1.0 + u**-2), -(u**-3), V * V * u, -2.0 * V - V * V)
-    E, K, E_lam, K_lam = _gradients(e, u, *data, leakage is not None, *linear, E_by, K_by)
+    E, K, E_lam, K_lam = _gradients(s, e, u, leakage is not None, *linear, E_by, K_by)
     if leakage == "advantage" and math.isfinite(K):
         P = (K - linear[2]) / linear[0]
         value, by_P, by_V = _advantage(P, V)
         # Linear in P, with the same value and slopes here.
         linear = (by_P, 0.0, value - by_P * P, -by_V / u**2)
-        E, K, E_lam, K_lam = _gradients(e, u, *data, True, *linear, E_by, K_by)
-    return PointGradients(E, K, E_lam, K_lam, E_by, K_by, (e, u))
+        E, K, E_lam, K_lam = _gradients(s, e, u, True, *linear, E_by, K_by)
+    return PointGradients(E, K, E_lam, K_lam, E_by, K_by, (x, y))
 
 
 def _advantage(P: float, V: float) -> tuple[float, float, float]:
@@ -141,38 +96,40 @@ def _advantage(P: float, V: float) -> tuple[float, float, float]:
     return float(values[0]), float(by_P), float(by_V)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # what overflows comes out as inf or NaN
+@kernel
 def _gradients(
-    e, u, alpha, rho, xi2, lam, v, w, variances, leak, growth, growth_u, rest, rest_u,
-    error_by, leak_by,
-):  # fmt: skip  # pragma: no cover
+    s, e, u, leak, growth, growth_u, rest, rest_u, error_by, leak_by
+):  # pragma: no cover
     """E and K = P·growth + rest at a fixed point, with derivatives of their logarithms.
 
     `growth` and `rest` are functions of u, given here with their derivatives. Returns
     (E, K, ∂log E/∂log λ, ∂log K/∂log λ); ∂log E/∂log σ_i² and ∂log K/∂log σ_i² are written to
     `error_by` and `leak_by`. Without `leak`, K and its derivatives are zero.
     """
-    n = v.size
-    _, _, R_e, R_u, rho_e, rho_u = averages(e, u, alpha, rho, xi2, lam, 1.0, v, w, variances)
+    n = s.v.size
+    alpha, rho, lam = s.alpha, s.rho, s.lam
+    _, _, _, R_e, R_u, S_e, S_u = column_averages(s, e, u)
+    R_u += 2.0 * u * s.xi2
     # Partial derivatives of R and ρ̂ (kept in the output for now) in log σ_i² and log λ.
     R_lam, rho_lam = 0.0, 0.0
     P, P_e, P_u, P_lam = 0.0, 0.0, 0.0, 0.0
     P_by = np.zeros(n) if leak else np.zeros(0)
     for i in range(n):
-        av = alpha * v[i]
-        s = variances[i]
+        v = s.v[i]
+        av = alpha * v
+        var = s.power * s.profile[i]
         signal = (av * u) ** 2
         R_s, rho_s = 0.0, 0.0
         for k in range(2):
-            share = w[i] * (rho if k == 1 else 1.0 - rho)
+            share = s.w[i] * (rho if k == 1 else 1.0 - rho)
             prior = av * e + k * signal
-            A = prior + s
-            q, slope, _ = channel(A, lam)
+            A = prior + var
+            q, slope, _, _, _ = channel(A, lam)
             if q == 0.0:
                 continue
             t2 = lam * lam / A
-            R_s += share * s * (q - (2.0 * signal * slope / A if k == 1 else 0.0)) / (alpha * av)
-            rho_s += share * s * slope / A
+            R_s += share * var * (q - (2.0 * signal * slope / A if k == 1 else 0.0)) / (alpha * av)
+            rho_s += share * var * slope / A
             # λ ∂(A g)/∂λ = 2A(t²q − 2tφ), λ ∂q/∂λ = −2tφ.
             R_lam += (
                 share
@@ -180,24 +137,26 @@ def _gradients(
                 / (alpha * av)
             )
             rho_lam -= share * 2.0 * slope
-            if not leak or s == 0.0:
+            if not leak or var == 0.0:
                 continue
             G, G_kappa, G_s = 0.0, 0.0, 0.0
-            if share * v[i] * (q + slope) * e > NEGLIGIBLE * P * s:
-                sigma = math.sqrt(s)
+            if share * v * (q + slope) * e > NEGLIGIBLE * P * var:
+                sigma = math.sqrt(var)
                 G, G_kappa, G_s = layer(lam / sigma, math.sqrt(prior) / sigma, True)
-            factor = share * v[i] * e
-            P += factor * ((q + G) / s + 2.0 * slope / A)
+            factor = share * v * e
+            P += factor * ((q + G) / var + 2.0 * slope / A)
             curve = slope * (3.0 - t2) / (A * A)  # −∂(2tφ/A)/∂A
-            by_prior = factor * ((slope / A + 0.5 * G_s / prior) / s - curve)
+            by_prior = factor * ((slope / A + 0.5 * G_s / prior) / var - curve)
             P_e += by_prior * av
             P_u += by_prior * 2.0 * k * signal / u
-            P_by[i] += factor * ((slope * s / A - 0.5 * (G_kappa + G_s) - q - G) / s - curve * s)
-            P_lam += factor * ((G_kappa - 2.0 * slope) / s + 2.0 * slope * (1.0 - t2) / A)
+            P_by[i] += factor * (
+                (slope * var / A - 0.5 * (G_kappa + G_s) - q - G) / var - curve * var
+            )
+            P_lam += factor * ((G_kappa - 2.0 * slope) / var + 2.0 * slope * (1.0 - t2) / A)
         error_by[i], leak_by[i] = R_s, rho_s
     P_e += P / e
 
-    a11, a12, a21, a22 = R_e - 1.0, R_u, -rho_e / alpha, -rho_u / alpha - 1.0
+    a11, a12, a21, a22 = R_e - 1.0, R_u, -S_e, -S_u - 1.0
     det = a11 * a22 - a12 * a21
     E = e / (u * u)
     # Jᵀa = (Φ_e, Φ_u) for Φ = log E = log e − 2 log u.

@@ -13,15 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from privasso._blas import one_thread
 from privasso._validation import positive_float, real_array
 from privasso.noise import Covariance
 from privasso.theory._density import check_variances, log_terms
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray
 
 
 def membership_losses(
@@ -37,37 +36,14 @@ def membership_losses(
 ) -> FloatArray:
     """Log of p(x | with the record) / p(x | without it), for each release and each record.
 
-    Parameters
-    ----------
-    F, y : array_like, shapes (M, N) and (M,)
-        The data that were released from.
-    lam, variances
-        As in `log_density`.
-    x : array_like, shape (N, K)
-        Releases.
-    rows, labels : array_like, shapes (R, N) and (R,)
-        The records.
-    member : bool
-        Whether they are among the data. A record that is there twice leaves one behind.
+    F, y, lam and variances are as in `log_density`; x holds the releases, of shape (N, K), and rows
+    and labels the records, of shapes (R, N) and (R,). `member` says whether they are among the
+    data; a record that is there twice leaves one behind.
 
     Returns
     -------
     ndarray of shape (K, R)
         inf where the data without a member could not have led to the release.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.theory import membership_losses
-    >>> s = pv.Model(alpha=2.0).sample(n_features=50, rng=0)
-    >>> etas = 0.1 * np.random.default_rng(1).standard_normal((50, 3))
-    >>> x = pv.solve_many(s.F, s.y, 0.2, etas).x
-    >>> found = membership_losses(
-    ...     s.F, s.y, 0.2, np.full(50, 0.01), x, rows=s.F[:2], labels=s.y[:2], member=True
-    ... )
-    >>> one = pv.privacy_loss(s.F, s.y, s.F[1:], s.y[1:], 0.2, np.full(50, 0.01), x[:, 2])
-    >>> found.shape, bool(abs(found[2, 0] - one) < 1e-8)
-    ((3, 2), True)
     """
     F = real_array("F", F, ndim=2)
     m, n = F.shape

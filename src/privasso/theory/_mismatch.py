@@ -6,21 +6,15 @@ import warnings
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model
 from privasso.noise import NoiseDesign
-from privasso.theory._fixed_point import FixedPoint
-from privasso.theory._grid import STABLE
+from privasso.theory._fixed_point import FixedPoint, point_at
 from privasso.theory._nodes import Nodes, Tail, columns, lower_tail, quadrature
-from privasso.theory._onavekl import component_wise
-from privasso.theory._points import GridPoints, QuadratureWarning, solve_nodes
-from privasso.theory._recursion import averages
-from privasso.theory._root import fixed_point_if_any
-from privasso.theory._state_evolution import check, point_at, state_evolution
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._points import GridPoints, QuadratureWarning, solve_system
+from privasso.theory._state_evolution import check, state_evolution
+from privasso.theory._system import FloatArray
 
 #: Nodes of the error Z at each refinement of the scales.
 _ERROR_NODES = (25, 45, 85, 165)
@@ -42,24 +36,7 @@ def mismatched_state_evolution(
     or down (v is the square of a scale). The variances are σ² profile(v̂)/E[profile(v̂)], so they
     need v̂ alone; the averages of state evolution run over v and Z together.
 
-    Parameters
-    ----------
-    model, lam, noise, n_features
-        As in `state_evolution`.
-    scale_error : float
-        τ, the standard deviation of the error of log v, zero or more.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.theory import mismatched_state_evolution
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-    >>> for scale_error in (0.0, 0.5, 1.0):
-    ...     fp = mismatched_state_evolution(model, 0.3, pv.Gram(0.1), scale_error)
-    ...     print(round(fp.E, 4), round(fp.onavekl(), 3))
-    0.0452 2.117
-    0.0455 4.521
-    0.0472 76.492
+    `scale_error` is τ, the standard deviation of the error of log v, zero or more.
     """
     check(model, noise)
     lam = positive_float("lam", lam)
@@ -74,7 +51,8 @@ def mismatched_state_evolution(
     for level, n_errors in enumerate(_ERROR_NODES):
         given = nodes if nodes is not None else quadrature(model.scales, unit, level, tail)
         v, w, seen = with_scale_error(given.v, given.w, scale_error, n_errors)
-        after = _solve(model, lam, noise.sigma, Nodes(v, w, unit.variances(seen, w)))
+        pairs = Nodes(v, w, unit.variances(seen, w))
+        after, _ = solve_system(pairs.system(model, lam, noise.mean_power), model.scales)
         if before is not None and _agree(before, after):
             return point_at(after, 0, model, lam, noise)
         before = after
@@ -95,14 +73,6 @@ def with_scale_error(
 
     The nodes are those of the trapezoidal rule over ±reach. It converges exponentially and,
     unlike Gauss–Hermite, has enough nodes at large z of either sign.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.theory import with_scale_error
-    >>> v, w, seen = with_scale_error(np.array([1.0, 4.0]), np.array([0.5, 0.5]), 0.3, 31)
-    >>> v.size, round(float(w @ (np.log(seen / v)) ** 2), 12)
-    (62, 0.09)
     """
     z = np.linspace(-reach, reach, n)
     weight: FloatArray = np.exp(-0.5 * z * z)
@@ -112,20 +82,6 @@ def with_scale_error(
         np.outer(w, weight).ravel(),
         np.outer(v, np.exp(scale_error * z)).ravel(),
     )
-
-
-def _solve(model: Model, lam: float, sigma: float, nodes: Nodes) -> GridPoints:
-    """One point on the pairs (v, v̂); there are too many of them for the critical line."""
-    alpha, rho, xi2 = model.alpha, model.rho, model.sigma_xi**2
-    v, w, variances = nodes.v, nodes.w, sigma**2 * nodes.profile
-    with np.errstate(all="ignore"):
-        e, u = fixed_point_if_any(0.0, 0.0, alpha, rho, xi2, lam, v, w, variances)
-    if not u > 0.0:
-        return solve_nodes(model, np.array([lam]), np.array([sigma]), nodes)
-    rho_hat = averages(e, u, alpha, rho, xi2, lam, 1.0, v, w, variances)[1]
-    P = component_wise(e, u, alpha, rho, lam, 1.0, v, w, variances)
-    numbers = (STABLE, e / (u * u), rho_hat / (alpha * u), rho_hat, P)
-    return GridPoints(*(np.array([float(x)]) for x in numbers), nodes=nodes)
 
 
 def _agree(a: GridPoints, b: GridPoints) -> bool:

@@ -5,25 +5,28 @@ Noise is passed here at the level sigma = 1, and nodes are kept for the next cal
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privasso.model import Model, RotatedModel, Spectrum
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical, ScaleLaw
 from privasso.theory._edge import critical_ratio
-
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import NONE, FloatArray, System
 
 #: Nodes of the coarsest quadrature; each refinement doubles them.
 COARSEST = 32
 REFINEMENTS = 6
 #: From this refinement on, a law with bounded scales uses `ScaleLaw.tail_quadrature`.
 _STUBBORN = 5
+
+#: Diagonal of a ridge: one number for all columns, or the variances of a design.
+Ridge = float | NoiseDesign
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,49 @@ class Nodes:
     def critical_ratio(self, alpha: float) -> float:
         """λ/σ_η at the edge of stability (see `_edge`), kept for the last few α; NaN if unknown."""
         return _critical_ratio(self, alpha)
+
+    def system(
+        self,
+        model: Model | RotatedModel,
+        lam: float,
+        power: float = 1.0,
+        kappa: float = math.inf,
+        ridge: Ridge | FloatArray = 0.0,
+        mean: FloatArray = NONE,
+        spectrum: tuple[FloatArray, FloatArray] = (NONE, NONE),
+    ) -> System:
+        """What kernels average over, with noise of the variances power·profile."""
+        if not isinstance(ridge, np.ndarray):
+            ridge = ridge_values(ridge, self.v, self.w) if has_ridge(ridge) else NONE
+        return System(
+            1.0 if spectrum[0].size else float(model.alpha), float(model.rho),
+            float(model.sigma_xi**2), float(lam), float(kappa), float(power),
+            self.v, self.w, self.profile, ridge, mean, *spectrum,
+        )  # fmt: skip
+
+
+def has_ridge(ridge: Ridge) -> bool:
+    """Whether it is not zero."""
+    return (ridge.sigma if isinstance(ridge, NoiseDesign) else ridge) > 0.0
+
+
+def ridge_values(ridge: Ridge, v: FloatArray, w: FloatArray) -> FloatArray:
+    """The diagonal of the ridge on columns of squared scales v and weights w."""
+    if isinstance(ridge, NoiseDesign):
+        return ridge.variances(v, w)
+    return np.full(v.size, float(ridge))
+
+
+@lru_cache(maxsize=64)
+def eigenvalues(
+    spectrum: Spectrum, alpha: float, n_features: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues and their weights: those of N columns, or nodes of the limit of many."""
+    if n_features is None:
+        return spectrum.rule(alpha)
+    M = max(1, round(alpha * n_features))
+    d = spectrum.values(M, n_features)
+    return d, np.full(d.size, 1.0 / n_features)
 
 
 class Tail(Enum):
@@ -67,32 +113,30 @@ def quadrature(scales: ScaleLaw, noise: NoiseDesign, level: int, tail: Tail) -> 
     return _cached(rule, scales, noise, COARSEST << level)
 
 
-def lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
+def lower_tail(scales: ScaleLaw, noise: NoiseDesign, ridge: Ridge = 0.0) -> Tail:
     """Decide from moments alone whether E is finite in the limit of many columns.
 
-    Let σ_η²(v) ∝ v^γ for v → 0. A column with a small v has the threshold-to-noise ratio
-    t → λ/σ_η(v), and contributes vΣ²σ_η²·g(t) ∝ v^(γ−1) g(t) to E.
+    Let σ_η²(v) ∝ v^γ and Λ ∝ v^r for v → 0, r = ∞ without a ridge. A column with a small v has the
+    threshold-to-noise ratio t → λ/σ_η(v), and contributes vσ_η²·g(t)/(αvq + Λ)² to E: with
+    s = γ + 1 − 2 min(r, 1), that is ∝ v^s g(t).
 
     - γ > 0: t → ∞, and g(t) vanishes faster than any power of v. E is finite. Where
-      E[v^(γ−1)] = ∞ that takes effect only at very small v, and the integral needs nodes there.
-    - γ ≤ 0: g(t) stays away from zero, so E is infinite exactly when E[v^(γ−1)] is.
+      E[v^s] = ∞ that takes effect only at very small v, and the integral needs nodes there.
+    - γ ≤ 0: g(t) stays away from zero, so E is infinite exactly when E[v^s] is.
 
     Raises
     ------
     ValueError
         When γ < 0 and E[v^γ] = ∞: then the mean variance cannot be sigma².
     """
-    return _cached(_lower_tail, scales, noise)
+    return _cached(_lower_tail, scales, noise, ridge)
 
 
-def _lower_tail(scales: ScaleLaw, noise: NoiseDesign) -> Tail:
-    gamma = tail_exponent(scales, noise)
-    return tail_of(scales, gamma, gamma - 1.0)
-
-
-def tail_of(scales: ScaleLaw, gamma: float, power: float) -> Tail:
-    """The lower tail under σ_η² ∝ v^γ where the error of small columns goes like v^power."""
-    if gamma == np.inf or np.isfinite(scales.moment(power)):
+def _lower_tail(scales: ScaleLaw, noise: NoiseDesign, ridge: Ridge) -> Tail:
+    gamma, r = tail_exponent(scales, noise), math.inf
+    if has_ridge(ridge):
+        r = tail_exponent(scales, ridge) if isinstance(ridge, NoiseDesign) else 0.0
+    if gamma == np.inf or np.isfinite(scales.moment(gamma + 1.0 - 2.0 * min(r, 1.0))):
         return Tail.LIGHT
     if gamma > 0.0:
         return Tail.SLOW
@@ -148,4 +192,4 @@ def _memory(build: Any, *key: Any) -> Any:
 @lru_cache(maxsize=512)
 def _critical_ratio(nodes: Nodes, alpha: float) -> float:
     with np.errstate(all="ignore"):
-        return critical_ratio(alpha, nodes.v, nodes.w, nodes.profile)
+        return critical_ratio(nodes.system(Model(alpha), 1.0))

@@ -7,7 +7,7 @@ cavity field m̂, the released coefficient is soft(m̂ − Ση, θ), θ = λΣ:
     R_v = r'²/(1−r) + r'' + r/τ²,    r = Q(a) + Q(b),  a = (θ−m̂)/τ,  b = (θ+m̂)/τ.
 
 m̂ is a mixture of two centred Gaussians, of variance E/(αv) and 1 + E/(αv). Under either, r and
-r'' average in closed form (to q(t_k) and 2 t_k φ(t_k)/s_k² in the notation of `_recursion`).
+r'' average in closed form (to q(t_k) and 2 t_k φ(t_k)/s_k² in the notation of `_system`).
 What is left is one integral, with κ = λ/σ_η and z ~ N(0, s²) for m̂/τ,
 
     G(κ, s) = E[ (φ(a) − φ(b))² / (Φ(a) − Φ(−b)) ],   a = κ − z,  b = κ + z,
@@ -23,10 +23,9 @@ import math
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from privasso.theory._recursion import channel
+from privasso.theory._system import channel, inner, kernel
 
 Number = TypeVar("Number", float, NDArray[np.float64])
 
@@ -44,7 +43,7 @@ _FAR = 1e-16
 NEGLIGIBLE = 1e-10
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inner
 def interval_mass(a, b):  # pragma: no cover
     """Φ(a) − Φ(−b) for b ≥ |a|, without cancellation."""
     if a >= 0.0:
@@ -63,7 +62,7 @@ def interval_mass(a, b):  # pragma: no cover
     return width * density / 18.0 * _INV_ROOT_2PI
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def layer(kappa, s, slopes):  # pragma: no cover
     """G(κ, s), κ ∂G/∂κ and s ∂G/∂s by the trapezoidal rule in a, which converges exponentially.
 
@@ -124,35 +123,35 @@ def layer(kappa, s, slopes):  # pragma: no cover
     return scale * total, scale * kappa * by_kappa, scale * by_s
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def component_wise(e, u, alpha, rho, lam, sigma2, v, w, profile):  # pragma: no cover
-    """P, the component-wise OnAveKL, at a fixed point (e, u)."""
+@kernel
+def component_wise(s, e, u):  # pragma: no cover
+    """P, the component-wise OnAveKL, at a fixed point e, u = 1/(1+V)."""
     closed = 0.0
-    for i in range(v.size):
-        av = alpha * v[i]
-        noise = sigma2 * profile[i]
+    for i in range(s.v.size):
+        av = s.alpha * s.v[i]
+        noise = s.power * s.profile[i]
         for k in range(2):
-            weight = w[i] * (rho if k == 1 else 1.0 - rho)
+            weight = s.w[i] * (s.rho if k == 1 else 1.0 - s.rho)
             A = av * e + k * (av * u) ** 2 + noise
-            q, slope, _ = channel(A, lam)
+            q, slope, _, _, _ = channel(A, s.lam)
             if weight * q > 0.0:
                 if noise == 0.0:
                     return math.inf
-                closed += weight * e * v[i] * (q / noise + 2.0 * slope / A)
+                closed += weight * e * s.v[i] * (q / noise + 2.0 * slope / A)
 
     layers = 0.0
-    for i in range(v.size):
-        av = alpha * v[i]
-        noise = sigma2 * profile[i]
+    for i in range(s.v.size):
+        av = s.alpha * s.v[i]
+        noise = s.power * s.profile[i]
         for k in range(2):
-            weight = w[i] * (rho if k == 1 else 1.0 - rho)
+            weight = s.w[i] * (s.rho if k == 1 else 1.0 - s.rho)
             prior = av * e + k * (av * u) ** 2
-            q, slope, _ = channel(prior + noise, lam)
+            q, slope, _, _, _ = channel(prior + noise, s.lam)
             # G is of the order of q + tφ(t).
-            if weight * e * v[i] * (q + slope) > NEGLIGIBLE * closed * noise:
+            if weight * e * s.v[i] * (q + slope) > NEGLIGIBLE * closed * noise:
                 sigma = math.sqrt(noise)
-                G, _, _ = layer(lam / sigma, math.sqrt(prior) / sigma, False)
-                layers += weight * e * v[i] * G / noise
+                G, _, _ = layer(s.lam / sigma, math.sqrt(prior) / sigma, False)
+                layers += weight * e * s.v[i] * G / noise
     return closed + layers
 
 
@@ -167,12 +166,5 @@ def joint(component_wise: Number, V: Number) -> Number:
     and replacing a by a' costs the second for a plus the first for a'. The component-wise P
     counts the direct shift of each coefficient, the factor (1+V)² the response of all others. The
     terms in V alone come from det(F_SᵀF_S).
-
-    Examples
-    --------
-    >>> joint(1.0, 0.0)  # without response the two measures agree
-    1.0
-    >>> joint(1.0, 2.0)
-    6.333333333333333
     """
     return component_wise * (1.0 + (1.0 + V) ** 2) / 2.0 + V * (V / (1.0 + V))

@@ -18,10 +18,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray, System
 
 _REACH = 9.0
 _NODES = 8
@@ -32,33 +31,14 @@ _NEVER = 40.0
 _INV_ROOT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-def overlap(
-    E: float,
-    V: float,
-    alpha: float,
-    rho: float,
-    label_variance: float,
-    lam: float,
-    v: FloatArray,
-    w: FloatArray,
-    noise: FloatArray,
-) -> float:
-    """C at a fixed point (E, V), with the noise variances of columns of squared scale v.
+def overlap(s: System, E: float, V: float) -> float:
+    """C at a fixed point (E, V) without clipping and ridge.
 
     The map rises from C = 0, where two releases share the signal alone, to at most E, and its
     slope falls below one at the fixed point; Aitken's extrapolation makes the iteration short.
-
-    Examples
-    --------
-    Without noise both releases are the same.
-
-    >>> import numpy as np, privasso as pv
-    >>> fp = pv.state_evolution(pv.Model(alpha=2.0, scales=pv.Constant()), 0.3, pv.Isotropic(0.0))
-    >>> one = np.ones(1)
-    >>> found = overlap(fp.E, fp.V, 2.0, 0.1, 0.1**2, 0.3, one, one, 0.0 * one)
-    >>> bool(abs(found / fp.E - 1.0) < 1e-5)
-    True
     """
+    alpha, rho, lam, label_variance = s.alpha, s.rho, s.lam, s.xi2
+    v, w, noise = s.v, s.w, s.power * s.profile
     # Columns so small that they are never selected keep their signal as an error, and nothing else.
     scale, spread = lam * (1.0 + V), np.sqrt(alpha * v * (E + alpha * v) + (1.0 + V) ** 2 * noise)
     seen = scale <= _NEVER * spread
@@ -91,14 +71,7 @@ def overlap(
 
 
 def _mean_square(spread: FloatArray, own: FloatArray, theta: FloatArray) -> FloatArray:
-    """E g(h)², h ~ N(0, spread²), by Gauss–Legendre in panels that end where g bends.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> float(_mean_square(2.0 * one, 3.0 * one, 0.0 * one).round(6)[0])  # g(h) = h
-    4.0
-    """
+    """E g(h)², h ~ N(0, spread²), by Gauss–Legendre in panels that end where g bends."""
     size = np.maximum(spread, 1e-150)
     x, weight = np.polynomial.legendre.leggauss(_NODES)
     bends = theta[:, None] + own[:, None] * np.array([-8.0, -3.0, -1.0, 0.0, 1.0, 3.0, 8.0])

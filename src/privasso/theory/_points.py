@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -11,29 +12,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso._threads import n_threads, run
-from privasso.model import Model
+from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
-from privasso.scales import ScaleLaw
-from privasso.theory._grid import (
-    ACTIVE,
-    DIVERGENCE,
-    ERROR,
-    INFINITE,
-    N_ROWS,
-    STABLE,
-    STATUS,
-    VARIANCE,
-    agree,
-    solve_level,
+from privasso.theory._edge import runaway
+from privasso.theory._nodes import (
+    REFINEMENTS,
+    Nodes,
+    Ridge,
+    Tail,
+    columns,
+    eigenvalues,
+    has_ridge,
+    lower_tail,
+    quadrature,
 )
-from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, lower_tail, quadrature
+from privasso.theory._onavekl import component_wise
+from privasso.theory._root import ABSENT, FOUND, fixed_point
+from privasso.theory._system import NONE, FloatArray, System, at, iterate, kernel, values
 
-FloatArray = NDArray[np.float64]
-
+STABLE, UNSTABLE, INFINITE = 0, 1, 2
+#: Rows of the array of results: the last two are the (x, y) of `_system`.
+_STATUS, _ERROR, _VARIANCE, _ACTIVE, _DIVERGENCE, _X, _Y = range(7)
+#: Whether a point agrees with that of the last quadrature.
+_OPEN, _SETTLED, _BEYOND = range(3)
+#: Absolute differences below this count as none.
+_FLOOR = 1e-14
 #: Two quadratures must agree to this, relative to E, V, ρ̂ and OnAveKL.
 TOLERANCE = 1e-6
 #: Number of points times nodes below which a second thread takes longer than it saves.
 _SERIAL_BELOW = 20_000
+#: Rows after which a recursion ends, the change at which it has converged, and where it diverges.
+ROWS, SETTLED, CEILING = 1000, 1e-10, 1e12
 
 
 class QuadratureWarning(UserWarning):
@@ -42,11 +51,10 @@ class QuadratureWarning(UserWarning):
     Examples
     --------
     >>> import privasso as pv
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 4.0))  # s beyond e⁴ in one column of six
+    >>> model = pv.Model(scales=pv.LogNormal(0.0, 5.0))  # s beyond e⁵ in one column of six
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     _ = pv.state_evolution(model, 1e-3, pv.Gram(0.1))
-    ...     _ = pv.state_evolution(model, 1e-3, pv.Isotropic(0.1))
     >>> {each.category.__name__ for each in caught}
     {'QuadratureWarning'}
     """
@@ -61,45 +69,131 @@ class GridPoints:
     V: FloatArray
     rho_hat: FloatArray
     component_wise: FloatArray
-    nodes: Nodes
-    """Nodes of the last refinement."""
+    system: System
+    """With the nodes of the last refinement."""
+
+
+class Grid:
+    """Points (λ_k, σ_k) on nodes that may change, and what was found there.
+
+    n_features is for the spectrum of a `RotatedModel`.
+    """
+
+    def __init__(
+        self,
+        model: Model | RotatedModel,
+        lams: FloatArray,
+        sigmas: FloatArray,
+        kappa: float = math.inf,
+        ridge: Ridge = 0.0,
+        n_features: int | None = None,
+    ) -> None:
+        self.model, self.lams, self.sigmas = model, lams, sigmas
+        self._kappa, self._ridge = kappa, ridge
+        self.linear = kappa == math.inf and not has_ridge(ridge)
+        self._spectrum, self._rank = (NONE, NONE), model.alpha
+        if isinstance(model, RotatedModel):
+            d, dw = self._spectrum = eigenvalues(model.spectrum, model.alpha, n_features)
+            self._rank = spectral_rank(d, dw)
+        self.values = np.full((7, lams.size), np.nan)
+
+    def points(self, nodes: Nodes) -> GridPoints:
+        """What was found, on these nodes at last."""
+        status, E, V, rho_hat, P, _, _ = self.values
+        return GridPoints(status, E, V, rho_hat, P, self._system(nodes))
+
+    def _system(self, nodes: Nodes) -> System:
+        return nodes.system(
+            self.model, 1.0, 1.0, self._kappa, self._ridge, spectrum=self._spectrum
+        )  # fmt: skip
+
+    def solve(self, nodes: Nodes, todo: NDArray[np.intp], *, warm: bool) -> NDArray[np.bool_]:
+        """Fill in the points `todo`, and say which agree with what was there before."""
+        # A ray of the objective lies in the null space of F, of which only the size matters.
+        ratio = nodes.critical_ratio(self._rank) if self.linear else -1.0
+        system, n = self._system(nodes), todo.size
+        state = np.zeros(n, dtype=np.int8)
+
+        def part(first: int, last: int) -> None:
+            with np.errstate(all="ignore"):  # see below
+                _solve(
+                    self.values, state, todo, first, last, warm, self.lams, self.sigmas, ratio,
+                    self._rank, system,
+                )  # fmt: skip
+
+        if n * nodes.v.size > _SERIAL_BELOW:
+            workers = min(n_threads(), n)
+            edges = [n * k // workers for k in range(workers + 1)]
+            run([partial(part, first, last) for first, last in pairwise(edges)])
+        else:
+            part(0, n)
+        if not self.linear:
+            for j in np.flatnonzero(self.values[_STATUS, todo] == UNSTABLE):
+                k = todo[j]
+                here = system._replace(lam=self.lams[k], power=self.sigmas[k] ** 2)
+                active = iterate(here, ROWS, SETTLED, CEILING)[-1, 2]
+                if not abs(active - self.values[_ACTIVE, k]) <= TOLERANCE * active:
+                    state[j] = _OPEN
+                self.values[_ACTIVE, k] = active
+        if (
+            math.isnan(ratio)
+            or (state == _BEYOND).any()
+            or np.isnan(self.values[_ACTIVE, todo]).any()
+        ):
+            raise out_of_range(self.model.scales)
+        return state == _SETTLED
+
+    def diverge(self, where: NDArray[np.bool_]) -> None:
+        """Overwrite the points where E is infinite; every column is active there."""
+        V, active, alpha = math.nan, math.nan, self.model.alpha
+        d, dw = self._spectrum
+        if self.linear:
+            active, V = 1.0, 1.0 / (alpha - 1.0) if alpha > 1.0 else math.inf
+        if d.size:
+            V = float(dw @ (1.0 / d)) if self._rank == 1.0 else math.inf
+        self.values[_STATUS, where] = INFINITE
+        self.values[_ERROR, where] = self.values[_DIVERGENCE, where] = np.inf
+        self.values[_ACTIVE, where], self.values[_VARIANCE, where] = active, V
+
+
+def spectral_rank(d: FloatArray, dw: FloatArray) -> float:
+    """Part of the eigenvalues that are not zero."""
+    rank = float(np.sum(dw[d > 0.0]))
+    return rank if rank < 1.0 - 1e-9 else 1.0
 
 
 def solve_grid(
-    model: Model,
+    model: Model | RotatedModel,
     lams: FloatArray,
     sigmas: FloatArray,
     noise: NoiseDesign,
     n_features: int | None,
+    kappa: float = math.inf,
+    ridge: Ridge = 0.0,
 ) -> GridPoints:
     """State evolution at the pairs (λ_k, σ_k), with the noise at level σ_k instead of its own."""
     noise = noise.with_sigma(1.0)
-    values = np.zeros((N_ROWS, lams.size))
+    grid = Grid(model, lams, sigmas, kappa, ridge, n_features)
+    todo = np.arange(lams.size)
     nodes = columns(model.scales, noise, n_features)
     if nodes is not None:
-        _solve_level(values, model, lams, sigmas, nodes, warm=False)
-        return _points(values, nodes)
+        grid.solve(nodes, todo, warm=False)
+        return grid.points(nodes)
 
-    tail = lower_tail(model.scales, noise)
+    noisy = sigmas > 0.0
+    tail = lower_tail(model.scales, noise, ridge) if noisy.any() else Tail.LIGHT
     nodes = quadrature(model.scales, noise, 0, tail)
-    _solve_level(values, model, lams, sigmas, nodes, warm=False)
     if tail is Tail.INFINITE:
         # Only points without noise have an integral that a refinement could settle.
-        _diverge(values, model.alpha, sigmas > 0.0)
-        todo = np.flatnonzero(sigmas == 0.0)
-    else:
-        todo = np.arange(lams.size)
+        grid.diverge(noisy)
+        todo = np.flatnonzero(~noisy)
+    if todo.size:
+        grid.solve(nodes, todo, warm=False)
     for level in range(1, REFINEMENTS + 1):
         if todo.size == 0:
-            return _points(values, nodes)
+            return grid.points(nodes)
         nodes = quadrature(model.scales, noise, level, tail)
-        before = np.ascontiguousarray(values[:, todo])
-        after = before.copy()
-        _solve_level(after, model, lams[todo], sigmas[todo], nodes, warm=True)
-        values[:, todo] = after
-        settled = np.empty(todo.size, dtype=np.bool_)
-        agree(before, after, TOLERANCE, settled)
-        todo = todo[~settled]
+        todo = todo[~grid.solve(nodes, todo, warm=True)]
     if todo.size:
         warnings.warn(
             f"the average over {model.scales!r} did not settle to {TOLERANCE:g} at "
@@ -107,72 +201,84 @@ def solve_grid(
             QuadratureWarning,
             stacklevel=3,
         )
-    return _points(values, nodes)
+    return grid.points(nodes)
 
 
-def solve_nodes(model: Model, lams: FloatArray, sigmas: FloatArray, nodes: Nodes) -> GridPoints:
-    """State evolution at the pairs (λ_k, σ_k) on given columns with their variances."""
-    values = np.zeros((N_ROWS, lams.size))
-    _solve_level(values, model, lams, sigmas, nodes, warm=False)
-    return _points(values, nodes)
+def solve_system(s: System, what: object) -> tuple[GridPoints, tuple[float, float]]:
+    """State evolution at the point that `s` is about, and its (e, q) where it is stable.
+
+    It does not look for the critical line first, which takes longer than a single point.
+    """
+    found, state = np.full((7, 1), np.nan), np.zeros(1, dtype=np.int8)
+    with np.errstate(all="ignore"):
+        _solve(
+            found, state, np.arange(1), 0, 1, False, np.array([s.lam]),
+            np.array([math.sqrt(s.power)]), -1.0, s.alpha, s,
+        )  # fmt: skip
+        if state[0] == _BEYOND:
+            raise out_of_range(what)
+        *_, e, q = values(s, *found[_X:, 0].tolist())
+    return GridPoints(*found[:_X], system=s), (e, q)
 
 
-def _solve_level(
-    values: FloatArray,
-    model: Model,
-    lams: FloatArray,
-    sigmas: FloatArray,
-    nodes: Nodes,
-    *,
-    warm: bool,
-) -> None:
-    """Fill `values` on one set of nodes, on several threads if the work is worth them."""
-    ratio = nodes.critical_ratio(model.alpha)
-    n = lams.size
-
-    def solve(first: int, last: int) -> None:
-        with np.errstate(all="ignore"):  # see below
-            solve_level(
-                values, first, last, warm, lams, sigmas, ratio,
-                model.alpha, model.rho, model.sigma_xi**2, nodes.v, nodes.w, nodes.profile,
-            )  # fmt: skip
-
-    workers = min(n_threads(), n) if n * nodes.v.size > _SERIAL_BELOW else 1
-    edges = [n * k // workers for k in range(workers + 1)]
-    run([partial(solve, first, last) for first, last in pairwise(edges)])
-    stable = values[:, values[STATUS] == STABLE]
-    if not (
-        np.isfinite(ratio)
-        and np.isfinite(values[ACTIVE]).all()
-        and np.isfinite(stable[[ERROR, VARIANCE]]).all()
-        and not np.isnan(stable[DIVERGENCE]).any()
-    ):
-        raise out_of_range(model.scales)
-
-
-def out_of_range(scales: ScaleLaw) -> ValueError:
+def out_of_range(what: object) -> ValueError:
     """The error that says that double precision does not hold a prediction."""
     return ValueError(
-        f"the averages over {scales!r} leave the range of double precision: choose scales that "
+        f"the averages over {what!r} leave the range of double precision: choose scales that "
         "span fewer orders of magnitude, or numbers nearer to one for λ and the noise; for the "
         "limit of many columns, pass n_features to predict for that many"
     )
 
 
-def _diverge(values: FloatArray, alpha: float, where: NDArray[np.bool_]) -> None:
-    """Overwrite the points where E is infinite; every column is active there."""
-    values[STATUS, where] = INFINITE
-    values[ERROR, where] = values[DIVERGENCE, where] = np.inf
-    values[ACTIVE, where] = 1.0
-    values[VARIANCE, where] = 1.0 / (alpha - 1.0) if alpha > 1.0 else np.inf
+@kernel
+def _solve(found, state, todo, first, last, warm, lams, sigmas, ratio, rank, s):  # pragma: no cover
+    """Write status, E, V, ρ̂, P and (x, y) of the points todo[first:last] into `found`.
 
-
-def _points(values: FloatArray, nodes: Nodes) -> GridPoints:
-    return GridPoints(
-        values[STATUS],
-        values[ERROR],
-        values[VARIANCE],
-        values[ACTIVE],
-        values[DIVERGENCE],
-        nodes,
-    )
+    With `warm`, each point starts from the (x, y) that `found` holds; without it, from its
+    predecessor. A negative ratio says that the critical line is not known. `state` says which
+    agree with what was there before, and which are beyond double precision.
+    """
+    linear = s.kappa == math.inf and s.ridge.size == 0
+    before = np.empty(_DIVERGENCE + 1)
+    for j in range(first, last):
+        k = todo[j]
+        lam, power = lams[k], sigmas[k] ** 2
+        here = at(s, s.alpha, lam, power)
+        out = found[:, k]
+        x, y = out[_X], out[_Y]
+        if not warm:
+            x, y = math.nan, math.nan
+            if j > first:
+                x, y = found[_X, todo[j - 1]], found[_Y, todo[j - 1]]
+        for row in range(_DIVERGENCE + 1):
+            before[row] = out[row]
+        status = ABSENT
+        if lam > ratio * sigmas[k]:
+            status, x, y = fixed_point(here, x, y, ratio >= 0.0)
+        good = False
+        out[_STATUS], out[_DIVERGENCE] = STABLE, math.nan
+        if status == FOUND:
+            out[_ERROR], out[_VARIANCE], out[_ACTIVE], e, q = values(here, x, y)
+            good = math.isfinite(out[_ERROR] + out[_VARIANCE] + out[_ACTIVE])
+            if s.d.size == 0 and linear:
+                out[_DIVERGENCE] = component_wise(here, e, q)
+                good = good and not math.isnan(out[_DIVERGENCE])
+        elif status == ABSENT:
+            out[_STATUS], out[_ERROR], out[_VARIANCE] = UNSTABLE, math.inf, math.inf
+            y = math.nan
+            if linear:
+                if not (warm and math.isfinite(x)):
+                    x = math.log(power / rank)
+                x, S = runaway(at(s, rank, lam, power), x)
+                out[_ACTIVE] = S * rank
+                good = math.isfinite(out[_ACTIVE])
+            else:
+                good = True  # see Grid.solve
+        out[_X], out[_Y] = x, y
+        state[j] = _SETTLED if good else _BEYOND
+        for row in range(_DIVERGENCE + 1):
+            a, b = before[row], out[row]
+            # NaN stands for what does not exist, inf for what diverges; both may agree.
+            same = a == b or (a != a and b != b) or abs(a - b) <= TOLERANCE * abs(b) + _FLOOR
+            if good and not same:
+                state[j] = _OPEN

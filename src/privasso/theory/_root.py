@@ -1,164 +1,187 @@
-"""Fixed points of state evolution: roots of R(e, u) = e and 1 − ρ̂(e, u)/α = u."""
+"""Fixed points of state evolution: roots (x, y) of the two equations of `_system`.
+
+At a given x the second equation, g = 0, has at most one root y, because g decreases with y. Where
+it has none, V is infinite. Along those y the first one, f, is positive below the stable root and
+negative above it, until there is no y: if f stays positive up to there, no estimator exists.
+"""
 
 from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from privasso.theory._bracket import ACCURATE, FARTHEST, RESOLVED, TRIALS, next_point, settled
 from privasso.theory._edge import exists
-from privasso.theory._recursion import averages
+from privasso.theory._system import (
+    FEWEST,
+    HIGH,
+    LOW,
+    column_averages,
+    first,
+    inner,
+    kernel,
+    misses,
+    row_averages,
+    step,
+)
 
+#: What a search may find: the stable root, that there is none, or that doubles do not tell.
+FOUND, ABSENT, LOST = 0, 1, 2
+#: exp(x) and its reciprocal are normal numbers for |x| up to this.
+_FARTHEST = 690.0
+#: Doublings from end to end, and halvings from there to the last digit.
+_TRIALS = 200
+#: Halvings from 1 to the least double.
+_HALVINGS = 1100
 #: Plain iterations before Newton, which they bring close enough in nearly every case.
 _PLAIN = 3
 #: Newton halves its error at worst, on the critical line itself, where its matrix is singular.
-_NEWTON = 60
-#: Newton steps from a start nearby before it is given up.
-_NEARBY = 12
-_TOL = 1e-11
-_HALVINGS = 200
+_NEWTON, _NEARBY = 60, 40
+_TOL, _ROUNDING = 1e-11, 1e-8
 #: From the largest double to zero in quarters.
 _QUARTERS = 1050
+#: By how much an equation may be off, relative to its sides, where a search settles. It is off by
+#: more where rounding, and no root, made the change.
+_ACCURATE = 1e-6
+#: 1/(1 + V) is a difference from one, of which rounding leaves less than this undecided.
+_RESOLVED = 1e-12
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return the u in [0, 1] with u = 1 − ρ̂(e, u)/α, and R there; u = 0 where there is none.
+@inner
+def _has_room(s, x):  # pragma: no cover
+    """Whether some y solves the second equation at x."""
+    most, e, _, _ = row_averages(math.exp(x), s.kappa)
+    if s.d.size > 0:
+        most = 0.0
+        for k in range(s.d.size):
+            if s.d[k] > 0.0:
+                most += s.dw[k]
+    return not most <= column_averages(s, e, 0.0)[1]
 
-    u + ρ̂(e, u)/α grows with u, so the root is unique.
-    """
-    R, rho_hat, _, _, _, _ = averages(e, 0.0, alpha, rho, xi2, lam, sigma2, v, w, profile)
-    if rho_hat >= alpha:
-        return 0.0, R
-    lo, hi = 0.0, 1.0
-    u = 0.5
+
+@inner
+def _solve_y(s, x, y):  # pragma: no cover
+    """Return the y at x, which exists, and f there, by bracketed Newton from y."""
+    lo, hi = LOW, HIGH
+    if s.d.size == 0:
+        lo, hi = 0.0, row_averages(math.exp(x), s.kappa)[0]
+    if not lo < y < hi:
+        y = 0.5 * (lo + hi)
+    f = math.nan
     for _ in range(_HALVINGS):
-        R, rho_hat, _, _, _, rho_u = averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)
-        miss = u + rho_hat / alpha - 1.0
-        if miss > 0.0:
-            hi = u
+        f, g, _, _, _, g_y = misses(s, x, y)
+        if g < 0.0:
+            hi = y
         else:
-            lo = u
-        step = miss / (1.0 + rho_u / alpha)
-        new = u - step
+            lo = y
+        new = y - g / g_y if g_y < 0.0 else math.nan
         if not lo < new < hi:
             new = 0.5 * (lo + hi)
-        if abs(new - u) <= 1e-15 + 1e-13 * u:
+        if abs(new - y) <= 1e-13 * abs(y) or new in (lo, hi):
             break
-        u = new
-    return u, R
+        y = new
+    return y, f
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _bracketed(e, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return the stable fixed point by bisection in log e: slow but safe; NaN if that is beyond it.
-
-    Below the root R(e, u(e)) > e; above it R < e until u(e) reaches zero.
-    """
-    lo, hi = -math.inf, math.inf
-    x = math.log(e) if e > 0.0 else math.nan
-    for _ in range(TRIALS):
-        if not abs(x) <= FARTHEST:
+@inner
+def _bracketed(s, x, y):  # pragma: no cover
+    """Search by bisection in x, first outwards in steps that double: slow but safe."""
+    lo, hi, step = -math.inf, math.inf, 0.5
+    # Whether f ≤ 0 was seen, and not just no y: only then is there a root.
+    proved = False
+    for _ in range(_TRIALS):
+        if not abs(x) <= _FARTHEST:
             break
-        e = math.exp(x)
-        u, R = _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile)
-        if u > 0.0 and not math.isfinite(R):
-            break
-        if u > 0.0 and e < R:
+        room = _has_room(s, x)
+        f = math.nan
+        if room:
+            y, f = _solve_y(s, x, y)
+            if math.isnan(f):
+                return LOST, x, y
+        if room and f > 0.0:
             lo = x
         else:
             hi = x
-        if settled(lo, hi, x):
-            e = math.exp(lo)
-            u, R = _solve_u(e, alpha, rho, xi2, lam, sigma2, v, w, profile)
-            if abs(R - e) <= ACCURATE * e:
-                return e, u
-            break
-        x = next_point(lo, hi, 1.0)
-    return math.nan, math.nan
+            proved = proved or room
+        if hi - lo <= 1e-14 * (1.0 + abs(x)):
+            if not proved:
+                return ABSENT, x, y
+            y, f = _solve_y(s, lo, y)
+            return FOUND if abs(f) <= _ACCURATE else LOST, lo, y
+        if lo == -math.inf:
+            x = hi - step
+        elif hi == math.inf:
+            x = lo + step
+        else:
+            x = 0.5 * (lo + hi)
+        step *= 2.0
+    return LOST if proved or math.isnan(x) else ABSENT, x, y
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _newton(e, u, known, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Newton on log R − log e and 1 − ρ̂/α − u in (log e, u); returns e, u and whether it settled.
+@inner
+def _newton(s, x, y, known, limit):  # pragma: no cover
+    """Newton's method with steps that are shortened: x, y and whether it found the stable root.
 
-    Where a fixed point is `known` to exist, long steps are shortened. Otherwise a long step ends
-    the search, and so does a matrix that is not definite, as it is at the stable root: what is
-    found then with u > 0 proves that the estimator exists.
+    There the matrix is definite. Where a root is not `known` to exist, a matrix that is not ends
+    the search.
     """
-    for _ in range(_NEWTON if known else _NEARBY):
-        R, rho_hat, R_e, R_u, rho_e, rho_u = averages(
-            e, u, alpha, rho, xi2, lam, sigma2, v, w, profile
-        )
-        if not 0.0 < R / e < math.inf:
-            return e, u, False
-        f1 = math.log(R / e)
-        f2 = 1.0 - rho_hat / alpha - u
-        a11 = e * R_e / R - 1.0
-        a12 = R_u / R
-        a21 = -e * rho_e / alpha
-        a22 = -rho_u / alpha - 1.0
-        det = a11 * a22 - a12 * a21
-        if det == 0.0 or not math.isfinite(det) or not (known or (a11 < 0.0 and det > 0.0)):
-            return e, u, False
-        dx = (-f1 * a22 + f2 * a12) / det
-        new = u + (-f2 * a11 + f1 * a21) / det
-        if known:
-            dx = min(max(dx, -2.0), 2.0)
-            new = min(max(new, 0.2 * u), 1.0)
-        elif abs(dx) > 1.0 or new <= 0.2 * u or new > 1.0:
-            return e, u, False
-        e *= math.exp(dx)
-        settled = abs(dx) <= _TOL and abs(new - u) <= _TOL * u
-        u = new
-        if settled:
-            return e, u, True
-    return e, u, False
+    last = math.inf
+    for _ in range(limit):
+        f, g, f_x, f_y, g_x, g_y = misses(s, x, y)
+        det = f_x * g_y - f_y * g_x
+        definite = f_x < 0.0 < det
+        if not (math.isfinite(f) and math.isfinite(det) and det != 0.0 and (known or definite)):
+            return x, y, False
+        dx = min(max((g * f_y - f * g_y) / det, -2.0), 2.0)
+        dy = (f * g_x - g * f_x) / det
+        if s.d.size == 0:
+            new = min(max(y + dy, 0.2 * y), 1.0)
+            size = max(abs(dx), abs(new - y) / y)
+        else:
+            new = min(max(y + dy, y - 2.0), y + 2.0)
+            size = max(abs(dx), abs(new - y) / (1.0 + abs(y)))
+        x += dx
+        y = new
+        # Steps that are small and do not become smaller are rounding.
+        if size <= _TOL or 0.8 * last <= size <= _ROUNDING:
+            return x, y, definite
+        last = size
+    return x, y, False
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def fixed_point(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile):  # pragma: no cover
-    """Return (e, u, ρ̂) of the fixed point, known to exist, from a start with u > 0.
+@kernel
+def fixed_point(s, x, y, known):  # pragma: no cover
+    """Return what was found, and (x, y) there; a start nearby saves time, and NaN stands for none.
 
-    u = 0 says that there is no start; a few plain iterations then make one. NaN says that double
-    precision does not reach the fixed point.
+    `known` says that a fixed point exists.
     """
-    if not u > 0.0:
-        e, u = xi2, 1.0
-        for i in range(v.size):
-            e += rho * w[i] * v[i]
-        for _ in range(_PLAIN):
-            R, rho_hat, _, _, _, _ = averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)
-            V = rho_hat / (u * alpha)
-            e = R / (u * (1.0 + V)) ** 2
-            u = 1.0 / (1.0 + V)
-        # Newton approaches a convex root from below without overshooting; beyond the critical
-        # e, where ρ̂ ≥ α for every u, it has no way back.
-        for _ in range(_QUARTERS):
-            if not averages(e, 0.0, alpha, rho, xi2, lam, sigma2, v, w, profile)[1] >= alpha:
+    promised, status = known, LOST
+    linear = s.kappa == math.inf and s.ridge.size == 0
+    start = math.isfinite(x) and math.isfinite(y) and (s.d.size > 0 or y > 0.0)
+    for attempt in range(0 if start else 1, 3):
+        if attempt == 1:
+            if linear and not known and not exists(s):
+                return ABSENT, x, y
+            known = known or linear
+            _, x, y = first(s)
+            for k in range(_PLAIN):
+                _, _, rho_hat, x, y = step(s, x, y)
+                if k == 0 and s.d.size > 0 and rho_hat < FEWEST:
+                    return FOUND, x, y
+        elif attempt == 2:
+            # Newton approaches a root from below without overshooting; where there is no y it has
+            # no way back.
+            before = x
+            for _ in range(_QUARTERS):
+                if _has_room(s, x):
+                    break
+                x -= 2.0 * math.log(2.0)
+            if x == before:
                 break
-            e *= 0.25
-    start = e
-    e, u, found = _newton(e, u, True, alpha, rho, xi2, lam, sigma2, v, w, profile)
-    if not found:
-        e, u = _bracketed(start, alpha, rho, xi2, lam, sigma2, v, w, profile)
-    if not u > RESOLVED:
-        return math.nan, math.nan, math.nan
-    return e, u, averages(e, u, alpha, rho, xi2, lam, sigma2, v, w, profile)[1]
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def fixed_point_if_any(e, u, alpha, rho, xi2, lam, v, w, variances):  # pragma: no cover
-    """Return (e, u) of the fixed point, from a start nearby if u > 0; u = 0 where there is none.
-
-    NaN says that double precision does not tell.
-    """
-    if u > 0.0:
-        near_e, near_u, found = _newton(e, u, False, alpha, rho, xi2, lam, 1.0, v, w, variances)
+        near_x, near_y, found = _newton(s, x, y, known, _NEWTON if known else _NEARBY)
         if found:
-            return near_e, near_u
-    if not exists(alpha, lam, v, w, variances):
-        return e, 0.0
-    e, u, _ = fixed_point(0.0, 0.0, alpha, rho, xi2, lam, 1.0, v, w, variances)
-    return e, u
+            status, x, y = FOUND, near_x, near_y
+            break
+    if status != FOUND:
+        status, x, y = _bracketed(s, x, y)
+    p = row_averages(math.exp(x), s.kappa)[0]
+    beyond = status == FOUND and s.d.size == 0 and not y > _RESOLVED * p
+    return LOST if beyond or (promised and status == ABSENT) else status, x, y

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
-from privasso._validation import integer, positive_float
+from privasso._validation import generator, integer, positive_float
 from privasso.model import Model
-from privasso.noise import NoiseDesign
-from privasso.theory._correlated_edge import correlated_edge
-from privasso.theory._draws import ColumnNoise
-from privasso.theory._nodes import REFINEMENTS, Tail, columns, lower_tail, quadrature
+from privasso.noise import Covariance, NoiseDesign
+from privasso.theory._correlated import given_columns
+from privasso.theory._draws import (
+    ColumnNoise,
+    Draws,
+    NotSolvedError,
+    given,
+    noise_level,
+    own_variances,
+)
+from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, lower_tail, quadrature
 from privasso.theory._points import TOLERANCE, QuadratureWarning, out_of_range
+from privasso.theory._search import lowest
 from privasso.theory._state_evolution import check
+
+_STEPS = 25
+#: Accuracy of log e, in which the smallest value is flat, and of the ratio.
+_WIDTH, _ACCURACY = 0.05, 2e-3
 
 
 def critical_lambda_ratio(
@@ -36,23 +48,10 @@ def critical_lambda_ratio(
     two equations for e and λ. They depend on λ/σ_η, α, the scale law and the shape of the noise
     alone. For given data and noise, `critical_lambda` computes λ_crit = min_u ‖Fᵀu − η‖_∞ exactly.
 
-    Parameters
-    ----------
-    model : Model
-        Only its alpha and scales matter.
-    noise : NoiseDesign
-        Only its shape matters, not its level.
-    n_features : int, optional
-        Use the N quantiles of the law as scales, instead of the limit of many columns.
-    draws, rng
-        For a model with a covariance, as in `state_evolution`; `correlated_edge` also gives the
-        Monte Carlo error.
-
-    Returns
-    -------
-    float
-        0 for α ≥ 1, where the minimiser always exists; inf where E is infinite at any level of
-        noise, so that λ_crit/σ_η grows with the number of columns.
+    It is 0 for α ≥ 1, where the minimiser always exists, and inf where E is infinite at any level
+    of noise, so that λ_crit/σ_η grows with the number of columns. The arguments are those of
+    `state_evolution`; of the model only alpha and the columns matter, and of the noise its shape.
+    For a model with a covariance `correlated_edge` also gives the Monte Carlo error.
 
     Examples
     --------
@@ -73,16 +72,15 @@ def critical_lambda_ratio(
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     nodes = columns(model.scales, noise, count)
     if nodes is not None:
-        return _known(nodes.critical_ratio(model.alpha), model)
+        return _known(nodes, model)
     tail = lower_tail(model.scales, noise)
     if model.alpha >= 1.0:
         return 0.0
     if tail is Tail.INFINITE:
         return math.inf
-    ratio = _known(quadrature(model.scales, noise, 0, tail).critical_ratio(model.alpha), model)
+    ratio = _known(quadrature(model.scales, noise, 0, tail), model)
     for level in range(1, REFINEMENTS + 1):
-        nodes, before = quadrature(model.scales, noise, level, tail), ratio
-        ratio = _known(nodes.critical_ratio(model.alpha), model)
+        before, ratio = ratio, _known(quadrature(model.scales, noise, level, tail), model)
         if abs(ratio - before) <= TOLERANCE * ratio:
             return ratio
     warnings.warn(
@@ -94,9 +92,10 @@ def critical_lambda_ratio(
     return ratio
 
 
-def _known(ratio: float, model: Model) -> float:
+def _known(nodes: Nodes, model: Model) -> float:
+    ratio = nodes.critical_ratio(model.alpha)
     if math.isnan(ratio):
-        raise out_of_range(model.scales)
+        raise out_of_range(model.scales if model.covariance is None else model.covariance)
     return ratio
 
 
@@ -129,3 +128,91 @@ def critical_noise(
     lam = positive_float("lam", lam)
     ratio = critical_lambda_ratio(model, noise, n_features=n_features, draws=draws, rng=rng)
     return lam / ratio if ratio > 0.0 else math.inf
+
+
+class Edge(NamedTuple):
+    """λ/σ_η on the critical line, with its Monte Carlo standard error.
+
+    Examples
+    --------
+    >>> from privasso.model import AutoRegressive, Model
+    >>> from privasso.noise import Isotropic
+    >>> edge = correlated_edge(
+    ...     Model(covariance=AutoRegressive(0.5)), Isotropic(1.0), n_features=50, rng=0
+    ... )
+    >>> edge.ratio > 0.0, edge.standard_error < edge.ratio
+    (True, True)
+    """
+
+    ratio: float
+    standard_error: float
+
+
+def correlated_edge(
+    model: Model,
+    noise: ColumnNoise,
+    *,
+    n_features: int | None = None,
+    draws: int = 8,
+    rng: int | np.random.Generator | None = None,
+) -> Edge:
+    """λ_crit/σ_η for a model with a covariance: below it the private LASSO has no minimiser.
+
+    The noise may have any covariance; only its shape matters. The other arguments are those of
+    `state_evolution`. The ratio is 0 if C has full rank and α ≥ 1, and inf if noise lies outside
+    the range of a singular C.
+
+    As for independent columns (`_edge`), the signal and the label noise drop out at V → ∞. With
+
+        z = argmin ½zᵀCz − (√(αe) h − η)ᵀz + λ‖z‖₁   and   R(e, 0) = E[zᵀCz]/(α²N),
+
+    R is convex in e with slope ρ̂/α, because ½zᵀCz is the largest value of the concave objective. A
+    fixed point exists exactly when R(e, 0) − e is negative somewhere, and it is smallest where
+    ρ̂ = α. Its derivative by λ is −2E‖z‖₁/(α²N), with which Newton's method finds the critical λ.
+
+    Examples
+    --------
+    Noise in the directions in which the rows vary permits a smaller λ:
+
+    >>> import numpy as np, privasso as pv
+    >>> i = np.arange(100)
+    >>> model = pv.Model(alpha=0.5, covariance=0.9 ** abs(i[:, None] - i))
+    >>> isotropic, full = (
+    ...     pv.theory.correlated_edge(model, noise, rng=0).ratio
+    ...     for noise in (pv.Isotropic(1.0), pv.noise.MatrixPower(1.0, 2.0))
+    ... )
+    >>> full < 0.5 * isotropic
+    True
+    """
+    rng = generator(rng)
+    model = given_columns(model, noise, n_features, rng)
+    C = given(model)
+    if model.alpha >= 1.0 and C.rank == C.n_columns:
+        return Edge(0.0, 0.0)
+    level = noise_level(noise, C)
+    noise = noise.scaled(level**-2.0) if isinstance(noise, Covariance) else noise.with_sigma(1.0)
+    variances, N = own_variances(noise, C), C.n_columns
+    n_draws = integer("draws", draws, minimum=2)
+    if C.is_diagonal and variances is not None:
+        return Edge(_known(Nodes(C.diagonal, np.full(N, 1.0 / N), variances), model), 0.0)
+    lam, e, low, high, error = 0.7, 1.0, 0.0, math.inf, math.nan
+    simulated = Draws(model, lam, noise, n_draws, rng)
+    for _ in range(_STEPS):
+        simulated.lam = lam
+        try:
+            e, _, found = lowest(simulated, e, _WIDTH)
+        except NotSolvedError:
+            return Edge(math.inf, 0.0)
+        assert simulated.z is not None
+        gap = found.means[0] - e
+        slope = -2.0 * float(np.mean(np.sum(np.abs(simulated.z), axis=0))) / (model.alpha**2 * N)
+        error = float(np.std(found.R, ddof=1)) / math.sqrt(n_draws) / abs(slope)
+        low, high = (lam, high) if gap > 0.0 else (low, lam)
+        new = lam - gap / slope
+        if not low < new < high:
+            new = 0.5 * (low + high) if math.isfinite(high) else 2.0 * lam
+        new = min(max(new, 0.3 * lam), 3.0 * lam)
+        if abs(new - lam) <= _ACCURACY * lam:
+            return Edge(new, error)
+        lam = new
+    return Edge(lam, error)

@@ -8,23 +8,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privasso._validation import generator, integer, nonnegative_float, positive_float
+from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model, RotatedModel
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
-from privasso.theory._clipped import clipped_state_evolution
-from privasso.theory._correlated import correlated_state_evolution, given_columns
-from privasso.theory._correlated_clipped import correlated_clipped
+from privasso.theory._correlated import correlated_state_evolution
 from privasso.theory._draws import ColumnNoise
-from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
-from privasso.theory._grid import INFINITE, STABLE, UNSTABLE
-from privasso.theory._points import GridPoints, solve_grid
-from privasso.theory._rotated import rotated_state_evolution
-
-STATUS = {
-    STABLE: FixedPointStatus.STABLE,
-    UNSTABLE: FixedPointStatus.UNSTABLE,
-    INFINITE: FixedPointStatus.INFINITE_ERROR,
-}
+from privasso.theory._fixed_point import FixedPoint, point_at
+from privasso.theory._points import solve_grid
 
 
 def state_evolution(
@@ -128,15 +118,15 @@ def state_evolution(
         count = None if n_features is None else integer("n_features", n_features, minimum=1)
         lam, size = positive_float("lam", lam), integer("draws", draws, minimum=2)
         at_hand = None if eta is None else np.asarray(eta, dtype=np.float64)
-        if _threshold(kappa) == math.inf and not _is_positive(ridge):
-            return correlated_state_evolution(model, lam, noise, count, size, rng, at_hand)
-        if at_hand is not None or not _is_positive(ridge):
+        kappa, shrunk = _threshold(kappa), _is_positive(ridge)
+        if (at_hand is not None or not shrunk) and (kappa < math.inf or shrunk):
             raise ValueError(
                 "with clipped residuals on correlated columns, pass a positive ridge and no eta"
             )
-        source = generator(rng)
-        realised = given_columns(model, noise, count, source)
-        return correlated_clipped(realised, lam, noise, kappa, ridge, size, source)
+        return correlated_state_evolution(
+            model, lam, noise, count, size, rng, at_hand,
+            kappa=kappa, ridge=ridge if shrunk else None,
+        )  # fmt: skip
     if isinstance(ridge, MatrixPower | Covariance):
         raise ValueError("such a ridge goes with a model that has a covariance")
     if eta is not None:
@@ -152,34 +142,15 @@ def state_evolution(
     if not isinstance(ridge, NoiseDesign):
         ridge = nonnegative_float("ridge", ridge)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    if rotated:
-        if kappa < math.inf or _is_positive(ridge):
-            raise ValueError(
-                "no prediction is available for clipped residuals or a ridge with a RotatedModel; "
-                "leave kappa and ridge out, or use a Model"
-            )
-        return rotated_state_evolution(model, lam, noise, count)
-    if kappa < math.inf or _is_positive(ridge):
-        return clipped_state_evolution(model, lam, noise, kappa, ridge, count)
-    points = solve_grid(model, np.array([lam]), np.array([noise.sigma]), noise, count)
-    return point_at(points, 0, model, lam, noise)
-
-
-def point_at(
-    points: GridPoints, k: int, model: Model, lam: float, noise: NoiseDesign
-) -> FixedPoint:
-    """Point k of a grid."""
-    return FixedPoint(
-        status=STATUS[int(points.status[k])],
-        E=float(points.E[k]),
-        V=float(points.V[k]),
-        rho_hat=float(points.rho_hat[k]),
-        model=model,
-        lam=lam,
-        noise=noise,
-        _component_wise=float(points.component_wise[k]),
-        _nodes=points.nodes,
-    )
+    if rotated and (kappa < math.inf or _is_positive(ridge)):
+        raise ValueError(
+            "no prediction is available for clipped residuals or a ridge with a RotatedModel; "
+            "leave kappa and ridge out, or use a Model"
+        )
+    points = solve_grid(
+        model, np.array([lam]), np.array([noise.sigma]), noise, count, kappa, ridge
+    )  # fmt: skip
+    return point_at(points, 0, model, lam, noise, kappa, ridge)
 
 
 def _threshold(kappa: float) -> float:

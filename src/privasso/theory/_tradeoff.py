@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privasso._validation import integer, positive_float, real_array
+from privasso._validation import generator, integer, positive_float, real_array
 from privasso.model import Model
-from privasso.noise import NoiseDesign
+from privasso.noise import MatrixPower, NoiseDesign
 from privasso.theory._attack import advantages
-from privasso.theory._correlated_rows import correlated_rows
+from privasso.theory._correlated import correlated_state_evolution, given_columns
 from privasso.theory._draws import ColumnNoise
-from privasso.theory._grid import INFINITE
+from privasso.theory._fixed_point import STATUS, FixedPointStatus
 from privasso.theory._onavekl import joint
-from privasso.theory._points import solve_grid
-from privasso.theory._state_evolution import STATUS, check
+from privasso.theory._points import INFINITE, solve_grid
+from privasso.theory._state_evolution import check
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,25 +86,7 @@ def phase_diagram(
     The table has the columns of `tradeoff`. The edge of stability is the straight line
     λ = `critical_lambda_ratio` · σ.
 
-    Parameters
-    ----------
-    model : Model
-    lams : array_like, shape (J,)
-        Values of λ > 0.
-    noise : NoiseDesign
-        Only its shape matters; the levels are `sigmas`.
-    sigmas : array_like, shape (K,)
-        Noise levels, zero or more.
-    n_features : int, optional
-        As in `state_evolution`.
-    draws, rng
-        For a model with a covariance, as in `state_evolution`. The same draws serve all points, and
-        the table has the column ``E_se`` in addition.
-
-    Returns
-    -------
-    polars.DataFrame
-        J·K rows, one block of K levels per λ.
+    The arguments are those of `tradeoff`, with an array of λ; there is one block of K levels per λ.
 
     Examples
     --------
@@ -134,7 +116,7 @@ def _table(
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     if isinstance(model, Model) and model.covariance is not None:
         size = integer("draws", draws, minimum=2)
-        return pl.DataFrame(correlated_rows(model, lams, noise, levels, count, size, rng))
+        return pl.DataFrame(_correlated_rows(model, lams, noise, levels, count, size, rng))
     check(model, noise)
     assert isinstance(noise, NoiseDesign)
     for level in levels:
@@ -174,3 +156,52 @@ def _advantages(
     there = (status != INFINITE) & np.isfinite(V) & ~np.isnan(paper)
     found[there] = advantages(V[there], paper[there] * (1.0 + V[there]) ** 2)
     return found
+
+
+def _correlated_rows(
+    model: Model,
+    lams: NDArray[np.float64],
+    noise: ColumnNoise,
+    sigmas: NDArray[np.float64],
+    n_features: int | None,
+    draws: int,
+    rng: int | np.random.Generator | None,
+) -> list[dict[str, Any]]:
+    """One row per pair, with the columns of `tradeoff` and the standard error of E.
+
+    From little noise to much at each λ, a point is the start of the next, and beyond the first
+    level without an estimator there is none.
+    """
+    if not isinstance(noise, NoiseDesign | MatrixPower):
+        raise ValueError(
+            "noise must have a level, such as Isotropic(sigma) or noise.MatrixPower(sigma, gamma)"
+        )
+    rng = generator(rng)
+    model = given_columns(model, noise, n_features, rng)
+    seed = int(rng.integers(2**63))
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for i, lam in enumerate(lams.tolist()):
+        start, lost = None, None
+        for j in np.argsort(sigmas, kind="stable").tolist():
+            level = noise.with_sigma(float(sigmas[j]))
+            fp = lost
+            if fp is None:
+                # The same seed everywhere: neighbours share their draws, and curves are smooth.
+                own = np.random.default_rng(seed)
+                fp = correlated_state_evolution(model, lam, level, None, draws, own, None, start)
+            stable = fp.status is FixedPointStatus.STABLE
+            if stable:
+                start = fp.E / (1.0 + fp.V) ** 2, 1.0 / (1.0 + fp.V)
+            elif model.alpha < 1.0:
+                lost = fp
+            known = stable and fp.onavekl_is_known
+            found[i, j] = {
+                "lam": lam, "sigma": float(sigmas[j]), "status": fp.status.value,
+                "E": fp.E, "E_se": fp.standard_errors.E, "V": fp.V, "rho_hat": fp.rho_hat,
+                "stability": fp.stability,
+                "onavekl": fp.onavekl() if known else None,
+                "onavekl_paper": fp.onavekl("paper") if known else None,
+                "onavekl_bound": fp.onavekl("bound") if stable else None,
+                "advantage": fp.advantage() if known else None,
+            }  # fmt: skip
+    return [found[i, j] for i in range(lams.size) for j in range(sigmas.size)]

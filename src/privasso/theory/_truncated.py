@@ -16,9 +16,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from privasso.theory._system import FloatArray
 
 _QUARTER = 0.5 * math.pi
 #: Reflections of one trajectory beyond which it ends early.
@@ -35,28 +34,8 @@ def box_chain(
 ) -> tuple[FloatArray, bool]:
     """States after each of several quarter periods, one per row, and whether all are complete.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (n, n)
-        Σ.
-    low, high : ndarray of shape (n,)
-        The box.
-    start : ndarray of shape (n,)
-        A point in the box. If it has the truncated law, so has every state.
-    velocities : ndarray of shape (K, n)
-        Draws from N(0, Σ), one per trajectory.
-
-    Examples
-    --------
-    The half normal law has the mean √(2/π) = 0.798 and the variance 1 − 2/π = 0.363.
-
-    >>> rng = np.random.default_rng(0)
-    >>> one = np.ones(1)
-    >>> states, complete = box_chain(
-    ...     np.eye(1), 0.0 * one, 40.0 * one, one, rng.standard_normal((40_000, 1))
-    ... )
-    >>> complete, abs(states.mean() - 0.798) < 0.02, abs(states.var() - 0.363) < 0.02
-    (True, np.True_, np.True_)
+    `covariance` is Σ, `low` and `high` the box, and `start` a point in it. If that has the
+    truncated law, so has every state. `velocities` are draws from N(0, Σ), one row per trajectory.
     """
     u = start.copy()
     states = np.empty_like(velocities)

@@ -1,4 +1,4 @@
-"""The largest row norm, which sets the label sensitivity, predicted without data.
+"""The label sensitivity of noise in a model, set by the largest row norm, without data.
 
 A row f of the model has f_i ~ N(0, v_i/N), so its squared Mahalanobis norm is a weighted sum of
 independent χ²₁ variables,
@@ -15,16 +15,64 @@ with the cumulant function K(t) = −½ Σ log(1 − 2a_i t), and x = K'(t),
 from __future__ import annotations
 
 import math
+from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-FloatArray = NDArray[np.float64]
+from privasso._validation import integer
+from privasso.model import Model
+from privasso.noise import NoiseDesign, PowerLaw
+from privasso.scales import Constant, Empirical
+from privasso.theory._nodes import REFINEMENTS, Nodes, Tail, columns, quadrature, tail_exponent
+from privasso.theory._state_evolution import check
+from privasso.theory._system import FloatArray
 
 #: With fewer than three rows the median of the largest is near the mean, where the expansion
 #: degenerates; a quantile a little further up is used, which overstates the sensitivity.
 _LARGEST_TAIL = 0.2
+
+
+def label_sensitivity(
+    model: Model, noise: NoiseDesign, *, n_features: SupportsIndex | None = None
+) -> float:
+    """Predict μ = max_k (Σ_i f_ki²/σ_i²)^½ over the rows f_k, for labels in an interval of width 1.
+
+    In the limit of many columns every row has μ² = E[v/σ_η²(v)]. With n_features the columns are
+    the quantiles of the law, and the answer is the median of the maximum over M = αN rows (see
+    `docs/design.md`). Multiply by the width of the label bounds, and compare with `LabelDP.mu`.
+    A fit computes the maximum from its own rows; this predicts it without data.
+
+    It is inf where small columns get too little noise: no level of this noise then protects the
+    labels in the limit of many columns.
+    """
+    check(model, noise)
+    count = None if n_features is None else integer("n_features", n_features, minimum=1)
+    if noise.sigma == 0.0:
+        return math.inf
+    unit = noise.with_sigma(1.0)
+    law = model.scales
+    if count is None and not isinstance(law, (Constant, Empirical)):
+        gamma = tail_exponent(law, unit)
+        if gamma == math.inf or not math.isfinite(law.moment(1.0 - gamma)):
+            return math.inf
+        if isinstance(unit, PowerLaw):
+            return math.sqrt(law.moment(gamma) * law.moment(1.0 - gamma)) / noise.sigma
+        bounded = bool(np.isfinite(law.quantile([1.0])[0]))
+        nodes: Nodes | None = quadrature(
+            law, unit, REFINEMENTS - 1, Tail.SLOW if bounded else Tail.LIGHT
+        )
+    else:
+        nodes = columns(law, unit, count)
+    assert nodes is not None
+    with np.errstate(divide="ignore", over="ignore"):
+        ratios = nodes.v / nodes.profile
+    # A node so small that its variance underflows has no weight either.
+    counted = nodes.w * ratios > 0.0 if count is not None else nodes.profile > 0.0
+    if not np.isfinite(ratios[counted]).all():
+        return math.inf
+    squared, _ = largest_row_norm(ratios[counted], nodes.w[counted], count, model.alpha)
+    return math.sqrt(squared) / noise.sigma
 
 
 def largest_row_norm(
@@ -32,24 +80,8 @@ def largest_row_norm(
 ) -> tuple[float, FloatArray]:
     """max_k Σ_i f_ki²/σ_i² over the rows f_k, and its derivatives in log(v/σ²).
 
-    Parameters
-    ----------
-    ratios : ndarray
-        v/σ_η²(v) on columns of weights `w` that sum to 1.
-    n_features : int or None
-        N; None is the limit of many columns, where every row has the mean E[v/σ_η²(v)].
-    alpha : float
-        M/N.
-
-    Examples
-    --------
-    Equal columns: the median of the largest of 500 variables χ²₁₀₀₀/1000.
-
-    >>> import numpy as np
-    >>> from scipy.stats import chi2
-    >>> found, _ = largest_row_norm(np.ones(1), np.ones(1), 1000, 0.5)
-    >>> round(found, 4), round(float(chi2.ppf(0.5 ** (1 / 500), 1000)) / 1000, 4)
-    (1.1391, 1.1391)
+    `ratios` are v/σ_η²(v) on columns of weights `w` that sum to 1. Without n_features, in the limit
+    of many columns, every row has the mean E[v/σ_η²(v)].
     """
     if n_features is None:
         parts = w * ratios
