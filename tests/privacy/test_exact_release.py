@@ -12,7 +12,8 @@ import privasso as pv
 from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
 from privasso.privacy import Calibration, calibrate, release_labels
-from privasso.privacy._label_rows import scaled_labels
+from privasso.privacy._label_rows import integer_rows, scaled_labels
+from privasso.privacy._product_sum import ProductSum
 
 DESIGNS = [pv.Isotropic(1.0), pv.PowerLaw(1.0, 0.5), pv.PowerLaw(1.0, 1.0), pv.Gram(1.0)]
 
@@ -252,3 +253,22 @@ def test_noise_in_the_span_of_few_rows(centre):
     release = release_labels(rows, rng.random(6), privacy, calibration, fit_intercept=centre)
     outside = release.b - root @ (root.T @ release.b)
     assert np.max(np.abs(outside)) < 1e-9 * np.max(np.abs(release.b))
+
+
+@pytest.mark.parametrize(("mu", "n"), [(1e-6, 1), (1e-5, 300), (1e-3, 5000), (0.2, 40), (50.0, 7)])
+def test_no_integer_row_is_longer_than_its_noise_hides(mu, n):
+    """For much noise, of which few bits are left, and for many columns."""
+    rng, bits = np.random.default_rng(n), ProductSum.bits_for(mu, n)
+    rows = rng.standard_normal((40, n)) * 10.0 ** rng.uniform(-3, 3, (40, 1))
+    rows[0], rows[1] = 0.0, 1.0 / math.sqrt(n)
+    before = rows.copy()
+    K = integer_rows(rows, bits)
+    assert max(sum(int(k) ** 2 for k in row) for row in K.tolist()) <= 4**bits
+    length = np.linalg.norm(before, axis=1)
+    kept = np.sum(K * before, axis=1) / np.where(length > 0.0, length, 1.0) / 2.0**bits
+    np.testing.assert_allclose(kept[1:], np.minimum(length[1:], 1.0), atol=0.1)
+
+
+def test_too_many_columns_for_the_integers_are_refused():
+    with pytest.raises(ValueError, match="too many columns"):
+        integer_rows(np.ones((1, 300)), 2)

@@ -118,7 +118,7 @@ class LabelProducts(LabelMechanism):
                 "the noise was calibrated for a weaker guarantee than this one; calibrate it anew"
             )
         made = LabelRows.of(rows, calibration, budget.width * _ROUNDING / mu)
-        summand = ProductSum(made, budget.y_bounds, ProductSum.bits_for(mu))
+        summand = ProductSum(made, budget.y_bounds, ProductSum.bits_for(mu, made.n_columns))
         question = NoisySum(summand, mu, LABEL_REPLACED)
 
         def ask_for_products(ask: Ask) -> Release:

@@ -171,6 +171,8 @@ def integer_rows(rows: np.ndarray, bits: int) -> np.ndarray:
     """Rows as integers in units of 2^−bits, shrunk until none is longer than 1."""
     # The integers are half a unit away at most, in each entry.
     longest = shorter(rows.shape[1]) - math.sqrt(rows.shape[1]) * math.ldexp(0.5, -bits)
+    if longest < 0.5:
+        raise ValueError("there are too many columns for exact sums; choose some of them")
     if not _whole(rows, longest, math.ldexp(1.0, bits)):
         raise ValueError(_X_FINITE)
     return rows

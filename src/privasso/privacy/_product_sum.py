@@ -43,9 +43,13 @@ class ProductSum(Summand):
     most_rows = 1 << 10
 
     @staticmethod
-    def bits_for(mu: float) -> int:
-        """As many as are of use with this much noise, and as can be summed exactly."""
-        return min(max(29 + math.floor(math.log2(mu)), 2), 27)
+    def bits_for(mu: float, n_columns: int) -> int:
+        """As many as are of use with this much noise, and as can be summed exactly.
+
+        They are so many that n entries which are half a unit off are a small part of a row.
+        """
+        least = 4 + math.ceil(0.5 * math.log2(max(n_columns, 1)))
+        return min(max(29 + math.floor(math.log2(mu)), least), 27)
 
     @property
     def unit(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
