@@ -71,6 +71,8 @@ class RowBlocks:
         Name of the labels.
     progress : callable or None
         Told a `Progress` now and then.
+    streamed : bool
+        Whether fits that can do so leave the table where it is, however small it is.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class RowBlocks:
     names: tuple[str, ...] | None = None
     target: str | None = None
     progress: Callable[[Progress], None] | None = None
+    streamed: bool = False
     _passes: list[int] = field(default_factory=lambda: [0], repr=False)
     _labels: list[int] = field(default_factory=list, repr=False)
     _marks: list[int] = field(default_factory=list, repr=False)

@@ -7,6 +7,7 @@ import glob
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Bytes that the program itself takes, those of a process that reads files for a thread, and those
 #: per entry that is read: the file's numbers, ours, and a copy on the way.
 _OWN, _READER, _PER_ENTRY = 38 * 10**7, 10**8, 32
+#: Bytes per entry of a table that a fit of labels holds in memory: the table, its rows, and copies.
+_IN_MEMORY = 48
 #: Fewest and most entries that a thread reads at a time, and matrices of N × N that it holds.
 _FEWEST, _MOST, _MATRICES = 1 << 16, 1 << 21, 4
 
@@ -135,8 +138,10 @@ def opened_label_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Enco
     jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads(), blocks.held)
     blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries)
     encoding = Encoding(tuple(NumberCode(name) for name in names))
+    rows, columns = blocks.shape
+    streamed = memory is not None and memory < _OWN + _IN_MEMORY * rows * columns
     with _on_engine(settings, blocks, jobs) as engaged:
-        yield engaged, encoding, target
+        yield replace(engaged, streamed=streamed), encoding, target
 
 
 @contextlib.contextmanager

@@ -118,7 +118,8 @@ def _fit(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
 def _fit_blocks(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
     """The same for a table that is read in blocks, which hold the labels."""
     from privasso.cli._fit_blocks import opened_label_blocks, reading
-    from privasso.fit import LabelPlan
+    from privasso.cli._fit_screened import fit_screened
+    from privasso.fit import ScreenedLabelPlan
 
     settings = paid.settings
     with (
@@ -126,7 +127,8 @@ def _fit_blocks(paid: Paid, outputs: Outputs, quiet: bool) -> FitResult:
         reading(blocks, quiet=quiet) as shown,
     ):
         plan = plan_of(settings, shown, encoding)
-        assert isinstance(plan, LabelPlan)
+        if isinstance(plan, ScreenedLabelPlan):
+            return fit_screened(paid, outputs, plan, None, encoding, target, quiet=quiet)
         rehearse(settings, plan, encoding, target)
         released = plan.release(
             None,

@@ -25,7 +25,7 @@ def fit_screened(
     paid: Paid,
     outputs: Outputs,
     plan: ScreenedLabelPlan,
-    labels: np.ndarray,
+    labels: np.ndarray | None,
     encoding: Encoding,
     target: str,
     *,

@@ -186,8 +186,7 @@ class FitSettings:
                     f"{option_of(name)} needs the whole table in memory for --label-dp, and this "
                     "one is read in blocks; leave it out"
                 )
-        screen = ("screen",) if self.label_dp else ()
-        for name in ("binary", *screen, "from_release", "row_names"):
+        for name in ("binary", "from_release", "row_names"):
             if getattr(self, name) not in (None, False):
                 raise ValueError(
                     f"{option_of(name)} needs the whole table in memory, and this one is read in "

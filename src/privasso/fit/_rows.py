@@ -36,7 +36,7 @@ def prepared_rows(
     if isinstance(X, RowBlocks):
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
-        if _is_large(X.shape):
+        if X.streamed or _is_large(X.shape):
             return BlockCovariates(X, centre=fit_intercept)
         F, labels = X.in_memory()
         if not np.isfinite(F).all():
