@@ -121,11 +121,6 @@ def traces(written: Iterable[str], secrets: FloatArray) -> list[float]:
     """Return the secret numbers whose leading digits stand in any of the texts.
 
     Use secrets with many digits, such as labels drawn at random: numbers like 0.5 occur by chance.
-
-    Examples
-    --------
-    >>> traces(['{"mean": 0.7310585786300049}', "nothing"], np.array([0.73105857863, 0.25]))
-    [0.73105857863]
     """
     found = set()
     for text in written:

@@ -36,11 +36,6 @@ class Refuted:
         A point of the claim.
     bound : float
         Lower confidence limit of the true ε at this δ. The claim is refuted if it is larger.
-
-    Examples
-    --------
-    >>> Refuted(epsilon=0.5, delta=0.01, bound=0.75).share
-    1.5
     """
 
     epsilon: float
@@ -67,19 +62,6 @@ class Evidence:
         Thresholds for refuting a claim; they must not depend on these scores.
     level : float
         Probability that any of the limits for refuting a claim is wrong.
-
-    Examples
-    --------
-    Two normal laws one deviation apart, whose log likelihood ratio is the score:
-
-    >>> from privasso.accounting import GaussianLoss
-    >>> rng = np.random.default_rng(0)
-    >>> into, out = rng.normal(0.5, 1.0, 20_000), rng.normal(-0.5, 1.0, 20_000)
-    >>> found = Evidence(into, out, np.linspace(-3.0, 3.0, 13), 0.01)
-    >>> round(found.auc, 2), round(found.advantage, 2)
-    (0.76, 0.38)
-    >>> found.closest(GaussianLoss(1.0)).share < 1 < found.closest(GaussianLoss(0.7)).share
-    True
     """
 
     into: FloatArray = field(repr=False)
@@ -185,13 +167,7 @@ def points_of(claim: Loss) -> tuple[FloatArray, FloatArray]:
 
 
 def binomial_limits(hits: int, count: int, tail: float) -> tuple[float, float]:
-    """Limits of a probability, each of which is wrong with probability `tail` at most.
-
-    Examples
-    --------
-    >>> [round(x, 3) for x in binomial_limits(0, 100, 0.025)]
-    [0.0, 0.036]
-    """
+    """Limits of a probability, each of which is wrong with probability `tail` at most."""
     low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, count - hits, 1.0 - tail)) if hits < count else 1.0
     return low, high

@@ -76,14 +76,7 @@ def _caption(audit: Audit) -> str:
 
 
 def claimed_rates(claim: Loss, fpr: FloatArray) -> FloatArray:
-    """Largest true-positive rate that a claim allows: min over ε of δ(ε) + e^ε·FPR, both orders.
-
-    Examples
-    --------
-    >>> from privasso.accounting import GaussianLoss
-    >>> claimed_rates(GaussianLoss(1.0), np.array([0.5])).round(2)  # Φ(Φ⁻¹(0.5) + 1)
-    array([0.84])
-    """
+    """Largest true-positive rate that a claim allows: min over ε of δ(ε) + e^ε·FPR, both orders."""
     deltas = np.array([claim.delta(epsilon) for epsilon in _EPSILONS.tolist()])
     growth = np.exp(_EPSILONS)
     above = np.min(deltas[:, None] + growth[:, None] * fpr, axis=0)

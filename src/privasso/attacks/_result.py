@@ -30,13 +30,6 @@ class Finding:
         Scores of all releases.
     closest : Refuted or None
         The point of the claim that the evidence comes closest to refuting; None without a claim.
-
-    Examples
-    --------
-    >>> evidence = Evidence(np.array([1.0, 2.0]), np.array([-1.0, 1.5]), np.zeros(1), 0.01)
-    >>> found = Finding("row 7", evidence, Refuted(epsilon=0.5, delta=0.01, bound=0.2))
-    >>> found.auc, found.refuted
-    (0.75, False)
     """
 
     name: str

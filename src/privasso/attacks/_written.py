@@ -14,11 +14,6 @@ def numbers_in(text: str) -> dict[str, float]:
 
     Entries of a sparse vector {"index": …, "value": …} are found by their index. Other text counts
     as one string.
-
-    Examples
-    --------
-    >>> numbers_in('{"coef": {"index": [4], "value": [0.5]}, "note": "y = 7"}')
-    {'coef/4': 0.5, 'note/0': 7.0}
     """
     try:
         document = json.loads(text)

@@ -40,15 +40,6 @@ class Dask(Engine):
         Parts, or pairs of delayed covariates and labels.
     client : distributed.Client, optional
         The cluster to use; by default that of the process.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> X, y = da.ones((10, 2), chunks=(4, 2)), da.arange(10, chunks=4)
-    >>> def above(chunks, least):
-    ...     return {"above": np.array([sum(int((y > least).sum()) for X, y in chunks)])}
-    >>> of_dask(X, y).engine.sum(above, 6.5, lambda rows: None)["above"].tolist()
-    [3]
     """
 
     def __init__(self, parts: Sequence[Any], n_rows: int, client: Any = None) -> None:
@@ -149,19 +140,6 @@ def on_dask(blocks: RowBlocks, client: Any = None) -> RowBlocks:
         From `open_files`.
     client : distributed.Client, optional
         The cluster.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import polars as pl
-    >>> from privasso.blocks import open_files
-    >>> def count(chunks, state):
-    ...     return {"rows": np.array([sum(len(y) for X, y in chunks)])}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pl.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]}).write_parquet(f"{folder}/one.parquet")
-    ...     blocks = on_dask(open_files([f"{folder}/one.parquet"], "y"))
-    ...     blocks.sum(count, None)["rows"].tolist()
-    [2]
     """
     parts = getattr(blocks.engine, "parts", ())
     if not parts or not all(isinstance(part, FilePart) for part in parts):
@@ -222,14 +200,6 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
         Covariates. If `y` is a name, the frame holds the labels too.
     y : dask array, dask series, array_like or str
         Labels.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> X, y = da.ones((10, 2), chunks=(4, 2)), da.arange(10, chunks=4)
-    >>> blocks = of_dask(X, y)
-    >>> blocks.shape, len(blocks.engine.parts)
-    ((10, 2), 3)
     """
     try:
         import dask

@@ -21,17 +21,6 @@ class Engine(ABC):
     """Applies a task to all parts and adds up what it returns.
 
     `held` are the bytes that reading one part takes at most, beside the chunk that is at hand.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.blocks import ArrayPart, Local
-    >>> engine = Local([ArrayPart(np.ones((3, 2)), np.zeros(3))])
-    >>> def width(chunks, state):
-    ...     return {"largest": np.array([max(X.shape[1] for X, y in chunks)])}
-    >>> narrow = engine.select(np.array([1]))
-    >>> [one.sum(width, None, lambda rows: None)["largest"].tolist() for one in (engine, narrow)]
-    [[2], [1]]
     """
 
     held: int = 0
@@ -59,15 +48,6 @@ class Local(Engine):
     parts : sequence of Part
     jobs : int, optional
         Threads; by default as many as this process may use.
-
-    Examples
-    --------
-    >>> from privasso.blocks import ArrayPart
-    >>> parts = [ArrayPart(np.ones((rows, 2)), np.zeros(rows)) for rows in (3, 4)]
-    >>> def count(chunks, state):
-    ...     return {"rows": np.array([sum(len(y) for X, y in chunks)])}
-    >>> Local(parts, jobs=2).sum(count, None, lambda rows: None)["rows"].tolist()
-    [7]
     """
 
     def __init__(self, parts: Sequence[Part], jobs: int | None = None) -> None:

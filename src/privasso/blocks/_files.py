@@ -140,18 +140,6 @@ def open_files(
     fill : mapping of str to float, optional
         What stands for missing values of each covariate; by default a fit of private records takes
         the middle of the bounds, and one with public covariates refuses these.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import polars as pl
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for k in (1, 2):
-    ...         table = pl.DataFrame({"a": [1.0, 2.0], "b": [0.5, k], "y": [0.0, k]})
-    ...         table.write_parquet(f"{folder}/{k}.parquet")
-    ...     blocks = open_files([f"{folder}/1.parquet", f"{folder}/2.parquet"], "y")
-    >>> blocks.shape, blocks.names
-    ((4, 2), ('a', 'b'))
     """
     if not paths:
         raise ValueError("there are no files to read")

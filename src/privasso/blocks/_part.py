@@ -26,57 +26,20 @@ _CHANGED = (
 
 
 class DataChangedError(RuntimeError):
-    """The data are not what they were when the fit began; nothing was released.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import polars as pl
-    >>> from privasso.blocks import open_files
-    >>> def count(chunks, state):
-    ...     return {"rows": np.array([sum(len(y) for X, y in chunks)])}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pl.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]}).write_parquet(f"{folder}/1.parquet")
-    ...     blocks = open_files([f"{folder}/1.parquet"], "y")
-    ...     pl.DataFrame({"a": [1.0], "y": [0.0]}).write_parquet(f"{folder}/1.parquet")
-    ...     blocks.sum(count, None)
-    Traceback (most recent call last):
-    privasso.blocks._part.DataChangedError: ... changed or vanished while it was being read, ...
-    """
+    """The data are not what they were when the fit began; nothing was released."""
 
     def __init__(self, message: str = _CHANGED) -> None:
         super().__init__(message)
 
 
 class WorkersLostError(RuntimeError):
-    """The workers of a cluster were lost; nothing was released.
-
-    Examples
-    --------
-    >>> from privasso.blocks import ArrayPart, Dask
-    >>> class KilledWorker(Exception):
-    ...     pass
-    >>> class Cluster:
-    ...     def compute(self, task):
-    ...         raise KilledWorker
-    >>> Dask([ArrayPart(np.ones((3, 2)), np.zeros(3))], 3, Cluster()).sum(max, None, print)
-    Traceback (most recent call last):
-    privasso.blocks._part.WorkersLostError: the workers that read the data died again and again, ...
-    """
+    """The workers of a cluster were lost; nothing was released."""
 
 
 class Part(ABC):
     """Some rows of a table. It can be pickled, and reads its rows where it is.
 
     `held` are the bytes that reading it takes beside the chunk that is at hand.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.blocks import ArrayPart
-    >>> part = ArrayPart(np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2))
-    >>> [X.tolist() for X, y in part.select(np.array([1])).chunks()]
-    [[[2.0], [4.0]]]
     """
 
     rows: int
@@ -126,13 +89,6 @@ class ArrayPart(Part):
     """Rows of arrays in memory, or in files that are mapped to it.
 
     Sparse matrices and packed genotypes are handed on as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> part = ArrayPart(np.ones((3, 2)), np.zeros(3))
-    >>> [X.shape for X, y in part.chunks()]
-    [(3, 2)]
     """
 
     X: Any = field(repr=False)
@@ -157,19 +113,7 @@ class ArrayPart(Part):
 
 
 class View(Protocol):
-    """What records become, each by itself, before anything is computed from them.
-
-    Examples
-    --------
-    >>> from privasso.blocks import RowBlocks
-    >>> class Halved:
-    ...     n_columns = 2
-    ...
-    ...     def __call__(self, X, y, start, stop):
-    ...         return 0.5 * X[start:stop], y[start:stop]
-    >>> RowBlocks.of_arrays(np.eye(2), np.zeros(2)).gathered(Halved())[0].tolist()
-    [[0.5, 0.0], [0.0, 0.5]]
-    """
+    """What records become, each by itself, before anything is computed from them."""
 
     @property
     def n_columns(self) -> int:

@@ -32,11 +32,6 @@ class Progress:
         Rows read in the present pass, and all rows.
     seconds : float
         Since this pass began.
-
-    Examples
-    --------
-    >>> Progress(passes=2, rows=250, n_rows=1000, seconds=3.0).seconds_left
-    9.0
     """
 
     passes: int
@@ -73,16 +68,6 @@ class RowBlocks:
         Told a `Progress` now and then.
     streamed : bool
         Whether fits that can do so leave the table where it is, however small it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.blocks import RowBlocks
-    >>> blocks = RowBlocks.of_arrays(np.eye(4), np.arange(4.0), n_parts=3)
-    >>> def count(chunks, least):
-    ...     return {"above": np.array([sum((y > least).sum() for _, y in chunks)])}
-    >>> blocks.sum(count, 1.5)["above"].tolist()
-    [2]
     """
 
     shape: tuple[int, int]

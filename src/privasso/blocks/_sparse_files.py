@@ -25,12 +25,6 @@ class SparseTable:
         Names of the columns; None if the file has none.
     y : array_like of shape (M,) or None
         Labels.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> SparseTable(sp.csr_array([[0.0, 2.0]]), names=("a", "b")).names
-    ('a', 'b')
     """
 
     X: Any = field(repr=False)

@@ -25,13 +25,6 @@ class Paid:
     """What a fit has paid for, as a ``with`` block around all of the fit.
 
     An error in it, or Ctrl-C, says that the budget is spent, on what, and where the result is.
-
-    Examples
-    --------
-    >>> with Paid(FitSettings(None)):
-    ...     raise ValueError("nothing is paid yet")
-    Traceback (most recent call last):
-    ValueError: nothing is paid yet
     """
 
     def __init__(self, settings: FitSettings) -> None:

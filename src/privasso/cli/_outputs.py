@@ -83,15 +83,6 @@ class Outputs:
         All files that the command reads; see `files_read`.
     force : bool
         Replace files of any kind.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, Outputs() as outputs:
-    ...     outputs.claim("--out", Path(folder, "model.json"), MODEL)
-    ...     outputs.write({"--out": "content"})
-    ...     Path(folder, "model.json").read_text()
-    'content'
     """
 
     def __init__(self, *, reads: tuple[Path, ...] = (), force: bool = False) -> None:

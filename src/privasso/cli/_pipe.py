@@ -10,16 +10,6 @@ class Pipe:
     """A text stream whose reader may go away: the rest of the output is dropped, the work goes on.
 
     Any other failure is an error, after which the rest is dropped too.
-
-    Examples
-    --------
-    >>> import os
-    >>> reader, writer = os.pipe()
-    >>> os.close(reader)
-    >>> with os.fdopen(writer, "w") as stream:
-    ...     pipe = Pipe(stream)
-    ...     _ = pipe.write("nobody reads this")
-    ...     pipe.flush()
     """
 
     def __init__(self, stream: TextIO) -> None:

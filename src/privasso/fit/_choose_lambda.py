@@ -35,20 +35,7 @@ _CAUTION = 2.0
 
 
 class TimeLimitWarning(UserWarning):
-    """A time limit ended a choice of λ; it was made among the values solved until then.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import privasso as pv
-    >>> X = np.random.default_rng(0).random((200, 2))
-    >>> lasso = pv.PrivateLasso(privacy=pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)), time_limit=1e-9)
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     _ = lasso.fit(X, X[:, 0])
-    >>> {each.category.__name__ for each in caught}
-    {'TimeLimitWarning'}
-    """
+    """A time limit ended a choice of λ; it was made among the values solved until then."""
 
 
 def choose_lambda(
@@ -82,15 +69,6 @@ def choose_lambda(
         Variance to expect of the labels, a value that does not come from them.
     clock : Clock, optional
         The time that is left.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> b, noise = np.array([20.0, 1.0, -1.5, 0.5]), pv.noise.Diagonal(np.ones(4))
-    >>> rows = pv.operators.Covariates(np.eye(4), centre=False)
-    >>> release = pv.privacy.Release(b, noise, n_rows=4, centre=0.0)
-    >>> choose_lambda(Postprocess(release, rows)) < 20.0  # below the signal
-    True
     """
     largest = post.largest_lam
     if post.op is None or largest == 0.0:

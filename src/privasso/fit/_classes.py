@@ -32,11 +32,6 @@ class Classes:
         Probabilities are those of the positive class.
     observed : bool
         Whether the classes were found in the labels, which the privacy statement then says.
-
-    Examples
-    --------
-    >>> Classes("no", "yes").coded(["yes", "no", "yes"])
-    array([1., 0., 1.])
     """
 
     negative: Name = 0
@@ -45,15 +40,7 @@ class Classes:
 
     @classmethod
     def given(cls, classes: object) -> Classes:
-        """Check a pair (negative, positive).
-
-        Examples
-        --------
-        >>> Classes.given((0, 0))
-        Traceback (most recent call last):
-        ...
-        ValueError: classes must be two different names or numbers, (negative, positive), not (0, 0)
-        """
+        """Check a pair (negative, positive)."""
         names: list[Any] = []
         with contextlib.suppress(TypeError):
             names = [_plain(one) for one in classes]  # type: ignore[union-attr]
@@ -67,13 +54,7 @@ class Classes:
 
     @classmethod
     def seen(cls, y: Any) -> Classes:
-        """Take the classes from the labels that are not missing; no error shows a label.
-
-        Examples
-        --------
-        >>> Classes.seen([8.0, 3.0, float("nan")]).names  # in increasing order
-        (3.0, 8.0)
-        """
+        """Take the classes from the labels that are not missing; no error shows a label."""
         found: list[Any] = []
         with contextlib.suppress(TypeError, ValueError):
             found = [_plain(one) for one in np.unique(cls.present(np.asarray(y))).tolist()]
@@ -87,13 +68,7 @@ class Classes:
 
     @staticmethod
     def present(y: np.ndarray) -> np.ndarray:
-        """The labels that are neither None nor NaN.
-
-        Examples
-        --------
-        >>> Classes.present(np.array(["no", None, "yes"], dtype=object)).tolist()
-        ['no', 'yes']
-        """
+        """The labels that are neither None nor NaN."""
         return np.array([one for one in y.tolist() if one is not None and one == one], y.dtype)
 
     @property
@@ -105,15 +80,6 @@ class Classes:
         """Labels as 0 and 1; any other value is a missing label, NaN, since an error would tell.
 
         Labels whose type as a whole is not that of the classes are refused.
-
-        Examples
-        --------
-        >>> Classes().coded([0, 1, 7])
-        array([ 0.,  1., nan])
-        >>> Classes().coded(["no", "yes"])
-        Traceback (most recent call last):
-        ...
-        ValueError: the labels are not of the type of the two classes 0 and 1
         """
         values = attempt(lambda: np.asarray(y))
         if values is None or values.ndim != 1:

@@ -41,15 +41,6 @@ class Denoised:
         F.
     tol : float
         Largest violation of an optimality condition, relative to λ.
-
-    Examples
-    --------
-    >>> rows = Covariates(np.repeat(np.eye(2), 4, axis=0), centre=False)
-    >>> guess = Posterior(np.array([3.0, 0.1]), np.ones(2), 0.0)
-    >>> lasso = Denoised(guess, rows)
-    >>> coef, intercept = lasso.solve(1.0)
-    >>> coef.round(6)  # s = √½, and λs/‖F_i‖² = √½/4
-    array([2.823223, 0.      ])
     """
 
     def __init__(self, guess: Posterior, rows: Covariates, *, tol: float = 1e-8) -> None:

@@ -38,12 +38,6 @@ def posterior_moments(
         Bound of the sum of the prior variances.
     sweeps : int, optional
         Length of the chain; by default 1500, and down to 300 for very many columns.
-
-    Examples
-    --------
-    >>> mean, deviation = posterior_moments(4.0 * np.eye(3), np.array([40.0, 0.5, -0.5]), 200.0)
-    >>> bool(abs(mean[0] - 10.0) < 0.3), bool(0.4 < deviation[0] < 0.6)
-    (True, True)
     """
     n = h.size
     if sweeps is None:

@@ -50,17 +50,6 @@ class LabelPlan(Plan):
         The law of the noise on these covariates.
     guarantee : Guarantee
         What a fit will state.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-    >>> plan = plan_fit(np.eye(9), FitOptions(privacy, lam=100.0))
-    >>> plan.guarantee["epsilon"]
-    1.0
-    >>> plan.release(np.ones(9)).solve().coef.tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
     options: FitOptions
@@ -167,15 +156,6 @@ def plan_fit(
         Public weights of the rows; only their ratios matter.
     seeded : bool
         Whether the noise will come from a fixed random state, which the statement must say.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions
-    >>> X = np.random.default_rng(0).random((500, 2))
-    >>> plan = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1))))
-    >>> plan.guarantee["epsilon"]  # known before a label is read
-    1.0
     """
     privacy = options.privacy
     check_products(privacy)

@@ -45,17 +45,6 @@ class LogisticLasso:
         Weights of the rows in the release.
     tol : float
         Largest violation of an optimality condition, relative to the terms of the gradient.
-
-    Examples
-    --------
-    >>> from privasso.noise import Diagonal
-    >>> X = np.random.default_rng(0).standard_normal((400, 2))
-    >>> y = (X[:, 0] > 0).astype(float)  # the second column does not matter
-    >>> release = Release(X.T @ y, Diagonal(np.ones(2)), 400, 0.0)
-    >>> lasso = LogisticLasso(release, Covariates(X, centre=False), None)
-    >>> coef, intercept = lasso.solve(0.5 * lasso.largest_lam)
-    >>> bool(coef[0] > 0.5), float(coef[1]), intercept
-    (True, 0.0, 0.0)
     """
 
     def __init__(

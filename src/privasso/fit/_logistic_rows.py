@@ -21,14 +21,6 @@ class LogisticRows:
     ----------
     rows : Covariates
         The covariates, without weights of their own.
-
-    Examples
-    --------
-    >>> rows = LogisticRows(Covariates(np.array([[1.0], [5.0]]), centre=True))
-    >>> rows.log_odds(np.array([2.0, 0.5]))
-    array([-1.5,  2.5])
-    >>> rows.in_units(np.array([2.0, 0.5]))
-    (array([1.]), -2.5)
     """
 
     def __init__(self, rows: Covariates) -> None:

@@ -62,13 +62,6 @@ class FitOptions:
         decides by what is predicted from the size of the table; None fits all.
     classes : Classes or None
         The two classes of a logistic regression; None for a linear model.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions
-    >>> FitOptions(pv.OnAverage(0.1), lam=0.2, noise="gram").fixed_lam
-    0.2
     """
 
     privacy: Privacy

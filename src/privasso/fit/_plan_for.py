@@ -24,17 +24,7 @@ def plan_for(
     seeded: bool = False,
     feature_names: tuple[str, ...] | None = None,
 ) -> Plan:
-    """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> type(plan).__name__, plan.guarantee["n_rows"]
-    ('RecordPlan', 500.0)
-    """
+    """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
     privacy = options.privacy
     if isinstance(X, RowBlocks) and not isinstance(privacy, PerturbsObjective | LabelDP):
         raise ValueError(

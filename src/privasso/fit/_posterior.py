@@ -26,18 +26,6 @@ class Posterior:
         Their posterior standard deviations, which include the privacy noise.
     mean_label : float
         Posterior mean of the label at the means of the columns; zero without an intercept.
-
-    Examples
-    --------
-    >>> from privasso.noise import Diagonal
-    >>> rows = Covariates(np.repeat(np.eye(4), 25, axis=0), centre=False)
-    >>> b = np.array([50.0, 1.0, -1.5, 0.5])
-    >>> little, much = (
-    ...     posterior(Release(b, Diagonal(np.full(4, sigma)), 100, 0.0), rows, None, 1.0)
-    ...     for sigma in (1.0, 10.0)
-    ... )
-    >>> bool(np.all(little.deviation < much.deviation))  # ten times the noise
-    True
     """
 
     coef: np.ndarray = field(repr=False)
@@ -68,15 +56,6 @@ def posterior(
     label_deviation : float
         Standard deviation to expect of the labels, in the unit of the release; a value that does
         not come from them.
-
-    Examples
-    --------
-    >>> from privasso.noise import Diagonal
-    >>> rows = Covariates(np.repeat(np.eye(4), 25, axis=0), centre=False)
-    >>> b = np.array([50.0, 1.0, -1.5, 0.5])
-    >>> found = posterior(Release(b, Diagonal(np.ones(4)), 100, 0.0), rows, None, 1.0)
-    >>> bool(1.7 < found.coef[0] < 2.1 and abs(found.coef[2]) < 0.06)
-    True
     """
     law, b = release_law(release, rows, weights, label_deviation)
     return posterior_of(release, rows, law, b)
@@ -100,15 +79,7 @@ def posterior_of(release: Release, rows: Covariates, law: ReleaseLaw, b: np.ndar
 def posterior_mean(
     gram: np.ndarray, b: np.ndarray, noise: np.ndarray, n_rows: int, label_deviation: float
 ) -> np.ndarray:
-    """The same for centred columns given by their Gram matrix alone; the mean of the coefficients.
-
-    Examples
-    --------
-    >>> b = np.array([50.0, 1.0, -1.5, 0.5])
-    >>> mean = posterior_mean(25.0 * np.eye(4), b, np.eye(4), n_rows=100, label_deviation=1.0)
-    >>> bool(1.7 < mean[0] < 2.1 and abs(mean[2]) < 0.06)
-    True
-    """
+    """The same for centred columns that are given by their Gram matrix alone."""
     moments = RowMoments(gram, gram, np.sqrt(np.diag(gram) / n_rows), intercept=False)
     return ReleaseLaw(moments, noise, label_deviation).posterior(b)[0]
 

@@ -53,15 +53,6 @@ class Postprocess:
         Weights of the rows in the release; see `row_weights`.
     method, tol
         As in `solve`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.noise import Diagonal
-    >>> release = Release(np.array([3.0, -0.5]), Diagonal(np.ones(2)), n_rows=2, centre=0.0)
-    >>> rows = Covariates(np.eye(2), centre=False)
-    >>> Postprocess(release, rows).solve(1.0)[0]
-    array([2., 0.])
     """
 
     def __init__(

@@ -46,16 +46,6 @@ class Published:
     """The model of a perturbed fit.
 
     It answers like `Released`, but there is nothing to solve again.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> X = np.random.default_rng(101).random((500, 2))
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> released = plan_for(X, FitOptions(privacy)).release(X[:, 0])
-    >>> isinstance(released, Published), released.solve().coef.shape
-    (True, (2,))
     """
 
     model: ReleasedModel
@@ -105,15 +95,6 @@ class RecordPlan(Plan):
         What a fit will state.
     seeded : bool
         Whether the noise comes from a fixed random state.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> plan.lam, round(plan.objective.noise.kappa, 4)
-    (0.01, 0.0593)
     """
 
     options: FitOptions

@@ -36,13 +36,6 @@ class RowMoments:
         Root mean squares of the live columns: the units of standardised columns.
     intercept : bool
         Whether there is the column of ones.
-
-    Examples
-    --------
-    >>> rows = Covariates(np.array([[1.0], [3.0]]), centre=False)
-    >>> found = RowMoments.of(rows, np.array([1.0, 0.5]))
-    >>> found.G, found.G2  # 1 + 9/2 and 1 + 9/4
-    (array([[5.5]]), array([[3.25]]))
     """
 
     G: np.ndarray = field(repr=False)
@@ -54,15 +47,7 @@ class RowMoments:
     def of(
         cls, rows: Covariates, weights: np.ndarray | None, counts: np.ndarray | None = None
     ) -> RowMoments:
-        """Moments of the rows, each of them repeated `counts` times.
-
-        Examples
-        --------
-        >>> rows = Covariates(np.array([[1.0], [3.0]]), centre=True)
-        >>> RowMoments.of(rows, None, np.array([2.0, 1.0])).G
-        array([[ 3., -1.],
-               [-1.,  3.]])
-        """
+        """Moments of the rows, each of them repeated `counts` times."""
         once, twice = counts, counts
         if weights is not None:
             once = weights if counts is None else counts * weights
@@ -97,14 +82,6 @@ class ReleaseLaw:
         Whether several releases will be read: factors of matrices are then kept.
     sweeps : int, optional
         Length of the chain of `posterior_moments`.
-
-    Examples
-    --------
-    >>> moments = RowMoments(25.0 * np.eye(4), 25.0 * np.eye(4), np.full(4, 0.5), intercept=False)
-    >>> law = ReleaseLaw(moments, np.eye(4), 1.0)
-    >>> mean, deviation, level = law.posterior(np.array([50.0, 1.0, -1.5, 0.5]))
-    >>> bool(1.7 < mean[0] < 2.1 and abs(mean[2]) < 0.06)
-    True
     """
 
     moments: RowMoments

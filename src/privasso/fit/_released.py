@@ -29,19 +29,7 @@ from privasso.solvers import SolveError
 
 
 class AfterReleaseError(RuntimeError):
-    """A step after the release failed; the message says what became of the release.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(102).random((500, 2))
-    >>> options = FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"))
-    >>> released = plan_fit(X, options).release(X[:, 0])
-    >>> raise released.failure(OSError("the disk is full"), "in release.json")
-    Traceback (most recent call last):
-    privasso.fit._released.AfterReleaseError: The privacy budget of this fit is spent, but ...
-    """
+    """A step after the release failed; the message says what became of the release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +37,6 @@ class Released:
     """The release together with the covariates; every λ is solved from these alone.
 
     `Plan.release` and `KeptRelease.open` make it.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(102).random((500, 2))
-    >>> options = FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"))
-    >>> released = plan_fit(X, options).release(X[:, 0])
-    >>> [released.solve(lam).lam for lam in (1.0, 2.0)]  # no label is read
-    [1.0, 2.0]
     """
 
     release: Release

@@ -64,15 +64,6 @@ class ScreenedLabelPlan(Plan):
         Those of the covariates that are fitted beside the chosen columns.
     source : RowBlocks or None
         The table that the covariates come from, with its labels.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> X = np.random.default_rng(0).random((300, 20))
-    >>> plan = plan_for(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, 1)), screen=3))
-    >>> type(plan).__name__, plan.guarantee["epsilon"]
-    ('ScreenedLabelPlan', 1.0)
     """
 
     options: FitOptions

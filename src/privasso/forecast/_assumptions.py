@@ -23,12 +23,6 @@ class Assumptions:
         Share of the label variance that the covariates explain, in (0, 1).
     label_sd : float
         Standard deviation of the labels.
-
-    Examples
-    --------
-    >>> suppose = Assumptions(rho=0.1, r2=0.5, label_sd=20.0)
-    >>> suppose.r2_range
-    (0.25, 0.75)
     """
 
     rho: float

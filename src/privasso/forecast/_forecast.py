@@ -37,14 +37,6 @@ class Change:
         The change in words.
     outcome : Simulated
         R² of simulated fits.
-
-    Examples
-    --------
-    >>> change = Change(
-    ...     "rows", 2000.0, "2000 rows instead of 500", Simulated(np.linspace(0.3, 0.5, 5))
-    ... )
-    >>> change.words, change.outcome.median
-    ('2000 rows instead of 500', 0.4)
     """
 
     name: str
@@ -72,14 +64,6 @@ class Forecast:
     effect_error : ndarray of shape (N,) or None
         Root mean square error, in the fits as planned, of a coefficient times the range of its
         column; None where it is not computed.
-
-    Examples
-    --------
-    >>> found = Simulated(np.linspace(0.1, 0.6, 11))
-    >>> better = Change("epsilon", 2.0, "ε = 2 instead of 1", Simulated(np.linspace(0.2, 0.7, 11)))
-    >>> forecast = Forecast(Assumptions(rho=0.1, r2=0.5, label_sd=1.0), found, (better,))
-    >>> forecast.outcome.median, forecast.lines()[1][:2]
-    (0.35, ('ε = 2 instead of 1', '0.45'))
     """
 
     assumptions: Assumptions
@@ -99,14 +83,7 @@ class Forecast:
         return int(self.outcome.r2.size)
 
     def lines(self) -> list[tuple[str, str, str, str]]:
-        """A table in words: what is fitted, the median, the middle 80 %, and how many are above 0.
-
-        Examples
-        --------
-        >>> found = Simulated(np.linspace(0.1, 0.6, 11))
-        >>> Forecast(Assumptions(0.1, 0.5, 1.0), found, ()).lines()
-        [('as planned', '0.35', '0.15 to 0.55', '100 %')]
-        """
+        """A table: what is fitted, the median, the middle 80 %, and how many are above 0."""
         named = [("as planned", self.outcome), *((one.words, one.outcome) for one in self.changes)]
         return [
             (
@@ -159,17 +136,6 @@ def forecast(
         columns these are for the fit as planned only, and changes are left out.
     progress : callable, optional
         Called with the number of lines that are done and of all lines.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(0).standard_normal((3000, 4))
-    >>> plan = plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3))))
-    >>> suppose = Assumptions(rho=0.3, r2=0.5, label_sd=1.0)
-    >>> found = forecast(Scheme.of_plan(plan), suppose, fits=20)
-    >>> 0.2 < found.outcome.median < found.changes[0].outcome.median < 0.7
-    True
     """
     if scheme.unavailable is not None:
         raise ValueError(scheme.unavailable)

@@ -30,11 +30,6 @@ class Truth:
         without an intercept.
     residual_sd : float
         Standard deviation of the residual.
-
-    Examples
-    --------
-    >>> Truth(np.array([0.5, 0.0]), level=1.0, residual_sd=0.3).residual_sd
-    0.3
     """
 
     coef: np.ndarray = field(repr=False)
@@ -44,13 +39,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a simulated fit found, in the terms of `Truth`.
-
-    Examples
-    --------
-    >>> Estimate(np.array([0.4, 0.0]), level=1.1).level
-    1.1
-    """
+    """What a simulated fit found, in the terms of `Truth`."""
 
     coef: np.ndarray = field(repr=False)
     level: float
@@ -63,17 +52,6 @@ class Population:
     ----------
     rows : Covariates
         The public covariates; centred if the fit has an intercept.
-
-    Examples
-    --------
-    >>> F = np.array([[1.0, 2.0], [-1.0, 2.0], [1.0, -2.0], [-1.0, -2.0]])
-    >>> rows = Covariates(F, centre=True)
-    >>> population = Population(rows)
-    >>> truth = Truth(np.array([3.0, 0.0]), 0.0, residual_sd=4.0)
-    >>> population.r2(truth, Estimate(np.array([3.0, 0.0]), 0.0))
-    0.36
-    >>> population.r2(truth, Estimate(np.zeros(2), 0.0))
-    0.0
     """
 
     def __init__(self, rows: Covariates) -> None:

@@ -56,14 +56,6 @@ class RecordScheme:
         λ, or None for the one that follows from the number of rows.
     fit_intercept : bool
         Whether there is an intercept.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 8, y_bounds=(0, 6))
-    >>> scheme = RecordScheme(privacy, 2000, np.array([(0.0, 1.0)] * 8), np.full(8, np.nan))
-    >>> scheme.n_columns, scheme.unavailable is None
-    (8, True)
     """
 
     privacy: RecordDP
@@ -163,15 +155,6 @@ def forecast_records(
 
     No data are read. The outcome is the same each time: the generator has a fixed seed. `progress`
     is called with the number of lines that are done and of all lines.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 8, y_bounds=(0, 6))
-    >>> scheme = RecordScheme(privacy, 2000, np.array([(0.0, 1.0)] * 8), np.full(8, np.nan))
-    >>> found = forecast_records(scheme, Assumptions(rho=0.5, r2=0.5, label_sd=1.0), fits=5)
-    >>> 0.2 < found.outcome.median < 0.7
-    True
     """
     if scheme.unavailable is not None:
         raise ValueError(scheme.unavailable)

@@ -33,15 +33,6 @@ class Scheme:
         λ, or None if it is chosen from the release.
     denoise : bool
         Whether the LASSO runs on the best guess.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(0).standard_normal((300, 4))
-    >>> scheme = Scheme.of_plan(plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3)))))
-    >>> scheme.unavailable is None, scheme.rows.shape
-    (True, (300, 4))
     """
 
     rows: Covariates = field(repr=False)

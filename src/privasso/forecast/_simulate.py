@@ -22,17 +22,7 @@ _MANY_ROWS = 50
 
 
 class Fits(Protocol):
-    """Fits on one table of covariates: what a mechanism does there to labels.
-
-    Examples
-    --------
-    >>> class Halved:
-    ...     def outcome(self, truth, rng):
-    ...         return Estimate(0.5 * truth.coef, truth.level)
-    >>> truth = Truth(np.array([3.0, 0.0]), level=0.0, residual_sd=4.0)
-    >>> Halved().outcome(truth, np.random.default_rng(0)).coef
-    array([1.5, 0. ])
-    """
+    """Fits on one table of covariates: what a mechanism does there to labels."""
 
     def outcome(self, truth: Truth, rng: np.random.Generator) -> Estimate | None:
         """Simulate one outcome; None if there is none."""
@@ -40,24 +30,7 @@ class Fits(Protocol):
 
 
 class Mechanism(Protocol):
-    """What a mechanism supplies, so that its fits can be simulated.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> class Perfect:
-    ...     def on(self, counts):
-    ...         return self
-    ...
-    ...     def outcome(self, truth, rng):
-    ...         return Estimate(truth.coef, truth.level)
-    >>> X = np.random.default_rng(0).standard_normal((300, 4))
-    >>> scheme = Scheme.of_plan(plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3)))))
-    >>> suppose = Assumptions(rho=0.5, r2=0.5, label_sd=1.0)
-    >>> 0.4 < simulate(Perfect(), scheme, suppose, fits=200).median < 0.6  # around 0.5
-    True
-    """
+    """What a mechanism supplies, so that its fits can be simulated."""
 
     def on(self, counts: np.ndarray | float) -> Fits:
         """Fits on a table in which each row occurs that often."""
@@ -66,14 +39,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """R² on new rows of simulated fits; −∞ where a fit found no model.
-
-    Examples
-    --------
-    >>> found = Simulated(np.array([-0.1, 0.1, 0.2, 0.3, 0.4]))
-    >>> found.median, found.positive
-    (0.2, 0.8)
-    """
+    """R² on new rows of simulated fits; −∞ where a fit found no model."""
 
     r2: np.ndarray = field(repr=False)
 
@@ -123,18 +89,6 @@ def simulate(
         Rows of a simulated table, relative to those at hand.
     seed : int
         Of the generator.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> from privasso.forecast import SimulatedReleases
-    >>> X = np.random.default_rng(0).standard_normal((3000, 4))
-    >>> scheme = Scheme.of_plan(plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3)))))
-    >>> suppose = Assumptions(rho=0.5, r2=0.5, label_sd=1.0)
-    >>> found = simulate(SimulatedReleases.of(scheme), scheme, suppose, fits=20)
-    >>> len(found.r2), 0.3 < found.median < 0.7
-    (20, True)
     """
     rows, privacy = scheme.rows, scheme.privacy
     population = Population(rows)

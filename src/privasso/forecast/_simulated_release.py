@@ -35,17 +35,6 @@ class SimulatedReleases:
     ----------
     scheme : Scheme
         The fit to simulate.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(0).standard_normal((3000, 4))
-    >>> scheme = Scheme.of_plan(plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (-3, 3)))))
-    >>> truth = Truth(np.array([0.5, 0.0, 0.0, 0.0]), level=0.0, residual_sd=0.8)
-    >>> found = SimulatedReleases.of(scheme).on(1.0).outcome(truth, np.random.default_rng(0))
-    >>> bool(0.3 < found.coef[0] < 0.7), bool(np.all(abs(found.coef[1:]) < 0.1))
-    (True, True)
     """
 
     scheme: Scheme

@@ -38,15 +38,6 @@ class Prediction:
         Predicted λ below which no estimator exists, zero with at least as many rows as columns.
     onavekl : float
         On-average KL divergence of the released coefficients, an average under the model.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> rows = Covariates(np.random.default_rng(0).standard_normal((500, 20)), centre=True)
-    >>> suppose = Assumptions(rho=0.2, r2=0.5, label_sd=1.0)
-    >>> little, much = (predict(rows, pv.Isotropic(sigma), suppose) for sigma in (1.0, 50.0))
-    >>> round(little.r2, 2), round(much.r2, 2)  # of 0.5 without any noise
-    (0.49, 0.41)
     """
 
     noise: NoiseDesign
@@ -78,14 +69,6 @@ def predict(
         About the labels.
     lam : float, optional
         λ; by default the one with the least predicted error.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> rows = Covariates(np.random.default_rng(0).standard_normal((500, 20)), centre=True)
-    >>> suppose = Assumptions(rho=0.2, r2=0.5, label_sd=1.0)
-    >>> 0.45 < predict(rows, pv.Isotropic(1.0), suppose).r2 < 0.5
-    True
     """
     n, m = int(rows.live.sum()), rows.shape[0]
     if n == 0:
@@ -138,16 +121,6 @@ def compare(
     """Predictions for a noise design and for of isotropic noise at the same privacy.
 
     ``privacy.compared_at`` names what is equal.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> F = np.random.default_rng(0).standard_normal((500, 20)) * np.geomspace(1, 100, 20)
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-3, 3))
-    >>> suppose = Assumptions(rho=0.2, r2=0.5, label_sd=1.0)
-    >>> ours, even = compare(Covariates(F, centre=True), privacy, pv.PowerLaw(1.0, 0.5), suppose)
-    >>> ours.noise.sigma < even.noise.sigma
-    True
     """
     assert isinstance(privacy, ReleasesProducts)
     even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
@@ -165,20 +138,7 @@ def predictions(
     assumptions: Assumptions,
     lam: float | None = None,
 ) -> tuple[Prediction, ...]:
-    """Like `compare`, but empty where no prediction is available for this noise.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> F = np.random.default_rng(0).standard_normal((500, 20)) * np.geomspace(1, 100, 20)
-    >>> rows, privacy = Covariates(F, centre=True), pv.LabelDP(1.0, 1e-6, y_bounds=(-3, 3))
-    >>> suppose = Assumptions(rho=0.2, r2=0.5, label_sd=1.0)
-    >>> found = predictions(rows, privacy, pv.PowerLaw(1.0, 0.5), suppose)
-    >>> [one.noise.gamma for one in found]  # the given shape, and equal noise
-    [0.5, 0.0]
-    >>> predictions(rows, privacy, None, suppose)
-    ()
-    """
+    """Like `compare`, but empty where no prediction is available for this noise."""
     if not isinstance(noise, NoiseDesign):
         return ()
     with warnings.catch_warnings():

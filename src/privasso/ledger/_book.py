@@ -62,17 +62,6 @@ class Entry:
     status : str
         ``"charged"`` for a release, ``"reserved"`` for one that may be made later, and ``"used"``
         for a release that was reserved before and costs nothing more.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> ledger = pv.Ledger(epsilon=2.0, delta=1e-6)
-    >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1))
-    >>> X = np.random.default_rng(0).random((300, 2))
-    >>> _ = pv.PrivateLasso(10.0, privacy, ledger=ledger).fit(X, np.linspace(0, 0.9, 300))
-    >>> entry = ledger.book.entries[0]
-    >>> entry.guarantee["epsilon"]
-    1.0
     """
 
     time: str
@@ -92,14 +81,6 @@ class Book:
 
     Every entry has a hash of itself and of the hash before it, and the first follows the hash of
     the budget. The last hash so stands for the whole content.
-
-    Examples
-    --------
-    >>> book = Book(epsilon=2.0, delta=1e-6, data="a study", identity="0" * 32)
-    >>> Book.from_document(book.to_document()) == book
-    True
-    >>> round(book.left(), 6)
-    2.0
     """
 
     epsilon: float

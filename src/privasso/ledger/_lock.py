@@ -21,16 +21,6 @@ def locked(path: Path) -> Iterator[None]:
     The lock is on the file itself, so that there is nothing beside it that could be removed. It
     follows no symbolic link. Whoever holds it may replace the file; those who waited then see that
     the name has another file by now, and begin again.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "budget.json")
-    ...     _ = file.write_text("{}")
-    ...     with locked(file):
-    ...         [file.name for file in Path(folder).iterdir()]
-    ['budget.json']
     """
     end = time.monotonic() + PATIENCE
     while True:

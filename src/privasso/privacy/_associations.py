@@ -88,13 +88,6 @@ class IntegerColumns:
             int8, such as genotypes, are read as they are, and so are genotypes in two bits.
         labels : ndarray of int64, shape (M,)
             ℓ, at most 2^20 in size.
-
-        Examples
-        --------
-        >>> bounds = np.array([[0.0, 2.0], [-4.0, 4.0]])
-        >>> columns = IntegerColumns.within(bounds, np.array([1.0, 0.0]), np.array([1.0, 4.0]))
-        >>> columns.products(np.array([[2.0, 1.0], [0.5, -9.0]]), np.array([3, 5])).tolist()
-        [32768, -278528]
         """
         if X.shape[1] >= _MOST_COLUMNS:
             raise ValueError(f"at most {_MOST_COLUMNS - 1} columns can be summed")

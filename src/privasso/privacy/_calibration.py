@@ -81,12 +81,6 @@ def calibrate_objective(
         Other releases of the same data that the budget covers too, choices of columns above all.
     other_shift : float
         Shifts of these, as in `ObjectiveNoise`, added up.
-
-    Examples
-    --------
-    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=2.0, t=0.3, n_rows=500)
-    >>> round(noise.ridge, 6), round(noise.c * noise.sigma, 6)
-    (13.333333, 0.2)
     """
     kappa, radius = positive_float("kappa", kappa), positive_float("radius", radius)
     return _calibrated(
@@ -132,12 +126,6 @@ def calibrate_logistic(
         K: RK is a bound of w‖g‖².
     t : float
         RK/(4Λ); for very many rows a smaller one is used.
-
-    Examples
-    --------
-    >>> noise = calibrate_logistic(1.0, 1e-6, radius=1.0, reach=3.0, t=0.3, n_rows=500)
-    >>> round(noise.ridge, 6), round(noise.c * noise.sigma, 6)
-    (2.5, 1.0)
     """
     radius, reach = positive_float("radius", radius), positive_float("reach", reach)
     bend = 0.25 * radius * reach
@@ -196,15 +184,7 @@ def _output_share(n_rows: int) -> float:
 
 
 def check_room(n_columns: int) -> None:
-    """Refuse so many columns that the linear systems of a fit exceed the memory of the machine.
-
-    Examples
-    --------
-    >>> check_room(10_000_000)
-    Traceback (most recent call last):
-    ...
-    ValueError: a fit of 10000000 columns takes more memory than this machine has; choose some ...
-    """
+    """Refuse so many columns that the linear systems of a fit exceed the memory of the machine."""
     if not fits_memory(_MATRICES * 8 * n_columns**2):
         raise ValueError(
             f"a fit of {n_columns} columns takes more memory than this machine has; choose some of "

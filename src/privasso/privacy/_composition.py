@@ -17,13 +17,7 @@ _PROTECTED = ("labels", "records")
 
 
 def alone(protected: str) -> str:
-    """The assumption that the same labels, or records, are not used in another release.
-
-    Examples
-    --------
-    >>> alone("records")
-    'the same records are not used in another release, whose loss would add to this one'
-    """
+    """The assumption that the same labels, or records, are not used in another release."""
     if protected not in _PROTECTED:
         raise ValueError(f"what is protected must be one of {', '.join(_PROTECTED)}")
     return _ALONE.format(protected)

@@ -60,12 +60,6 @@ class Claim:
         The guarantee for groups of k, where it can be stated.
     context : tuple of str
         Parameters that must be equal in guarantees that are composed.
-
-    Examples
-    --------
-    >>> claim = Claim("example", ("epsilon",), (), lambda found: f"ε is {found['epsilon']:g}.")
-    >>> claim.sentence({"epsilon": 2.0}), claim.loss is None  # it bounds nothing
-    ('ε is 2.', True)
     """
 
     kind: str

@@ -49,20 +49,6 @@ class Calibration:
     objective : ObjectiveNoise or None
         The perturbed objective that the release comes from, for whitened rows and labels in units
         of their range; None where the products themselves are released.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.fit import FitOptions, plan_fit
-    >>> X = np.random.default_rng(0).standard_normal((300, 4))
-    >>> narrow, wide = (
-    ...     plan_fit(X, FitOptions(pv.LabelDP(1.0, 1e-6, (0, high)), noise=pv.Isotropic(1.0)))
-    ...     for high in (1, 4)
-    ... )
-    >>> round(wide.calibration.level / narrow.calibration.level, 9)  # bounds 4 times as wide
-    4.0
-    >>> narrow.calibration.mu == wide.calibration.mu  # the same ε and δ
-    True
     """
 
     covariance: Covariance = field(repr=False)
@@ -133,14 +119,6 @@ class Privacy(ABC):
     A new kind is a frozen dataclass in a file of its own that writes the methods below, registers
     the `Claim` of its guarantee and itself. A subclass of a kind is not one: it could change the
     noise and keep the claim.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> [kind.formal for kind in (pv.LabelDP, pv.RecordDP, pv.OnAverage)]
-    [True, True, False]
-    >>> [kind.public_covariates for kind in (pv.LabelDP, pv.RecordDP)]
-    [True, False]
     """
 
     #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
@@ -199,13 +177,6 @@ class ReleasesProducts(Privacy):
     """A kind whose mechanism releases noisy products of rows and labels, b = Fᵀy − η.
 
     Coefficients are computed from the release. A guarantee that covers it covers them at every λ.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> rows = Covariates(np.random.default_rng(0).standard_normal((300, 3)), centre=True)
-    >>> pv.LabelDP(1.0, 1e-6, (0, 1)).default_noise(rows)
-    Shaped(sigma=1.0, shrink=0.5)
     """
 
     @abstractmethod
@@ -254,14 +225,6 @@ class PerturbsObjective(Privacy):
     """A kind whose mechanism adds a random linear term to the objective and releases its minimiser.
 
     Each λ is a release of its own. Columns and labels are scaled by public numbers first.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> noise = privacy.objective(500, 2, None, fit_intercept=True).noise
-    >>> abs(noise.ridge * noise.t / noise.radius**2 - 1.0) < 1e-9  # Λ = R²/t
-    True
     """
 
     @abstractmethod
@@ -325,16 +288,7 @@ def register_kind(kind: _Kind) -> _Kind:
 
 
 def check_products(privacy: object) -> None:
-    """Refuse what does not release products of rows and labels.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> check_products(pv.LabelDP(1.0, 1e-6, (0, 1)))  # it does: nothing happens
-    >>> check_products(pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)], y_bounds=(0, 1)))
-    Traceback (most recent call last):
-    ValueError: RecordDP releases coefficients only, no products of rows and labels; use ...
-    """
+    """Refuse what does not release products of rows and labels."""
     check_kind(privacy)
     if not isinstance(privacy, ReleasesProducts):
         raise ValueError(

@@ -75,16 +75,6 @@ def noisy_centre(
         Sensitivity of the three sums together.
     neighbours : Neighbours
         How data sets differ.
-
-    Examples
-    --------
-    >>> from privasso.blocks import RowBlocks
-    >>> from privasso.queries import Answering, bit_source
-    >>> y = np.random.default_rng(0).exponential(1.0, 20_000)
-    >>> rows = RowBlocks.of_arrays(np.empty((20_000, 0)), y)
-    >>> ask = Answering(rows, bit_source(np.random.default_rng(1)))
-    >>> 0.7 < noisy_centre(ask, (0.0, 10.0), 0.5, 0.2) < 0.95  # mean 1, median 0.69
-    True
     """
     low, high = y_bounds
     half = 0.5 * high - 0.5 * low

@@ -82,11 +82,6 @@ class Level:
         Range of the labels, at which residuals are clipped.
     often : float
         Prior chance that the difference is large.
-
-    Examples
-    --------
-    >>> Level(mu=0.1, width=100.0).noise(5000.0)  # of a mean of 5,000, as a part of the range
-    0.002
     """
 
     mu: float
@@ -131,12 +126,6 @@ class Level:
         """The difference that is expected from its noisy mean, both as parts of the range.
 
         It grows with the mean, so that the one can be found from the other.
-
-        Examples
-        --------
-        >>> level = Level(0.05, 1.0)
-        >>> round(level.expected(0.01, 2000), 3), round(level.expected(0.2, 2000), 3)
-        (0.003, 0.198)
         """
         return float(self._expected(np.array([mean]), n_rows)[0])
 
@@ -149,29 +138,12 @@ class Level:
         return weights @ (variances / both) / weights.sum(axis=1) * means
 
     def error(self, n_rows: float) -> float:
-        """The mean square of what is added where there is no difference, in parts of the range.
-
-        Examples
-        --------
-        >>> level = Level(0.05, 1.0)
-        >>> round(level.noise(500), 3), round(level.error(500) ** 0.5, 3)
-        (0.04, 0.02)
-        >>> round(level.noise(5000), 4), round(level.error(5000) ** 0.5, 4)
-        (0.004, 0.0022)
-        """
+        """The mean square of what is added where there is no difference, in parts of the range."""
         found = self._expected(self.noise(n_rows) * _NORMAL, n_rows)
         return float(np.average(found**2, weights=np.exp(-0.5 * _NORMAL**2)))
 
     def observed(self, level: np.ndarray, n_rows: float) -> np.ndarray:
-        """The noisy means from which these parts of the range were expected.
-
-        Examples
-        --------
-        >>> level = Level(0.05, 1.0)
-        >>> found = level.observed(np.array([level.expected(0.01, 2000), 0.0]), 2000)
-        >>> found.round(6).tolist()
-        [0.01, 0.0]
-        """
+        """The noisy means from which these parts of the range were expected."""
         # What is expected has the sign of the mean, and is smaller.
         low, high = np.minimum(level, 0.0) - 10.0, np.maximum(level, 0.0) + 10.0
         for _ in range(_HALVINGS):
@@ -191,12 +163,6 @@ class FromMean:
         Last entry of a row with the weight 1; others have √w times this, and the label √w·y.
     mean : float
         m, as a part of the range of the labels.
-
-    Examples
-    --------
-    >>> rows = np.array([[3.0, 2.0], [0.0, 1.0]])
-    >>> FromMean(2.0, 0.25)(rows, np.array([0.5, -0.25])).tolist()  # w = 1 and ¼, y = ½ and −½
-    [0.25, -0.1875]
     """
 
     ones: float
@@ -228,14 +194,6 @@ def direct_level(epsilon: float, delta: float, n_rows: int, *, asked: bool | Non
     It takes a hundredth of the squared sensitivity of a Gaussian mechanism with the whole budget.
     Unless it is `asked` for, there is none where rows are so few that the noise would hide all but
     the largest differences. Both depend on the budget and the number of rows alone.
-
-    Examples
-    --------
-    >>> level = direct_level(1.0, 1e-6, 2000, asked=None)
-    >>> round(level.mu, 4), round(level.noise(2000), 3)
-    (0.0237, 0.021)
-    >>> direct_level(1.0, 1e-6, 500, asked=None) is None
-    True
     """
     if asked is False:
         return None

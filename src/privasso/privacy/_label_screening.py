@@ -65,22 +65,6 @@ class LabelScreening:
         """Return the indices of the columns in the order in which they are chosen.
 
         The guarantee covers the order.
-
-        Examples
-        --------
-        Column 1 is a copy of column 0, and is not chosen in place of column 2:
-
-        >>> from privasso.blocks import RowBlocks
-        >>> from privasso.queries import Answering, bit_source
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.standard_normal((4000, 100))
-        >>> X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(4000)
-        >>> y = X[:, 0] + 0.3 * X[:, 2] + 0.3 * rng.standard_normal(4000)
-        >>> screening = LabelScreening(ChoiceLoss(0.2, 2), 0.05, 0.1, (-4.0, 4.0))
-        >>> ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(1)))
-        >>> chosen = screening.order(ask, Peeled(X))
-        >>> 2 in chosen, len(set(chosen.tolist()) & {0, 1})
-        (True, 1)
         """
         centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu, LABEL_REPLACED)
         order: tuple[int, ...] = ()
@@ -206,12 +190,6 @@ def standard_columns(X: Any) -> np.ndarray:
     """Centred columns with entries clipped at one deviation, of the length √M.
 
     A constant column becomes zeros.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 5.0], [0.0, 5.0], [8.0, 5.0]])
-    >>> standard_columns(X).astype(float).round(2).tolist()
-    [[-0.71, 0.0], [-0.71, 0.0], [1.41, 0.0]]
     """
     m, n = X.shape
     check_size(m, n)

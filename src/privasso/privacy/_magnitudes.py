@@ -84,18 +84,7 @@ class Magnitudes:
 
     @classmethod
     def asked(cls, ask: Ask, bounds: np.ndarray, mu: float) -> Magnitudes:
-        """Ask for counts, such that one record changes the counts by μ deviations at most.
-
-        Examples
-        --------
-        >>> from privasso.blocks import RowBlocks
-        >>> from privasso.queries import Answering, bit_source
-        >>> X = np.random.default_rng(0).standard_normal((9000, 2)) * [1e-5, 300.0]
-        >>> rows = RowBlocks.of_arrays(X, np.zeros(9000))
-        >>> ask = Answering(rows, bit_source(np.random.default_rng(1)))
-        >>> Magnitudes.asked(ask, np.array([[-1e9, 1e9]] * 2), 0.1).ranges()[0].tolist()
-        [[-6.103515625e-05, 6.103515625e-05], [-1024.0, 1024.0]]
-        """
+        """Ask for counts, such that one record changes the counts by μ deviations at most."""
         query = NoisySum(MagnitudeCounts(bounds), mu)
         counts = ask(query).reshape(len(bounds), -1)
         return cls(counts, math.ldexp(float(query.deviations[0]), -_COUNT_BITS), ask.n_rows)
@@ -168,13 +157,7 @@ class Magnitudes:
 
 
 def magnitude_bins(X: np.ndarray) -> np.ndarray:
-    """Bin of each number: (2^(e−1), 2^e] with its sign, or zero.
-
-    Examples
-    --------
-    >>> magnitude_bins(np.array([0.0, 1.0, 1.5, -1.0, 1e-300, np.inf])).tolist()
-    [128, 192, 193, 63, 128, 256]
-    """
+    """Bin of each number: (2^(e−1), 2^e] with its sign, or zero."""
     fraction, exponent = np.frexp(np.abs(X))
     exponent = exponent - (fraction == 0.5)
     exponent = np.where(np.isinf(X), LARGEST, np.minimum(exponent, LARGEST))

@@ -25,14 +25,6 @@ def meaning(guarantee: Guarantee) -> str:
 
     The rate of true alarms follows from the loss that the guarantee has at every ε, not from its
     own ε and δ alone, which allow for much worse releases.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.privacy import Terms
-    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
-    >>> meaning(pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms)).partition("then find ")[2]
-    'at most 8.0 %. From ε = 1 and δ = 1e-06 alone it would be 13.6 %.'
     """
     loss = formal_loss(guarantee)
     epsilon, delta = guarantee["epsilon"], guarantee["delta"]

@@ -21,17 +21,7 @@ from privasso.scales import ScaleLaw
 def calibrate(
     rows: Covariates, privacy: ReleasesProducts, noise: Noise, *, scales: Scales = None
 ) -> Calibration:
-    """Return the noise that `privacy` asks for on these covariates; reads no label.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> rows = pv.operators.Covariates(np.diag([1.0, 10.0]), centre=False)
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-    >>> sigma = calibrate(rows, privacy, pv.PowerLaw(1.0, gamma=1.0)).covariance.sigma
-    >>> bool(np.isclose(sigma[1] / sigma[0], 10.0))
-    True
-    """
+    """Return the noise that `privacy` asks for on these covariates; reads no label."""
     check_products(privacy)
     if isinstance(noise, Shaped):
         if scales is not None and not (isinstance(scales, str) and scales == "data"):
@@ -85,16 +75,6 @@ def release_labels(
     before_noise : callable, optional
         Called with the checked labels, or a checksum of them where they are in blocks, before any
         noise is drawn. None is drawn if it raises.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.privacy import release_labels
-    >>> F, y = np.eye(4), np.array([0.0, 1.0, 1.0, 0.0])
-    >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-    >>> release = release_labels(F, y, privacy, pv.PowerLaw(1.0, 0.5), fit_intercept=False)
-    >>> bool(np.allclose(release.sigma, 1 / privacy.mu))  # each row touches one entry of b
-    True
     """
     rows = F if isinstance(F, Covariates) else Covariates(F, centre=fit_intercept)
     if rows.centred != fit_intercept:

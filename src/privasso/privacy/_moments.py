@@ -71,17 +71,6 @@ def noisy_scales(
         No record changes the sums by more deviations of their noise.
     centred : bool
         Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
-
-    Examples
-    --------
-    >>> from privasso.blocks import RowBlocks
-    >>> from privasso.queries import Answering, bit_source
-    >>> Z = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((9000, 1))
-    >>> rows = RowBlocks.of_arrays(Z, np.zeros(9000))
-    >>> ask = Answering(rows, bit_source(np.random.default_rng(1)))
-    >>> sums = ScaleSums(np.array([[-1.0, 1.0]]), np.zeros(1), np.ones(1))
-    >>> [x.round(2).tolist() for x in noisy_scales(ask, sums, 0.2, centred=True)]
-    [[0.5], [0.1]]
     """
     n, n_rows, query = len(sums.bounds), ask.n_rows, NoisySum(sums, mu)
     noisy = ask(query)

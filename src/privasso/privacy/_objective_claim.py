@@ -26,26 +26,12 @@ _FURTHER = ("first_c", "first_t", "second_epsilon", "second_choices", "further_r
 
 
 def objective_parameters(c: float, t: float, shift: float) -> dict[str, float]:
-    """Return the numbers of a guarantee from which its loss is rebuilt.
-
-    Examples
-    --------
-    >>> objective_parameters(0.2, 0.3, 1e-7)
-    {'c': 0.2, 't': 0.3, 'shift': 1e-07}
-    """
+    """Return the numbers of a guarantee from which its loss is rebuilt."""
     return {"c": c, "t": t, "shift": shift}
 
 
 def further_rounds(rounds: Sequence[tuple[ObjectiveLoss, ChoiceLoss]]) -> dict[str, float]:
-    """Return the numbers of further rounds, each a fit and a choice, for a claim that is screened.
-
-    Examples
-    --------
-    >>> one = ObjectiveLoss(0.1, 0.2, "records"), ChoiceLoss(0.05, 6)
-    >>> found = further_rounds([one, one])
-    >>> found["first_c"], found["second_choices"], found["further_rounds"]
-    (0.1, 6.0, 2.0)
-    """
+    """Return the numbers of further rounds, each a fit and a choice."""
     fit, choice = rounds[0]
     if any(one != rounds[0] for one in rounds):
         raise ValueError("all further rounds must have the same losses")
@@ -118,17 +104,6 @@ def objective_claim(
         What data sets differ in, for a group of k.
     assumptions : callable
         The assumptions of a guarantee, restated for a group of k.
-
-    Examples
-    --------
-    >>> claim = objective_claim(
-    ...     "example",
-    ...     lambda guarantee: f"ε = {guarantee['epsilon']:g}.",
-    ...     "records",
-    ...     adjacency=lambda k: f"{k} records",
-    ... )
-    >>> claim.required
-    ('c', 'delta', 'epsilon', 'n_rows', 'shift', 't')
     """
     needed = "c > 0, mu > 0, t and shift that are" if gaussian else "c > 0, t and shift that are"
 

@@ -22,11 +22,6 @@ class RecordFit:
         NaN for the others. None where nothing was released that they could be computed from.
     screened : ndarray of int or None
         Columns that were chosen, if some were; all other coefficients are zero.
-
-    Examples
-    --------
-    >>> RecordFit(np.array([0.5, 0.0]), intercept=1.0).coef
-    array([0.5, 0. ])
     """
 
     coef: np.ndarray = field(repr=False)

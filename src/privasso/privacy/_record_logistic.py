@@ -69,17 +69,7 @@ class LogisticMap:
         return rows, np.where(labels > 0.5, 1.0, 0.0)
 
     def weights(self, rows: np.ndarray) -> np.ndarray:
-        """Weights of rows; each depends on its own record only.
-
-        Examples
-        --------
-        >>> from privasso import RecordDP
-        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(-1.0, 1.0)], y_bounds=(0, 1))
-        >>> view = privacy.logistic(100, 1, None, fit_intercept=True).view
-        >>> rows, _ = view(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]), 0, 2)
-        >>> (view.weights(rows) * np.linalg.norm(rows, axis=1)).round(6).tolist()
-        [0.424264, 0.424264]
-        """
+        """Weights of rows; each depends on its own record only."""
         length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         radius = self.radius * shorter(rows.shape[1])
         with np.errstate(divide="ignore"):
@@ -98,15 +88,6 @@ class PerturbedLogistic(PerturbedObjective):
     ----------
     reach : float
         K.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import Classes, FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, classes=Classes()))
-    >>> type(plan.objective).__name__
-    'PerturbedLogistic'
     """
 
     reach: float = 0.0

@@ -30,15 +30,6 @@ class RecordSettings:
         λ, in units of the labels.
     explained : float
         Part of the signal that the fit is expected to explain.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> from privasso.privacy import record_settings
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 10, y_bounds=(0, 1))
-    >>> found = record_settings(privacy, 5000, 10)
-    >>> 0.0 < found.kappa < 1.0, 0.0 < found.explained < 1.0
-    (True, True)
     """
 
     kappa: float
@@ -77,18 +68,6 @@ def record_settings(
         Part of the columns with a coefficient.
     label_deviation : float
         Standard deviation of the labels, as a part of their range.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> import privasso as pv
-    >>> from privasso.privacy import record_settings
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 20, y_bounds=(0, 10))
-    >>> found = record_settings(privacy, 2000, 20)
-    >>> round(found.kappa, 3), round(found.t, 2), round(found.lam, 1)
-    (0.063, 0.42, 6.2)
-    >>> privacy = replace(privacy, kappa=found.kappa, t=found.t)
-    >>> est = pv.PrivateLasso(privacy=privacy, lam=found.lam)
     """
     rows, columns = integer("n_rows", n_rows, minimum=1), integer("n_columns", n_columns, minimum=1)
     explained, rho = probability("explained", explained), probability("rho", rho)

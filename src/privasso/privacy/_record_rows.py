@@ -48,15 +48,6 @@ class PerturbedObjective:
         How the intercept is corrected after the fit, in units of the range of the labels.
     columns : ndarray of int or None
         Which columns of the records are fitted, if not all.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> plan.objective.bounds.shape, plan.objective.fit_intercept
-    ((2, 2), True)
     """
 
     noise: ObjectiveNoise
@@ -148,15 +139,6 @@ class PerturbedObjective:
         """Rows no longer than the radius, and their labels; each depends on its own record only.
 
         An empty record contributes nothing; see `_cells` for this and for missing covariates.
-
-        Examples
-        --------
-        >>> from privasso import RecordDP
-        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(0.0, 20.0)], y_bounds=(0.0, 4.0))
-        >>> objective = privacy.objective(2, 1, None, fit_intercept=True)
-        >>> rows, labels = objective.rows([[15.0], [30.0]], np.array([1.0, 4.0]))
-        >>> rows.round(3).tolist(), labels.round(3).tolist()  # both are shrunk, one is clipped
-        ([[0.398, 0.497], [0.504, 0.388]], [-0.124, 0.194])
         """
         return RowBlocks.of_arrays(self._numbers(X), y).gathered(self.view)
 

@@ -33,11 +33,6 @@ def usual_row(n_columns: int, *, standard: bool = False) -> float:
 
     A larger R would leave rows as they are but need noise in proportion. Entries are in units of
     half the ranges of their columns, or, if ``standard``, of their scales.
-
-    Examples
-    --------
-    >>> round(usual_row(4), 6), round(usual_row(4, standard=True), 6)
-    (0.9, 1.4)
     """
     return (_STANDARD if standard else _RADIUS) * math.sqrt(n_columns)
 
@@ -58,11 +53,6 @@ def origins(bounds: np.ndarray) -> np.ndarray:
 
     It is the middle where values may be negative. Amounts, counts and indicators are more often
     near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
-
-    Examples
-    --------
-    >>> origins(np.array([[-1.0, 3.0], [0.0, 1.0], [18.0, 98.0]])).tolist()
-    [1.0, 0.35, 46.0]
     """
     low, high = bounds[:, 0], bounds[:, 1]
     place = np.where(low < 0.0, 0.5, _PLACE)
@@ -70,25 +60,13 @@ def origins(bounds: np.ndarray) -> np.ndarray:
 
 
 def usual_kappa(epsilon: float, n_rows: int, n_columns: int) -> float:
-    """κ, 0.05 for few rows: clipped residuals cost less than noise. Many rows bear more of it.
-
-    Examples
-    --------
-    >>> [round(usual_kappa(1.0, m, 20), 3) for m in (300, 2000, 20_000, 10_000_000)]
-    [0.05, 0.05, 0.108, 0.25]
-    """
+    """κ, 0.05 for few rows: clipped residuals cost less than noise. Many rows bear more of it."""
     many = epsilon * n_rows / (_MANY * n_columns)
     return min(_KAPPA * max(many, 1.0) ** (1.0 / 3.0), _LARGEST_KAPPA)
 
 
 def usual_t(epsilon: float) -> float:
-    """t, a fifth of e^ε − 1 up to ε = 1; larger ε bear a smaller ridge.
-
-    Examples
-    --------
-    >>> [round(usual_t(epsilon), 3) for epsilon in (0.5, 1.0, 3.0, 10.0)]
-    [0.123, 0.326, 1.413, 7.034]
-    """
+    """t, a fifth of e^ε − 1 up to ε = 1; larger ε bear a smaller ridge."""
     return 0.19 * math.expm1(min(epsilon, 1.0)) * max(epsilon, 1.0) ** (4.0 / 3.0)
 
 

@@ -34,18 +34,6 @@ class RecordStatistics:
         The scaling of the columns and labels.
     weight : float
         ω.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(
-    ...     1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1), mechanism="statistics"
-    ... )
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> kept = plan.release(np.linspace(0, 0.8, 500))
-    >>> kept.statistics.moments.matrix.shape
-    (4, 4)
     """
 
     moments: SecondMoments
@@ -121,17 +109,6 @@ class StatisticsMechanism:
         Sensitivity of the statistics.
     standard : bool
         Whether columns are in units of their scales, not of their bounds.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(
-    ...     1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1), mechanism="statistics"
-    ... )
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> type(plan.objective).__name__, plan.objective.mu > 0.0
-    ('StatisticsMechanism', True)
     """
 
     table: PerturbedObjective

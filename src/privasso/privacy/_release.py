@@ -41,14 +41,6 @@ class Release:
         are in this unit. It is 1 except for labels of extreme size.
     level : float
         What a noisy mean of residuals adds to the mean of the labels, where there is one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privasso.noise import Diagonal
-    >>> from privasso.privacy import Release
-    >>> Release(b=np.array([1.0, -2.0]), covariance=Diagonal([1, 1]), n_rows=10, centre=0.0)
-    Release(n_rows=10, n_features=2, intercept=False)
     """
 
     b: np.ndarray

@@ -24,11 +24,6 @@ def full_residuals(G: np.ndarray, labels: np.ndarray, u: np.ndarray) -> np.ndarr
     """Residuals of records before their rows and labels were shrunk; NaN for empty records.
 
     The last entry of a row is the factor by which it was shrunk, because it was 1.
-
-    Examples
-    --------
-    >>> full_residuals(np.array([[1.0, 1.0], [0.5, 0.25]]), np.ones(2), np.array([0.5, 0.0]))
-    array([0.5, 3. ])
     """
     residuals = np.array(labels, dtype=np.float64)
     _subtract(G, u, residuals)

@@ -63,13 +63,7 @@ def screening_settings(
 
 
 def price_of_choice(choices: Sequence[ChoiceLoss], mu: float, n_columns: int, delta: float) -> str:
-    """What was chosen, and the ε of that alone.
-
-    Examples
-    --------
-    >>> price_of_choice([ChoiceLoss(0.1, 10)], 0.04, 500, 1e-6)
-    'which 10 of 500 columns were chosen, which alone has ε = 0.67'
-    """
+    """What was chosen, and the ε of that alone."""
     parts = [*choices, *([GaussianLoss(mu)] if mu > 0.0 else [])]
     alone = rounded_up(compose_losses(parts).epsilon(delta), 2)
     of = f"{sum(one.count for one in choices)} of {n_columns} columns"

@@ -43,14 +43,6 @@ class ScreenedLabels:
         How the intercept of the fit is corrected.
     settings : ScreeningSettings
         What all of these follow from.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> privacy = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1))
-    >>> found = privacy.screened(300, 20, fit_intercept=True, screen=3)
-    >>> found.screening.count, found.fit.epsilon < privacy.epsilon  # the choice has the rest
-    (3, True)
     """
 
     screening: LabelScreening

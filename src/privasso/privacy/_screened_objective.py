@@ -56,15 +56,6 @@ class ScreenedObjective:
         What all of these follow from.
     level : Level or None
         How the intercept of the last fit is corrected, if there is one.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, screen=1))
-    >>> type(plan.objective).__name__, plan.objective.settings.count
-    ('ScreenedObjective', 1)
     """
 
     screening: Screening

@@ -43,15 +43,6 @@ class Screening:
     centred : bool
         Whether columns are measured from the middle of their bounds and labels from their centre,
         as for a fit with an intercept; otherwise both from zero.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy, screen=1))
-    >>> plan.objective.screening.centred
-    True
     """
 
     choices: ChoiceLoss
@@ -67,21 +58,7 @@ class Screening:
         return self.choices.count
 
     def choose(self, ask: Ask) -> np.ndarray:
-        """Return the indices of the columns, in increasing order.
-
-        Examples
-        --------
-        >>> from privasso.blocks import RowBlocks
-        >>> from privasso.queries import Answering, bit_source
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(-1.0, 1.0, (5000, 300))
-        >>> y = X[:, 7] - X[:, 70] + 0.5 * rng.standard_normal(5000)
-        >>> bounds = np.tile([-1.0, 1.0], (300, 1))
-        >>> screening = Screening(ChoiceLoss(0.2, 2), 0.05, 0.1, bounds, (-4.0, 4.0), True)
-        >>> ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(1)))
-        >>> screening.choose(ask).tolist()
-        [7, 70]
-        """
+        """Return the indices of the columns, in increasing order."""
         centre = 0.0
         if self.centred:
             centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu)

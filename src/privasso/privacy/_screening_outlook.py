@@ -61,14 +61,6 @@ class ScreeningOutlook:
         not among those of the first round.
     lines : tuple of Expected
         By the number of columns with coefficients.
-
-    Examples
-    --------
-    >>> from privasso.privacy import usual_screening
-    >>> settings = usual_screening(1.0, 1e-6, 3000, 4000)
-    >>> outlook = ScreeningOutlook.of(settings, 3000, 4000)
-    >>> outlook.better, outlook.lines[0].n_true
-    ('screened', 1)
     """
 
     settings: ScreeningSettings
@@ -87,15 +79,7 @@ class ScreeningOutlook:
         prior: ScreeningPrior | None = None,
         n_true: Sequence[int] = TRUE_COLUMNS,
     ) -> ScreeningOutlook:
-        """Predict for a table of this size; `prior` says all but the numbers of true columns.
-
-        Examples
-        --------
-        >>> settings = ScreeningSettings.divided(12, 3, 0.5, 1.0, 1e-6)
-        >>> outlook = ScreeningOutlook.of(settings, 5000, 2000)
-        >>> outlook.lines[2].screened > outlook.lines[2].direct, outlook.better
-        (True, 'screened')
-        """
+        """Predict for a table of this size; `prior` says all but the numbers of true columns."""
         prior = ScreeningPrior() if prior is None else prior
         chances = settings.chances(prior, n_rows, n_columns, STRENGTHS)
         size, lines = (n_rows, n_columns), []

@@ -79,13 +79,6 @@ class ScreeningSettings:
         Number of further rounds: 0, 1 or 3.
     components : int
         Principal components of public covariates that are fitted beside the chosen columns.
-
-    Examples
-    --------
-    >>> from privasso.privacy import usual_screening
-    >>> found = usual_screening(1.0, 1e-6, 3000, 4000)
-    >>> isinstance(found, ScreeningSettings), found.count < 100
-    (True, True)
     """
 
     count: int
@@ -106,14 +99,7 @@ class ScreeningSettings:
     def divided(
         cls, columns: int, further: int, share: float, epsilon: float, delta: float, **kind: Any
     ) -> ScreeningSettings:
-        """Divide a number of columns evenly between the rounds.
-
-        Examples
-        --------
-        >>> settings = ScreeningSettings.divided(14, 3, 0.5, 1.0, 1e-6)
-        >>> settings.count, settings.second, settings.columns
-        (5, 3, 14)
-        """
+        """Divide a number of columns evenly between the rounds."""
         each = columns // (further + 1) if further else 0
         first = columns - further * each
         return cls(first, share, epsilon, delta, second=each, further=further, **kind)

@@ -88,11 +88,6 @@ class SecondMoments:
         Standard deviation of the noise on the diagonal; √½ times that elsewhere.
     n_rows : int
         Number of rows.
-
-    Examples
-    --------
-    >>> SecondMoments(np.eye(2), sigma=0.1, n_rows=100).n_rows
-    100
     """
 
     matrix: np.ndarray = field(repr=False)

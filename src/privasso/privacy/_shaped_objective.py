@@ -38,15 +38,6 @@ class ShapedObjective:
         Public rows of the same columns.
     mu : float or None
         Sensitivity of the noisy matrix, where there are no public rows.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1), shape="private")
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> type(plan.objective).__name__, plan.objective.public is None
-    ('ShapedObjective', True)
     """
 
     table: PerturbedObjective

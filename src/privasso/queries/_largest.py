@@ -49,13 +49,6 @@ def noisy_largest(
     margin : float
         Relative errors that are reckoned with. A larger value changes nothing but the time, and
         lets a test take the path of decimal numbers.
-
-    Examples
-    --------
-    >>> from privasso.queries import bit_source
-    >>> bits = bit_source(np.random.default_rng(0))
-    >>> noisy_largest(np.array([0, 900, 0, 800, 0]), 10.0, 2, bits).tolist()
-    [1, 3]
     """
     if not 0.0 < scale < math.inf:  # without noise, equal scores would never be told apart
         raise ValueError("the noise of a choice must have a positive scale; choose another epsilon")

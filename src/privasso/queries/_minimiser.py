@@ -264,19 +264,6 @@ def perturbed_minimiser(
         ω; zero for a column without penalty.
     weights : ndarray of shape (M,), optional
         w, only for the logistic loss.
-
-    Examples
-    --------
-    >>> from privasso.privacy import calibrate_objective
-    >>> from privasso.queries import bit_source
-    >>> G = np.ones((4000, 1))
-    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
-    >>> rng = np.random.default_rng(0)
-    >>> x = perturbed_minimiser(
-    ...     G, np.full(4000, 0.25), 0.0, noise, bit_source(rng), penalty_weights=np.ones(1)
-    ... )
-    >>> bool(abs(x[0] - 0.25) < 0.01)
-    True
     """
     n = G.shape[1]
     eta = drawn_eta(noise, n, bits)

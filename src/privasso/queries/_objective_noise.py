@@ -41,14 +41,7 @@ UNCERTIFIED = (
 
 
 class UncertifiedError(RuntimeError):
-    """The minimiser was not certified closely enough, which no data should do; nothing came out.
-
-    Examples
-    --------
-    >>> raise UncertifiedError(UNCERTIFIED)
-    Traceback (most recent call last):
-    privasso.queries._objective_noise.UncertifiedError: the minimiser could not be certified ...
-    """
+    """The minimiser was not certified closely enough, which no data should do; nothing came out."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +68,6 @@ class ObjectiveNoise:
         ℓ. κ = 1 for the logistic one.
     mu : float
         Sensitivity of all Gaussian releases of the same data that the budget covers too.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> from privasso.fit import FitOptions, plan_for
-    >>> privacy = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
-    >>> plan = plan_for(np.zeros((500, 2)), FitOptions(privacy))
-    >>> round(plan.objective.noise.t, 3), plan.objective.noise.loss
-    (0.326, 'huber')
     """
 
     kappa: float
@@ -108,13 +92,6 @@ class Eta:
     z : list of int
         η/σ in multiples of 2^−bits.
     bits : int
-
-    Examples
-    --------
-    >>> noise = ObjectiveNoise(0.1, 1.0, 2.0, 0.5, 0.2, 0.5, 1e-6, 1e-7)
-    >>> eta = Eta(noise, [3 << 50, -(1 << 52)], 52)
-    >>> eta.values.tolist(), eta.exact, eta.step < eta.rounded
-    ([0.375, -0.5], [Fraction(3, 8), Fraction(-1, 2)], True)
     """
 
     noise: ObjectiveNoise

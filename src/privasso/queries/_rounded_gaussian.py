@@ -53,13 +53,7 @@ def generator_bits(rng: np.random.Generator) -> BitSource:
 
 
 def bit_source(rng: np.random.Generator | None) -> BitSource:
-    """Bits of the operating system, or of a generator, which is for experiments only.
-
-    Examples
-    --------
-    >>> len(bit_source(None)(4))
-    4
-    """
+    """Bits of the operating system, or of a generator, which is for experiments only."""
     return operating_system_bits if rng is None else generator_bits(rng)
 
 
@@ -86,12 +80,6 @@ def rounded_gaussian(
         changes nothing but the time, and lets a test take that path.
     finer : bool
         Draw integers of 2⁶⁴ times the deviation, which are Python's own.
-
-    Examples
-    --------
-    >>> draws = rounded_gaussian(2.0**40, 1000)
-    >>> draws.dtype.name, bool(0.8 < np.std(draws) / 2.0**40 < 1.2)
-    ('int64', True)
     """
     if not SMALLEST_DEVIATION <= deviation <= LARGEST_DEVIATION:
         raise ValueError("deviation must be between 2**30 and 2**56")

@@ -47,13 +47,7 @@ _SHORTER = 2.0**-30
 
 
 def shape_factor(S: np.ndarray, floor: float = 0.0) -> np.ndarray:
-    """L of a matrix whose eigenvalues are raised to a floor, and to 1e-4 of the largest.
-
-    Examples
-    --------
-    >>> shape_factor(np.diag([4.0, -1.0]), floor=1.0).tolist()
-    [[2.0, 0.0], [0.0, 1.0]]
-    """
+    """L of a matrix whose eigenvalues are raised to a floor, and to 1e-4 of the largest."""
     values, vectors = np.linalg.eigh(S)
     least = max(floor, SMALLEST_EIGENVALUE * float(values[-1]))
     raised = (vectors * np.maximum(values, least)) @ vectors.T
@@ -63,14 +57,7 @@ def shape_factor(S: np.ndarray, floor: float = 0.0) -> np.ndarray:
 def shrunk_rows(
     G: np.ndarray, y: np.ndarray, L: np.ndarray, radius: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with ‖L⁻¹g‖ ≤ R, and their labels; longer rows are shrunk together with theirs.
-
-    Examples
-    --------
-    >>> rows, labels = shrunk_rows(np.array([[6.0]]), np.ones(1), np.array([[2.0]]), 1.5)
-    >>> rows.round(6).tolist(), labels.round(6).tolist()
-    ([[3.0]], [0.5])
-    """
+    """Rows with ‖L⁻¹g‖ ≤ R, and their labels; longer rows are shrunk together with theirs."""
     white = solve_triangular(L, G.T, lower=True)
     length = np.sqrt(np.einsum("ij,ij->j", white, white))
     with np.errstate(divide="ignore"):
@@ -98,23 +85,6 @@ def shaped_minimiser(
         As in `perturbed_minimiser`.
     L : ndarray of shape (N, N)
         Lower triangular, with a condition number of at most about a hundred.
-
-    Examples
-    --------
-    >>> from privasso.privacy import calibrate_objective
-    >>> from privasso.queries import bit_source
-    >>> noise = calibrate_objective(1.0, 1e-6, "records", kappa=0.1, radius=1.0, t=0.3, n_rows=4000)
-    >>> x = shaped_minimiser(
-    ...     np.full((4000, 1), 0.5),
-    ...     np.full(4000, 0.25),
-    ...     0.0,
-    ...     noise,
-    ...     bit_source(np.random.default_rng(0)),
-    ...     L=np.array([[0.5]]),
-    ...     penalty_weights=np.ones(1),
-    ... )
-    >>> bool(abs(x[0] - 0.5) < 0.02)
-    True
     """
     n = G.shape[1]
     drawn = drawn_eta(noise, n, bits)

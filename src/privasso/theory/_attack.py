@@ -61,15 +61,6 @@ class Attack:
         to another.
     residual : float or None
         Mean residual r̄/√E of the record; None for the average over records.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> attack = pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1)).attack()
-    >>> round(attack.auc, 3), round(attack.advantage, 3)
-    (0.634, 0.192)
-    >>> attack.tpr([0.001, 0.01, 0.1]).round(3)
-    array([0.005, 0.03 , 0.184])
     """
 
     V: float
@@ -92,14 +83,7 @@ class Attack:
         return float(true - false)
 
     def rates(self, threshold: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """False- and true-positive rate of the rule "in if ℓ exceeds the threshold".
-
-        Examples
-        --------
-        >>> false, true = Attack(V=0.0, information=4.0, overlap=0.0).rates([-1.0, 0.0, 1.0])
-        >>> bool((true > false).all())
-        True
-        """
+        """False- and true-positive rate of the rule "in if ℓ exceeds the threshold"."""
         at = real_array("threshold", threshold, finite=False)
         if math.isinf(self.information):
             return np.zeros(at.shape), np.ones(at.shape)
@@ -119,25 +103,11 @@ class Attack:
         return found
 
     def of_record(self, residual: float) -> Attack:
-        """The attack on a record with this mean residual, in units of √E.
-
-        Examples
-        --------
-        >>> attack = Attack(V=0.1, information=2.0, overlap=0.8)
-        >>> attack.of_record(0.1).auc < attack.auc < attack.of_record(2.0).auc
-        True
-        """
+        """The attack on a record with this mean residual, in units of √E."""
         return Attack(self.V, self.information, self.overlap, float(residual))
 
     def of_quantile(self, share: float) -> Attack:
-        """The attack on a record that is more exposed than this share of all records.
-
-        Examples
-        --------
-        >>> attack = Attack(V=0.1, information=2.0, overlap=0.8)
-        >>> attack.of_quantile(0.99).auc > attack.of_quantile(0.5).auc
-        True
-        """
+        """The attack on a record that is more exposed than this share of all records."""
         if not 0.0 <= share < 1.0:
             raise ValueError(f"share must be at least 0 and below 1, not {share!r}")
         return self.of_record(math.sqrt(self.overlap) * float(ndtri(0.5 + 0.5 * share)))

@@ -23,16 +23,7 @@ from privasso.theory._system import FloatArray, System, column_averages
 
 
 class ColumnPredictions(NamedTuple):
-    """Predictions for each column, arrays of shape (N,).
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> model = pv.Model(covariance=pv.model.AutoRegressive(0.5))
-    >>> fp = pv.state_evolution(model, 0.2, pv.Gram(0.1), n_features=20, rng=0)
-    >>> fp.columns.sparsity.shape
-    (20,)
-    """
+    """Predictions for each column, arrays of shape (N,)."""
 
     sparsity: FloatArray
     """Probability that the coefficient is not zero."""
@@ -55,17 +46,6 @@ class CorrelatedPoint(FixedPoint):
     ----------
     n_draws : int
         Number of draws; 0 where the averages are exact.
-
-    Examples
-    --------
-    >>> import numpy as np, privasso as pv
-    >>> i = np.arange(200)
-    >>> C = 0.8 ** abs(i[:, None] - i)
-    >>> fp = pv.state_evolution(pv.Model(covariance=C), 0.2, pv.Isotropic(0.05), rng=0)
-    >>> fp.status.name, round(fp.E, 2), fp.standard_errors.E < 0.005
-    ('STABLE', 0.03, True)
-    >>> fp.columns.sparsity.shape
-    (200,)
     """
 
     _kinds: ClassVar[tuple[str, ...]] = ("joint", "paper", "bound")
@@ -148,16 +128,6 @@ class CorrelatedPoint(FixedPoint):
         ValueError
             Where the prediction is for noise at hand, and unless kind is ``"bound"`` for noise
             that does not cover all directions in which the rows vary.
-
-        Examples
-        --------
-        >>> import privasso as pv
-        >>> from privasso.model import AutoRegressive
-        >>> from privasso.noise import MatrixPower
-        >>> model = pv.Model(covariance=AutoRegressive(0.7), scales=pv.Constant(1.0))
-        >>> fp = pv.state_evolution(model, 0.2, MatrixPower(0.1, 2.0), n_features=200, rng=0)
-        >>> 1.5 < fp.onavekl() < 4.0 < 15.0 < fp.onavekl("bound")
-        True
         """
         if kind == "bound" and self.status is FixedPointStatus.STABLE:
             self._check_leakage()

@@ -37,16 +37,7 @@ _NOT_FOR = {
 
 
 class FixedPointStatus(Enum):
-    """What becomes of the estimator in the limit of many columns.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(0.1)).status
-    <FixedPointStatus.STABLE: 'stable'>
-    >>> pv.state_evolution(pv.Model(), lam=0.2, noise=pv.Gram(50.0)).status
-    <FixedPointStatus.UNSTABLE: 'unstable'>
-    """
+    """What becomes of the estimator in the limit of many columns."""
 
     STABLE = "stable"
     """The estimator exists; E, V and ρ̂ < α are its fixed point."""
@@ -66,17 +57,7 @@ STATUS = {
 
 
 class StandardErrors(NamedTuple):
-    """Monte Carlo standard errors of predictions; zero where they are computed in closed form.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> pv.state_evolution(pv.Model(), 0.2, pv.Gram(0.1)).standard_errors  # a closed form
-    StandardErrors(E=0.0, V=0.0, rho_hat=0.0, stability=0.0, onavekl=0.0)
-    >>> model = pv.Model(covariance=pv.model.AutoRegressive(0.5))
-    >>> pv.state_evolution(model, 0.2, pv.Gram(0.1), n_features=20, rng=0).standard_errors.E > 0.0
-    True
-    """
+    """Monte Carlo standard errors of predictions; zero where they are computed in closed form."""
 
     E: float = 0.0
     V: float = 0.0

@@ -46,18 +46,7 @@ ROWS, SETTLED, CEILING = 1000, 1e-10, 1e12
 
 
 class QuadratureWarning(UserWarning):
-    """The average over the scales did not settle to 1e-6; the prediction is less accurate.
-
-    Examples
-    --------
-    >>> import privasso as pv
-    >>> model = pv.Model(scales=pv.LogNormal(0.0, 5.0))  # s beyond e⁵ in one column of six
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     _ = pv.state_evolution(model, 1e-3, pv.Gram(0.1))
-    >>> {each.category.__name__ for each in caught}
-    {'QuadratureWarning'}
-    """
+    """The average over the scales did not settle to 1e-6; the prediction is less accurate."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,18 +131,7 @@ def critical_noise(
 
 
 class Edge(NamedTuple):
-    """λ/σ_η on the critical line, with its Monte Carlo standard error.
-
-    Examples
-    --------
-    >>> from privasso.model import AutoRegressive, Model
-    >>> from privasso.noise import Isotropic
-    >>> edge = correlated_edge(
-    ...     Model(covariance=AutoRegressive(0.5)), Isotropic(1.0), n_features=50, rng=0
-    ... )
-    >>> edge.ratio > 0.0, edge.standard_error < edge.ratio
-    (True, True)
-    """
+    """λ/σ_η on the critical line, with its Monte Carlo standard error."""
 
     ratio: float
     standard_error: float
@@ -169,20 +158,6 @@ def correlated_edge(
     R is convex in e with slope ρ̂/α, because ½zᵀCz is the largest value of the concave objective. A
     fixed point exists exactly when R(e, 0) − e is negative somewhere, and it is smallest where
     ρ̂ = α. Its derivative by λ is −2E‖z‖₁/(α²N), with which Newton's method finds the critical λ.
-
-    Examples
-    --------
-    Noise in the directions in which the rows vary permits a smaller λ:
-
-    >>> import numpy as np, privasso as pv
-    >>> i = np.arange(100)
-    >>> model = pv.Model(alpha=0.5, covariance=0.9 ** abs(i[:, None] - i))
-    >>> isotropic, full = (
-    ...     pv.theory.correlated_edge(model, noise, rng=0).ratio
-    ...     for noise in (pv.Isotropic(1.0), pv.noise.MatrixPower(1.0, 2.0))
-    ... )
-    >>> full < 0.5 * isotropic
-    True
     """
     rng = generator(rng)
     model = given_columns(model, noise, n_features, rng)
