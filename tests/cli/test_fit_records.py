@@ -96,7 +96,7 @@ def test_an_interrupt_says_that_the_budget_is_spent(folder, capsys, monkeypatch)
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privasso.queries._minimiser.exact_minimiser", interrupted)
+    monkeypatch.setattr("privasso.queries._minimiser.noisy_output", interrupted)
     fit(f"{DP} --bounds bounds.csv --out model.json", code=130)
     assert "count its budget as spent" in capsys.readouterr().err
     assert files(folder) == {"data.csv", "bounds.csv"}
@@ -113,7 +113,7 @@ def test_a_ledger_is_charged_once(folder, capsys):
 
 def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
     monkeypatch.setattr(
-        "privasso.queries._minimiser.exact_minimiser",
+        "privasso.queries._minimiser.noisy_output",
         lambda *_, **__: (_ for _ in ()).throw(pv.privacy.UncertifiedError("no certificate")),
     )
     fit(f"{DP} --bounds bounds.csv --out model.json", code=2)

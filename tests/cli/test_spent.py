@@ -160,13 +160,20 @@ def test_every_way_out_after_the_release(folder, capsys, monkeypatch, kind, erro
 @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), ValueError("no")])
 def test_every_way_out_of_the_mechanism(folder, capsys, monkeypatch, mechanism, error):
     """Between the charge and the result nothing can be kept, but it is said."""
-    monkeypatch.setattr("privasso.privacy._mechanism.bit_source", failing(error))
-    monkeypatch.setattr("privasso.queries._minimiser.drawn_eta", failing(error))
+    monkeypatch.setattr("privasso.queries._minimiser.noisy_output", failing(error))
     code = main(["fit", "data.csv", *f"{DP} {mechanism}".split()])
     assert code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     said = capsys.readouterr().err
     assert "count its budget as spent. Spent: ε = 3 and δ = 1e-06, for a fit of 'y'" in said
     assert len(Ledger.open("book.json").entries) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["--label-dp", "--record-dp --bounds bounds.csv"])
+def test_what_fails_before_the_first_bit_costs_nothing(folder, capsys, monkeypatch, mechanism):
+    monkeypatch.setattr("privasso.queries._minimiser.drawn_eta", failing(MemoryError()))
+    assert main(["fit", "data.csv", *f"{DP} {mechanism}".split()]) == 2
+    assert "spent" not in capsys.readouterr().err
+    assert not Ledger.open("book.json").entries
 
 
 @pytest.mark.parametrize("charged", [True, False])

@@ -146,6 +146,11 @@ def test_the_certificate_notices_rounding_that_is_too_large(where):
     assert fine < 0.1 * noise.shift * noise.sigma_out
 
 
+def test_a_shape_of_columns_that_noise_has_hidden():
+    """Private bounds of which none was found leave rows of zeros: no answer may end in an error."""
+    np.testing.assert_array_equal(shape_factor(np.zeros((3, 3))), np.eye(3))
+
+
 @pytest.mark.parametrize(
     "settings",
     [

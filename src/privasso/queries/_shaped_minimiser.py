@@ -47,9 +47,14 @@ _SHORTER = 2.0**-30
 
 
 def shape_factor(S: np.ndarray, floor: float = 0.0) -> np.ndarray:
-    """L of a matrix whose eigenvalues are raised to a floor, and to 1e-4 of the largest."""
+    """L of a matrix whose eigenvalues are raised to a floor, and to 1e-4 of the largest.
+
+    Where nothing is left of it, because noise hid all columns, L is the identity.
+    """
     values, vectors = np.linalg.eigh(S)
     least = max(floor, SMALLEST_EIGENVALUE * float(values[-1]))
+    if not least > 0.0:
+        return np.eye(len(S))
     raised = (vectors * np.maximum(values, least)) @ vectors.T
     return np.linalg.cholesky(0.5 * (raised + raised.T))
 
