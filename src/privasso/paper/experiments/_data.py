@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from privasso.model import Model, Sample
 from privasso.noise import noise_from_name
-from privasso.paper.experiments._store import Parameters
+from privasso.paper.experiments._experiment import Parameters
 from privasso.scales import Empirical, law_from_name
 
 
 def stream(parameters: Parameters, *words: object) -> np.random.Generator:
-    """Return the random numbers of a unit that are named by some words.
-
-    They depend on the seed and the index of the unit and on the words alone, and are independent
-    of those with other words.
-
-    >>> unit = {"seed": 0, "index": 1, "lam": 0.5}
-    >>> same, other = stream(unit | {"lam": 0.2}, "noise"), stream(unit, "start")
-    >>> x = float(stream(unit, "noise").random())
-    >>> x == float(same.random()), x == float(other.random())
-    (True, False)
-    """
+    """Random numbers that depend on the seed and the index of a unit and on the words alone."""
     name = zlib.crc32(" ".join(map(str, words)).encode())
     return np.random.default_rng([parameters["seed"], name, parameters["index"]])
 
 
 def model_of(parameters: Parameters) -> Model:
     """Return the model that the parameters of a unit describe."""
-    return Model(
-        parameters["alpha"],
-        parameters["rho"],
-        parameters["sigma_xi"],
-        law_from_name("law", parameters["law"]),
-    )
+    alpha, rho, sigma_xi, law = (parameters[name] for name in ("alpha", "rho", "sigma_xi", "law"))
+    return Model(alpha, rho, sigma_xi, law_from_name("law", law))
 
 
 @dataclass(frozen=True)
@@ -65,8 +51,7 @@ class DataSet:
 
     def realised(self) -> Model:
         """Return the model whose scales are those of the columns of this data set."""
-        scales = Empirical(np.sqrt(self.sample.v))
-        return Model(self.model.alpha, self.model.rho, self.model.sigma_xi, scales)
+        return replace(self.model, scales=Empirical(np.sqrt(self.sample.v)))
 
     def errors(self, x: np.ndarray) -> np.ndarray:
         """Prediction error E of each column of x on a new record: Σ v_i (x_i − x⁰_i)²/N + σ_ξ²."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from privasso._files import write_whole
 from privasso._validation import integer
-from privasso.paper.experiments._experiment import Experiment
-from privasso.paper.experiments._store import Parameters, Result, Store, Unit
+from privasso.paper.experiments._experiment import Experiment, Parameters, Result, Unit
 from privasso.paper.experiments._workers import WorkerError, in_workers, serial
 
 if TYPE_CHECKING:
@@ -28,6 +30,43 @@ class _Task(NamedTuple):
     name: str
 
 
+class Store:
+    """A folder of results, ``<kk>/<key>.json``, where ``kk`` are the first two letters of the key.
+
+    A file holds the description of its unit, the result, and the SHA-256 of the result. It is
+    written completely or not at all. A file that cannot be read, or does not match its unit or its
+    checksum, is treated as missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+
+    def _path(self, unit: Unit) -> Path:
+        return self.folder / unit.key[:2] / f"{unit.key}.json"
+
+    def load(self, unit: Unit) -> Result | None:
+        """Return the result of a unit, or None if no valid one is stored."""
+        try:
+            content = json.loads(self._path(unit).read_text(encoding="utf-8"))
+            result = content["result"]
+            same_unit = content["unit"] == json.loads(unit.description)
+            return result if same_unit and content["sha256"] == _checksum(result) else None
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, unit: Unit, result: Result) -> None:
+        """Store the result of a unit."""
+        described = json.loads(unit.description)
+        content = {"unit": described, "sha256": _checksum(result), "result": result}
+        path = self._path(unit)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(content, allow_nan=False))
+
+
+def _checksum(result: Result) -> str:
+    return hashlib.sha256(json.dumps(result, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
 def run(
     experiments: Mapping[str, Experiment],
     *,
@@ -35,30 +74,14 @@ def run(
     jobs: int = 1,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Run experiments and return one table for each.
+    """Run experiments and return one table for each, under the same name.
 
-    Every finished unit is stored under a hash of all that it depends on, and is not computed
-    again. After an interruption the same call continues with the units that are missing. Each
-    unit is computed on one thread, so that the tables are identical to the byte after any
-    interruption and for any number of jobs.
-
-    Parameters
-    ----------
-    experiments : mapping of str to Experiment
-        The experiments by name; the tables have the same names.
-    store : Path
-        Folder of the finished units; created if it does not exist.
-    jobs : int
-        Number of processes. With 1, this process computes. With more, new processes are started,
-        so a script must call this function under ``if __name__ == "__main__":``.
-    progress : callable, optional
-        Called in this process as ``progress(done, total, description)``: once at the beginning,
-        with the number of units that are already stored, and after each unit.
-
-    Raises
-    ------
-    UnitError
-        When a unit fails. Finished units stay in the store.
+    Every finished unit is kept in `store` under a hash of all that it depends on, and is not
+    computed again: after an interruption the same call continues. Each unit is computed on one
+    thread, so that the tables are identical to the byte after any interruption and for any number
+    of jobs. With more than one job, processes are started, so a script must call this under
+    ``if __name__ == "__main__":``. ``progress(done, total, description)`` is called at the
+    beginning and after each unit. If a unit fails, `UnitError` names it, and the others are kept.
     """
     jobs = integer("jobs", jobs, minimum=1)
     report = progress or (lambda done, total, description: None)
