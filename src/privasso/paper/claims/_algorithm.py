@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from privasso.paper.claims._claim import (
     AGREE,
@@ -26,9 +27,6 @@ from privasso.paper.figures import (
     slope,
     smallest_lambda,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 DESIGNS = ("isotropic", "gram")
 #: A difference of two means counts beyond this many standard errors.
@@ -301,8 +299,6 @@ def _agreement(points: pl.DataFrame, prediction: str) -> pl.DataFrame:
 
     ``agrees``: the mean E of Algorithm 1 is within `AGREE` standard errors of the prediction.
     """
-    import polars as pl
-
     deviation = (pl.col("amp_E") - pl.col(prediction)) / pl.col("amp_E_se")
     return (
         shown(points, "amp_converged")
@@ -323,8 +319,6 @@ def _agreement(points: pl.DataFrame, prediction: str) -> pl.DataFrame:
 )
 def state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
     """Count the points at which the mean E of Algorithm 1 agrees with state evolution."""
-    import polars as pl
-
     points = pl.concat([noise, path])
     stable = _agreement(points, "E_theory")
     good, realised = (

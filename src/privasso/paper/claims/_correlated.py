@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 
 from privasso.paper.claims._claim import AGREE, ClaimVerdict, Finding, claim, found, verdict_of
 from privasso.paper.figures import CORRELATIONS, GRAMS, LAW_NAMES, NAMES, compare, gain
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: A difference counts beyond so many standard errors, or if it is predicted, beyond this part.
 BEYOND, TIE = 2.0, 0.05

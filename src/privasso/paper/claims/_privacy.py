@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 
 from privasso.paper.claims._claim import (
     AGREE,
@@ -26,9 +25,6 @@ from privasso.paper.figures import (
     measured_over,
     slope,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Ratio of the axes up to which an ellipse counts as a circle.
 ROUND = 1.05

@@ -9,17 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import polars as pl
 
+from privasso import __version__
 from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model
 from privasso.noise import noise_from_name
 from privasso.scales import law_from_name
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Given = TypeVar("Given")
 Checked = TypeVar("Checked")
@@ -80,8 +79,6 @@ class Unit:
     @cached_property
     def description(self) -> str:
         """Canonical JSON of the kind, the parameters and the version of the package."""
-        from privasso import __version__
-
         content = {"kind": self.kind, "version": __version__, **self.parameters}
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -158,8 +155,6 @@ class Experiment(ABC):
 
     def table(self, results: list[Result]) -> pl.DataFrame:
         """Return the table, from the results of the units in their order."""
-        from privasso import __version__
-
         origin = {"samples": self.samples, "seed": self.seed, "version": __version__}
         rows = []
         for k, case in enumerate(self.cases().values()):
@@ -196,8 +191,6 @@ def means(**quantities: Sequence[float | None] | np.ndarray) -> Row:
 
 def frame(rows: list[Row]) -> pl.DataFrame:
     """Return rows as a table, with column types that do not depend on the values."""
-    import polars as pl  # only tables need it, and it takes a while to import
-
     first = [name for name in (*_IDENTITY, *_ORIGIN) if name in rows[0]]
     types = {
         name: pl.String if name in _WORDS else pl.Int64 if name in _COUNTS else pl.Float64

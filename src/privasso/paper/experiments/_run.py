@@ -7,15 +7,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import polars as pl
 
 from privasso._files import write_whole
 from privasso._validation import integer
 from privasso.paper.experiments._experiment import Experiment, Parameters, Result, Unit
 from privasso.paper.experiments._workers import WorkerError, in_workers, serial
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class UnitError(RuntimeError):
@@ -30,35 +29,29 @@ class _Task(NamedTuple):
     name: str
 
 
-class Store:
-    """A folder of results, ``<kk>/<key>.json``, where ``kk`` are the first two letters of the key.
+def _path(store: Path, unit: Unit) -> Path:
+    """The file of a unit: its description, its result, and the SHA-256 of the result."""
+    return Path(store) / unit.key[:2] / f"{unit.key}.json"
 
-    A file holds the description of its unit, the result, and the SHA-256 of the result. It is
-    written completely or not at all. A file that cannot be read, or does not match its unit or its
-    checksum, is treated as missing.
-    """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder)
+def _load(store: Path, unit: Unit) -> Result | None:
+    """The result of a unit; None without a file that can be read and matches unit and checksum."""
+    try:
+        content = json.loads(_path(store, unit).read_text(encoding="utf-8"))
+        result = content["result"]
+        same_unit = content["unit"] == json.loads(unit.description)
+        return result if same_unit and content["sha256"] == _checksum(result) else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
 
-    def _path(self, unit: Unit) -> Path:
-        return self.folder / unit.key[:2] / f"{unit.key}.json"
 
-    def load(self, unit: Unit) -> Result | None:
-        """Return the result of a unit, or None if no valid one is stored."""
-        try:
-            content = json.loads(self._path(unit).read_text(encoding="utf-8"))
-            result = content["result"]
-            same_unit = content["unit"] == json.loads(unit.description)
-            return result if same_unit and content["sha256"] == _checksum(result) else None
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None
-
-    def save(self, unit: Unit, result: Result) -> None:
-        """Store the result of a unit."""
-        described = json.loads(unit.description)
+def _work(store: Path, task: _Task) -> None:
+    """Compute a unit and store the result; the file is written completely or not at all."""
+    with serial():
+        result = task.compute(task.unit.parameters)
+        described = json.loads(task.unit.description)
         content = {"unit": described, "sha256": _checksum(result), "result": result}
-        path = self._path(unit)
+        path = _path(store, task.unit)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(content, allow_nan=False))
 
@@ -91,18 +84,17 @@ def run(
         for name, group in units.items()
         for unit in group
     }
-    disk = Store(store)
-    results = {key: disk.load(task.unit) for key, task in tasks.items()}
+    results = {key: _load(store, task.unit) for key, task in tasks.items()}
     missing = [task for key, task in tasks.items() if results[key] is None]
     done = len(tasks) - len(missing)
     with serial():
         report(done, len(tasks), "from the store")
-        for task in _finished(missing, disk, jobs):
+        for task in _finished(missing, store, jobs):
             done += 1
             report(done, len(tasks), task.name)
         # New results are read back from the store, so that this table equals the one of a later
         # run, which reads all results from there.
-        results |= {task.unit.key: disk.load(task.unit) for task in missing}
+        results |= {task.unit.key: _load(store, task.unit) for task in missing}
         tables = {}
         for name, experiment in experiments.items():
             found = [results[unit.key] for unit in units[name]]
@@ -113,9 +105,9 @@ def run(
     return tables
 
 
-def _finished(tasks: list[_Task], disk: Store, jobs: int) -> Iterator[_Task]:
+def _finished(tasks: list[_Task], store: Path, jobs: int) -> Iterator[_Task]:
     """Compute tasks; yield each one when its result is in the store."""
-    work = partial(_work, disk)
+    work = partial(_work, store)
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
             try:
@@ -129,8 +121,3 @@ def _finished(tasks: list[_Task], disk: Store, jobs: int) -> Iterator[_Task]:
             yield tasks[index]
     except WorkerError as error:
         raise UnitError(f"{tasks[error.task].name} failed: {error}") from None
-
-
-def _work(disk: Store, task: _Task) -> None:
-    with serial():
-        disk.save(task.unit, task.compute(task.unit.parameters))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,56 +54,42 @@ def speed(experiment: GridExperiment, *, jobs: int = 1) -> Speed:
 
     BLAS uses all cores, so for a fair comparison `jobs` should be their number.
     """
-    n_points = len(experiment.designs) * len(experiment.lams) * len(experiment.sigmas)
     units = [unit.parameters for unit in experiment.units()]
+    n_points = len(experiment.designs) * len(experiment.lams) * len(experiment.sigmas)
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         run({"speed": experiment}, store=Path(folder), jobs=jobs)
         whole = n_points * len(units) / (time.perf_counter() - begin)
 
-    batch = _batch_rate([unit for unit in units if unit["index"] < max(jobs, 2)], n_points, jobs)
-    firsts = [unit for unit in units if unit["index"] == 0]
+    problems = [_problem(unit) for unit in units if unit["index"] < max(jobs, 2)]
+    with serial(), ThreadPoolExecutor(jobs) as pool:
+        amp_paper_many(*problems[0])  # loads it
+        begin = time.perf_counter()
+        list(pool.map(lambda problem: amp_paper_many(*problem), problems))
+        batch = n_points * len(problems) / (time.perf_counter() - begin)
+
+    firsts = [_problem(unit) for unit in units if unit["index"] == 0]
     many, one = (_seconds(firsts[:1], alone, limit=_TRIAL) for alone in (False, True))
     plain = n_points * len(firsts) / _seconds(firsts, alone=one < many)
     return Speed(whole, batch, plain)
 
 
-def _batch_rate(units: list[Parameters], n_points: int, jobs: int) -> float:
-    """Points per second of the batched Algorithm 1, after one run that loads it."""
-    with serial(), ThreadPoolExecutor(jobs) as pool:
-        prepared = []
-        for parameters in units:
-            data = DataSet.draw(parameters)
-            points = GridPoints.of(parameters, data)
-            prepared.append((data.sample.F, data.sample.y, points.lam, points.etas, points.starts))
-        amp_paper_many(*prepared[0])
-        begin = time.perf_counter()
-        list(pool.map(lambda problem: amp_paper_many(*problem), prepared))
-        return n_points * len(units) / (time.perf_counter() - begin)
-
-
-def _seconds(units: list[Parameters], alone: bool, limit: int | None = None) -> float:
-    """Time of the transcription on some data sets, without the time to draw them."""
-    total = 0.0
-    with one_thread() if alone else nullcontext():
-        for parameters in units:
-            for task in _tasks(parameters, limit):
-                begin = time.perf_counter()
-                task()
-                total += time.perf_counter() - begin
-    return total
-
-
-def _tasks(parameters: Parameters, limit: int | None) -> Iterator[Callable[[], object]]:
-    """Yield what the transcription does on one data set: prepare, then one run per point."""
+def _problem(parameters: Parameters) -> tuple[Any, ...]:
+    """The arguments of `amp_paper_many` for all points of a data set."""
     data = DataSet.draw(parameters)
     points = GridPoints.of(parameters, data)
-    F, y = data.sample.F, data.sample.y
-    yield partial(Transcription, F, y)
-    transcription = Transcription(F, y)
-    for k, lam in enumerate(points.lam.tolist()[:limit]):
-        eta, x, s = (np.ascontiguousarray(part[:, k]) for part in (points.etas, *points.starts))
-        yield partial(transcription.run, lam, eta, x, s)
+    return data.sample.F, data.sample.y, points.lam, points.etas, points.starts
+
+
+def _seconds(problems: list[tuple[Any, ...]], alone: bool, limit: int | None = None) -> float:
+    """Time of the transcription on some data sets, with one thread if `alone`."""
+    begin = time.perf_counter()
+    with one_thread() if alone else nullcontext():
+        for F, y, lams, etas, starts in problems:
+            plain = Transcription(F, y)
+            for k, lam in enumerate(lams.tolist()[:limit]):
+                plain.run(lam, *(np.ascontiguousarray(part[:, k]) for part in (etas, *starts)))
+    return time.perf_counter() - begin
 
 
 class Transcription:

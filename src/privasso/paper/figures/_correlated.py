@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from privasso import __version__
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure
 from privasso.noise import column_noise_from_name
 from privasso.paper.experiments import CorrelatedExperiment, Experiment, covariance_model
@@ -20,9 +22,7 @@ from privasso.paper.figures._figure import (
     shared,
 )
 from privasso.paper.figures._settings import Settings
-
-if TYPE_CHECKING:
-    import polars as pl
+from privasso.theory import correlated_edge, tradeoff
 
 #: Correlations of the columns, and what they are called.
 CORRELATIONS = {
@@ -54,11 +54,6 @@ def _points(settings: Settings) -> dict[str, list[Experiment]]:
 
 def _theory(settings: Settings) -> dict[str, pl.DataFrame]:
     """E and the exact OnAveKL over levels of noise, up to 0.9 of the critical one."""
-    import polars as pl
-
-    from privasso import __version__
-    from privasso.theory import correlated_edge, tradeoff
-
     parts = []
     drawn = {"draws": settings.correlated_draws, "rng": settings.seed}
     for correlation, design in product(CORRELATIONS, NAMES):

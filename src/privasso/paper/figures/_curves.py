@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 import privasso as pv
 from privasso.paper.figures._figure import LOOKS, model
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FloatArray = NDArray[np.float64]
 
@@ -46,8 +43,6 @@ def noise_curves(
     Without `sigmas`, each curve runs from 0.001 to 0.999 of its critical noise level: a quarter of
     the points below 0.1 of it. With `n_features` None it is the limit of infinitely many columns.
     """
-    import polars as pl
-
     few = points // 4
     low = np.geomspace(1e-3, 0.1, few, endpoint=False)
     fractions = np.concatenate([low, np.geomspace(0.1, 0.999, points - few)])
@@ -70,8 +65,6 @@ def grid(
     n_features: int | None,
 ) -> pl.DataFrame:
     """State evolution at every pair of λ and σ_η, one row per pair."""
-    import polars as pl
-
     parts = []
     for law, design in product(laws, designs):
         noise = LOOKS[design].noise
@@ -82,8 +75,6 @@ def grid(
 
 def _named(curve: pl.DataFrame, law: str, design: str, n_features: int | None) -> pl.DataFrame:
     """Add the columns that say what a curve is about."""
-    import polars as pl
-
     return curve.select(
         pl.lit(law).alias("law"),
         pl.lit(design).alias("design"),

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 import privasso as pv
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, plain_ticks
 from privasso.paper.experiments import Experiment
 from privasso.paper.figures._settings import ALPHA, RHO, SIGMA_XI, Settings
 
-if TYPE_CHECKING:
-    import polars as pl
-
-Tables = Mapping[str, "pl.DataFrame"]
+Tables = Mapping[str, pl.DataFrame]
 #: An entry of a legend: its name, and the look of its line.
 Entry = tuple[str, dict[str, Any]]
 
@@ -84,8 +82,6 @@ class PaperFigure:
 
     def tables(self, settings: Settings, results: Tables) -> dict[str, pl.DataFrame]:
         """All tables, from the results of the simulations."""
-        import polars as pl
-
         simulated = {
             table: pl.concat(results[name] for name in parts)
             for table, parts in self._parts(settings).items()

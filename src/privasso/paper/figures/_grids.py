@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 import privasso as pv
 from privasso.figures import GREY, figure
@@ -29,9 +30,6 @@ from privasso.paper.figures._figure import (
     strip,
 )
 from privasso.paper.figures._settings import ALPHA, LAMS, PATH_SIGMA, SIGMA_XI, Settings
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: A point outside the paper's figures: ρ̂ < α and a minimiser exists, but Algorithm 1 blows up.
 PROBE = {"alpha": 0.166, "rho": 0.27, "lam": 0.05, "sigma": 0.01}
@@ -128,8 +126,6 @@ def _path_theory(settings: Settings) -> dict[str, pl.DataFrame]:
 
 def recursion() -> pl.DataFrame:
     """Iterates of state evolution at the probe, and its fixed point."""
-    import polars as pl
-
     probe = pv.Model(PROBE["alpha"], PROBE["rho"], SIGMA_XI, pv.Constant())
     fp = pv.state_evolution(probe, PROBE["lam"], pv.Isotropic(PROBE["sigma"]))
     E, V, rho_hat = fp.trajectory[:STEPS].T

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.special import erfc
 
 import privasso as pv
@@ -23,9 +24,6 @@ from privasso.paper.figures._figure import (
     note,
 )
 from privasso.paper.figures._settings import ALPHA, Settings
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Fig. 1: two columns, their correlations, and draws of noise of unit power.
 SCALES, CORRELATIONS, DRAWS = (1.0, 0.6), (0.0, 0.5), 300
@@ -54,8 +52,6 @@ def axis_ratio(covariance: np.ndarray) -> float:
 
 
 def _noise_tables(settings: Settings) -> dict[str, pl.DataFrame]:
-    import polars as pl
-
     rows, draws = [], []
     for design in DESIGNS:
         noise = LOOKS[design].noise
@@ -170,8 +166,6 @@ def channel(design: str) -> dict[str, Any]:
 
 
 def _channel_tables(settings: Settings) -> dict[str, pl.DataFrame]:
-    import polars as pl
-
     rows = [{**channel(design), "version": pv.__version__} for design in DESIGNS]
     return {"fig2_channels": pl.DataFrame(rows)}
 

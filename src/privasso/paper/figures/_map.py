@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from privasso.figures import figure
 from privasso.paper.experiments import CriticalExperiment, Experiment
@@ -23,9 +24,6 @@ from privasso.paper.figures._figure import (
     shared,
 )
 from privasso.paper.figures._settings import Settings
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LOW, HIGH = 0.03, 1.0
 #: Relative distance of measured and predicted critical λ beyond which the caption names it.

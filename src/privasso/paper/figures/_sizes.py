@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from privasso.figures import GREY, figure
 from privasso.paper.experiments import Experiment, GridExperiment, KktExperiment
@@ -28,9 +29,6 @@ from privasso.paper.figures._figure import (
     shown,
 )
 from privasso.paper.figures._settings import Settings
-
-if TYPE_CHECKING:
-    import polars as pl
 
 KKT_LAM, KKT_SIGMA = 0.2, 0.05
 TAIL_LAW, TAIL_LAM = "uniform", 0.5
@@ -119,8 +117,6 @@ def _tail_points(settings: Settings) -> dict[str, list[Experiment]]:
 
 
 def _tail_theory(settings: Settings) -> dict[str, pl.DataFrame]:
-    import polars as pl
-
     sizes = np.geomspace(settings.tail_features[0], FAR, 12).astype(int).tolist()
     grid = [TAIL_LAW], DESIGNS, [TAIL_LAM], TAIL_SIGMAS
     return {"tail_theory": pl.concat(noise_curves(*grid, n_features=size) for size in sizes)}

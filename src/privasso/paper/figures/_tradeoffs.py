@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from privasso.figures import BLUE, GREY, ORANGE, figure
 from privasso.paper.experiments import Experiment, LeakageExperiment
@@ -24,9 +25,6 @@ from privasso.paper.figures._figure import (
     shared,
 )
 from privasso.paper.figures._settings import LAMS, Settings
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Columns of leakage and their names.
 MEASURES = {"onavekl_paper": "paper's cwOnAveKL", "onavekl": "exact OnAveKL"}
@@ -47,8 +45,6 @@ POINTS = (
 
 
 def _curves(settings: Settings) -> dict[str, pl.DataFrame]:
-    import polars as pl
-
     parts = []
     for law, design in product(LAWS, LOOKS):
         size = settings.n_features if infinite_limit(law, design) else None
