@@ -1,30 +1,19 @@
 """The claims of the paper, each with the test that decides on it from the tables of a run."""
 
-from privasso.paper.claims import _algorithm, _correlated, _privacy
+from privasso.paper.claims import _algorithm, _correlated, _privacy  # noqa: F401  they declare claims
 from privasso.paper.claims._claim import (
     NOTATION,
-    Claim,
+    REGISTRY,
     ClaimVerdict,
     Decided,
     Finding,
-    Numbers,
     count_verdicts,
     markdown,
 )
 from privasso.paper.figures import Tables
 
 #: The claims, in the order of their letters.
-CLAIMS: tuple[Claim, ...] = tuple(
-    sorted(
-        (
-            value
-            for module in (_algorithm, _privacy, _correlated)
-            for value in vars(module).values()
-            if isinstance(value, Claim)
-        ),
-        key=lambda claim: claim.key,
-    )
-)
+CLAIMS = tuple(sorted(REGISTRY, key=lambda claim: claim.key))
 
 
 def decide(tables: Tables) -> Decided:
@@ -33,6 +22,6 @@ def decide(tables: Tables) -> Decided:
 
 
 __all__ = [
-    "CLAIMS", "NOTATION", "Claim", "ClaimVerdict", "Decided", "Finding", "Numbers",
-    "count_verdicts", "decide", "markdown",
+    "CLAIMS", "NOTATION", "ClaimVerdict", "Decided", "Finding", "count_verdicts", "decide",
+    "markdown",
 ]  # fmt: skip

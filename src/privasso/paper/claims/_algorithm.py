@@ -79,8 +79,7 @@ def _levels(at: tuple[str, float], pair: list[float], digits: str = "") -> dict[
     "is no such failure.",
     needs="fig3_points",
 )
-def stability_under_noise(points: pl.DataFrame) -> Finding:
-    """Compare the noise levels from which Algorithm 1 fails on most data sets."""
+def _stability_under_noise(points: pl.DataFrame) -> Finding:
     pairs = {
         case: [failure_level(rows.filter(design=design)) for design in DESIGNS]
         for case, rows in _groups(points, "lam")
@@ -107,8 +106,7 @@ def stability_under_noise(points: pl.DataFrame) -> Finding:
     f"partly if fewer than {ENOUGH:.0%} of the pairs differ.",
     needs="fig3_points fig3_theory",
 )
-def gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
-    """Compare E of the two designs at equal noise where every data set has a minimiser."""
+def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     gaps = []
     for _, rows in _groups(points, "lam", "sigma"):
         iso, gram = (rows.filter(design=design).row(0, named=True) for design in DESIGNS)
@@ -173,8 +171,7 @@ def _largest_excess(theory: pl.DataFrame) -> float:
     "larger factor under v1; contradicted if it is smaller for neither law; partly otherwise.",
     needs="fig4_points",
 )
-def smaller_lambda(points: pl.DataFrame) -> Finding:
-    """Compare the smallest λ at which Algorithm 1 converges, at the noise level of Fig. 4."""
+def _smaller_lambda(points: pl.DataFrame) -> Finding:
     gains, cells = {}, []
     for (law,), rows in _groups(points):
         name = LAW_NAMES[law]
@@ -200,8 +197,7 @@ def smaller_lambda(points: pl.DataFrame) -> Finding:
     "both designs. Confirmed if this holds for both laws, partly if for one.",
     needs="fig4_points",
 )
-def large_lambda(points: pl.DataFrame) -> Finding:
-    """Compare E of the two designs at the largest λ and at the smallest common one."""
+def _large_lambda(points: pl.DataFrame) -> Finding:
     values, cells, met = {}, [], []
     for (law,), rows in _groups(points):
         # A mean over fewer than half of the data sets would describe a favourable selection.
@@ -233,10 +229,9 @@ def large_lambda(points: pl.DataFrame) -> Finding:
     "too; contradicted if neither direction holds for half of the runs.",
     needs="fig3_points fig4_points fig4_probe fig4_recursion",
 )
-def convergence(
+def _convergence(
     noise: pl.DataFrame, path: pl.DataFrame, probes: pl.DataFrame, recursion: pl.DataFrame
 ) -> Finding:
-    """Shares of runs of Algorithm 1 that converge where ρ̂ < α is predicted, and elsewhere."""
     runs, converged, lost = {True: 0, False: 0}, {True: 0, False: 0}, 0
     for table in (noise, path, probes):
         for row in table.iter_rows(named=True):
@@ -317,8 +312,7 @@ def _agreement(points: pl.DataFrame, prediction: str) -> pl.DataFrame:
     "below 50 %.",
     needs="fig3_points fig4_points",
 )
-def state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
-    """Count the points at which the mean E of Algorithm 1 agrees with state evolution."""
+def _state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
     points = pl.concat([noise, path])
     stable = _agreement(points, "E_theory")
     good, realised = (
@@ -365,8 +359,7 @@ def state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
     "confirmed otherwise.",
     needs="tail_points tail_theory",
 )
-def finite_limit(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
-    """Whether E under isotropic noise on v1 approaches a limit as N grows."""
+def _finite_limit(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     theory = theory.filter(design="isotropic", status="stable").sort("n_features")
     points = points.filter(design="isotropic").sort("n_features")
     infinite = set(points["status_limit"]) == {"infinite error"}
@@ -409,8 +402,7 @@ def finite_limit(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
     "otherwise.",
     needs="kkt",
 )
-def returns_minimiser(table: pl.DataFrame) -> Finding:
-    """KKT violation of the literal Algorithm 1, and how it decreases with N."""
+def _returns_minimiser(table: pl.DataFrame) -> Finding:
     worst, cells, exponents = 0.0, [], []
     for law, design in table.select("law", "design").unique(maintain_order=True).rows():
         rows = kkt_curve(table, law, design)

@@ -121,11 +121,20 @@ class Claim:
 Decided = list[tuple[Claim, Finding]]
 
 
+#: All claims; the modules that declare them add them here.
+REGISTRY: list[Claim] = []
+
+
 def claim(
     key: str, statement: str, *, section: str, test: str, needs: str
-) -> Callable[[Callable[..., Finding]], Claim]:
-    """Make a claim of the function below it, which decides on it."""
-    return lambda judge: Claim(key, statement, section, test, tuple(needs.split()), judge)
+) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
+    """Declare a claim; the function below decides on it, from the tables that it `needs`."""
+
+    def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
+        REGISTRY.append(Claim(key, statement, section, test, tuple(needs.split()), judge))
+        return judge
+
+    return declare
 
 
 def verdict_of(share: float) -> ClaimVerdict:

@@ -43,8 +43,7 @@ def _off(points: pl.DataFrame, name: str, other: str) -> np.ndarray:
     "cases (law, columns, reading), contradicted below 50 %.",
     needs="correlated_points",
 )
-def stability(points: pl.DataFrame) -> Finding:
-    """Critical λ/σ_η by linear programming, of the two readings against isotropic noise."""
+def _stability(points: pl.DataFrame) -> Finding:
     first = points.filter(sigma=points["sigma"][0])
     cells, values, holds = [], {}, []
     for design in GRAMS:
@@ -88,8 +87,7 @@ def stability(points: pl.DataFrame) -> Finding:
     f"if fewer than {FEW:.0%} of the pairs differ.",
     needs="correlated_points",
 )
-def error(points: pl.DataFrame) -> Finding:
-    """E of the exact minimiser at equal noise level, where all data sets have one."""
+def _error(points: pl.DataFrame) -> Finding:
     counts = {}
     for design in GRAMS:
         pairs = _pairs(points, design).rename({"E_se_iso": "E_iso_se"})
@@ -125,8 +123,7 @@ def error(points: pl.DataFrame) -> Finding:
     "in 95 % of the cases (columns, reading), contradicted below 50 %.",
     needs="correlated_tradeoff",
 )
-def tradeoff(table: pl.DataFrame) -> Finding:
-    """E at equal OnAveKL, both predicted, of the two readings and of C against isotropic noise."""
+def _tradeoff(table: pl.DataFrame) -> Finding:
     law, lam = str(table["law"][0]), float(table["lam"][0])
     holds, cells, values = [], [], {}
     for design in (*GRAMS, "matrix:1"):
@@ -168,8 +165,7 @@ def tradeoff(table: pl.DataFrame) -> Finding:
     "converge is reported.",
     needs="correlated_points",
 )
-def extension(points: pl.DataFrame) -> Finding:
-    """State evolution for any covariance against solves; where AMP and vector AMP converge."""
+def _extension(points: pl.DataFrame) -> Finding:
     there = points.filter(points["exists"] == points["samples"], status_theory="stable")
     shares, parts = {}, []
     for name, said in (("E", "E"), ("rho_hat", "ρ̂")):

@@ -48,8 +48,7 @@ _RULE = (
     "contradicted below 50 %.",
     needs="fig5_tradeoff",
 )
-def leakage_curve(table: pl.DataFrame) -> Finding:
-    """Whether leakage diverges as the noise vanishes, and rises again at high noise levels."""
+def _leakage_curve(table: pl.DataFrame) -> Finding:
     curves, cells = [], []
     for measure, name in MEASURES.items():
         own = []
@@ -129,8 +128,7 @@ def _versus(table: pl.DataFrame, other: str) -> Finding:
     test="Gram-based noise is compared with isotropic noise. " + _RULE,
     needs="fig5_tradeoff",
 )
-def consistently_better(table: pl.DataFrame) -> Finding:
-    """Gram-based against isotropic noise at equal leakage."""
+def _consistently_better(table: pl.DataFrame) -> Finding:
     return _versus(table, "isotropic")
 
 
@@ -142,8 +140,7 @@ def consistently_better(table: pl.DataFrame) -> Finding:
     test="Gram-based noise is compared with noise of variance ∝ v. " + _RULE,
     needs="fig5_tradeoff",
 )
-def best_power(table: pl.DataFrame) -> Finding:
-    """Gram-based noise (variance ∝ v²) against variance ∝ v."""
+def _best_power(table: pl.DataFrame) -> Finding:
     return _versus(table, "power:1")
 
 
@@ -156,8 +153,7 @@ def best_power(table: pl.DataFrame) -> Finding:
     "points, contradicted below 50 %.",
     needs="leakage",
 )
-def component_wise(table: pl.DataFrame) -> Finding:
-    """The paper's cwOnAveKL against Monte Carlo of the exact density."""
+def _component_wise(table: pl.DataFrame) -> Finding:
     rows = largest_data(table)
     ratio = (rows["onavekl_mc"] / rows["onavekl_paper"]).to_numpy()
     understated = int(np.sum(deviations(rows, "onavekl_paper") > AGREE))
@@ -199,8 +195,7 @@ def component_wise(table: pl.DataFrame) -> Finding:
     "otherwise.",
     needs="fig1_covariances",
 )
-def effective_isotropy(table: pl.DataFrame) -> Finding:
-    """Ratio of the axes of the effective noise, with and without correlation."""
+def _effective_isotropy(table: pl.DataFrame) -> Finding:
     rows = table.filter(noise="effective").sort("correlation")
     iso, gram = (rows.filter(design=x)["axis_ratio"].to_list() for x in ("isotropic", "gram"))
     better = [b < a for a, b in zip(iso, gram, strict=True)]
