@@ -39,7 +39,8 @@ def comparison_figure(table: pl.DataFrame, title: str) -> Any:
             spread = [of["r2"] - of["lower"], of["upper"] - of["r2"]]
             axes.errorbar(
                 of["epsilon"] * shift, of["r2"], spread, color=colour, marker=marker,
-                linestyle=line, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2, label=method, markerfacecolor="white",
+                linestyle=line, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
+                label=method, markerfacecolor="white",
             )  # fmt: skip
         for method, line in FLAT.items():
             level = part.filter(method=method)["r2"].mean()

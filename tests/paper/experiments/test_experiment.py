@@ -8,7 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.paper.experiments import Experiment, run
-from privasso.paper.experiments._data import stream
+from privasso.paper.experiments._experiment import stream
 
 
 @dataclass(frozen=True)

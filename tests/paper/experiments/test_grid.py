@@ -6,7 +6,7 @@ import pytest
 
 import privasso as pv
 from privasso.paper.experiments import GridExperiment, run
-from privasso.paper.experiments._data import DataSet
+from privasso.paper.experiments._experiment import DataSet
 from privasso.paper.experiments._speed import Transcription
 from privasso.solvers import AmpPaper
 

@@ -13,7 +13,6 @@ import numpy as np
 from privasso._validation import integer
 from privasso.model import GivenCovariance, Model, covariance_from_name
 from privasso.noise import MatrixPower, column_noise_from_name
-from privasso.paper.experiments._data import model_of, stream
 from privasso.paper.experiments._experiment import (
     Check,
     Experiment,
@@ -22,7 +21,9 @@ from privasso.paper.experiments._experiment import (
     Row,
     known,
     means,
+    model_of,
     name_of,
+    stream,
 )
 from privasso.problem import critical_lambda
 from privasso.solvers import Amp, Status, Vamp, solve

@@ -11,14 +11,16 @@ import numpy as np
 
 from privasso.noise import noise_from_name
 from privasso.paper.experiments._certified import Answer, certified
-from privasso.paper.experiments._data import DataSet, model_of, stream
 from privasso.paper.experiments._experiment import (
+    DataSet,
     Experiment,
     Parameters,
     Result,
     Row,
     means,
+    model_of,
     or_none,
+    stream,
 )
 from privasso.solvers import amp_paper_many, paper_starts
 from privasso.theory import tradeoff

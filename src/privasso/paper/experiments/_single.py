@@ -13,9 +13,9 @@ import numpy as np
 
 from privasso._validation import integer
 from privasso.noise import noise_from_name
-from privasso.paper.experiments._data import DataSet, model_of, stream
 from privasso.paper.experiments._experiment import (
     Check,
+    DataSet,
     Experiment,
     Parameters,
     Result,
@@ -24,8 +24,10 @@ from privasso.paper.experiments._experiment import (
     known,
     law_name,
     means,
+    model_of,
     noise_level,
     regularisation,
+    stream,
 )
 from privasso.problem import Problem, critical_lambda
 from privasso.solvers import Status, amp_paper_many, paper_starts, solve

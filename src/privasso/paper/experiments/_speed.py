@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from privasso._blas import one_thread
-from privasso.paper.experiments._data import DataSet
-from privasso.paper.experiments._experiment import Parameters
+from privasso.paper.experiments._experiment import DataSet, Parameters
 from privasso.paper.experiments._grid import GridExperiment, GridPoints
 from privasso.paper.experiments._run import run
 from privasso.paper.experiments._workers import serial

@@ -84,30 +84,21 @@ def _named(curve: pl.DataFrame, law: str, design: str, n_features: int | None) -
     )
 
 
-@dataclass(frozen=True)
-class Frontier:
-    """Error against leakage, up to the noise of least leakage; more noise raises both."""
+def frontier(curve: pl.DataFrame, measure: str) -> tuple[FloatArray, FloatArray]:
+    """Leakage and E of a trade-off, up to the noise of least leakage; more noise raises both.
 
-    leakage: FloatArray
-    E: FloatArray
-
-    @property
-    def least(self) -> float:
-        """The smallest leakage that any noise level reaches."""
-        return float(self.leakage[0])
-
-    def error(self, leakage: FloatArray) -> FloatArray:
-        """Return E at a leakage, interpolated in logarithms between the rows of the table."""
-        return np.exp(np.interp(np.log(leakage), np.log(self.leakage), np.log(self.E)))
-
-
-def frontier(curve: pl.DataFrame, measure: str) -> Frontier:
-    """Return the frontier of one curve of a trade-off table; `measure` is the leakage column."""
+    The least leakage comes first.
+    """
     curve = curve.filter(curve["status"] == "stable").sort("sigma")
-    leakage, E = curve[measure].to_numpy(), curve["E"].to_numpy()
-    last = int(np.argmin(leakage))
-    order = np.argsort(leakage[: last + 1])
-    return Frontier(leakage[: last + 1][order], E[: last + 1][order])
+    last = int(np.argmin(curve[measure].to_numpy()))
+    leakage, E = (curve[name].to_numpy()[: last + 1] for name in (measure, "E"))
+    order = np.argsort(leakage)
+    return leakage[order], E[order]
+
+
+def error_at(level: ArrayLike, leakage: FloatArray, E: FloatArray) -> FloatArray:
+    """E of a frontier at a leakage, interpolated in logarithms."""
+    return np.exp(np.interp(np.log(level), np.log(leakage), np.log(E)))
 
 
 @dataclass(frozen=True)
@@ -153,7 +144,7 @@ def compare(
     first, second = (
         frontier(table.filter(law=law, lam=lam, design=design), measure) for design in (a, b)
     )
-    low = max(first.least, second.least)
+    low = max(first[0][0], second[0][0])
     levels = np.geomspace(low, RANGE * low, LEVELS)
-    ratio = first.error(levels) / second.error(levels)
-    return Comparison(ratio, first.least / second.least, tie)
+    ratio = error_at(levels, *first) / error_at(levels, *second)
+    return Comparison(ratio, float(first[0][0] / second[0][0]), tie)

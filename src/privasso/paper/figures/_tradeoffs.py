@@ -10,7 +10,13 @@ import polars as pl
 
 from privasso.figures import BLUE, GREY, ORANGE, figure
 from privasso.paper.experiments import Experiment, LeakageExperiment
-from privasso.paper.figures._curves import compare, frontier, infinite_limit, noise_curves
+from privasso.paper.figures._curves import (
+    compare,
+    error_at,
+    frontier,
+    infinite_limit,
+    noise_curves,
+)
 from privasso.paper.figures._figure import (
     LAW_NAMES,
     LAW_TITLES,
@@ -61,15 +67,14 @@ def _draw_curves(tables: Tables) -> Any:
         axes = panels[i, j]
         for (design, look), (k, lam) in product(LOOKS.items(), enumerate(LAMS)):
             curve = table.filter(law=law, design=design, lam=lam)
-            line, edge = curve.filter(status="stable"), frontier(curve, measure)
+            line, (leakage, E) = curve.filter(status="stable"), frontier(curve, measure)
             axes.plot(line["E"], line[measure], color=look.colour, lw=(1.0, 1.6, 2.4)[k])
-            axes.plot(edge.E[0], edge.least, "o", color=look.colour, ms=4.5)
+            axes.plot(E[0], leakage[0], "o", color=look.colour, ms=4.5)
         for lam in LAMS:  # labelled where the curves leave the figure at the top
             edge = frontier(table.filter(law=law, design="gram", lam=lam), measure)
             top = LEAKAGES[law][1]
             text = f"λ = {lam:g}" if lam == LAMS[-1] else f"{lam:g}"
-            at = edge.error(np.array([top]))[0], top
-            note(axes, text, at, (0, 2), ha="center", va="bottom")
+            note(axes, text, (error_at(top, *edge), top), (0, 2), ha="center", va="bottom")
         finish(axes, xlim=ERRORS[law], ylim=LEAKAGES[law])
         if i == 0:
             axes.set_title(LAW_TITLES[law], loc="left", fontsize=10, pad=18)
