@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from privasso.figures import render
-from privasso.paper import Settings, _drawing, reproduce
+from privasso.paper import Settings, _output, reproduce
 from privasso.paper.claims import CLAIMS
 from privasso.paper.figures import FIGURES
 
@@ -47,7 +47,7 @@ def run(tmp_path_factory):
         return render(figure, kind)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_drawing, "render", sketched)
+        patch.setattr(_output, "render", sketched)
         return reproduce(tmp_path_factory.mktemp("whole"), settings=Settings.tiny())
 
 

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from privasso._blas import one_thread
 from privasso._validation import generator
 from privasso.examples._data import Split
-from privasso.examples._default import default_fits, r2
 from privasso.examples._methods import (
     DEFAULT,
     METHODS,
     STANDARDISED,
     Perturbed,
     Prepared,
+    default_fits,
     is_private,
     perturb,
     prepare,
+    r2,
 )
 from privasso.privacy import LabelDP
 from privasso.solvers import Status, solve_problems
 
-if TYPE_CHECKING:
-    import polars as pl
+Row = dict[str, Any]
 
 #: The grid of λ: this many values, from the largest |b_i| down to this fraction of it.
 _POINTS, _SPAN = 18, 1e-3
@@ -52,21 +53,15 @@ def compare_methods(
     Every method is fitted `draws` times on each split, those without privacy only once. `progress`
     is called with the number of fits since the last call.
     """
-    import polars as pl
-
     rng = generator(rng)
     wanted, budgets = list(methods), list(epsilons)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     count = 0
     for split in splits:
-        for epsilon in budgets if DEFAULT in wanted else ():
-            privacy = LabelDP(epsilon, delta, split.y_bounds)
-            for k, fit in enumerate(default_fits(split, privacy, draws, rng)):
-                rows += [
-                    {"method": DEFAULT, "epsilon": epsilon, "draw": count + k, "rule": rule,
-                     "r2": found, "nonzero": nonzero}
-                    for rule, (found, nonzero) in fit.items()
-                ]  # fmt: skip
+        kinds = [LabelDP(epsilon, delta, split.y_bounds) for epsilon in budgets]
+        for privacy in kinds if DEFAULT in wanted else ():
+            for k, rules in enumerate(default_fits(split, privacy, draws, rng)):
+                rows += _rows(DEFAULT, privacy.epsilon, count + k, rules)
                 progress(1)
         for standardise in (False, True):
             others = [method for method in wanted if method != DEFAULT]
@@ -75,11 +70,11 @@ def compare_methods(
                 continue
             data = prepare(split, standardise=standardise)
             fits = [
-                perturb(data, method, LabelDP(epsilon, delta, split.y_bounds), count + k, rng)
-                for epsilon in budgets
+                perturb(data, method, privacy, count + k, rng)
+                for number, privacy in enumerate(kinds)
                 for k in range(draws)
                 for method in chosen
-                if is_private(method) or (epsilon, k) == (budgets[0], 0)
+                if is_private(method) or (number, k) == (0, 0)
             ]
             with one_thread():
                 rows += _tested(data, fits)
@@ -88,10 +83,19 @@ def compare_methods(
     return pl.DataFrame(rows)
 
 
+def _rows(
+    method: str, epsilon: float, draw: int, rules: dict[str, tuple[float, int]]
+) -> Iterator[Row]:
+    """The rows of one fit: R² and non-zero coefficients for each rule."""
+    for rule, (found, nonzero) in rules.items():
+        yield {
+            "method": method, "epsilon": epsilon, "draw": draw, "rule": rule, "r2": found,
+            "nonzero": nonzero,
+        }  # fmt: skip
+
+
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """Return the median and quartiles of R² over the draws."""
-    import polars as pl
-
     return table.group_by("method", "epsilon", "rule", maintain_order=True).agg(
         pl.col("r2").median(),
         pl.col("r2").quantile(0.25).alias("lower"),
@@ -100,7 +104,7 @@ def summarise(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
+def _tested(data: Prepared, fits: list[Perturbed]) -> Iterator[Row]:
     """Solve every fit at decreasing λ, and test each solution on new rows."""
     largest = [float(np.abs(fit.b).max()) for fit in fits]
     targets = [fit.target(data) for fit in fits]
@@ -123,9 +127,6 @@ def _tested(data: Prepared, fits: list[Perturbed]) -> list[dict[str, Any]]:
                 # Far below the chosen λ the path only follows the noise, and is slow to compute.
                 if distance <= _FARTHER * min(found[k])[0]:
                     going.append(k)
-    return [
-        {"method": fit.method, "epsilon": fit.epsilon, "draw": fit.draw, "rule": rule,
-         "r2": best[1], "nonzero": best[2]}
-        for fit, points in zip(fits, found, strict=True)
-        for rule, best in (("auto", min(points)), ("oracle", max(points, key=lambda p: p[1])))
-    ]  # fmt: skip
+    for fit, points in zip(fits, found, strict=True):
+        best = {"auto": min(points)[1:], "oracle": max(points, key=lambda point: point[1])[1:]}
+        yield from _rows(fit.method, fit.epsilon, fit.draw, best)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from privasso.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, figure
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LOOKS = {
     "default": (BLACK, "*", "-"),
@@ -28,26 +27,23 @@ TITLES = {
 
 def comparison_figure(table: pl.DataFrame, title: str) -> Any:
     """Draw medians over the draws with quartiles; `table` comes from `summarise`."""
-    import polars as pl
-
     fig = figure(10.0, 4.6)
     panels = fig.subplots(1, 2, sharex=True, sharey=True)
     for axes, (rule, name) in zip(panels, TITLES.items(), strict=True):
-        part = table.filter(pl.col("rule") == rule)
+        part = table.filter(rule=rule)
         for number, (method, (colour, marker, line)) in enumerate(LOOKS.items()):
-            of = part.filter(pl.col("method") == method).sort("epsilon")
+            of = part.filter(method=method).sort("epsilon")
             if of.height == 0:
                 continue
             shift = 1.0 + 0.025 * (number - 4)  # so that error bars do not overlap
+            spread = [of["r2"] - of["lower"], of["upper"] - of["r2"]]
             axes.errorbar(
-                of["epsilon"] * shift,
-                of["r2"],
-                [of["r2"] - of["lower"], of["upper"] - of["r2"]],
-                color=colour, marker=marker, linestyle=line, markersize=5, linewidth=1.3,
-                elinewidth=0.8, capsize=2, label=method, markerfacecolor="white",
+                of["epsilon"] * shift, of["r2"], spread, color=colour, marker=marker,
+                linestyle=line, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
+                label=method, markerfacecolor="white",
             )  # fmt: skip
         for method, line in FLAT.items():
-            level = part.filter(pl.col("method") == method)["r2"].mean()
+            level = part.filter(method=method)["r2"].mean()
             if level is not None:
                 axes.axhline(level, color=GREY, linewidth=1.0, linestyle=line, label=method)
         axes.set_xscale("log")
@@ -57,11 +53,10 @@ def comparison_figure(table: pl.DataFrame, title: str) -> Any:
         axes.set_xlabel("ε")
         axes.set_title(name, loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
+        axes.axhline(0.0, color=GREY, linewidth=0.6)
     top = float(table["upper"].max())  # type: ignore[arg-type]
     panels[0].set_ylim(-0.25, max(top, 0.1) * 1.08)
     panels[0].set_ylabel("R² on new rows")
-    panels[0].axhline(0.0, color=GREY, linewidth=0.6)
-    panels[1].axhline(0.0, color=GREY, linewidth=0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=8.5)
     fig.suptitle(title, fontsize=10.5, x=0.01, ha="left")

@@ -1,4 +1,4 @@
-"""The files of a run: tables, figures, claims, the page, and a manifest of all of them."""
+"""What a run writes: tables, figures, claims, the page, and a manifest of all of them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,74 @@ import io
 import json
 import os
 import platform
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import privasso as pv
 from privasso._files import write_whole
-from privasso.paper._drawing import Drawn, Pictures
-from privasso.paper._page import page, scope
-from privasso.paper.claims import Decided, count_verdicts, markdown
-from privasso.paper.figures import Settings, Tables
-
-if TYPE_CHECKING:
-    import polars as pl
+from privasso.figures import render
+from privasso.page import Page
+from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts, markdown
+from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, PaperFigure, Settings, Tables
 
 #: Packages whose versions the manifest names.
 PACKAGES = ("numpy", "scipy", "numba", "polars", "matplotlib")
+CLASSES = {
+    ClaimVerdict.CONFIRMED.value: "good",
+    ClaimVerdict.PARTLY.value: "middling",
+    ClaimVerdict.CONTRADICTED.value: "bad",
+}
+
+
+class Pictures(NamedTuple):
+    """The drawing of a figure as a PDF and as a PNG image."""
+
+    pdf: bytes
+    png: bytes
+
+
+class Drawn(NamedTuple):
+    """A figure with its picture (PNG) and its caption."""
+
+    figure: PaperFigure
+    picture: bytes
+    caption: str
+
+
+def pictures(name: str, tables: Tables) -> Pictures:
+    """Draw a figure, given its tables."""
+    drawing = FIGURES[name].draw(tables)
+    pdf = render(drawing, "pdf")
+    drawing.set_layout_engine("none")  # the PDF has fixed the layout; a second pass is slow
+    return Pictures(pdf, render(drawing, "png"))
+
+
+@contextmanager
+def drawing(jobs: int) -> Iterator[Callable[[str, Tables], Future[Pictures]]]:
+    """A function that draws a figure: at once, or with several jobs in a process of its own."""
+    if jobs == 1:
+        yield _now
+        return
+    # The parent gets Ctrl-C too, and ends the process.
+    pool = ProcessPoolExecutor(
+        1, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
+    try:
+        yield lambda name, tables: pool.submit(pictures, name, tables)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _now(name: str, tables: Tables) -> Future[Pictures]:
+    done: Future[Pictures] = Future()
+    done.set_result(pictures(name, tables))
+    return done
 
 
 class Output:
@@ -37,7 +89,10 @@ class Output:
     def tables(self, tables: Tables) -> None:
         """Write tables."""
         for name, table in tables.items():
-            self._table(f"tables/{name}", table)
+            buffer = io.BytesIO()
+            table.write_parquet(buffer)
+            self._write(f"tables/{name}.csv", table.write_csv())
+            self._write(f"tables/{name}.parquet", buffer.getvalue())
 
     def pictures(self, name: str, pictures: Pictures) -> None:
         """Write the drawing of a figure."""
@@ -46,10 +101,10 @@ class Output:
 
     def findings(self, settings: Settings, drawn: list[Drawn], claims: Decided) -> None:
         """Write the claims and the page."""
-        header = f"{count_verdicts(claims)} {scope(settings)}"
+        header = f"{count_verdicts(claims)} {_scope(settings)}"
         self._write("claims.md", markdown(claims, header))
         self._write("claims.json", _json([claim.record(finding) for claim, finding in claims]))
-        self._write("index.html", page(settings, drawn, claims).html())
+        self._write("index.html", _page(settings, drawn, claims).html())
 
     def manifest(
         self,
@@ -74,12 +129,6 @@ class Output:
         write_whole(self.folder / "manifest.json", _json(record))
         return record
 
-    def _table(self, name: str, table: pl.DataFrame) -> None:
-        buffer = io.BytesIO()
-        table.write_parquet(buffer)
-        self._write(f"{name}.csv", table.write_csv())
-        self._write(f"{name}.parquet", buffer.getvalue())
-
     def _write(self, name: str, content: str | bytes) -> None:
         write_whole(self.folder / name, content)
         self._hashes[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
@@ -87,3 +136,65 @@ class Output:
 
 def _json(content: Any) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
+    """The page: verdicts first, then each figure with its caption, then all numbers."""
+    out = Page("Stabilizing private LASSO: the paper, reproduced")
+    out.paragraph(
+        "Every figure and claim of Tanzawa and Sakata, “Stabilizing Private LASSO under "
+        "Heterogeneous Covariates via Anisotropic Objective Perturbation” (arXiv 2605.01492), "
+        "computed again and tested.",
+        kind="lead",
+    )
+    out.paragraph(count_verdicts(claims))
+    out.paragraph(_scope(settings), kind="warning" if settings.name != "full" else "note")
+    out.heading("Claims")
+    out.paragraph(NOTATION)
+    rows = [[c.key, found.verdict.value, c.statement, c.section] for c, found in claims]
+    out.table(["", "verdict", "claim", "section"], rows, classes=CLASSES)
+    for figure, picture, caption in drawn:
+        out.heading(figure.title)
+        out.image(picture, caption, description=figure.title)
+    out.heading("The numbers, claim by claim")
+    out.paragraph("Each verdict is computed from the tables of this run by the rule that is given.")
+    for claim, finding in claims:
+        out.subheading(f"{claim.key}: {finding.verdict.value}")
+        out.paragraph(claim.statement)
+        out.paragraph(f"Test: {claim.test}", kind="note")
+        out.paragraph(f"Measured: {finding.measured}")
+        for numbers in finding.tables:
+            out.paragraph(f"{numbers.title}:", kind="note")
+            out.table(numbers.columns, numbers.rows, numeric=numbers.numeric())
+    out.heading("How to repeat this")
+    out.code(_command(settings, [figure.name for figure, _, _ in drawn]))
+    out.paragraph(
+        "Tables (CSV and Parquet), figures (PDF and PNG), claims.json and manifest.json are in the "
+        "same folder as this page. The same seed gives the same tables, byte for byte, for any "
+        "number of jobs. After an interruption the same command continues where it stopped."
+    )
+    return out
+
+
+def _scope(settings: Settings) -> str:
+    """Say what was computed, and what was made smaller than in the paper."""
+    text = (
+        f"privasso {pv.__version__}, α = {ALPHA:g}, ρ = {RHO:g}, σ_ξ = {SIGMA_XI:g}, N = "
+        f"{settings.n_features} columns, {settings.samples} data sets per point (correlated "
+        f"columns: N = {settings.correlated_features}, {settings.correlated_samples} data sets), "
+        f"seed {settings.seed}."
+    )
+    if settings.name == "full":
+        return text
+    return (
+        f"A {settings.name} run: smaller data, fewer data sets and coarser grids than the full "
+        "one (N = 1000, 100 data sets per point). Its verdicts are provisional. " + text
+    )
+
+
+def _command(settings: Settings, figures: list[str]) -> str:
+    """Return the command line that repeats a run."""
+    words = ["privasso", "reproduce"]
+    words += figures if len(figures) < len(FIGURES) else []
+    words += ["--quick"] if settings.name == "quick" else []
+    return " ".join([*words, f"--samples {settings.samples}", f"--seed {settings.seed}"])

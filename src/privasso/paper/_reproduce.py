@@ -6,33 +6,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from privasso._validation import integer
-from privasso.paper._drawing import Drawn, drawing
-from privasso.paper._output import Output
+from privasso.paper._output import Drawn, Output, drawing
 from privasso.paper.claims import Decided, decide
 from privasso.paper.experiments import Experiment, GridExperiment, run, speed
 from privasso.paper.figures import FIGURES, LAMS, PaperFigure, Settings
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
     """The results of a run; its files are in `folder`.
 
-    Attributes
-    ----------
-    folder : Path
-        Contains index.html, claims.md, claims.json, manifest.json, tables and figures.
-    claims : list of tuples
-        Each `paper.claims.Claim` with the `Finding` about it.
-    tables : dict of str to polars.DataFrame
-        The data behind the figures.
-    manifest : dict
-        Versions, settings, files and timings.
+    `claims` holds each claim with the finding about it, `tables` the data behind the figures, and
+    `manifest` versions, settings, files and timings.
     """
 
     folder: Path
@@ -47,13 +37,7 @@ class Reproduction:
 
 
 def chosen(names: Sequence[str]) -> list[PaperFigure]:
-    """Return the named figures in the order of the paper; all of them when none is named.
-
-    Examples
-    --------
-    >>> [figure.name for figure in chosen(["map", "fig3"])]
-    ['fig3', 'map']
-    """
+    """Return the named figures in the order of the paper; all of them when none is named."""
     for name in names:
         if name not in FIGURES:
             raise ValueError(f"there is no figure {name!r}; choose from {', '.join(FIGURES)}")
@@ -140,13 +124,9 @@ def reproduce(
 
 def _speed(settings: Settings, jobs: int) -> dict[str, float]:
     """Grid points per second of the simulations, and of a plain transcription of Algorithm 1."""
-    found = speed(
-        GridExperiment(
-            lams=LAMS, sigmas=settings.sigmas, n_features=settings.n_features, samples=4 * jobs,
-            seed=settings.seed,
-        ),
-        jobs=jobs,
-    )  # fmt: skip
+    data: dict[str, Any] = {"n_features": settings.n_features, "seed": settings.seed}
+    grid = GridExperiment(lams=LAMS, sigmas=settings.sigmas, samples=4 * jobs, **data)
+    found = speed(grid, jobs=jobs)
     return {
         "points_per_second": found.experiment,
         "algorithm_1_points_per_second": found.batch,

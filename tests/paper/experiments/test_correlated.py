@@ -8,7 +8,7 @@ import pytest
 import privasso as pv
 from privasso.noise import MatrixPower
 from privasso.paper.experiments import CorrelatedExperiment, covariance_model, run
-from privasso.paper.experiments._data import stream
+from privasso.paper.experiments._experiment import stream
 
 
 def test_one_case(tmp_path):

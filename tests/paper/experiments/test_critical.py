@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from privasso.paper.experiments import CriticalExperiment, run
-from privasso.paper.experiments._data import DataSet
+from privasso.paper.experiments._experiment import DataSet
 
 
 def test_critical(tmp_path):

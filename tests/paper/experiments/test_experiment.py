@@ -8,8 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.paper.experiments import Experiment, run
-from privasso.paper.experiments._checks import columns, distinct
-from privasso.paper.experiments._data import stream
+from privasso.paper.experiments._experiment import stream
 
 
 @dataclass(frozen=True)
@@ -21,9 +20,6 @@ class Uniforms(Experiment):
     n_features: tuple[int, ...] = (2, 5)
     _: KW_ONLY
     samples: int = 4
-
-    def checked(self):
-        return {"n_features": distinct("n_features", self.n_features, columns)}
 
     def cases(self):
         return {f"N = {n}": {"law": "constant", "n_features": n} for n in self.n_features}

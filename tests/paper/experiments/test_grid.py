@@ -6,8 +6,8 @@ import pytest
 
 import privasso as pv
 from privasso.paper.experiments import GridExperiment, run
-from privasso.paper.experiments._data import DataSet
-from privasso.paper.experiments._transcription import Transcription
+from privasso.paper.experiments._experiment import DataSet
+from privasso.paper.experiments._speed import Transcription
 from privasso.solvers import AmpPaper
 
 IDENTITY = ["law", "design", "lam", "sigma", "n_features", "samples", "seed", "version"]

@@ -3,7 +3,7 @@
 import privasso as pv
 from oracles import kkt
 from privasso.paper.experiments import KktExperiment, run
-from privasso.paper.experiments._data import DataSet
+from privasso.paper.experiments._experiment import DataSet
 from privasso.solvers import AmpPaper
 
 

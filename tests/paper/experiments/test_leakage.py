@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from privasso.paper.experiments import LeakageExperiment, run
-from privasso.paper.experiments._data import stream
+from privasso.paper.experiments._experiment import stream
 
 
 def test_leakage(tmp_path):

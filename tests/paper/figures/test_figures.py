@@ -5,9 +5,14 @@ import pytest
 
 import privasso as pv
 from privasso.paper.figures import PROBE
-from privasso.paper.figures._fig1 import axis_ratio, covariances, covariates
-from privasso.paper.figures._fig2 import SIGMA, channel
-from privasso.paper.figures._fig4 import recursion
+from privasso.paper.figures._grids import recursion
+from privasso.paper.figures._illustrations import (
+    SIGMA,
+    axis_ratio,
+    channel,
+    covariances,
+    covariates,
+)
 
 
 @pytest.mark.parametrize("design", [pv.Isotropic(SIGMA), pv.Gram(SIGMA)])

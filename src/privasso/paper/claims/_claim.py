@@ -1,4 +1,4 @@
-"""What a claim of the paper is, with the test that decides on it."""
+"""What a claim of the paper is, how a test decides on it, and how the verdicts are written."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from privasso.paper.figures import Tables
 
 #: Two numbers agree if they differ by at most this many standard errors.
 AGREE = 3.0
+#: The symbols that the claims and their tests use.
+NOTATION = (
+    "v1: uniform scales of the columns; v2: log-normal scales. E: error of prediction on a new "
+    "record; ρ̂: share of nonzero coefficients; α: rows per column; λ: regularisation; σ_η: level "
+    "of the privacy noise; N: columns; C: covariance of the columns, diagonal in the paper. "
+    "Algorithm 1: the AMP of the paper, exactly as printed there."
+)
+
+#: Rows of a table, each a mapping from headings to cells.
+Cells = list[dict[str, str]]
 
 
 class ClaimVerdict(Enum):
-    """What the tables of a run say about a claim.
-
-    Examples
-    --------
-    >>> [verdict.value for verdict in ClaimVerdict]
-    ['confirmed', 'partly', 'contradicted', 'not tested in this run']
-    """
+    """What the tables of a run say about a claim."""
 
     CONFIRMED = "confirmed"
     PARTLY = "partly"
@@ -30,30 +34,16 @@ class ClaimVerdict(Enum):
 
 @dataclass(frozen=True)
 class Numbers:
-    """A small table of measured numbers, written as they are to be shown.
-
-    Attributes
-    ----------
-    title : str
-        What the table shows.
-    columns : tuple of str
-        Headings; the first one is that of the names of the rows.
-    rows : tuple of tuples of str
-        Cells.
-
-    Examples
-    --------
-    >>> print(Numbers("Error", ("law", "E"), (("v1", "0.12"),)).markdown())
-    Error:
-    <BLANKLINE>
-    | law | E |
-    |---|---:|
-    | v1 | 0.12 |
-    """
+    """A small table of measured numbers, written as they are to be shown; names come first."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, title: str, rows: Cells) -> Numbers:
+        """Make the table of rows that give each cell under its heading."""
+        return cls(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
 
     def markdown(self) -> str:
         """Return the table as Markdown; columns of numbers are set flush right."""
@@ -78,24 +68,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict and the numbers on which it is based.
-
-    Attributes
-    ----------
-    verdict : ClaimVerdict
-    measured : str
-        What was found, in one or two sentences.
-    values : dict
-        The numbers that decide, as JSON values.
-    tables : tuple of Numbers
-        The numbers by case, for readers.
-
-    Examples
-    --------
-    >>> found = Finding(ClaimVerdict.CONFIRMED, "6 of 6 cases", {"cases": 6})
-    >>> found.verdict.value, found.values
-    ('confirmed', {'cases': 6})
-    """
+    """A verdict, what was measured in a sentence, the deciding values, and tables for readers."""
 
     verdict: ClaimVerdict
     measured: str
@@ -103,24 +76,20 @@ class Finding:
     tables: tuple[Numbers, ...] = ()
 
 
+def found(
+    verdict: ClaimVerdict, measured: str, values: dict[str, Any], *tables: tuple[str, Cells]
+) -> Finding:
+    """A finding with tables given as title and rows; a table without rows is left out."""
+    shown = tuple(Numbers.of(title, rows) for title, rows in tables if rows)
+    return Finding(verdict, measured, values, shown)
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of the paper, in our words, with the test that decides on it.
 
-    Attributes
-    ----------
-    key : str
-        The letter that identifies it.
-    statement : str
-        What the paper says.
-    section : str
-        Where the paper says it.
-    test : str
-        What is measured, and the thresholds of the verdict.
-    needs : tuple of str
-        Names of the tables that the test reads.
-    judge : callable
-        From the tables to the finding.
+    `test` says what is measured, and the thresholds of the verdict. `judge` computes the finding
+    from the tables that `needs` names.
     """
 
     key: str
@@ -128,7 +97,7 @@ class Claim:
     section: str
     test: str
     needs: tuple[str, ...]
-    judge: Callable[[Tables], Finding]
+    judge: Callable[..., Finding]
 
     def decide(self, tables: Tables) -> Finding:
         """Apply the test; the claim is untested if a table is missing."""
@@ -136,15 +105,12 @@ class Claim:
         if missing:
             figures = ", ".join(sorted({name.split("_")[0] for name in missing}))
             return Finding(ClaimVerdict.UNTESTED, f"needs {figures}", {})
-        return self.judge(tables)
+        return self.judge(*(tables[name] for name in self.needs))
 
     def record(self, finding: Finding) -> dict[str, Any]:
         """Return the claim and a finding for a JSON file."""
         return {
-            "key": self.key,
-            "statement": self.statement,
-            "section": self.section,
-            "test": self.test,
+            **{name: getattr(self, name) for name in ("key", "statement", "section", "test")},
             "verdict": finding.verdict.value,
             "measured": finding.measured,
             "values": finding.values,
@@ -152,14 +118,63 @@ class Claim:
         }
 
 
-def verdict_of(share: float, *, confirmed: float = 0.95, contradicted: float = 0.5) -> ClaimVerdict:
-    """Return the verdict for the share of cases in which a claim holds.
+Decided = list[tuple[Claim, Finding]]
 
-    Examples
-    --------
-    >>> [verdict_of(share).name for share in (1.0, 0.8, 0.2)]
-    ['CONFIRMED', 'PARTLY', 'CONTRADICTED']
-    """
-    if share >= confirmed:
+
+#: All claims; the modules that declare them add them here.
+REGISTRY: list[Claim] = []
+
+
+def claim(
+    key: str, statement: str, *, section: str, test: str, needs: str
+) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
+    """Declare a claim; the function below decides on it, from the tables that it `needs`."""
+
+    def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
+        REGISTRY.append(Claim(key, statement, section, test, tuple(needs.split()), judge))
+        return judge
+
+    return declare
+
+
+def verdict_of(share: float) -> ClaimVerdict:
+    """The verdict for the share of cases in which a claim holds: 95 % confirm, < 50 % refute."""
+    if share >= 0.95:
         return ClaimVerdict.CONFIRMED
-    return ClaimVerdict.CONTRADICTED if share < contradicted else ClaimVerdict.PARTLY
+    return ClaimVerdict.CONTRADICTED if share < 0.5 else ClaimVerdict.PARTLY
+
+
+def verdict_if(confirmed: bool, partly: bool) -> ClaimVerdict:
+    """The verdict of two conditions, of which the second is weaker."""
+    if confirmed:
+        return ClaimVerdict.CONFIRMED
+    return ClaimVerdict.PARTLY if partly else ClaimVerdict.CONTRADICTED
+
+
+def count_verdicts(claims: Decided) -> str:
+    """Count the verdicts in one sentence."""
+    verdicts = [finding.verdict for _, finding in claims]
+    counts = {kind.value: verdicts.count(kind) for kind in ClaimVerdict}
+    listed = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{len(verdicts)} claims: {listed}."
+
+
+def markdown(claims: Decided, header: str) -> str:
+    """Return a Markdown page: a table of the verdicts, then each test and its numbers."""
+    lines = ["# What the paper claims, and what was measured", "", header, "", NOTATION, ""]
+    lines += ["| | Claim | Section | Verdict |", "|---|---|---|---|"]
+    lines += [
+        f"| {claim.key} | {claim.statement} | {claim.section} | **{finding.verdict.value}** |"
+        for claim, finding in claims
+    ]
+    for claim, finding in claims:
+        parts = (
+            f"## {claim.key}: {finding.verdict.value}",
+            f"*Claim* ({claim.section}): {claim.statement}",
+            f"*Test*: {claim.test}",
+            f"*Measured*: {finding.measured}",
+            *(table.markdown() for table in finding.tables),
+        )
+        for part in parts:
+            lines += ["", part]
+    return "\n".join(lines) + "\n"

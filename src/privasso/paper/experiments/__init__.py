@@ -5,12 +5,14 @@ one data set, and how the results of a case become rows of a table. `run` does t
 """
 
 from privasso.paper.experiments._correlated import CorrelatedExperiment, covariance_model
-from privasso.paper.experiments._critical import CriticalExperiment
 from privasso.paper.experiments._experiment import Experiment
 from privasso.paper.experiments._grid import GridExperiment
-from privasso.paper.experiments._kkt import KktExperiment
-from privasso.paper.experiments._leakage import LeakageExperiment
 from privasso.paper.experiments._run import UnitError, run
+from privasso.paper.experiments._single import (
+    CriticalExperiment,
+    KktExperiment,
+    LeakageExperiment,
+)
 from privasso.paper.experiments._speed import Speed, speed
 
 __all__ = [

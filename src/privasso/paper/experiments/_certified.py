@@ -43,19 +43,9 @@ def certified(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the answers (K,) and the minimisers (N, K), NaN where there is none.
 
-    Parameters
-    ----------
-    F, y : ndarray
-        The data set.
-    lams, sigmas : ndarray, shape (K,)
-        The grid points.
-    groups : ndarray of int, shape (K,)
-        Points of one group have noise of the same direction: η_k = σ_k z.
-    etas : ndarray, shape (N, K)
-        The noise.
-    hard : ndarray of bool, shape (K,)
-        Points at which a ray is likely. They are solved first and one by one. The choice changes
-        the time this takes, not the answers.
+    K grid points (λ, σ) of the data set (F, y) have the noise `etas` (N, K). Points of one of the
+    `groups` have noise of the same direction: η_k = σ_k z. At the `hard` points a ray is likely;
+    they are solved first and one by one, which changes the time this takes, not the answers.
     """
     n_points = lams.size
     answers = np.full(n_points, Answer.UNSOLVED)

@@ -1,44 +1,115 @@
-"""The base of all experiments: cases, their data sets, and a table of the results."""
+"""The base of all experiments: fields, cases, their data sets and noise, and a table of results."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, TypeVar
 
-from privasso._validation import integer
-from privasso.model import Model
-from privasso.paper.experiments._store import Parameters, Result, Unit
-from privasso.paper.experiments._table import Row, frame
-from privasso.scales import law_from_name
+import numpy as np
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
+from privasso import __version__
+from privasso._validation import integer, nonnegative_float, positive_float
+from privasso.model import Model, Sample
+from privasso.noise import noise_from_name
+from privasso.scales import Empirical, law_from_name
+
+Given = TypeVar("Given")
+Checked = TypeVar("Checked")
+Check = Callable[[Any], Any]
+
+#: What a unit depends on, as JSON values.
+Parameters = dict[str, Any]
+#: Lists of equal length, one entry per grid point; a number that does not exist is None.
+Result = dict[str, list[Any]]
+Row = dict[str, str | int | float | None]
+
+#: The columns that say what a row is about come first, in this order.
+_IDENTITY = ("law", "columns", "design", "alpha", "lam", "sigma", "n_features")
+_ORIGIN = ("samples", "seed", "version")
+#: Columns that hold words and whole numbers; all others hold numbers, or null.
+_WORDS = {"law", "columns", "design", "version", "status_theory", "status_limit"}
+_COUNTS = {"n_features", "samples", "seed", "exists", "unbounded", "unsolved", "converged"}
+_COUNTS |= {"vamp_converged", "amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"}
+
+
+def name_of(parse: Callable[[str, str], object], argument: str) -> Check:
+    """A check that a text is a name that `parse` knows; it returns the name in lower case."""
+
+    def check(text: str) -> str:
+        parse(argument, text)
+        return text.lower()
+
+    return check
+
+
+columns = partial(integer, "n_features", minimum=2)
+noise_level = partial(nonnegative_float, "sigma")
+regularisation = partial(positive_float, "lam")
+law_name = name_of(law_from_name, "law")
+design_name = name_of(lambda argument, text: noise_from_name(argument, text, 1.0), "design")
+
+
+def distinct(
+    name: str, values: Iterable[Given], check: Callable[[Given], Checked]
+) -> tuple[Checked, ...]:
+    """Return the checked values as a tuple; refuse an empty list and repeated values."""
+    found = tuple(check(value) for value in values)
+    if not found:
+        raise ValueError(f"{name} is empty; give at least one value")
+    if len(set(found)) < len(found):
+        raise ValueError(f"{name} holds the same value twice")
+    return found
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest piece that is computed and stored: one data set. The label is not in the key."""
+
+    kind: str
+    parameters: Parameters
+    label: str
+
+    @cached_property
+    def description(self) -> str:
+        """Canonical JSON of the kind, the parameters and the version of the package."""
+        content = {"kind": self.kind, "version": __version__, **self.parameters}
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the description, under which the result is stored."""
+        return hashlib.sha256(self.description.encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ABC):
-    """A grid of cases, each computed on `samples` data sets.
+    """A grid of cases, each computed on `samples` data sets of the model (alpha, rho, sigma_xi).
 
     A unit of work is one data set of one case. The seed, the law of scales, the number of columns
     and the index of the data set decide its random numbers, so that another grid sees the same
     data.
-
-    Parameters
-    ----------
-    samples : int
-        Data sets per case.
-    seed : int
-        Seed of all draws.
-    alpha, rho, sigma_xi : float
-        As in `Model`.
     """
 
     kind: ClassVar[str]
     """Name of the computation, part of the key under which results are stored."""
     schema: ClassVar[int] = 1
     """Version of the results; raise it whenever their meaning changes."""
+    checks: ClassVar[Mapping[str, Check]] = {
+        "samples": partial(integer, "samples", minimum=2),
+        "seed": partial(integer, "seed", minimum=0),
+        "law": law_name, "laws": law_name, "design": design_name, "designs": design_name,
+        "lam": regularisation, "lams": regularisation, "sigma": noise_level, "sigmas": noise_level,
+        "n_features": columns,
+    }  # fmt: skip
+    """The check of a field by its name; the values of a tuple are checked one by one."""
 
     samples: int = 100
     seed: int = 0
@@ -47,15 +118,8 @@ class Experiment(ABC):
     sigma_xi: float = 0.1
 
     @abstractmethod
-    def checked(self) -> Mapping[str, object]:
-        """Return the checked values of the fields that this experiment adds to the base."""
-
-    @abstractmethod
     def cases(self) -> dict[str, Parameters]:
-        """Return the parameters of each case by its name; ``law`` and ``n_features`` are required.
-
-        The names appear in progress and in errors.
-        """
+        """The parameters of each case, ``law`` and ``n_features`` among them, by its name."""
 
     @staticmethod
     @abstractmethod
@@ -64,53 +128,119 @@ class Experiment(ABC):
 
     @abstractmethod
     def rows(self, case: Parameters, results: list[Result]) -> Iterator[Row]:
-        """Yield the rows of the table that the units of one case give."""
+        """Yield the rows that the units of one case give; `case` holds model and seed too."""
 
     def __post_init__(self) -> None:
         model = Model(self.alpha, self.rho, self.sigma_xi)
-        self._set(
-            {
-                "alpha": model.alpha,
-                "rho": model.rho,
-                "sigma_xi": model.sigma_xi,
-                "samples": integer("samples", self.samples, minimum=2),
-                "seed": integer("seed", self.seed, minimum=0),
-            }
-        )
-        self._set(self.checked())
-
-    def _set(self, values: Mapping[str, object]) -> None:
-        for name, value in values.items():
+        checked: dict[str, object] = {
+            name: getattr(model, name) for name in ("alpha", "rho", "sigma_xi")
+        }
+        for name in (field.name for field in fields(self) if field.name in self.checks):
+            value, check = getattr(self, name), self.checks[name]
+            many = isinstance(value, tuple | list)
+            checked[name] = distinct(name, value, check) if many else check(value)
+        for name, value in checked.items():
             object.__setattr__(self, name, value)  # the class is frozen
 
-    def model(self, law: str) -> Model:
-        """Return the model of the data under that law of scales."""
-        return Model(self.alpha, self.rho, self.sigma_xi, law_from_name("law", law))
+    def _shared(self) -> Parameters:
+        names = ("schema", "alpha", "rho", "sigma_xi", "seed")
+        return {name: getattr(self, name) for name in names}
 
     def units(self) -> list[Unit]:
         """Return one unit per case and data set, case after case."""
-        shared: Parameters = {
-            "schema": self.schema,
-            "alpha": self.alpha,
-            "rho": self.rho,
-            "sigma_xi": self.sigma_xi,
-            "seed": self.seed,
-        }
         return [
-            Unit(self.kind, {**shared, **case, "index": index}, f"{name}, data set {index}")
+            Unit(self.kind, {**self._shared(), **case, "index": k}, f"{name}, data set {k}")
             for name, case in self.cases().items()
-            for index in range(self.samples)
+            for k in range(self.samples)
         ]
 
     def table(self, results: list[Result]) -> pl.DataFrame:
         """Return the table, from the results of the units in their order."""
-        from privasso import __version__
+        origin = {"samples": self.samples, "seed": self.seed, "version": __version__}
+        rows = []
+        for k, case in enumerate(self.cases().values()):
+            named = {name: case[name] for name in _IDENTITY if name in case}
+            own = results[k * self.samples : (k + 1) * self.samples]
+            rows += [{**named, **origin, **row} for row in self.rows(self._shared() | case, own)]
+        return frame(rows)
 
-        shared = {"samples": self.samples, "seed": self.seed, "version": __version__}
-        return frame(
-            [
-                {"n_features": case["n_features"], **shared, **row}
-                for k, case in enumerate(self.cases().values())
-                for row in self.rows(case, results[k * self.samples : (k + 1) * self.samples])
-            ]
-        )
+
+def known(values: Iterable[float | None]) -> np.ndarray:
+    """Return the numbers of a list, without its Nones."""
+    return np.array([value for value in values if value is not None], dtype=np.float64)
+
+
+def or_none(values: np.ndarray, where: np.ndarray) -> list[float | None]:
+    """Return numbers as JSON values: None where `where` is false, and for NaN and infinity."""
+    return [
+        float(value) if there and math.isfinite(value) else None
+        for value, there in zip(values, where, strict=True)
+    ]
+
+
+def means(**quantities: Sequence[float | None] | np.ndarray) -> Row:
+    """Mean of what is known of each quantity, and ``_se``, its standard error; None for < 2."""
+    out: Row = {}
+    for name, given in quantities.items():
+        values = known(given)
+        there = values.size >= 2
+        out[name] = float(values.mean()) if there else None
+        error = float(values.std(ddof=1) / math.sqrt(values.size)) if there else None
+        out[f"{name}_se"] = error
+    return out
+
+
+def frame(rows: list[Row]) -> pl.DataFrame:
+    """Return rows as a table, with column types that do not depend on the values."""
+    first = [name for name in (*_IDENTITY, *_ORIGIN) if name in rows[0]]
+    types = {
+        name: pl.String if name in _WORDS else pl.Int64 if name in _COUNTS else pl.Float64
+        for name in (*first, *(name for name in rows[0] if name not in first))
+    }
+    return pl.DataFrame({name: [row[name] for row in rows] for name in types}, schema=types)
+
+
+def stream(parameters: Parameters, *words: object) -> np.random.Generator:
+    """Random numbers that depend on the seed and the index of a unit and on the words alone."""
+    name = zlib.crc32(" ".join(map(str, words)).encode())
+    return np.random.default_rng([parameters["seed"], name, parameters["index"]])
+
+
+def model_of(parameters: Parameters) -> Model:
+    """Return the model that the parameters of a unit describe."""
+    alpha, rho, sigma_xi, law = (parameters[name] for name in ("alpha", "rho", "sigma_xi", "law"))
+    return Model(alpha, rho, sigma_xi, law_from_name("law", law))
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A sample, and the standard normal numbers z from which the noise of every design is made.
+
+    All designs and levels use the same z. They are thus compared on common random numbers, and the
+    noise at level σ is σ times the noise at level 1.
+    """
+
+    model: Model
+    sample: Sample
+    z: np.ndarray
+
+    @classmethod
+    def draw(cls, parameters: Parameters) -> DataSet:
+        """Draw the data set of a unit, from its law, n_features, seed and index."""
+        model, law, n = model_of(parameters), parameters["law"], parameters["n_features"]
+        sample = model.sample(n, rng=stream(parameters, "data", law, n))
+        return cls(model, sample, stream(parameters, "noise", law, n).standard_normal(n))
+
+    def direction(self, design: str) -> np.ndarray:
+        """Return the noise of a design at level 1."""
+        noise = noise_from_name("design", design, 1.0)
+        return self.z * np.sqrt(noise.variances(self.sample.v))
+
+    def realised(self) -> Model:
+        """Return the model whose scales are those of the columns of this data set."""
+        return replace(self.model, scales=Empirical(np.sqrt(self.sample.v)))
+
+    def errors(self, x: np.ndarray) -> np.ndarray:
+        """Prediction error E of each column of x on a new record: Σ v_i (x_i − x⁰_i)²/N + σ_ξ²."""
+        miss = x - self.sample.x0[:, None]
+        return self.sample.v @ miss**2 / self.sample.v.size + self.model.sigma_xi**2

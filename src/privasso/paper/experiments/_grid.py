@@ -11,18 +11,17 @@ import numpy as np
 
 from privasso.noise import noise_from_name
 from privasso.paper.experiments._certified import Answer, certified
-from privasso.paper.experiments._checks import (
-    columns,
-    design_name,
-    distinct,
-    law_name,
-    noise_level,
-    regularisation,
+from privasso.paper.experiments._experiment import (
+    DataSet,
+    Experiment,
+    Parameters,
+    Result,
+    Row,
+    means,
+    model_of,
+    or_none,
+    stream,
 )
-from privasso.paper.experiments._data import DataSet, stream
-from privasso.paper.experiments._experiment import Experiment
-from privasso.paper.experiments._store import Parameters, Result
-from privasso.paper.experiments._table import Row, known, mean_and_error, or_none
 from privasso.solvers import amp_paper_many, paper_starts
 from privasso.theory import tradeoff
 
@@ -52,28 +51,6 @@ class GridExperiment(Experiment):
     infinitely many columns. ``_realised`` uses the scales of each data set's own columns and is a
     mean over the data sets that have a minimiser and a stable prediction. ``onavekl`` is an
     average under the model, not an ε.
-
-    Parameters
-    ----------
-    laws, designs : sequences of str
-        Names such as ``"uniform"``, ``"lognormal"``; ``"isotropic"``, ``"gram"``, ``"power:1"``.
-    lams, sigmas : sequences of float
-        Regularisation λ and noise level σ_η.
-    n_features : int
-        Columns N.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from privasso.paper.experiments import GridExperiment, run
-    >>> grid = GridExperiment(
-    ...     ("lognormal",), ("gram",), (0.5,), (0.1, 2.0), n_features=100, samples=2
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table = run({"few": grid}, store=Path(folder))["few"]
-    >>> table.select("sigma", "exists", "unbounded", "status_theory").rows()
-    [(0.1, 2, 0, 'stable'), (2.0, 0, 2, 'unstable')]
     """
 
     kind: ClassVar[str] = "points"
@@ -84,15 +61,6 @@ class GridExperiment(Experiment):
     sigmas: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2)
     _: KW_ONLY
     n_features: int = 1000
-
-    def checked(self) -> dict[str, object]:
-        return {
-            "laws": distinct("laws", self.laws, law_name),
-            "designs": distinct("designs", self.designs, design_name),
-            "lams": distinct("lams", self.lams, regularisation),
-            "sigmas": distinct("sigmas", self.sigmas, noise_level),
-            "n_features": columns(self.n_features),
-        }
 
     def cases(self) -> dict[str, Parameters]:
         grid = {
@@ -130,30 +98,24 @@ class GridExperiment(Experiment):
         }
 
     def rows(self, case: Parameters, results: list[Result]) -> Iterator[Row]:
-        model, k = self.model(case["law"]), 0
+        model, k = model_of(case), 0
         for design, lam in product(self.designs, self.lams):
             noise = noise_from_name("design", design, 1.0)
             finite = tradeoff(model, lam, noise, self.sigmas, n_features=self.n_features)
             limit = tradeoff(model, lam, noise, self.sigmas)
             for here, there in zip(finite.to_dicts(), limit.to_dicts(), strict=True):
                 point = {name: [result[name][k] for result in results] for name in results[0]}
+                realised = means(E=point["E_realised"], rho_hat=point["rho_hat_realised"])
                 yield {
-                    "law": case["law"],
-                    "design": design,
-                    "lam": lam,
-                    "sigma": self.sigmas[k % len(self.sigmas)],
+                    "design": design, "lam": lam, "sigma": self.sigmas[k % len(self.sigmas)],
                     **_measured(point),
-                    "E_theory": here["E"],
-                    "rho_hat_theory": here["rho_hat"],
-                    "stability_theory": here["stability"],
-                    "status_theory": here["status"],
-                    "E_limit": there["E"],
-                    "status_limit": there["status"],
-                    **_means(point, "E_realised"),
-                    "rho_hat_realised": mean_and_error(known(point["rho_hat_realised"]))[0],
-                    "onavekl": here["onavekl"],
-                    "onavekl_paper": here["onavekl_paper"],
-                }
+                    "E_theory": here["E"], "rho_hat_theory": here["rho_hat"],
+                    "stability_theory": here["stability"], "status_theory": here["status"],
+                    "E_limit": there["E"], "status_limit": there["status"],
+                    "E_realised": realised["E"], "E_realised_se": realised["E_se"],
+                    "rho_hat_realised": realised["rho_hat"],
+                    "onavekl": here["onavekl"], "onavekl_paper": here["onavekl_paper"],
+                }  # fmt: skip
                 k += 1
 
 
@@ -206,23 +168,18 @@ def _measured(point: dict[str, list[Any]]) -> Row:
     exists, unbounded = answers == Answer.EXISTS, answers == Answer.UNBOUNDED
     converged, blown_up = (np.array(point[name]) == 1 for name in ("amp_converged", "amp_blown_up"))
     iterations = np.array(point["amp_iterations"])[converged]
+    counts = {
+        "amp_converged": converged,
+        "amp_unbounded": ~converged & unbounded,
+        "amp_flicker": ~converged & exists & ~blown_up,
+        "amp_diverged": ~converged & exists & blown_up,
+    }
     return {
         "exists": int(exists.sum()),
         "unbounded": int(unbounded.sum()),
         "unsolved": int((answers == Answer.UNSOLVED).sum()),
-        **_means(point, "E", "rho_hat"),
-        "amp_converged": int(converged.sum()),
-        "amp_unbounded": int((~converged & unbounded).sum()),
-        "amp_flicker": int((~converged & exists & ~blown_up).sum()),
-        "amp_diverged": int((~converged & exists & blown_up).sum()),
-        **_means(point, "amp_E", "amp_rho_hat"),
+        **means(E=point["E"], rho_hat=point["rho_hat"]),
+        **{name: int(those.sum()) for name, those in counts.items()},
+        **means(amp_E=point["amp_E"], amp_rho_hat=point["amp_rho_hat"]),
         "amp_iterations": float(np.median(iterations)) if iterations.size else None,
     }
-
-
-def _means(point: dict[str, list[Any]], *names: str) -> Row:
-    """Mean and standard error of some quantities over the data sets that have them."""
-    out: Row = {}
-    for name in names:
-        out[name], out[f"{name}_se"] = mean_and_error(known(point[name]))
-    return out

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import polars as pl
+
+from privasso._files import write_whole
 from privasso._validation import integer
-from privasso.paper.experiments._experiment import Experiment
-from privasso.paper.experiments._store import Parameters, Result, Store, Unit
+from privasso.paper.experiments._experiment import Experiment, Parameters, Result, Unit
 from privasso.paper.experiments._workers import WorkerError, in_workers, serial
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class UnitError(RuntimeError):
@@ -28,6 +29,37 @@ class _Task(NamedTuple):
     name: str
 
 
+def _path(store: Path, unit: Unit) -> Path:
+    """The file of a unit: its description, its result, and the SHA-256 of the result."""
+    return Path(store) / unit.key[:2] / f"{unit.key}.json"
+
+
+def _load(store: Path, unit: Unit) -> Result | None:
+    """The result of a unit; None without a file that can be read and matches unit and checksum."""
+    try:
+        content = json.loads(_path(store, unit).read_text(encoding="utf-8"))
+        result = content["result"]
+        same_unit = content["unit"] == json.loads(unit.description)
+        return result if same_unit and content["sha256"] == _checksum(result) else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _work(store: Path, task: _Task) -> None:
+    """Compute a unit and store the result; the file is written completely or not at all."""
+    with serial():
+        result = task.compute(task.unit.parameters)
+        described = json.loads(task.unit.description)
+        content = {"unit": described, "sha256": _checksum(result), "result": result}
+        path = _path(store, task.unit)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(content, allow_nan=False))
+
+
+def _checksum(result: Result) -> str:
+    return hashlib.sha256(json.dumps(result, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
 def run(
     experiments: Mapping[str, Experiment],
     *,
@@ -35,30 +67,14 @@ def run(
     jobs: int = 1,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Run experiments and return one table for each.
+    """Run experiments and return one table for each, under the same name.
 
-    Every finished unit is stored under a hash of all that it depends on, and is not computed
-    again. After an interruption the same call continues with the units that are missing. Each
-    unit is computed on one thread, so that the tables are identical to the byte after any
-    interruption and for any number of jobs.
-
-    Parameters
-    ----------
-    experiments : mapping of str to Experiment
-        The experiments by name; the tables have the same names.
-    store : Path
-        Folder of the finished units; created if it does not exist.
-    jobs : int
-        Number of processes. With 1, this process computes. With more, new processes are started,
-        so a script must call this function under ``if __name__ == "__main__":``.
-    progress : callable, optional
-        Called in this process as ``progress(done, total, description)``: once at the beginning,
-        with the number of units that are already stored, and after each unit.
-
-    Raises
-    ------
-    UnitError
-        When a unit fails. Finished units stay in the store.
+    Every finished unit is kept in `store` under a hash of all that it depends on, and is not
+    computed again: after an interruption the same call continues. Each unit is computed on one
+    thread, so that the tables are identical to the byte after any interruption and for any number
+    of jobs. With more than one job, processes are started, so a script must call this under
+    ``if __name__ == "__main__":``. ``progress(done, total, description)`` is called at the
+    beginning and after each unit. If a unit fails, `UnitError` names it, and the others are kept.
     """
     jobs = integer("jobs", jobs, minimum=1)
     report = progress or (lambda done, total, description: None)
@@ -68,18 +84,17 @@ def run(
         for name, group in units.items()
         for unit in group
     }
-    disk = Store(store)
-    results = {key: disk.load(task.unit) for key, task in tasks.items()}
+    results = {key: _load(store, task.unit) for key, task in tasks.items()}
     missing = [task for key, task in tasks.items() if results[key] is None]
     done = len(tasks) - len(missing)
     with serial():
         report(done, len(tasks), "from the store")
-        for task in _finished(missing, disk, jobs):
+        for task in _finished(missing, store, jobs):
             done += 1
             report(done, len(tasks), task.name)
         # New results are read back from the store, so that this table equals the one of a later
         # run, which reads all results from there.
-        results |= {task.unit.key: disk.load(task.unit) for task in missing}
+        results |= {task.unit.key: _load(store, task.unit) for task in missing}
         tables = {}
         for name, experiment in experiments.items():
             found = [results[unit.key] for unit in units[name]]
@@ -90,9 +105,9 @@ def run(
     return tables
 
 
-def _finished(tasks: list[_Task], disk: Store, jobs: int) -> Iterator[_Task]:
+def _finished(tasks: list[_Task], store: Path, jobs: int) -> Iterator[_Task]:
     """Compute tasks; yield each one when its result is in the store."""
-    work = partial(_work, disk)
+    work = partial(_work, store)
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
             try:
@@ -106,8 +121,3 @@ def _finished(tasks: list[_Task], disk: Store, jobs: int) -> Iterator[_Task]:
             yield tasks[index]
     except WorkerError as error:
         raise UnitError(f"{tasks[error.task].name} failed: {error}") from None
-
-
-def _work(disk: Store, task: _Task) -> None:
-    with serial():
-        disk.save(task.unit, task.compute(task.unit.parameters))

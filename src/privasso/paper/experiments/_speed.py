@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from privasso._blas import one_thread
-from privasso.paper.experiments._data import DataSet
+from privasso.paper.experiments._experiment import DataSet, Parameters
 from privasso.paper.experiments._grid import GridExperiment, GridPoints
 from privasso.paper.experiments._run import run
-from privasso.paper.experiments._store import Parameters
-from privasso.paper.experiments._transcription import Transcription
 from privasso.paper.experiments._workers import serial
 from privasso.solvers import amp_paper_many
 
@@ -30,17 +27,10 @@ _TRIAL = 4
 class Speed:
     """Grid points per second of an experiment and of the transcription, on one machine.
 
-    Attributes
-    ----------
-    experiment : float
-        Points per second of `run`, which includes the certified solver, the literal Algorithm 1,
-        the predictions, the start of the processes, and the tables.
-    batch : float
-        Points per second of Algorithm 1 alone as the experiment runs it: all points of a data set
-        at once, on as many threads as there are jobs.
-    transcription : float
-        Points per second of Algorithm 1 alone in plain NumPy, one point after the other, with the
-        default number of BLAS threads or with one, whichever is faster.
+    `experiment` is `run` with all that it does, from the start of the processes to the tables.
+    `batch` is Algorithm 1 alone as the experiment runs it: all points of a data set at once, on as
+    many threads as there are jobs. `transcription` is Algorithm 1 alone with the default number of
+    BLAS threads or with one, whichever is faster.
     """
 
     experiment: float
@@ -59,73 +49,89 @@ class Speed:
 
 
 def speed(experiment: GridExperiment, *, jobs: int = 1) -> Speed:
-    """Time an experiment in a temporary store, and the transcription on some of its data sets.
+    """Time an experiment in a temporary store, and the transcription on the first data sets.
 
-    Parameters
-    ----------
-    experiment : GridExperiment
-        All its data sets are computed; the transcription runs on the first one of each law.
-    jobs : int
-        Processes of `run`. BLAS uses all cores, so for a fair comparison `jobs` should be their
-        number.
-
-    Examples
-    --------
-    >>> from privasso.paper.experiments import GridExperiment, speed
-    >>> grid = GridExperiment(
-    ...     ("lognormal",), ("gram",), (0.5,), (0.05, 0.1), n_features=100, samples=2
-    ... )
-    >>> found = speed(grid)
-    >>> found.experiment > 0 and found.transcription > 0
-    True
+    BLAS uses all cores, so for a fair comparison `jobs` should be their number.
     """
-    n_points = len(experiment.designs) * len(experiment.lams) * len(experiment.sigmas)
     units = [unit.parameters for unit in experiment.units()]
+    n_points = len(experiment.designs) * len(experiment.lams) * len(experiment.sigmas)
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         run({"speed": experiment}, store=Path(folder), jobs=jobs)
         whole = n_points * len(units) / (time.perf_counter() - begin)
 
-    batch = _batch_rate([unit for unit in units if unit["index"] < max(jobs, 2)], n_points, jobs)
-    firsts = [unit for unit in units if unit["index"] == 0]
+    problems = [_problem(unit) for unit in units if unit["index"] < max(jobs, 2)]
+    with serial(), ThreadPoolExecutor(jobs) as pool:
+        amp_paper_many(*problems[0])  # loads it
+        begin = time.perf_counter()
+        list(pool.map(lambda problem: amp_paper_many(*problem), problems))
+        batch = n_points * len(problems) / (time.perf_counter() - begin)
+
+    firsts = [_problem(unit) for unit in units if unit["index"] == 0]
     many, one = (_seconds(firsts[:1], alone, limit=_TRIAL) for alone in (False, True))
     plain = n_points * len(firsts) / _seconds(firsts, alone=one < many)
     return Speed(whole, batch, plain)
 
 
-def _batch_rate(units: list[Parameters], n_points: int, jobs: int) -> float:
-    """Points per second of the batched Algorithm 1, after one run that loads it."""
-    with serial(), ThreadPoolExecutor(jobs) as pool:
-        prepared = []
-        for parameters in units:
-            data = DataSet.draw(parameters)
-            points = GridPoints.of(parameters, data)
-            prepared.append((data.sample.F, data.sample.y, points.lam, points.etas, points.starts))
-        amp_paper_many(*prepared[0])
-        begin = time.perf_counter()
-        list(pool.map(lambda problem: amp_paper_many(*problem), prepared))
-        return n_points * len(units) / (time.perf_counter() - begin)
-
-
-def _seconds(units: list[Parameters], alone: bool, limit: int | None = None) -> float:
-    """Time of the transcription on some data sets, without the time to draw them."""
-    total = 0.0
-    with one_thread() if alone else nullcontext():
-        for parameters in units:
-            for task in _tasks(parameters, limit):
-                begin = time.perf_counter()
-                task()
-                total += time.perf_counter() - begin
-    return total
-
-
-def _tasks(parameters: Parameters, limit: int | None) -> Iterator[Callable[[], object]]:
-    """Yield what the transcription does on one data set: prepare, then one run per point."""
+def _problem(parameters: Parameters) -> tuple[Any, ...]:
+    """The arguments of `amp_paper_many` for all points of a data set."""
     data = DataSet.draw(parameters)
     points = GridPoints.of(parameters, data)
-    F, y = data.sample.F, data.sample.y
-    yield partial(Transcription, F, y)
-    transcription = Transcription(F, y)
-    for k, lam in enumerate(points.lam.tolist()[:limit]):
-        eta, x, s = (np.ascontiguousarray(part[:, k]) for part in (points.etas, *points.starts))
-        yield partial(transcription.run, lam, eta, x, s)
+    return data.sample.F, data.sample.y, points.lam, points.etas, points.starts
+
+
+def _seconds(problems: list[tuple[Any, ...]], alone: bool, limit: int | None = None) -> float:
+    """Time of the transcription on some data sets, with one thread if `alone`."""
+    begin = time.perf_counter()
+    with one_thread() if alone else nullcontext():
+        for F, y, lams, etas, starts in problems:
+            plain = Transcription(F, y)
+            for k, lam in enumerate(lams.tolist()[:limit]):
+                plain.run(lam, *(np.ascontiguousarray(part[:, k]) for part in (etas, *starts)))
+    return time.perf_counter() - begin
+
+
+class Transcription:
+    """Algorithm 1 on one data set in plain NumPy, a grid point at a time; F∘F is computed once."""
+
+    def __init__(self, F: np.ndarray, y: np.ndarray) -> None:
+        self.F, self.y = F, y
+        self.F2 = F * F
+        self.M, self.N = F.shape
+        self.alpha = self.M / self.N
+        self.v = self.F2.sum(axis=0) / self.alpha
+
+    def run(
+        self,
+        lam: float,
+        eta: np.ndarray,
+        x: np.ndarray,
+        s: np.ndarray,
+        *,
+        tol: float = 1e-8,
+        max_iter: int = 500,
+        lost: float = 1e6,
+    ) -> tuple[np.ndarray, bool, int]:
+        """Return the last iterate, whether it converged, and the number of iterations.
+
+        A run ends as in `amp_paper_many`: when the relative change of √v·x is below `tol`, when
+        s_θ exceeds `lost`, or after `max_iter` iterations.
+        """
+        F, F2, y, v, alpha = self.F, self.F2, self.y, self.v, self.alpha
+        weight = np.sqrt(v)
+        g = np.zeros(self.M)
+        for iteration in range(1, max_iter + 1):
+            theta = F @ x - g * (F2 @ s)
+            s_theta = v @ s / self.N
+            g = (y - theta) / (1 + s_theta)
+            Sigma = (1 + s_theta) / (alpha * v)
+            m = Sigma * (F.T @ g + alpha * x * v / (1 + s_theta)) - eta * Sigma
+            new = np.sign(m) * np.maximum(np.abs(m) - lam * Sigma, 0)
+            s = Sigma * (np.abs(m) > lam * Sigma)
+            change = np.linalg.norm(weight * (new - x))
+            x = new
+            if change <= tol * np.linalg.norm(weight * x):
+                return x, True, iteration
+            if not s_theta <= lost:
+                return x, False, iteration
+        return x, False, max_iter

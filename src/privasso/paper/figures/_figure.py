@@ -1,48 +1,197 @@
-"""What a figure of the reproduction consists of."""
+"""What a figure consists of; the laws and designs it shows; the verbs with which it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import polars as pl
+
+import privasso as pv
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, plain_ticks
 from privasso.paper.experiments import Experiment
-from privasso.paper.figures._settings import Settings
+from privasso.paper.figures._settings import ALPHA, RHO, SIGMA_XI, Settings
 
-if TYPE_CHECKING:
-    import polars as pl
+Tables = Mapping[str, pl.DataFrame]
+#: An entry of a legend: its name, and the look of its line.
+Entry = tuple[str, dict[str, Any]]
 
-Tables = Mapping[str, "pl.DataFrame"]
+LAWS: dict[str, pv.ScaleLaw] = {"uniform": pv.Uniform(), "lognormal": pv.LogNormal()}
+LAW_TITLES = {"uniform": "v1, uniform scales", "lognormal": "v2, log-normal scales"}
+LAW_NAMES = {"uniform": "v1", "lognormal": "v2", "constant": "equal scales"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """A noise design at level 1, and how it is named and drawn."""
+
+    noise: pv.NoiseDesign
+    name: str
+    colour: str
+    marker: str
+
+
+LOOKS = {
+    "isotropic": Look(pv.Isotropic(1.0), "isotropic", ORANGE, "s"),
+    "gram": Look(pv.Gram(1.0), "Gram-based", BLUE, "o"),
+    "power:1": Look(pv.PowerLaw(1.0, 1.0), "power 1", GREEN, "^"),
+}
+#: The designs that the paper compares; the third is ours.
+DESIGNS = ("isotropic", "gram")
+#: Column, name and colour of each way in which Algorithm 1 ends (None: colour of the design).
+OUTCOMES = (
+    ("amp_converged", "converged", None),
+    ("amp_flicker", "does not settle", "#F0E442"),
+    ("amp_diverged", "blows up", PINK),
+    ("amp_unbounded", "no minimiser", "#333333"),
+)
+#: Look of a mean with its standard error.
+OPEN = {"ms": 5, "mfc": "white", "lw": 1.0, "capsize": 2}
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure: its simulations, its tables, the drawing, and the caption.
+    """One figure: how it is drawn and described from its tables, and where these come from.
 
-    Attributes
-    ----------
-    name : str
-        The name by which it is chosen on the command line.
-    title : str
-        Heading of its section on the page.
-    experiments : callable
-        From the settings to the simulations it needs, by the name of their table.
-    tables : callable
-        From the settings and the tables of the simulations to all tables of the figure.
-    draw : callable
-        From the tables to a matplotlib figure.
-    caption : callable
-        From the tables to the caption, which states the result in numbers.
+    `simulated` gives the experiments of each simulated table, one below the other; `predicted`
+    gives the tables that are computed from theory.
     """
 
     name: str
     title: str
-    experiments: Callable[[Settings], dict[str, Experiment]]
-    tables: Callable[[Settings, Tables], dict[str, pl.DataFrame]]
     draw: Callable[[Tables], Any]
     caption: Callable[[Tables], str]
+    simulated: Callable[[Settings], Mapping[str, Sequence[Experiment]]] = lambda settings: {}
+    predicted: Callable[[Settings], Mapping[str, pl.DataFrame]] = lambda settings: {}
+
+    def _parts(self, settings: Settings) -> dict[str, dict[str, Experiment]]:
+        """The experiments of each table, under the names that progress and errors give them."""
+        return {
+            table: {
+                f"{table}_{k}" if len(parts) > 1 else table: part for k, part in enumerate(parts)
+            }
+            for table, parts in self.simulated(settings).items()
+        }
+
+    def experiments(self, settings: Settings) -> dict[str, Experiment]:
+        """All simulations by name, for `run`."""
+        every = self._parts(settings).values()
+        return {name: experiment for parts in every for name, experiment in parts.items()}
+
+    def tables(self, settings: Settings, results: Tables) -> dict[str, pl.DataFrame]:
+        """All tables, from the results of the simulations."""
+        simulated = {
+            table: pl.concat(results[name] for name in parts)
+            for table, parts in self._parts(settings).items()
+        }
+        return {**simulated, **self.predicted(settings)}
 
 
-def no_experiments(settings: Settings) -> dict[str, Experiment]:
-    """Return no simulations: the figure is computed from theory."""
-    return {}
+def shared(settings: Settings) -> dict[str, Any]:
+    """What all experiments have in common: the seed and the model of the paper."""
+    return {"seed": settings.seed, "alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
+
+
+def model(law: str) -> pv.Model:
+    """Return the model of the paper's figures under a law of scales."""
+    return pv.Model(alpha=ALPHA, rho=RHO, sigma_xi=SIGMA_XI, scales=LAWS[law])
+
+
+def finish(axes: Any, title: str = "", *, log: str = "xy", **properties: Any) -> None:
+    """Logarithmic axes with plain numbers, no upper and right lines, a title, and properties."""
+    for name in log:
+        getattr(axes, f"set_{name}scale")("log")
+        plain_ticks(getattr(axes, f"{name}axis"))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=9)
+    if title:
+        axes.set_title(title, loc="left", fontsize=10)
+    axes.set(**properties)
+
+
+def note(axes: Any, text: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
+    """Write a few words next to a point, shifted by some points of print."""
+    look = {"fontsize": 9, **look}
+    axes.annotate(text, at, xytext=shift, textcoords="offset points", **look)
+
+
+def legend(figure: Any, entries: list[Entry], *, columns: int = 0) -> None:
+    """Add a legend above the figure, from names and looks, in one line or in some columns."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=name, **look) for name, look in entries]
+    figure.legend(
+        handles=handles, frameon=False, fontsize=9, loc="outside upper left",
+        ncols=columns or len(handles), handlelength=1.6, columnspacing=1.6, borderaxespad=0.2,
+    )  # fmt: skip
+
+
+def lines(designs: Iterable[str]) -> list[Entry]:
+    """Entries of a legend: a thick line in the colour of each design."""
+    return [(LOOKS[name].name, {"color": LOOKS[name].colour, "lw": 3}) for name in designs]
+
+
+def shown(table: pl.DataFrame, count: str) -> pl.DataFrame:
+    """Rows in which at least half of the data sets gave a value; means of fewer are not shown."""
+    return table.filter(table[count] * 2 >= table["samples"])
+
+
+def predicted(axes: Any, theory: pl.DataFrame, x: str, y: str, **at: Any) -> None:
+    """Draw state evolution against x for both designs, as far as it has a fixed point."""
+    for design in DESIGNS:
+        line = theory.filter(design=design, status="stable", **at).sort(x)
+        axes.plot(line[x], line[y], color=LOOKS[design].colour, lw=1.4)
+
+
+def measured(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None:
+    """Draw means with standard errors against x for both designs: the exact solver (open marks)."""
+    for design in DESIGNS:
+        rows = shown(points.filter(design=design, **at), "exists")
+        look = {"fmt": LOOKS[design].marker, "color": LOOKS[design].colour, **OPEN}
+        axes.errorbar(rows[x], rows[y], rows[f"{y}_se"], zorder=3, **look)
+
+
+def algorithm_1(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None:
+    """Draw the same means of Algorithm 1 (crosses)."""
+    for design in DESIGNS:
+        rows = shown(points.filter(design=design, **at), "amp_converged")
+        axes.errorbar(
+            rows[x], rows[f"amp_{y}"], rows[f"amp_{y}_se"], fmt="x", color=LOOKS[design].colour,
+            ms=4.5, lw=1.0, mew=1.2, zorder=4,
+        )  # fmt: skip
+
+
+def strip(axes: Any, table: pl.DataFrame, x: str, *, names: bool) -> None:
+    """Draw one row of bars per design: the shares of data sets by how Algorithm 1 ended."""
+    levels = np.unique(table[x].to_numpy())
+    half = 0.42 * np.min(np.diff(np.log(levels)))
+    for base, design in ((1.1, "isotropic"), (0.0, "gram")):
+        rows = table.filter(design=design).sort(x)
+        centre = np.log(rows[x].to_numpy())
+        left, right = np.exp(centre - half), np.exp(centre + half)
+        floor = np.full(rows.height, base)
+        for column, _, colour in OUTCOMES:
+            share = (rows[column] / rows["samples"]).to_numpy()
+            ink = colour or LOOKS[design].colour
+            axes.bar(left, share, right - left, floor, align="edge", color=ink, lw=0)
+            floor = floor + share
+    axes.set_ylim(-0.05, 2.15)
+    axes.set_yticks([0.5, 1.6], ["Gram", "iso."] if names else ["", ""])
+    axes.tick_params(axis="y", length=0, labelsize=8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    if names:
+        axes.set_title("runs of Algorithm 1", loc="left", fontsize=8, pad=2, color=GREY)
+
+
+def runs_legend() -> list[Entry]:
+    """Return the entries of the legend for all that is drawn of runs."""
+    square = {"ls": "none", "marker": "s", "ms": 8, "mew": 0}
+    return [
+        *lines(DESIGNS),
+        ("state evolution", {"color": GREY, "lw": 1.4}),
+        ("exact solver", {"color": GREY, "ls": "none", "marker": "o", "mfc": "white", "ms": 5}),
+        ("Algorithm 1", {"color": GREY, "ls": "none", "marker": "x", "ms": 5}),
+        *((name, {**square, "color": ink}) for _, name, ink in OUTCOMES if ink is not None),
+    ]

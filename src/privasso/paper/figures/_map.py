@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from privasso.figures import figure
 from privasso.paper.experiments import CriticalExperiment, Experiment
 from privasso.paper.figures._curves import grid
-from privasso.paper.figures._figure import PaperFigure, Tables
-from privasso.paper.figures._looks import DESIGNS, LAW_NAMES, LAW_TITLES, LAWS, LOOKS, finish
-from privasso.paper.figures._settings import ALPHA, Settings
-
-if TYPE_CHECKING:
-    import polars as pl
+from privasso.paper.figures._figure import (
+    DESIGNS,
+    LAW_NAMES,
+    LAW_TITLES,
+    LAWS,
+    LOOKS,
+    PaperFigure,
+    Tables,
+    finish,
+    note,
+    shared,
+)
+from privasso.paper.figures._settings import Settings
 
 LOW, HIGH = 0.03, 1.0
 #: Relative distance of measured and predicted critical λ beyond which the caption names it.
 APART = 0.1
 
 
-def _experiments(settings: Settings) -> dict[str, Experiment]:
-    return {
-        "map_critical": CriticalExperiment(
-            laws=tuple(LAWS), designs=DESIGNS, n_features=settings.critical_features,
-            samples=settings.critical_samples, seed=settings.seed, alpha=ALPHA,
-        )
-    }  # fmt: skip
+def _points(settings: Settings) -> dict[str, list[Experiment]]:
+    sizes = {"n_features": settings.critical_features, "samples": settings.critical_samples}
+    experiment = CriticalExperiment(tuple(LAWS), DESIGNS, **sizes, **shared(settings))
+    return {"map_critical": [experiment]}
 
 
-def _tables(settings: Settings, results: Tables) -> dict[str, pl.DataFrame]:
+def _theory(settings: Settings) -> dict[str, pl.DataFrame]:
     side = np.geomspace(LOW, HIGH, max(12, 3 * settings.curve // 8))
     size = settings.critical_features
-    return {
-        "map_critical": results["map_critical"],
-        "map_stability": grid(LAWS, DESIGNS, side, side, n_features=size),
-    }
+    return {"map_stability": grid(LAWS, DESIGNS, side, side, n_features=size)}
 
 
 def _draw(tables: Tables) -> Any:
@@ -47,29 +50,19 @@ def _draw(tables: Tables) -> Any:
     panels = canvas.subplots(2, 2, sharex=True, sharey=True)
     scale = LogNorm(0.02, 2.0)
     mesh = None
-    for row, law in zip(panels, LAWS, strict=True):
-        for axes, design in zip(row, DESIGNS, strict=True):
-            points = stability.filter(law=law, design=design)
-            lam, sigma = (np.unique(points[name].to_numpy()) for name in ("lam", "sigma"))
-            E = points.sort("lam", "sigma")["E"].to_numpy().reshape(lam.size, sigma.size)
-            mesh = axes.pcolormesh(
-                sigma, lam, np.where(np.isfinite(E), E, np.nan), norm=scale, cmap="viridis",
-                shading="nearest", rasterized=True,
-            )  # fmt: skip
-            found = critical.filter(law=law, design=design).row(0, named=True)
-            _line(axes, found, LOOKS[design].colour)
-            if axes is panels[0, 0]:
-                _name_lines(axes, found, LOOKS[design].colour)
-            axes.set_facecolor("#e8e8e8")
-            axes.text(
-                0.97, 0.05, "no minimiser", transform=axes.transAxes, fontsize=9, color="#444444",
-                ha="right",
-            )  # fmt: skip
-            axes.set_title(f"{LAW_TITLES[law]}, {LOOKS[design].name}", loc="left", fontsize=10)
-            finish(axes)
-            axes.set_xlim(LOW, HIGH)
-            axes.set_ylim(LOW, HIGH)
-            axes.set_aspect("equal")
+    for axes, (law, design) in zip(panels.flat, product(LAWS, DESIGNS), strict=True):
+        points = stability.filter(law=law, design=design)
+        lam, sigma = (np.unique(points[name].to_numpy()) for name in ("lam", "sigma"))
+        E = points.sort("lam", "sigma")["E"].to_numpy().reshape(lam.size, sigma.size)
+        look = {"norm": scale, "cmap": "viridis", "shading": "nearest", "rasterized": True}
+        mesh = axes.pcolormesh(sigma, lam, np.where(np.isfinite(E), E, np.nan), **look)
+        found = critical.filter(law=law, design=design).row(0, named=True)
+        _lines(axes, found, LOOKS[design].colour, named=axes is panels[0, 0])
+        place = {"transform": axes.transAxes, "fontsize": 9, "ha": "right"}
+        axes.text(0.97, 0.05, "no minimiser", color="#444444", **place)
+        limits = {"xlim": (LOW, HIGH), "ylim": (LOW, HIGH), "aspect": "equal"}
+        title = f"{LAW_TITLES[law]}, {LOOKS[design].name}"
+        finish(axes, title, facecolor="#e8e8e8", **limits)
     for axes in panels[1]:
         axes.set_xlabel(r"noise level $\sigma_\eta$")
     for axes in panels[:, 0]:
@@ -80,26 +73,18 @@ def _draw(tables: Tables) -> Any:
     return canvas
 
 
-def _line(axes: Any, found: dict[str, Any], colour: str) -> None:
+def _lines(axes: Any, found: dict[str, Any], colour: str, *, named: bool) -> None:
     """Draw the critical lines: measured median and its 80 % band, and predicted (dashed)."""
     sigma = np.array([LOW / 10.0, HIGH])
-    axes.fill_between(
-        sigma, found["ratio_q10"] * sigma, found["ratio_q90"] * sigma, color=colour, alpha=0.3, lw=0
-    )
+    band = (found[name] * sigma for name in ("ratio_q10", "ratio_q90"))
+    axes.fill_between(sigma, *band, color=colour, alpha=0.3, lw=0)
     axes.plot(sigma, found["ratio_median"] * sigma, color=colour, lw=1.8)
     axes.plot(sigma, found["ratio_theory"] * sigma, color="black", lw=1.2, ls="--")
-
-
-def _name_lines(axes: Any, found: dict[str, Any], colour: str) -> None:
-    """Label the two lines."""
-    for ratio, text, ink, shift in (
-        (found["ratio_theory"], "state evolution", "white", 9),
-        (found["ratio_q10"], "linear programming", colour, -9),
-    ):
-        axes.annotate(
-            text, (0.16, ratio * 0.16), xytext=(-shift, shift), textcoords="offset points",
-            rotation=45, rotation_mode="anchor", ha="center", va="center", fontsize=9, color=ink,
-        )  # fmt: skip
+    if named:
+        place = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "center"}
+        theory, data = (0.16, found["ratio_theory"] * 0.16), (0.16, found["ratio_q10"] * 0.16)
+        note(axes, "state evolution", theory, (-9, 9), color="white", **place)
+        note(axes, "linear programming", data, (9, -9), color=colour, **place)
 
 
 def _caption(tables: Tables) -> str:
@@ -127,4 +112,4 @@ def _caption(tables: Tables) -> str:
     return text
 
 
-MAP = PaperFigure("map", "Where the estimator exists", _experiments, _tables, _draw, _caption)
+MAP = PaperFigure("map", "Where the estimator exists", _draw, _caption, _points, _theory)

@@ -70,77 +70,46 @@ class Settings:
         """N = 1000 as in the paper, 100 data sets per point."""
         samples = integer("samples", samples, minimum=2)
         return cls(
-            name="full",
-            seed=integer("seed", seed, minimum=0),
-            n_features=1000,
-            samples=samples,
+            name="full", seed=integer("seed", seed, minimum=0), n_features=1000, samples=samples,
             sigmas=(0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.17, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0),
             path=(0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.12, 0.14, 0.17, 0.2, 0.25, 0.3, 0.5, 1.0),
             curve=160,
-            critical_features=300,
-            critical_samples=samples,
-            kkt_features=(250, 500, 1000, 2000),
-            kkt_samples=max(2, samples // 5),
-            leakage_features=(200, 400),
-            leakage_samples=5 * samples,
-            tail_features=(125, 250, 500, 1000, 2000),
-            tail_samples=samples,
-            correlated_features=300,
-            correlated_samples=max(2, samples // 10),
-            correlated_draws=32,
-            correlated_levels=10,
-        )
+            critical_features=300, critical_samples=samples,
+            kkt_features=(250, 500, 1000, 2000), kkt_samples=max(2, samples // 5),
+            leakage_features=(200, 400), leakage_samples=5 * samples,
+            tail_features=(125, 250, 500, 1000, 2000), tail_samples=samples,
+            correlated_features=300, correlated_samples=max(2, samples // 10),
+            correlated_draws=32, correlated_levels=10,
+        )  # fmt: skip
 
     @classmethod
     def quick(cls, *, seed: int = 0, samples: int = 12) -> Settings:
         """Smaller data, fewer data sets and coarser grids: about a minute."""
         samples = integer("samples", samples, minimum=2)
         return cls(
-            name="quick",
-            seed=integer("seed", seed, minimum=0),
-            n_features=400,
-            samples=samples,
+            name="quick", seed=integer("seed", seed, minimum=0), n_features=400, samples=samples,
             sigmas=(0.01, 0.03, 0.06, 0.1, 0.17, 0.3, 0.55, 1.0),
             path=(0.04, 0.06, 0.08, 0.1, 0.14, 0.2, 0.3, 0.5, 1.0),
             curve=160,
-            critical_features=150,
-            critical_samples=samples,
-            kkt_features=(125, 250, 500, 1000),
-            kkt_samples=max(2, samples // 2),
-            leakage_features=(100, 200),
-            leakage_samples=8 * samples,
-            tail_features=(125, 250, 500, 1000),
-            tail_samples=samples,
-            correlated_features=150,
-            correlated_samples=max(2, samples // 4),
-            correlated_draws=8,
-            correlated_levels=10,
-        )
+            critical_features=150, critical_samples=samples,
+            kkt_features=(125, 250, 500, 1000), kkt_samples=max(2, samples // 2),
+            leakage_features=(100, 200), leakage_samples=8 * samples,
+            tail_features=(125, 250, 500, 1000), tail_samples=samples,
+            correlated_features=150, correlated_samples=max(2, samples // 4),
+            correlated_draws=8, correlated_levels=10,
+        )  # fmt: skip
 
     @classmethod
     def tiny(cls, *, seed: int = 0, samples: int = 3) -> Settings:
         """The smallest run that computes everything, for tests; its verdicts mean nothing."""
         return cls(
-            name="tiny",
-            seed=integer("seed", seed, minimum=0),
-            n_features=60,
+            name="tiny", seed=integer("seed", seed, minimum=0), n_features=60,
             samples=integer("samples", samples, minimum=2),
-            sigmas=(0.03, 0.1, 0.4),
-            path=(0.06, 0.2, 0.7),
-            curve=20,
-            critical_features=40,
-            critical_samples=2,
-            kkt_features=(40, 80),
-            kkt_samples=2,
-            leakage_features=(40,),
-            leakage_samples=2,
-            tail_features=(40, 80),
-            tail_samples=2,
-            correlated_features=30,
-            correlated_samples=2,
-            correlated_draws=4,
-            correlated_levels=3,
-        )
+            sigmas=(0.03, 0.1, 0.4), path=(0.06, 0.2, 0.7), curve=20,
+            critical_features=40, critical_samples=2, kkt_features=(40, 80), kkt_samples=2,
+            leakage_features=(40,), leakage_samples=2, tail_features=(40, 80), tail_samples=2,
+            correlated_features=30, correlated_samples=2, correlated_draws=4, correlated_levels=3,
+        )  # fmt: skip
 
     def record(self) -> dict[str, Any]:
         """Return the settings and the constants of the paper for a JSON file."""

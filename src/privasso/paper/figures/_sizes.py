@@ -1,0 +1,175 @@
+"""Two figures against the number of columns N: the KKT violation of Algorithm 1, and the error."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from privasso.figures import GREY, figure
+from privasso.paper.experiments import Experiment, GridExperiment, KktExperiment
+from privasso.paper.figures._curves import noise_curves
+from privasso.paper.figures._figure import (
+    DESIGNS,
+    LAW_NAMES,
+    LAW_TITLES,
+    LAWS,
+    LOOKS,
+    OPEN,
+    PaperFigure,
+    Tables,
+    finish,
+    legend,
+    measured,
+    note,
+    predicted,
+    shared,
+    shown,
+)
+from privasso.paper.figures._settings import Settings
+
+KKT_LAM, KKT_SIGMA = 0.2, 0.05
+TAIL_LAW, TAIL_LAM = "uniform", 0.5
+#: A level at which small columns are rarely active, and one at which most data sets have some.
+TAIL_SIGMAS = (0.15, 0.22)
+#: Largest N of the prediction.
+FAR = 10_000
+
+
+def _kkt_points(settings: Settings) -> dict[str, list[Experiment]]:
+    sizes = {"n_features": settings.kkt_features, "samples": settings.kkt_samples}
+    return {
+        "kkt": [
+            KktExperiment(law, design, KKT_LAM, KKT_SIGMA, **sizes, **shared(settings))
+            for law, design in product(LAWS, DESIGNS)
+        ]
+    }
+
+
+def slope(x: Any, y: Any) -> float:
+    """Exponent of the power law that fits the points best, by least squares in logarithms."""
+    return float(np.polyfit(np.log(np.asarray(x)), np.log(np.asarray(y)), 1)[0])
+
+
+def kkt_curve(table: pl.DataFrame, law: str, design: str) -> pl.DataFrame:
+    """Rows of one law and design by N, where Algorithm 1 converged on at least two data sets."""
+    rows = table.filter(law=law, design=design)
+    return rows.filter(rows["kkt_se"].is_not_null()).sort("n_features")
+
+
+def _draw_kkt(tables: Tables) -> Any:
+    table = tables["kkt"]
+    sizes = table["n_features"].unique().sort().to_numpy()
+    canvas = figure(9.0, 4.0)
+    panels = canvas.subplots(1, 2, sharex=True, sharey=True)
+    for axes, law in zip(panels, LAWS, strict=True):
+        for design in DESIGNS:
+            rows = kkt_curve(table, law, design)
+            if not rows.height:
+                continue
+            look = {**OPEN, "fmt": f"{LOOKS[design].marker}-", "color": LOOKS[design].colour}
+            look["lw"] = 1.2
+            axes.errorbar(rows["n_features"], rows["kkt"], rows["kkt_se"], **look)
+            if design == "gram":
+                guide = 0.5 * rows["kkt"][0] * (sizes / rows["n_features"][0]) ** -0.5
+                axes.plot(sizes, guide, color=GREY, lw=1.0, ls=":")
+                note(axes, r"$N^{-1/2}$", (sizes[0], guide[0]), (0, -14), color=GREY)
+        limits = sizes[0] / 1.2, sizes[-1] * 1.2
+        finish(axes, LAW_TITLES[law], xlim=limits, xlabel="columns N")
+    panels[0].set_ylabel("largest KKT violation / λ")
+    looks = [LOOKS[design] for design in DESIGNS]
+    mark = {"mfc": "white", "ms": 5}
+    legend(canvas, [(x.name, {"color": x.colour, "marker": x.marker, **mark}) for x in looks])
+    return canvas
+
+
+def _kkt_caption(tables: Tables) -> str:
+    table = tables["kkt"]
+    sentences, away = [], []
+    for law, design in product(LAWS, DESIGNS):
+        rows = kkt_curve(table, law, design)
+        if rows.height < 2:
+            continue
+        away.append(rows["distance"][-1])
+        sentences.append(
+            f"{LAW_NAMES[law]}, {LOOKS[design].name}: {rows['kkt'][0]:.1%} at N = "
+            f"{rows['n_features'][0]}, {rows['kkt'][-1]:.1%} at N = {rows['n_features'][-1]} "
+            f"(exponent {slope(rows['n_features'], rows['kkt']):.2f})"
+        )
+    distance = f"{min(away):.1%} to {max(away):.1%}" if away else "unknown"
+    return (
+        "Not in the paper. The fixed point of the literal Algorithm 1 violates the optimality "
+        f"conditions of the LASSO that it is meant to solve (λ = {KKT_LAM:g}, σ_η = "
+        f"{KKT_SIGMA:g}): {'; '.join(sentences)}. At the largest N its relative distance to the "
+        f"minimiser is {distance}; it reaches the minimiser only in the limit of large N. The "
+        "exact solver violates the conditions by at most "
+        f"{table['kkt_exact'].to_numpy().max():.0e}."
+    )
+
+
+def _tail_points(settings: Settings) -> dict[str, list[Experiment]]:
+    data = {"samples": settings.tail_samples, **shared(settings)}
+    grid = (TAIL_LAW,), DESIGNS, (TAIL_LAM,), TAIL_SIGMAS
+    sizes = settings.tail_features
+    return {"tail_points": [GridExperiment(*grid, n_features=size, **data) for size in sizes]}
+
+
+def _tail_theory(settings: Settings) -> dict[str, pl.DataFrame]:
+    sizes = np.geomspace(settings.tail_features[0], FAR, 12).astype(int).tolist()
+    grid = [TAIL_LAW], DESIGNS, [TAIL_LAM], TAIL_SIGMAS
+    return {"tail_theory": pl.concat(noise_curves(*grid, n_features=size) for size in sizes)}
+
+
+def _draw_tail(tables: Tables) -> Any:
+    points, theory = tables["tail_points"], tables["tail_theory"]
+    canvas = figure(9.0, 4.2)
+    panels = canvas.subplots(1, 2, sharex=True, sharey=True)
+    for axes, sigma in zip(panels, TAIL_SIGMAS, strict=True):
+        predicted(axes, theory, "n_features", "E", sigma=sigma)
+        measured(axes, points, "n_features", "E", sigma=sigma)
+        finish(axes, rf"$\sigma_\eta$ = {sigma:g}", ylim=(0.02, 20.0), xlabel="columns N")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    for design in DESIGNS:
+        line = theory.filter(design=design, sigma=TAIL_SIGMAS[0], status="stable")
+        if line.height:
+            at = line["n_features"][-1], min(line["E"][-1], 8.0)
+            look = {"ha": "right", "va": "bottom", "color": LOOKS[design].colour, "fontsize": 10}
+            note(panels[0], LOOKS[design].name, at, (-8, 6), **look)
+    panels[0].set_ylabel("prediction error E")
+    return canvas
+
+
+def _tail_caption(tables: Tables) -> str:
+    points, theory = (tables[name].filter(design="isotropic") for name in tables)
+    sentences = []
+    for sigma in TAIL_SIGMAS:
+        curve = theory.filter(sigma=sigma).sort("n_features")
+        stable = curve.filter(status="stable")
+        text = "no fixed point is predicted at any N"
+        if stable.height:
+            E, N = ([stable[name][k] for k in (0, -1)] for name in ("E", "n_features"))
+            text = f"predicted from {E[0]:.3g} at N = {N[0]:,} to {E[1]:.3g} at N = {N[1]:,}"
+        if stable.height < curve.height:
+            text += " (no fixed point beyond)"
+        rows = shown(points.filter(sigma=sigma), "exists").sort("n_features")
+        found = ", ".join(f"{row['E']:.3g} ± {row['E_se']:.1g}" for row in rows.to_dicts())
+        sizes = ", ".join(f"{size:,}" for size in rows["n_features"])
+        sentences.append(f"at σ_η = {sigma:g} {text}, measured {found} at N = {sizes}")
+    return (
+        f"Not in the paper. v1, λ = {TAIL_LAM:g}. Under isotropic noise E has no finite limit for "
+        "large N, since E[1/v] is infinite: a few small columns that become active dominate the "
+        f"error. Isotropic noise: {'; '.join(sentences)}. Lines: state evolution for N columns at "
+        "the quantiles of the law. It is a mean over the noise that rare large values dominate, so "
+        "the mean of a hundred data sets may lie far below it, or exist where the line has ended."
+    )
+
+
+KKT = PaperFigure(
+    "kkt", "Does Algorithm 1 return the minimiser?", _draw_kkt, _kkt_caption, _kkt_points
+)
+TAIL = PaperFigure(
+    "tail", "An error that grows with the number of columns",
+    _draw_tail, _tail_caption, _tail_points, _tail_theory,
+)  # fmt: skip
