@@ -15,7 +15,7 @@ from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._attack import attack
 from privasso.attacks._made_up import record_for_choice, table_for_label_choice
 from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
-from privasso.attacks._target import label_for_choice
+from privasso.attacks._target import label_for_choice, target_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.privacy import Peeled, ScreenedObjective, _screening
@@ -183,6 +183,23 @@ def plan_with_components(epsilon, delta):
     assert isinstance(plan, ScreenedLabelPlan)
     assert plan.components is not None
     return plan, np.clip(X[:, 0] + 0.2 * rng.standard_normal(40), -3.0, 3.0)
+
+
+def test_the_target_of_a_choice_by_labels():
+    """Labels of the data, and one that is made up; their covariates are part of the questions."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+    y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(40), -3.0, 3.0)
+    privacy = pv.LabelDP(2.0, 0.02, y_bounds=(-3, 3))
+    target = target_of(FitOptions(privacy, lam=0.1, screen=2), X, y)
+    assert target.influence.shape == (40,)
+    (row,), (made_up,) = target.pairs({3: "row"}), target.made_up()
+    for pair in (row, made_up):
+        scores = pair.score(pair.into.releases(3, rng))
+        assert np.isfinite(scores).all()
+        assert scores.std() > 0.0
+    few = target_of(FitOptions(privacy, lam=0.1, screen=2), X[:7], y[:7])
+    assert few.made_up() == []
 
 
 def test_ratios_of_labels_with_components():

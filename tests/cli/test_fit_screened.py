@@ -46,6 +46,16 @@ def test_the_command_does_what_the_estimator_does(data, capsys):
     assert "in common in two choices" in page
 
 
+def test_a_dry_run_of_a_given_number_of_columns(data, capsys, monkeypatch):
+    monkeypatch.setattr("privasso.tables._table.Table.columns_and_labels", None)
+    out = run(f"{DP} --screen 2 --dry-run", capsys).out
+    assert "no label has been read (column 'y'), no budget is spent" in out
+    assert "300 rows, 200 features" in out
+    record = json.loads(run(f"{DP} --screen 2 --dry-run --json", capsys).out)
+    assert (record["n_rows"], record["n_features"]) == (300, 200)
+    assert record["guarantee"]["parameters"]["epsilon"] == 2.0
+
+
 @pytest.mark.slow
 def test_a_dry_run_predicts_both_fits(data, capsys, monkeypatch):
     monkeypatch.setattr("privasso.tables._table.Table.columns_and_labels", None)

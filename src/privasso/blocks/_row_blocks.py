@@ -39,11 +39,6 @@ class Progress:
     n_rows: int
     seconds: float
 
-    @property
-    def seconds_left(self) -> float:
-        """Expected time to the end of this pass; infinite before the first rows are read."""
-        return self.seconds * (self.n_rows / self.rows - 1.0) if self.rows else float("inf")
-
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:

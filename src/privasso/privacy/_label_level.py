@@ -24,8 +24,6 @@ RESIDUAL_MEAN = "a noisy mean of the residuals that corrects the intercept"
 LABEL_MEAN = "a noisy mean of the labels that corrects the intercept"
 #: Clipped residuals are integers of this many bits.
 _BITS = 34
-#: Steps of a bisection to the last digits.
-_HALVINGS = 60
 #: Values of a normal number over which means are taken.
 _NORMAL = np.linspace(-8.0, 8.0, 321)
 #: Deviations of small and large differences as parts of the range.
@@ -141,16 +139,6 @@ class Level:
         """The mean square of what is added where there is no difference, in parts of the range."""
         found = self._expected(self.noise(n_rows) * _NORMAL, n_rows)
         return float(np.average(found**2, weights=np.exp(-0.5 * _NORMAL**2)))
-
-    def observed(self, level: np.ndarray, n_rows: float) -> np.ndarray:
-        """The noisy means from which these parts of the range were expected."""
-        # What is expected has the sign of the mean, and is smaller.
-        low, high = np.minimum(level, 0.0) - 10.0, np.maximum(level, 0.0) + 10.0
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            above = self._expected(middle, n_rows) > level
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return 0.5 * (low + high)
 
 
 @dataclass(frozen=True)

@@ -97,23 +97,6 @@ class PerturbedObjective:
         level = self._middle + self.width * u[n] if self.fit_intercept else 0.0
         return coef, float(level - origin @ coef) if self.fit_intercept else 0.0
 
-    def from_units(self, coef: np.ndarray, intercept: float) -> np.ndarray:
-        """What `in_units` was given, up to rounding.
-
-        Examples
-        --------
-        >>> from privasso import RecordDP
-        >>> privacy = RecordDP(1.0, 1e-6, bounds=[(0.0, 20.0)], y_bounds=(0.0, 4.0))
-        >>> objective = privacy.objective(2, 1, None, fit_intercept=True)
-        >>> objective.from_units(*objective.in_units(np.array([0.5, 0.25]))).round(9).tolist()
-        [0.5, 0.25]
-        """
-        origin, half = self._scaling()
-        u = coef * half / self.width
-        if not self.fit_intercept:
-            return u
-        return np.append(u, (intercept + origin @ coef - self._middle) / self.width)
-
     def per_unit(self, u: np.ndarray) -> np.ndarray:
         """The entries of the columns divided by the scales of these, zero where there is none."""
         n, (_, half) = self.bounds.shape[0], self._scaling()
