@@ -115,6 +115,23 @@ def test_the_same_noise_for_large_and_small_tables(mechanism):
         np.testing.assert_allclose(again, expected, atol=2e-5)
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    "options", [{"denoise": False}, {"fit_intercept": False}, {"denoise": False, "method": "cd"}]
+)
+def test_other_ways_to_solve_a_large_table(mechanism, options):
+    """From sums over the blocks, and from the rows themselves."""
+    X, y = table()
+    options = {"noise": pv.PowerLaw(1.0, 0.5), "lam": 5.0, "random_state": 3, **options}
+    found = []
+    for largest in (0, X.size):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("privasso.fit._rows.LARGEST", largest)
+            est = pv.PrivateLasso(privacy=privacy(mechanism), **options).fit(X, y)
+            found.append([*est.coef_, est.intercept_])
+    np.testing.assert_allclose(*found, atol=2e-5)
+
+
 def test_moments_are_exact():
     """Means, norms and the Gram matrix against numpy, where columns differ by many orders."""
     rng = np.random.default_rng(0)
