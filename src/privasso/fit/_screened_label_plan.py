@@ -108,6 +108,9 @@ class ScreenedLabelPlan(Plan):
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The labels alone: the covariates are part of the questions."""
         labels = real_labels(y, self.shape[0]) if self.source is None else self.source.labels
+        low, high = self.screened.fit.y_bounds
+        # A missing label counts as the middle in every question.
+        labels = np.where(np.isnan(labels), low + 0.5 * (high - low), labels)
         return RowBlocks.of_arrays(np.empty((labels.size, 0)), labels)
 
     def program(self, ask: Ask) -> tuple[ReleasedModel, np.ndarray]:
