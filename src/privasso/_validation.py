@@ -17,6 +17,8 @@ LABELS_REFUSED = (
     "code two classes as 0 and 1"
 )
 
+X_FINITE = "X must be finite; fill or drop missing values before the fit"
+
 T = TypeVar("T")
 
 #: Between two bounds lie so many steps of double precision, so that rounding the middle of the

@@ -14,7 +14,7 @@ import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._attack import attack
 from privasso.attacks._made_up import record_for_choice, table_for_label_choice
-from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
+from privasso.attacks._programs import emptied_pairs, label_pairs
 from privasso.attacks._target import label_for_choice, target_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
@@ -168,7 +168,7 @@ def test_ratios_of_labels_of_real_rows():
     plan = plan_for(X, FitOptions(privacy, lam=0.1, screen=7), seeded=True)
     assert isinstance(plan, ScreenedLabelPlan)
     y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(50), -3.0, 3.0)
-    (pair,) = label_pairs(plan.program, labels_alone, y, (-3, 3), {0: "row"})
+    (pair,) = label_pairs(plan, y, (-3, 3), {0: "row"})
     check_ratio(pair, 600)
 
 
@@ -205,7 +205,7 @@ def test_the_target_of_a_choice_by_labels():
 def test_ratios_of_labels_with_components():
     """The likelihood ratio of everything that is released has the mean one."""
     plan, y = plan_with_components(4.0, 0.02)
-    (pair,) = label_pairs(plan.program, labels_alone, y, (-3, 3), {0: "row"})
+    (pair,) = label_pairs(plan, y, (-3, 3), {0: "row"})
     check_ratio(pair, 40)
 
 
@@ -216,8 +216,7 @@ def test_attack_on_a_fit_with_components(budget, least, most):
     plan, y = plan_with_components(2.0, 0.02)
     fit = plan.screened.fit
     weaker = replace(plan.screened, fit=replace(fit, epsilon=budget * fit.epsilon))
-    program = replace(plan, screened=weaker).program
-    pairs = label_pairs(program, labels_alone, y, (-3, 3), {0: "row"})
+    pairs = label_pairs(replace(plan, screened=weaker), y, (-3, 3), {0: "row"})
     (found,) = attack(pairs, plan.guarantee.loss, 150, 0.01, np.random.default_rng(0))
     assert found.closest is not None
     assert least < found.closest.share <= most

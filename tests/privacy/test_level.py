@@ -160,8 +160,7 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
     X, y = rare(60)
     privacy = kinds(True)[kind]
     if kind == 0:
-        plan = plan_fit(X, FitOptions(privacy))
-        pair = label_pairs(plan.program, plan.rows.labelled, y, (0, 1), {3: "one"})[0]
+        pair = label_pairs(plan_fit(X, FitOptions(privacy)), y, (0, 1), {3: "one"})[0]
     else:
         assert isinstance(privacy, pv.RecordDP)
         objective = privacy.objective(60, 3, None, fit_intercept=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from privasso.attacks._pair import Pair, World
 from privasso.blocks import RowBlocks
+from privasso.fit import Plan
 from privasso.queries import Ask, BitSource, Query, bit_source, same_question
 
 FloatArray = NDArray[np.float64]
@@ -39,31 +40,19 @@ def emptied_pairs(
 
 
 def label_pairs(
-    program: Program,
-    table: Callable[[FloatArray], RowBlocks],
-    y: FloatArray,
-    y_bounds: tuple[float, float],
-    records: dict[int, str],
+    plan: Plan, y: FloatArray, y_bounds: tuple[float, float], records: dict[int, str]
 ) -> list[Pair]:
-    """A pair for each record: its label at the upper and at the lower bound.
-
-    `table` returns the rows with given labels.
-    """
+    """A pair for each record: its label at the upper and at the lower bound."""
     pairs = []
     for k, name in records.items():
         tables = []
         for bound in y_bounds[::-1]:
             labels = np.clip(y, *y_bounds)
             labels[k] = bound
-            tables.append(table(labels))
-        into, out = (World(partial(_transcripts, program, one)) for one in tables)
+            tables.append(plan.table(labels))
+        into, out = (World(partial(_transcripts, plan.program, one)) for one in tables)
         pairs.append(Pair(name, into, out, partial(log_ratios, *tables)))
     return pairs
-
-
-def labels_alone(y: FloatArray) -> RowBlocks:
-    """A table without covariates, for programs whose questions hold them."""
-    return RowBlocks.of_arrays(np.empty((len(y), 0)), y)
 
 
 def log_ratios(one: RowBlocks, two: RowBlocks, transcripts: Sequence[Transcript]) -> FloatArray:

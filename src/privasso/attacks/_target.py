@@ -18,7 +18,7 @@ from privasso.attacks._made_up import (
 )
 from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
-from privasso.attacks._programs import emptied_pairs, label_pairs, labels_alone
+from privasso.attacks._programs import emptied_pairs, label_pairs
 from privasso.fit import FitOptions, LabelPlan, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
     Guarantee,
@@ -93,23 +93,16 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
         return _records(plan, X, y)
     assert isinstance(plan, LabelPlan)
     if isinstance(privacy, LabelDP):
-        pairs = partial(label_pairs, plan.program, plan.rows.labelled, y, privacy.y_bounds)
+        pairs = partial(label_pairs, plan, y, privacy.y_bounds)
         return Target(plan.guarantee, _label_influence(plan), pairs, _LABELS)
     return _members(plan, X, y)
 
 
 def _chosen_columns(plan: ScreenedLabelPlan, X: FloatArray, y: FloatArray) -> Target:
     """Labels that columns are chosen by; the covariates are part of the questions."""
-    bounds = plan.screened.fit.y_bounds
-
-    pairs = partial(label_pairs, plan.program, labels_alone, y, bounds)
-    return Target(
-        plan.guarantee,
-        _leverage(X - X.mean(axis=0)),
-        pairs,
-        _LABELS,
-        made_up=partial(label_for_choice, plan),
-    )
+    pairs, made = partial(label_pairs, plan, y, plan.screened.fit.y_bounds), label_for_choice
+    influence = _leverage(X - X.mean(axis=0))
+    return Target(plan.guarantee, influence, pairs, _LABELS, made_up=partial(made, plan))
 
 
 def label_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
@@ -120,8 +113,7 @@ def label_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
     bounds = plan.screened.fit.y_bounds
     X, y = table_for_label_choice(m, n, bounds)
     name = "a label made up to decide which columns are chosen"
-    program = replace(plan, X=X, components=None).program
-    return label_pairs(program, labels_alone, y, bounds, {0: name})
+    return label_pairs(replace(plan, X=X, components=None), y, bounds, {0: name})
 
 
 def _label_influence(plan: LabelPlan) -> FloatArray:
@@ -150,7 +142,7 @@ def _members(plan: LabelPlan, X: FloatArray, y: FloatArray) -> Target:
 
 def _records(plan: RecordPlan, X: FloatArray, y: FloatArray) -> Target:
     """Records under a formal guarantee, by the program of the plan."""
-    mechanism, program = plan.objective, partial(plan.objective, lam=plan.lam)
+    mechanism, program = plan.objective, plan.program
     table = mechanism if isinstance(mechanism, PerturbedObjective) else mechanism.table
     if isinstance(mechanism, ScreenedObjective) or table.estimate is not None:
         # There are no bounds in whose units rows could be compared, or too many columns.

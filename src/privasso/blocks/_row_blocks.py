@@ -182,8 +182,9 @@ class RowBlocks:
             self._viewed[:] = [(view, RowBlocks.of_arrays(*self.gathered(view)))]
         return self._viewed[0][1], None
 
-    def gathered(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """All rows and labels, as a view makes them, in memory."""
+    def gathered(self, view: View | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and labels, as they are or as a view makes them, in memory."""
+        view = _AsTheyAre(self.shape[1]) if view is None else view
         if not fits_memory(8 * self.shape[0] * view.n_columns):
             raise ValueError(
                 f"this fit gathers {self.shape[0]} × {view.n_columns} numbers in memory, which is "
@@ -208,11 +209,7 @@ class RowBlocks:
     @property
     def labels(self) -> np.ndarray:
         """All labels, in memory."""
-        return self.select(np.empty(0, dtype=np.intp)).gathered(_AsTheyAre(0))[1]
-
-    def in_memory(self) -> tuple[np.ndarray, np.ndarray]:
-        """All rows and labels as they are, in memory."""
-        return self.gathered(_AsTheyAre(self.shape[1]))
+        return self.select(np.empty(0, dtype=np.intp)).gathered()[1]
 
     def reporting_to(self, progress: Callable[[Progress], None] | None) -> RowBlocks:
         """Return the same blocks, which report their progress."""

@@ -50,6 +50,8 @@ class LabelPlan(Plan):
         The law of the noise on these covariates.
     guarantee : Guarantee
         What a fit will state.
+    source : RowBlocks or None
+        The table with its labels that the covariates were taken from, if it was one.
     """
 
     options: FitOptions
@@ -58,6 +60,7 @@ class LabelPlan(Plan):
     calibration: Calibration
     guarantee: Guarantee = field(repr=False)
     seeded: bool
+    source: RowBlocks | None = field(default=None, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,9 +71,10 @@ class LabelPlan(Plan):
         """The covariates with labels."""
         if self.calibration.objective is not None:
             check_room(int(self.rows.live.sum()))
-        if self.rows.source is None or y is not None:
-            y = real_labels(y, self.rows.shape[0], finite=not self.options.privacy.formal)
-        return self.rows.labelled(y)
+        if y is None and self.source is not None:
+            return self.rows.labelled(self.source)
+        finite = not self.options.privacy.formal
+        return self.rows.labelled(real_labels(y, self.shape[0], finite=finite))
 
     def program(self, ask: Ask) -> Release:
         """Ask about the labels."""
@@ -183,4 +187,5 @@ def plan_fit(
         lam=options.fixed_lam,
     )
     guarantee = with_classes(privacy.guarantee(terms), options.classes)
-    return LabelPlan(options, rows, noise, calibration, guarantee, seeded)
+    source = X if isinstance(X, RowBlocks) else None
+    return LabelPlan(options, rows, noise, calibration, guarantee, seeded, source)

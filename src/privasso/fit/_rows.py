@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._covariates import covariates
-from privasso._validation import real_array
+from privasso._validation import X_FINITE, real_array
 from privasso.blocks import RowBlocks
 from privasso.noise import Diagonal
 from privasso.operators import BlockCovariates, Covariates
@@ -38,12 +38,10 @@ def prepared_rows(
             raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
         if X.streamed or _is_large(X.shape):
             return BlockCovariates(X, centre=fit_intercept)
-        F, labels = X.in_memory()
+        F, _ = X.gathered()
         if not np.isfinite(F).all():
-            raise ValueError("X must be finite; fill or drop missing values before the fit")
-        rows = Covariates(F, centre=fit_intercept)
-        rows.source = RowBlocks.of_arrays(F, labels)
-        return rows
+            raise ValueError(X_FINITE)
+        return Covariates(F, centre=fit_intercept)
     X = covariates(X, finite=False)  # found by the norms of the columns
     if sample_weight is None and isinstance(X, np.ndarray) and _is_large(X.shape):
         return BlockCovariates(X, centre=fit_intercept)

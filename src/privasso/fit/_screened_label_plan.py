@@ -107,10 +107,8 @@ class ScreenedLabelPlan(Plan):
 
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The labels alone: the covariates are part of the questions."""
-        labels = real_labels(y, self.shape[0]) if self.source is None else self.source.labels
-        low, high = self.screened.fit.y_bounds
-        # A missing label counts as the middle in every question.
-        labels = np.where(np.isnan(labels), low + 0.5 * (high - low), labels)
+        own = self.source.labels if y is None and self.source is not None else None
+        labels = real_labels(y, self.shape[0]) if own is None else own
         return RowBlocks.of_arrays(np.empty((labels.size, 0)), labels)
 
     def program(self, ask: Ask) -> tuple[ReleasedModel, np.ndarray]:
@@ -207,7 +205,7 @@ def plan_screened_labels(
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
     source = X if isinstance(X, RowBlocks) else None
-    X = X if source is None else source.in_memory()[0]
+    X = X if source is None else source.gathered()[0]
     X = X if isinstance(X, Genotypes) else covariates(X)
     m, n = X.shape
     components = None

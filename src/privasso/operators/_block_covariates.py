@@ -45,11 +45,9 @@ class BlockCovariates(Covariates):
                 f"and {_MOST_TOTAL} rows; choose some columns"
             )
         self.shape, self.centred = (m, n), centre
-        if isinstance(table, RowBlocks):
-            self.source = blocks = table
-        else:
-            self._F, blocks = table, RowBlocks.of_arrays(table, np.zeros(m))
-        self._blocks = blocks
+        self._F = table
+        in_blocks = isinstance(table, RowBlocks)
+        self._blocks = blocks = table if in_blocks else RowBlocks.of_arrays(table, np.zeros(m))
         self.weights, self.total = None, float(m)
         first = blocks.sum(LargestEntries(), None)
         top = first["largest exponent"]
@@ -79,6 +77,12 @@ class BlockCovariates(Covariates):
     def gram(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
         """FᵀF of the live columns, F centred if asked for."""
         return self._gram
+
+    def labelled(self, labels: np.ndarray | RowBlocks) -> RowBlocks:
+        """The blocks themselves where these have the labels."""
+        if isinstance(labels, RowBlocks):
+            return labels
+        return RowBlocks.of_arrays(self._F, labels)
 
     def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
         """The largest f_μᵀΣ⁻¹f_μ, rounded up, as the only entry: a pass over the rows."""

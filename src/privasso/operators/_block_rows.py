@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from privasso._blas import one_thread
+from privasso._validation import X_FINITE
 from privasso.blocks import Chunk, Sums
 from privasso.operators._whitening import Whitening
 
@@ -25,7 +26,6 @@ BITS, HALF = 26, 13
 _BLOCK, _MOST_ROWS = 1 << 18, 1 << 12
 #: Exponent of a column of zeros.
 EMPTY = -5000
-_X_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LargestEntries:
             for _, part in _cut(X):
                 size = np.max(np.abs(part), axis=0, initial=0.0)
                 if not np.isfinite(size).all():
-                    raise ValueError(_X_FINITE)
+                    raise ValueError(X_FINITE)
                 top = np.maximum(top, np.where(size > 0.0, np.frexp(size)[1], EMPTY))
             largest = top if largest is None else np.maximum(largest, top)
         return {} if largest is None else {"largest exponent": largest}

@@ -38,12 +38,9 @@ class Covariates:
     rows, means, norms and products become weighted ones, such as FᵀDF with D = diag w; `blocks` and
     `squared_row_norms` give the rows themselves.
 
-    `source` is the table with its labels that the rows were taken from, if it was one, `mean` are
-    the column means, zero when not centred, `squares` the squared norms Σ_μ w_μ f_μi² of the
-    (centred) columns, and `live` columns carry data: not zero and, when centred, not constant.
+    `mean` are the column means, zero when not centred, `squares` the squared norms Σ_μ w_μ f_μi² of
+    the (centred) columns, and `live` columns carry data: not zero and, when centred, not constant.
     """
-
-    source: RowBlocks | None = None
 
     def __init__(self, F: Any, *, centre: bool, weights: ArrayLike | None = None) -> None:
         if sp.issparse(F):
@@ -91,15 +88,12 @@ class Covariates:
         """How rows are whitened by noise over the live columns."""
         return Whitening.of(covariance, self.mean, self.live)
 
-    def labelled(self, y: np.ndarray | None) -> RowBlocks:
-        """Rows with their labels, as a table; weights are a further column.
+    def labelled(self, labels: np.ndarray | RowBlocks) -> RowBlocks:
+        """Rows with labels, or with those of the table that they were taken from, as a table.
 
-        None stands for the labels of a table that has them already.
+        Weights are a further column.
         """
-        if self.source is not None and y is None:
-            return self.source
-        assert y is not None
-        F = self._F
+        F, y = self._F, labels.labels if isinstance(labels, RowBlocks) else labels
         if self.weights is not None:
             stack = sp.hstack if self.sparse else np.hstack
             F = stack([F, self.weights[:, None]])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from privasso.privacy._cells import bounded_labels
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 
 #: Clipped labels are integers of this many bits.
@@ -29,12 +30,16 @@ class ClippedLabels(Summand):
     y_bounds : (float, float)
         Bounds of the labels.
     centre, radius : float
-        Each adds clip(y − c, ±r)/r; an empty record, whose label is NaN, adds nothing.
+        Each adds clip(y − c, ±r)/r.
+    empty : bool
+        Whether a record whose label is NaN is empty and adds nothing; where labels alone are
+        private, a missing one counts as the middle of the bounds.
     """
 
     y_bounds: tuple[float, float]
     centre: float
     radius: float
+    empty: bool = True
 
     unit = CENTRE_BITS
     sentence = "noisy sums of clipped labels"
@@ -42,7 +47,11 @@ class ClippedLabels(Summand):
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The sum."""
-        labels = np.clip(np.asarray(y, dtype=np.float64), *self.y_bounds)
+        labels = np.asarray(y, dtype=np.float64)
+        if self.empty:
+            labels = np.clip(labels, *self.y_bounds)
+        else:
+            labels = bounded_labels(labels, self.y_bounds)
         return np.array([clipped_total(labels, self.centre, self.radius, 1 << CENTRE_BITS)])
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
@@ -80,7 +89,7 @@ def noisy_centre(
     half = 0.5 * high - 0.5 * low
     centre, within, slope = low + half, half, 1.0
     for _ in range(STEPS):
-        labels = ClippedLabels(y_bounds, centre, within)
+        labels = ClippedLabels(y_bounds, centre, within, empty=neighbours.unit == "record")
         query = NoisySum(labels, mu / math.sqrt(STEPS) * (1.0 - 1e-15), neighbours)
         mean = float(ask(query)[0]) / ask.n_rows
         step = min(max(mean / slope, -1.0), 1.0)

@@ -15,14 +15,14 @@ import numpy as np
 from numba import njit
 
 from privasso._blas import one_thread
+from privasso._validation import X_FINITE
+from privasso.blocks import taken
 from privasso.operators import Covariates, Whitening
 from privasso.privacy._cells import bounded_labels
 from privasso.privacy._kind import Calibration
 from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
 from privasso.solvers import LABEL_BITS, entry_grid
-
-_X_FINITE = "X must be finite; fill or drop missing values before the fit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,7 @@ class LabelRows:
         """Given weights of some records."""
         if not self.weighted:
             return None
-        last = X[:, [-1]]
-        return np.asarray(last.toarray() if hasattr(last, "toarray") else last)[:, 0]
+        return taken(X, np.array([-1]))[:, 0]
 
     def normal_product(self, moments: np.ndarray, u: np.ndarray) -> np.ndarray:
         """GᵀGu, from the second moments Σ w(f, 1)(f, 1)ᵀ of the covariates."""
@@ -139,7 +138,7 @@ class LabelMap:
             labels *= roots
         longest = self.radius * shorter(self.n_columns)
         if not _shorten(rows, labels, longest, math.ldexp(1.0, self.grid), 2.0**LABEL_BITS):
-            raise ValueError(_X_FINITE)
+            raise ValueError(X_FINITE)
         return rows, labels
 
 
@@ -174,7 +173,7 @@ def integer_rows(rows: np.ndarray, bits: int) -> np.ndarray:
     if longest < 0.5:
         raise ValueError("there are too many columns for exact sums; choose some of them")
     if not _whole(rows, longest, math.ldexp(1.0, bits)):
-        raise ValueError(_X_FINITE)
+        raise ValueError(X_FINITE)
     return rows
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -42,14 +41,13 @@ def calibrate(
 
 def release_labels(
     F: Any,
-    y: ArrayLike | None,
+    y: ArrayLike,
     privacy: ReleasesProducts,
     noise: Noise | Calibration,
     *,
     fit_intercept: bool = True,
     scales: Scales = None,
     rng: int | np.random.Generator | None = None,
-    before_noise: Callable[[Any], None] | None = None,
 ) -> Release:
     """Run the mechanism once: draw the noise and return what later steps may use.
 
@@ -57,8 +55,8 @@ def release_labels(
     ----------
     F : array_like or sparse matrix, shape (M, N), or Covariates
         Covariates; public under `LabelDP`.
-    y : array_like, shape (M,), or None
-        Labels; None with covariates that come from a table with labels.
+    y : array_like, shape (M,)
+        Labels.
     privacy : ReleasesProducts
         What to protect, and how much.
     noise : NoiseDesign, Shaped or Calibration
@@ -72,9 +70,6 @@ def release_labels(
         all the same variance.
     rng : None, int or numpy.random.Generator
         Source of the noise; None takes entropy from the operating system.
-    before_noise : callable, optional
-        Called with the checked labels, or a checksum of them where they are in blocks, before any
-        noise is drawn. None is drawn if it raises.
     """
     rows = F if isinstance(F, Covariates) else Covariates(F, centre=fit_intercept)
     if rows.centred != fit_intercept:
@@ -84,12 +79,8 @@ def release_labels(
         calibration = noise
     else:
         calibration = calibrate(rows, privacy, noise, scales=scales)
-    if rows.source is None or y is not None:
-        y = real_labels(y, rows.shape[0], finite=not privacy.formal)
-    program, table = privacy.program(rows, calibration), rows.labelled(y)
-    if before_noise is not None:
-        in_memory = y is not None or table.engine.in_memory
-        before_noise(table.labels if in_memory else table.identity)
+    labels = real_labels(y, rows.shape[0], finite=not privacy.formal)
+    program, table = privacy.program(rows, calibration), rows.labelled(labels)
     ask = Answering(table, bit_source(None if rng is None else generator(rng)))
     return program(ask)
 
