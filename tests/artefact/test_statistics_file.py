@@ -115,5 +115,5 @@ def test_every_field_is_needed(document, tmp_path):
 def test_another_kind_of_guarantee_is_refused(document, tmp_path):
     privacy = pv.LabelDP(1.0, 1e-6, (0.0, 2.0))
     other = pv.PrivateLasso(50.0, privacy).fit(X, Y).guarantee_.to_dict()
-    with pytest.raises(DocumentError, match="record-dp-statistics"):
+    with pytest.raises(DocumentError, match="a guarantee of records for sums"):
         loaded({**document, "guarantee": other}, tmp_path)

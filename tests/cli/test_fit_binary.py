@@ -74,7 +74,7 @@ def test_records(folder, capsys):
     assert "objective perturbation of a logistic regression" in shown
     est = fitted(pv.RecordDP(1.0, 1e-6, [(18, 98), (0, 500)], (0, 1)))
     np.testing.assert_allclose(pv.load("model.json").coef, est.coef_[0], rtol=1e-9)
-    assert pv.load("model.json").guarantee.kind == "record-dp-logistic"
+    assert pv.load("model.json").guarantee.kind == "record-dp"
     assert main(["predict", "model.json", "data.csv", "--out", "p.csv"]) == 0
     assert 0.0 < pl.read_csv("p.csv")["probability"].min() < 1.0  # type: ignore[operator]
 

@@ -53,7 +53,7 @@ def test_the_same_model_as_from_one_file_in_memory(folder, capsys):
     fit("--screen 1 --out parts.json --memory 1GB", "part-*.parquet")
     chosen = json.loads((folder / "parts.json").read_text())
     assert chosen == json.loads((folder / "whole.json").read_text())
-    assert chosen["guarantee"]["kind"] == "record-dp-screened"
+    assert chosen["guarantee"]["kind"] == "record-dp"
     capsys.readouterr()
     fit("--dry-run --json", "part-*.parquet")
     assert json.loads(capsys.readouterr().out)["n_rows"] == 900

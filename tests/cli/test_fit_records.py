@@ -178,7 +178,7 @@ def test_columns_are_chosen_first(folder, capsys):
     est.fit(matrix(table()).astype(float), table()["y"].to_numpy())
     model = pv.load("model.json")
     np.testing.assert_array_equal(model.coef, est.coef_)
-    assert model.guarantee.kind == "record-dp-screened"
+    assert model.guarantee.kind == "record-dp"
     capsys.readouterr()
     fit(f"{DP} --bounds bounds.csv --screen 2 --dry-run")
     said = capsys.readouterr().out

@@ -38,7 +38,7 @@ def test_the_command_does_what_the_estimator_does(data, capsys):
     model = pv.load("m.json")
     np.testing.assert_array_equal(model.coef, est.coef_)
     assert model.intercept == est.intercept_
-    assert model.guarantee.kind == "label-dp-screened"
+    assert model.guarantee.kind == "label-dp"
     chosen = ", ".join(f"x{k}" for k in est.screened_)
     assert f"Columns that were chosen: {chosen}." in out
     page = Path("r.html").read_text(encoding="utf-8")

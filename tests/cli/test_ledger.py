@@ -71,7 +71,7 @@ def test_show(capsys):
     assert 1.4 < float(left) < 1.673
     record = json.loads(run("ledger show budget.json --json", capsys))
     assert (record["epsilon"], record["delta"], record["data"]) == (2.0, 1e-6, "a study of y")
-    assert 0.2 < record["entries"][0]["guarantee"]["parameters"]["c"] < 0.2367
+    assert 0.2 < record["entries"][0]["guarantee"]["losses"][0]["c"] < 0.2367
     assert "Usage: privasso ledger" in run("ledger", capsys)
 
 

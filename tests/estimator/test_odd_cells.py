@@ -98,12 +98,6 @@ def cases(fits, *quick):
     ]
 
 
-@pytest.fixture(autouse=True)
-def no_price(monkeypatch):
-    """The statement of a choice of columns takes most of the time of a small fit."""
-    monkeypatch.setattr("privasso.privacy._record_statement.price_of_choice", lambda *a: "")
-
-
 def table():
     rng = np.random.default_rng(0)
     return rng.integers(0, 3, (M, N)).astype(np.float64), rng.integers(0, 2, M).astype(np.float64)

@@ -11,16 +11,22 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import DELTA, PRIVACY, data, statement
+from ledgers import DELTA, PRIVACY, data, mu_of, statement
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import privasso as pv
-from privasso.accounting import compose_losses, gaussian_epsilon, sensitivity_for
+from privasso.accounting import (
+    ApproximateLoss,
+    compose_losses,
+    gaussian_epsilon,
+    sensitivity_for,
+)
 from privasso.fit import FitOptions, plan_fit, plan_for
 from privasso.fit import _plan as inside
 from privasso.ledger._book import Book, Entry
 from privasso.privacy import Terms, compose
+from privasso.queries import LABEL_REPLACED
 
 
 def test_the_total_is_composed_and_the_budget_is_kept(ledger):
@@ -31,7 +37,7 @@ def test_the_total_is_composed_and_the_budget_is_kept(ledger):
         parts.append(statement(epsilon))
         ledger.charge(parts[-1], f"fit at {epsilon}")
     # Half of δ is kept for releases of other kinds.
-    assert ledger.spent() == pytest.approx(gaussian_epsilon(DELTA / 2, compose(parts)["mu"]))
+    assert ledger.spent() == pytest.approx(gaussian_epsilon(DELTA / 2, mu_of(compose(parts))))
     assert ledger.spent(1e-9) > ledger.spent()
     assert [entry.what for entry in ledger.entries] == ["fit at 0.5", "fit at 0.25", "fit at 1.0"]
     assert [entry.guarantee for entry in ledger.entries] == parts
@@ -85,7 +91,8 @@ def test_what_is_left_fits(epsilon, log_delta, share, log_other):
 
 def test_losses_of_other_kinds(ledger):
     numbers = {"delta": 1e-7, "epsilon": 0.5, "n_rows": 1000, "y_low": 0.0, "y_high": 1.0}
-    other = pv.Guarantee("composed", tuple(numbers.items()), "one entry", (), ("counts",), False)
+    loss = ApproximateLoss(0.5, 1e-7)
+    other = pv.Guarantee(LABEL_REPLACED, tuple(numbers.items()), (loss,), released=("counts",))
     ledger.charge(other, "counts by another program")
     assert ledger.spent() == pytest.approx(0.5, rel=1e-3)
     ledger.charge(statement())
@@ -94,10 +101,12 @@ def test_losses_of_other_kinds(ledger):
     assert 0.7 < left < 1.1
     ledger.charge(statement(0.99 * left))
     assert 1.9 < ledger.spent() <= 2.0
-    assert "composed ε = 0.5" in str(ledger)
+    assert "label-dp ε = 0.5" in str(ledger)
     # Of δ alone, a tenth is kept for what is lost with certainty.
     with pytest.raises(pv.BudgetError):
-        ledger.charge(replace(other, parameters=(*(numbers | {"epsilon": 1e-6}).items(),)))
+        numbers |= {"epsilon": 1e-6}
+        small = ApproximateLoss(1e-6, 1e-7)
+        ledger.charge(replace(other, parameters=tuple(numbers.items()), losses=(small,)))
 
 
 def test_what_cannot_be_charged(ledger):
@@ -131,7 +140,7 @@ def test_what_is_reserved_is_composed_tightly_and_used_in_any_order(ledger):
     # A fourth fit of the same kind is chosen later, whatever was reserved before.
     ledger.charge(fits[0])
     assert ledger.entries[-1].status == "charged"
-    mu = math.hypot(compose(fits)["mu"], fits[0]["mu"])
+    mu = math.hypot(mu_of(compose(fits)), mu_of(fits[0]))
     assert ledger.spent() == pytest.approx(gaussian_epsilon(DELTA / 2, mu))
     assert "4 releases together, whose settings may have been chosen as you went." in str(ledger)
     assert Book.from_document(ledger.book.to_document()) == ledger.book
@@ -318,7 +327,7 @@ def test_reading_while_others_charge(ledger):
 def test_threads(ledger):
     """As many threads as like: exactly so many fits as the budget has room for."""
     small, refused = statement(0.4), []
-    room = math.floor((sensitivity_for(2.0, DELTA / 2) / small["mu"]) ** 2)
+    room = math.floor((sensitivity_for(2.0, DELTA / 2) / mu_of(small)) ** 2)
 
     def work():
         for _ in range(room // 4):

@@ -56,7 +56,7 @@ def without_last(d):
 CORRUPT = {
     "a list": (lambda d: [d], "no JSON object"),
     "format": (edited(format="other"), "is not a ledger"),
-    "version": (edited(version=3), "has version 3"),
+    "version": (edited(version=4), "has version 4"),
     "status": (in_entry(0, status="free"), "unknown status 'free'"),
     "reserved only": (in_entry(0, status="reserved"), "first noticed at entry 1"),
     "unknown": (edited(more=1), "unknown field 'more'"),
@@ -105,12 +105,12 @@ def test_files_of_the_first_version_are_read_and_continued(tmp_path):
     pv.Ledger.create(path, 2.0, DELTA).charge(statement(0.5), "one")
     pv.Ledger.open(path).charge(statement(0.5), "two")
     document = json.loads(path.read_text())
-    assert document["version"] == 2
+    assert document["version"] == 3
     path.write_text(json.dumps(document | {"version": 1}))
     ledger = pv.Ledger.open(path)
     assert len(ledger.book.declared) == len(ledger.book.chosen) == 1
     ledger.charge(statement(0.5), "three")
-    assert json.loads(path.read_text())["version"] == 2
+    assert json.loads(path.read_text())["version"] == 3
     assert [entry["hash"] for entry in json.loads(path.read_text())["entries"][:2]] == [
         entry["hash"] for entry in document["entries"]
     ]

@@ -33,8 +33,17 @@ def test_what_a_fit_publishes(name):
     np.testing.assert_allclose(found["intercept"], pinned["intercept"], rtol=1e-6, atol=scale)
     if pinned["errors"] is not None:
         np.testing.assert_allclose(found["errors"], pinned["errors"], rtol=1e-6)
-    numbers, expected = (one["guarantee"].pop("parameters") for one in (found, pinned))
+    numbers, expected = (numbers_of(one["guarantee"]) for one in (found, pinned))
     assert found["guarantee"] == pinned["guarantee"]
     assert numbers.keys() == expected.keys()
     for key, value in expected.items():
         assert numbers[key] == pytest.approx(value, rel=1e-9), key
+
+
+def numbers_of(guarantee):
+    """The numbers, which are taken out of the statement and of its losses."""
+    found = guarantee.pop("parameters")
+    for k, loss in enumerate(guarantee.get("losses", ())):
+        for name in [name for name, value in loss.items() if isinstance(value, float)]:
+            found[f"{name} of loss {k}"] = loss.pop(name)
+    return found

@@ -13,6 +13,7 @@ from dp_accounting.pld.privacy_loss_distribution import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from ledgers import mu_of
 from scipy import stats
 
 import privasso as pv
@@ -26,6 +27,7 @@ from privasso.accounting import (
     sensitivity_for,
 )
 from privasso.privacy import Terms, compose
+from privasso.queries import LABEL_REPLACED
 
 DELTA = 1e-6
 
@@ -87,10 +89,10 @@ def accountant_epsilon(event: DpEvent, count: int, delta: float) -> float:
 def test_gaussians_compose_by_the_formula_and_as_the_accountant_says(count):
     one = statement()
     total = compose([one] * count)
-    assert total["mu"] == pytest.approx(math.sqrt(count) * one["mu"], rel=1e-12)
-    assert total["epsilon"] == pytest.approx(gaussian_epsilon(DELTA, total["mu"]), rel=1e-9)
+    assert mu_of(total) == pytest.approx(math.sqrt(count) * mu_of(one), rel=1e-12)
+    assert total["epsilon"] == pytest.approx(gaussian_epsilon(DELTA, mu_of(total)), rel=1e-9)
     assert total.kind == "label-dp"
-    theirs = accountant_epsilon(GaussianDpEvent(1.0 / one["mu"]), count, DELTA)
+    theirs = accountant_epsilon(GaussianDpEvent(1.0 / mu_of(one)), count, DELTA)
     assert total["epsilon"] == pytest.approx(theirs, rel=1e-2)
     assert total["epsilon"] <= theirs * (1 + 1e-6)  # theirs is an upper bound, ours is exact
 
@@ -220,29 +222,28 @@ def test_guarantees_compose_into_one_statement():
     total = compose(parts)
     assert total["n_rows"] == 100
     assert total["delta"] == 1e-6
-    assert total["mu"] == math.hypot(sensitivity_for(1.0, 1e-6), sensitivity_for(0.5, 1e-7))
-    assert gaussian_delta(total["epsilon"], total["mu"]) <= 1e-6
+    assert mu_of(total) == math.hypot(sensitivity_for(1.0, 1e-6), sensitivity_for(0.5, 1e-7))
+    assert gaussian_delta(total["epsilon"], mu_of(total)) <= 1e-6
     assert compose(parts, delta=1e-3)["epsilon"] < total["epsilon"]
     assert "no other release than these 2" in str(total)
     assert "another release" not in str(total)
     assert total.for_release
     assert not compose([*parts, statement(seeded=True)]).for_release
     assert pv.Guarantee.from_dict(total.to_dict()) == total
-    assert compose([compose(parts), parts[0]])["mu"] == pytest.approx(
-        compose([*parts, parts[0]])["mu"], rel=1e-12
+    assert mu_of(compose([compose(parts), parts[0]])) == pytest.approx(
+        mu_of(compose([*parts, parts[0]])), rel=1e-12
     )
 
 
-def test_statements_of_different_losses_compose_into_a_plain_one():
-    """What an accountant of mixed losses found is stated as ε and δ alone."""
+def test_statements_of_different_losses_compose():
     numbers = {"delta": 1e-6, "epsilon": 0.5, "n_rows": 1000, "y_low": 0.0, "y_high": 1.0}
-    other = pv.Guarantee("composed", tuple(numbers.items()), "one entry", (), ("a count",), False)
+    loss = ApproximateLoss(0.5, 1e-6)
+    other = pv.Guarantee(LABEL_REPLACED, tuple(numbers.items()), (loss,), released=("a count",))
     total = compose([statement(), other], delta=1e-5)
-    assert total.kind == "composed"
-    assert "mu" not in dict(total.parameters)
+    assert total.losses == (*statement().losses, loss)
     assert 1.0 < total["epsilon"] < 1.5
     assert pv.Guarantee.from_dict(total.to_dict()) == total
-    assert "Several releases together are differentially private" in str(total)
+    assert "a count" in total.released
     with pytest.raises(ValueError, match="no finite ε"):
         compose([statement(), other], delta=1e-7)
 
@@ -252,7 +253,10 @@ def test_statements_of_different_losses_compose_into_a_plain_one():
     [
         ([], "no guarantee to compose"),
         ([statement(), statement(bounds=(0.0, 2.0))], "labels within different bounds"),
-        ([statement(), statement().group(2)], "differ in one entry and in up to 2 entries"),
+        (
+            [statement(), statement().group(2)],
+            "one entry, replaced, and in up to 2 entries",
+        ),
         ([pv.OnAverage(1.0).guarantee(Terms(True, False, 10))], "bounds no loss"),
     ],
 )
@@ -264,8 +268,8 @@ def test_what_does_not_compose(parts, message):
 def test_groups():
     one = statement()
     three = one.group(3)
-    assert three["mu"] == pytest.approx(3 * one["mu"], rel=1e-15)
-    assert three["epsilon"] == gaussian_epsilon(1e-6, three["mu"])
+    assert mu_of(three) == pytest.approx(3 * mu_of(one), rel=1e-15)
+    assert three["epsilon"] == gaussian_epsilon(1e-6, mu_of(three))
     assert "differ in up to 3 entries" in str(three)
     assert "at most 3 labels" in str(three)
     assert one.group(1) == one

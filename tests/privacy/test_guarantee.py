@@ -132,7 +132,7 @@ CORRUPT = {
     "not an object": (lambda d: [], "must be an object"),
     "missing": (lambda d: {k: v for k, v in d.items() if k != "released"}, "lacks the field"),
     "unknown": (lambda d: d | {"extra": 1}, "unknown field"),
-    "kind": (lambda d: d | {"kind": "dp"}, "kind must be one of"),
+    "kind": (lambda d: d | {"kind": "dp"}, "unknown kind"),
     "kind type": (lambda d: d | {"kind": 3}, "kind must be text"),
     "assumptions": (lambda d: d | {"assumptions": "none"}, "list of texts"),
     "released": (lambda d: d | {"released": [1]}, "must be text"),
@@ -146,22 +146,35 @@ CORRUPT = {
     "delta 2": (lambda d: d | {"parameters": d["parameters"] | {"delta": 2.0}}, "delta < 1"),
     "bounds": (lambda d: d | {"parameters": d["parameters"] | {"y_low": 9.0}}, "y_low < y_high"),
     "smuggled": (lambda d: d | {"kind": "average-case"}, "has no parameter"),
+    "none": (lambda d: d | {"kind": "none", "parameters": {"sigma": 0.1}}, "other parameters"),
     "average without level": (
         lambda d: d | {"kind": "average-case", "parameters": {}},
-        "needs the parameter 'sigma'",
+        "needs other parameters",
     ),
     "for_release": (lambda d: d | {"for_release": 1}, "true or false"),
     "for_release, false": (lambda d: d | {"for_release": False}, "for_release is not what follows"),
     "seeded": (lambda d: d | {"seeded": True}, "for_release is not what follows"),
     "another release": (
-        lambda d: d | {"parameters": d["parameters"] | {"mu": 0.1}},
+        lambda d: d | {"losses": [*d["losses"], {"type": "gaussian", "mu": 0.1}]},
         "small enough for its ε and δ",
     ),
+    "no losses": (lambda d: d | {"losses": []}, "needs the losses"),
+    "losses of another type": (lambda d: d | {"losses": {}}, "losses must be a list"),
     "no c": (
-        lambda d: d | {"parameters": {k: x for k, x in d["parameters"].items() if k != "c"}},
-        "either mu, or c, kappa, shift and t",
+        lambda d: d | {"losses": [{k: x for k, x in d["losses"][0].items() if k != "c"}]},
+        "lacks the field 'c'",
     ),
-    "too large a c": (lambda d: d | {"parameters": d["parameters"] | {"c": 0.2}}, "ε and δ"),
+    "too large a c": (lambda d: d | {"losses": [d["losses"][0] | {"c": 0.2}]}, "ε and δ"),
+    "an unknown loss": (lambda d: d | {"losses": [{"type": "none"}]}, "unknown type"),
+    "a loss with more": (
+        lambda d: d | {"losses": [d["losses"][0] | {"mu": 0.2}]},
+        "unknown field 'mu'",
+    ),
+    "other neighbours": (lambda d: d | {"neighbours": "emptied"}, "for other neighbours"),
+    "no neighbours": (lambda d: d | {"neighbours": "none"}, "emptied or replaced"),
+    "a group": (lambda d: d | {"size": 2}, "small enough"),
+    "half a label": (lambda d: d | {"size": 0.5}, "an integer from 1"),
+    "a record": (lambda d: d | {"kind": "record-dp"}, "for other neighbours"),
     "half a row": (lambda d: d | {"parameters": d["parameters"] | {"n_rows": 0.5}}, "n_rows"),
     "the shape of old files": (
         lambda d: {k: x for k, x in d.items() if k != "seeded"},
@@ -172,11 +185,10 @@ CORRUPT = {
 
 def test_the_sensitivity_of_a_release_is_checked():
     document = EVERY["label-dp, release"]().to_dict()
-    for mu, message in ((0.2, "mu > 0"), (None, "either mu, or c")):
-        numbers = {k: x for k, x in document["parameters"].items() if k != "mu"}
-        numbers |= {} if mu is None else {"mu": mu}
+    (loss,) = document["losses"]
+    for mu, message in ((1.1 * loss["mu"], "small enough"), (-0.1, "mu must be")):
         with pytest.raises(ValueError, match=message):
-            pv.Guarantee.from_dict(document | {"parameters": numbers})
+            pv.Guarantee.from_dict(document | {"losses": [loss | {"mu": mu}]})
 
 
 @pytest.mark.parametrize("name", CORRUPT)

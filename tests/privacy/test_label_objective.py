@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+from parts import last_fit
 
 import privasso as pv
-from privasso.accounting import objective_delta
+from privasso.accounting import GaussianLoss, objective_delta
 from privasso.fit import FitOptions, plan_fit
 from privasso.operators import Covariates
 from privasso.privacy import calibrate, release_labels
@@ -154,8 +155,8 @@ def test_a_kept_release_says_what_it_comes_from_and_is_read_back(tmp_path):
         1.0, 1e-6, BOUNDS, "objective", kappa=noise.kappa, t=noise.t, level=False
     )
     assert repr(settled).endswith(f"kappa=0.1, t={noise.t!r}, level=False)")
-    for name in ("c", "kappa", "shift", "t"):
-        assert est.guarantee_[name] == getattr(noise, name)
+    assert (last_fit(est.guarantee_).c, last_fit(est.guarantee_).t) == (noise.c, noise.t)
+    assert est.guarantee_.to_dict()["losses"][0]["shift"] == noise.shift
     path = tmp_path / "release.json"
     pv.save_release(kept, path)
     model = pv.load_release(path).open(X).solve("auto")
@@ -168,21 +169,29 @@ def test_a_kept_release_says_what_it_comes_from_and_is_read_back(tmp_path):
     with pytest.raises(ValueError, match="does not fit its statement"):
         pv.load_release(path).open(X)
     document["covariance"]["root"] = root
-    document["guarantee"]["parameters"]["c"] *= 1.01
+    document["guarantee"]["losses"][0]["c"] *= 1.01
     path.write_text(json.dumps(document))
     with pytest.raises(ValueError, match="small enough"):
         pv.load_release(path)
 
 
-@pytest.mark.parametrize("missing", ["c", "kappa", "shift", "t"])
-def test_a_statement_needs_all_numbers_of_its_mechanism(missing):
+@pytest.mark.parametrize("name", ["kappa", "t", "level", "name"])
+def test_a_kept_release_needs_all_settings_of_its_mechanism(name, tmp_path):
+    X, y = data()
+    path = tmp_path / "release.json"
+    pv.save_release(pv.PrivateLasso(privacy=PRIVACY).fit(X, y).release_, path)
+    document = json.loads(path.read_text())
+    document["mechanism"][name] = "objects" if name == "name" else None
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="release, or objective with kappa, t and level"):
+        pv.load_release(path)
+
+
+def test_a_further_loss_does_not_fit_into_the_statement():
     X, _ = data()
     guarantee = plan_fit(X, FitOptions(PRIVACY)).guarantee
-    kept = tuple((k, v) for k, v in guarantee.parameters if k != missing)
-    with pytest.raises(ValueError, match="either mu, or c, kappa, shift and t"):
-        replace(guarantee, parameters=kept)
     with pytest.raises(ValueError, match="small enough"):
-        replace(guarantee, parameters=(*guarantee.parameters, ("mu", 0.1)))
+        replace(guarantee, losses=(*guarantee.losses, GaussianLoss(0.1)))
 
 
 def test_groups_and_compositions_of_perturbed_objectives():
@@ -193,7 +202,7 @@ def test_groups_and_compositions_of_perturbed_objectives():
     assert pair.adjacency == "up to 2 entries"
     assert 1.9 < pair["epsilon"] < 2.6
     together = one.compose(release)
-    assert together.kind == "composed"
+    assert together.losses == (*one.losses, *release.losses)
     assert release.compose(release)["epsilon"] < together["epsilon"] < 2.0
     assert type(one).from_dict(one.to_dict()) == one
 
@@ -202,7 +211,7 @@ def test_settings_are_given_or_chosen_without_labels():
     X, y = data()
     given = pv.LabelDP(1.0, 1e-6, BOUNDS, "objective", kappa=0.2, t=0.07)
     est = pv.PrivateLasso(privacy=given, random_state=0).fit(X, y)
-    assert (est.guarantee_["kappa"], est.guarantee_["t"]) == (0.2, 0.07)
+    assert (est.release_.privacy.kappa, last_fit(est.guarantee_).t) == (0.2, 0.07)
     auto = pv.LabelDP(1.0, 1e-6, BOUNDS)
     one, other = (
         pv.PrivateLasso(privacy=auto, random_state=0).fit(X, labels).guarantee_
@@ -220,7 +229,7 @@ def test_what_perturbs_the_objective_and_what_does_not():
             noise=noise,
             random_state=0,
         )
-        return "mu" in dict(est.fit(X, y).guarantee_.parameters)
+        return isinstance(est.fit(X, y).guarantee_.loss, GaussianLoss)
 
     assert not kind()
     assert not kind("shaped")

@@ -1,14 +1,16 @@
 """The correction of the intercept of fits whose residuals are clipped."""
 
+import json
 import math
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from parts import ideal_parts, last_fit, mu_of_sums, with_larger
 
 import privasso as pv
-from privasso.accounting import GaussianLoss, ObjectiveLoss, compose_losses
+from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._programs import emptied_pairs, label_pairs
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, plan_fit, plan_for
@@ -20,6 +22,7 @@ from privasso.privacy import (
     full_residuals,
 )
 from privasso.privacy._label_level import FromMean, ResidualSum
+from privasso.queries import declared
 
 WHOLE = 1 << 34
 
@@ -63,14 +66,13 @@ def test_the_budget_covers_the_mean(kind):
     """The fit and a Gaussian release of this sensitivity together, by convolution."""
     X, y = rare()
     said = pv.PrivateLasso(privacy=kinds(None)[kind], random_state=0).fit(X, y).guarantee_
-    assert said["mu"] == pytest.approx(0.1 * pv.LabelDP(1.0, 1e-6, (0, 1)).mu)
-    fit = ObjectiveLoss(said["c"], said["t"], ("labels", "records")[kind])
-    both = compose_losses([fit, GaussianLoss(said["mu"])]).delta(1.0)
+    assert mu_of_sums(said) == pytest.approx(0.1 * pv.LabelDP(1.0, 1e-6, (0, 1)).mu)
+    assert last_fit(said).neighbours == ("labels", "records")[kind]
+    both = compose_losses(ideal_parts(said)).delta(1.0)
     assert 0.99e-6 < both < 1.0005e-6
     # A statement that hides a larger share of the mean is refused.
-    more = {**dict(said.parameters), "mu": 2.0 * said["mu"]}
     with pytest.raises(ValueError, match="small enough"):
-        replace(said, parameters=tuple(more.items()))
+        with_larger(said, GaussianLoss, mu=2.0)
     assert Guarantee.from_dict(said.to_dict()) == said
 
 
@@ -78,9 +80,16 @@ def test_a_forgotten_mean_is_refused():
     """Noise as for the whole budget beside a mean that takes a part of it."""
     privacy, terms = kinds(True)[1], Terms(fit_intercept=True, seeded=False, n_rows=3000)
     assert isinstance(privacy, pv.RecordDP)
-    noise = replace(privacy, level=False).objective(3000, 3, None, fit_intercept=True).noise
-    with pytest.raises(ValueError, match="small enough"):
-        privacy.guarantee_for(noise, terms)
+    whole = replace(privacy, level=False).objective(3000, 3, None, fit_intercept=True)
+    right = privacy.objective(3000, 3, None, fit_intercept=True)
+    for noise in (right.noise, whole.noise):
+        asked = declared(partial(replace(right, noise=noise), lam=1.0), 3000)
+        losses = [query.loss for query in asked]
+        if noise is right.noise:
+            assert privacy.guarantee(terms, losses).formal
+        else:
+            with pytest.raises(ValueError, match="small enough"):
+                privacy.guarantee(terms, losses)
 
 
 def test_one_record_or_label_moves_the_sum_by_the_range_at_most():
@@ -115,11 +124,11 @@ def test_when_it_is_done(level):
             for intercept in (True, False):
                 options = FitOptions(privacy, fit_intercept=intercept)
                 guarantee = plan_for(X, options, seeded=True).guarantee
-                done = "mu" in dict(guarantee.parameters)
+                done = mu_of_sums(guarantee) > 0.0
                 assert done == (expected and intercept)
     X, y = rare()
     weighted = plan_for(X, FitOptions(kinds(None)[0]), sample_weight=1.0 + y)
-    assert "mu" not in dict(weighted.guarantee.parameters)
+    assert mu_of_sums(weighted.guarantee) == 0.0
 
 
 def test_any_cut_of_the_rows_gives_the_same_bits():
@@ -148,7 +157,7 @@ def test_a_kept_release_has_the_level(tmp_path):
     # A file from before there was a level has none.
     old = pv.PrivateLasso(privacy=kinds(False)[0], random_state=0).fit(X, y)
     pv.save_release(old.release_, file)
-    assert "level" not in file.read_text()
+    assert "level" not in json.loads(file.read_text())
     loaded = pv.load_release(file)
     assert isinstance(loaded, pv.KeptRelease)
     assert loaded.level == 0.0

@@ -11,6 +11,7 @@ import privasso as pv
 from privasso.accounting import ApproximateLoss, GaussianLoss, ObjectiveLoss, true_alarms
 from privasso.fit import FitOptions, plan_for
 from privasso.privacy import Terms, compose, meaning
+from privasso.queries import LABEL_REPLACED
 
 FALSE = 0.05
 X = np.random.default_rng(0).random((2000, 3))
@@ -31,7 +32,8 @@ def test_where_only_epsilon_is_known_randomised_response_attains_the_bound(epsil
     rate = float(np.interp(FALSE, [0.0, 1.0 - truth, 1.0], [0.0, truth, 1.0]))
     assert true_alarms(ApproximateLoss(epsilon, 0.0), FALSE) == pytest.approx(rate, rel=1e-9)
     numbers = {"delta": 1e-9, "epsilon": epsilon, "n_rows": 9, "y_low": 0.0, "y_high": 1.0}
-    known = pv.Guarantee("composed", tuple(numbers.items()), "one entry", (), ("counts",), False)
+    loss = ApproximateLoss(epsilon, 1e-9)
+    known = pv.Guarantee(LABEL_REPLACED, tuple(numbers.items()), (loss,), released=("counts",))
     text = meaning(known)
     found, plain = stated(text)
     assert plain is None

@@ -5,16 +5,19 @@ import pickle
 
 import numpy as np
 import pytest
+from parts import mu_of_sums, with_larger
 
 import privasso as pv
 from privasso.accounting import (
     BesideGaussian,
+    GaussianLoss,
     InexactLoss,
     ObjectiveLoss,
     objective_sensitivity,
     sensitivity_for,
 )
 from privasso.blocks import RowBlocks
+from privasso.fit import FitOptions, RecordPlan, plan_for
 from privasso.privacy import Guarantee, Terms
 from privasso.queries import Answering, bit_source
 
@@ -39,8 +42,9 @@ def table(m=4000, seed=0):
 def statement(**changes):
     given = {"bounds": "private", "y_bounds": Y, "level": False, **changes}
     privacy = pv.RecordDP(1.0, 1e-6, **given)
-    objective = privacy.objective(4000, 6, None, fit_intercept=True)
-    return privacy, objective, privacy.guarantee_for(objective.noise, TERMS)
+    plan = plan_for(np.zeros((4000, 6)), FitOptions(privacy))
+    assert isinstance(plan, RecordPlan)
+    return privacy, plan.objective, plan.guarantee
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -76,8 +80,7 @@ def test_units_do_not_matter():
 def test_one_statement_for_all_parts(variant):
     privacy, objective, guarantee = statement(**variant)
     noise, mu = objective.noise, math.sqrt(0.2) * sensitivity_for(1.0, 1e-6)
-    assert guarantee.kind == "record-dp-scaled"
-    assert guarantee["mu"] == pytest.approx(mu)
+    assert mu_of_sums(guarantee) == pytest.approx(mu)
     assert noise.c < objective_sensitivity(1.0, 1e-6, noise.t)
     # The releases before the fit have together the sensitivity that is stated.
     assert objective.estimate is not None
@@ -85,7 +88,7 @@ def test_one_statement_for_all_parts(variant):
     assert mu * (1 - 1e-9) < objective.estimate.mu * math.sqrt(parts) <= mu
     loss = BesideGaussian.of(ObjectiveLoss(noise.c, noise.t, "records"), mu)
     assert 0.99e-6 < InexactLoss(loss, shift=noise.shift).delta(1.0) <= 1e-6
-    assert "found in the data" in guarantee.claim
+    assert "found with noise" in guarantee.claim
     assert "noisy counts" in str(guarantee)
     assert ("of the columns and" in str(guarantee)) == (privacy.bounds != "private")
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
@@ -95,21 +98,14 @@ def test_one_statement_for_all_parts(variant):
 def test_a_forgotten_share_is_refused():
     """Noise as for the whole budget beside counts that took a share of it."""
     privacy, _, guarantee = statement()
-    alone = pv.RecordDP(1.0, 1e-6, np.tile([0.0, 1.0], (6, 1)), Y).objective(
-        4000, 6, None, fit_intercept=True
-    )
+    alone = pv.RecordDP(1.0, 1e-6, np.tile([0.0, 1.0], (6, 1)), Y, level=False)
+    noise = alone.objective(4000, 6, None, fit_intercept=True).noise
     with pytest.raises(ValueError, match="small enough for its ε and δ"):
-        privacy.guarantee_for(alone.noise, TERMS)
-    changed = guarantee.to_dict()
-    changed["parameters"]["mu"] *= 1.05
+        privacy.guarantee(
+            TERMS, [*guarantee.losses[:-1], ObjectiveLoss(noise.c, noise.t, "records")]
+        )
     with pytest.raises(ValueError, match="small enough"):
-        Guarantee.from_dict(changed)
-    changed["parameters"]["mu"] = -changed["parameters"]["mu"]
-    with pytest.raises(ValueError, match="mu > 0"):
-        Guarantee.from_dict(changed)
-    del changed["parameters"]["mu"]
-    with pytest.raises(ValueError, match="needs the parameter 'mu'"):
-        Guarantee.from_dict(changed)
+        with_larger(guarantee, GaussianLoss, mu=1.05)
 
 
 def test_charged_to_the_ledger_before_anything_is_read():
@@ -125,7 +121,7 @@ def test_charged_to_the_ledger_before_anything_is_read():
 def test_composed_with_another_fit():
     _, _, one = statement()
     two = one.compose(one)
-    assert two.kind == "composed"
+    assert two.losses == one.losses * 2
     assert 1.3 < two["epsilon"] < 2.0
 
 

@@ -6,11 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from ledgers import mu_of
 from sklearn.linear_model import Lasso
 
 import privasso as pv
 from privasso.accounting import gaussian_delta
 from privasso.blocks import RowBlocks
+from privasso.fit import FitOptions, plan_for
 from privasso.privacy import Guarantee, Terms
 from privasso.privacy._second_moments import Products
 from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
@@ -134,18 +136,16 @@ def test_without_noise_it_is_the_lasso(monkeypatch):
 
 def test_the_statement():
     privacy = record_dp()
-    mechanism = privacy.statistics(20_000, 4, None, fit_intercept=True)
-    assert mechanism is not None
-    guarantee = privacy.guarantee_for_statistics(mechanism, TERMS)
-    assert guarantee.kind == "record-dp-statistics"
-    assert 0.99e-6 < gaussian_delta(1.0, guarantee["mu"]) <= 1e-6
+    guarantee = plan_for(np.zeros((20_000, 4)), FitOptions(privacy)).guarantee
+    assert guarantee.kind == "record-dp"
+    assert 0.99e-6 < gaussian_delta(1.0, mu_of(guarantee)) <= 1e-6
     assert "every λ" in str(guarantee)
     assert "certificate" not in str(guarantee)
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
-    assert guarantee.group(2)["mu"] == 2 * guarantee["mu"]
-    assert guarantee.compose(guarantee).kind == "record-dp-statistics"
+    assert mu_of(guarantee.group(2)) == 2 * mu_of(guarantee)
+    assert mu_of(guarantee.compose(guarantee)) == pytest.approx(math.sqrt(2) * mu_of(guarantee))
     changed = guarantee.to_dict()
-    changed["parameters"]["mu"] *= 1.01
+    changed["losses"][0]["mu"] *= 1.01
     with pytest.raises(ValueError, match="small enough"):
         Guarantee.from_dict(changed)
 
@@ -158,8 +158,8 @@ def test_after_private_scales_all_parts_are_counted(bounds):
     assert mechanism is not None
     estimate = mechanism.table.estimate
     assert estimate is not None
-    stated = privacy.guarantee_for_statistics(mechanism, TERMS)["mu"]
-    assert math.sqrt(mechanism.mu**2 + 2 * estimate.mu**2) <= stated
+    stated = mu_of(plan_for(np.zeros((20_000, 4)), FitOptions(privacy)).guarantee)
+    assert math.sqrt(mechanism.mu**2 + 2 * estimate.mu**2) == pytest.approx(stated, rel=1e-9)
     assert gaussian_delta(1.0, stated) <= 1e-6
     assert fitted(X, y, bounds=bounds, scales="private").score(X, y) > 0.65
 

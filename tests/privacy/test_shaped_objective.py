@@ -6,10 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from parts import mu_of_sums
 
 import privasso as pv
 from privasso.accounting import objective_sensitivity, sensitivity_for
 from privasso.blocks import RowBlocks
+from privasso.fit import FitOptions, plan_for
 from privasso.privacy import (
     Guarantee,
     Terms,
@@ -201,12 +203,11 @@ def test_all_releases_are_counted(settings, parts, monkeypatch):
     privacy = record_dp(shape="private", **settings)
     objective = shaped(2000, shape="private", **settings)
     objective(Answering(RowBlocks.of_arrays(X, y), bits()), 1.0)
-    guarantee = privacy.guarantee_for(objective.noise, TERMS)
+    guarantee = plan_for(X, FitOptions(privacy)).guarantee
     assert len(called) == parts == len(privacy.released_before)
     total = math.sqrt(sum(mu**2 for mu in called))
-    assert guarantee["mu"] * (1 - 1e-9) < total <= guarantee["mu"]
-    assert guarantee["mu"] == pytest.approx(math.sqrt(0.2) * sensitivity_for(1.0, 1e-6))
-    assert guarantee.kind == "record-dp-scaled"
+    assert mu_of_sums(guarantee) == pytest.approx(total, rel=1e-12)
+    assert 0.0 < math.sqrt(0.2) * sensitivity_for(1.0, 1e-6) - total < 1e-9
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
 
 
@@ -214,8 +215,8 @@ def test_public_rows_cost_nothing():
     objective = shaped(shape=covariates(50, 9))
     assert objective.noise.c > 0.99 * objective_sensitivity(1.0, 1e-6, objective.noise.t)
     privacy = record_dp(shape=covariates(50, 9))
-    guarantee = privacy.guarantee_for(objective.noise, TERMS)
-    assert guarantee.kind == "record-dp"
+    guarantee = plan_for(covariates(2000, 0), FitOptions(privacy)).guarantee
+    assert mu_of_sums(guarantee) == 0.0
     assert "the rows that the shape comes from" in str(guarantee)
     assert privacy == record_dp(shape=covariates(50, 9))
     assert hash(privacy) == hash(record_dp(shape=covariates(50, 9)))

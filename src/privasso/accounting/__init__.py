@@ -26,6 +26,12 @@ from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_inverse import objective_epsilon, objective_sensitivity
 from privasso.accounting._objective_loss import ChainLoss, ObjectiveLoss
+from privasso.accounting._together import (
+    delta_together,
+    losses_from_list,
+    losses_to_list,
+    together,
+)
 
 __all__ = [
     "ApproximateLoss",
@@ -42,10 +48,13 @@ __all__ = [
     "Slope",
     "check_coverable",
     "compose_losses",
+    "delta_together",
     "gaussian_delta",
     "gaussian_epsilon",
     "inexact_delta",
     "log_gaussian_delta",
+    "losses_from_list",
+    "losses_to_list",
     "lower_envelope",
     "objective_delta",
     "objective_epsilon",
@@ -55,6 +64,7 @@ __all__ = [
     "sensitivity_for",
     "shift_epsilon",
     "spent_epsilon",
+    "together",
     "true_alarms",
     "within_budget",
 ]

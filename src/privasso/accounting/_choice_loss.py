@@ -62,11 +62,6 @@ class ChoiceLoss(Loss):
         return 0.5 * self.epsilon_each * math.sqrt(self.count)
 
     @property
-    def parameters(self) -> tuple[tuple[str, float], ...]:
-        """ε₀ and k."""
-        return (("choice_epsilon", self.epsilon_each), ("choices", float(self.count)))
-
-    @property
     def reach(self) -> float:
         """kε₀, beyond which δ is zero, or where it is below 1e-20."""
         whole, mu = self.count * self.epsilon_each, self.mu

@@ -37,15 +37,9 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     up; see `InexactLoss`. The settings of all releases must have been fixed beforehand; see
     `within_budget` for settings that are chosen after looking at earlier releases.
     """
-    given = list(losses)
-    distances = [loss for loss in given if isinstance(loss, InexactLoss)]
-    if distances:
-        ideal = (loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given)
-        return InexactLoss(
-            compose_losses(ideal),
-            math.fsum(loss.total_variation for loss in distances) * (1.0 + 1e-15),
-            math.fsum(loss.shift for loss in distances) * (1.0 + 1e-15),
-        )
+    given, distances = ideal_losses(losses)
+    if distances is not None:
+        return InexactLoss(compose_losses(given), *distances)
     parts = [part for loss in given for part in getattr(loss, "parts", (loss,))]
     gaussian = GaussianLoss(math.hypot(*(p.mu for p in parts if isinstance(p, GaussianLoss))))
     others = [part for part in parts if not isinstance(part, GaussianLoss)]
@@ -53,6 +47,22 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
         return gaussian
     together = (*others, gaussian) if gaussian.mu > 0.0 else tuple(others)
     return together[0] if len(together) == 1 else ComposedLoss(together)
+
+
+def ideal_losses(losses: Iterable[Loss]) -> tuple[list[Loss], tuple[float, float] | None]:
+    """The losses of ideal releases, and what all computed ones are away from them, if they are.
+
+    The distances are a total variation and a shift; see `InexactLoss`.
+    """
+    given = list(losses)
+    inexact = [loss for loss in given if isinstance(loss, InexactLoss)]
+    if not inexact:
+        return given, None
+    ideal = [loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given]
+    if len(inexact) == 1:
+        return ideal, (inexact[0].total_variation, inexact[0].shift)
+    variation = math.fsum(loss.total_variation for loss in inexact) * (1.0 + 1e-15)
+    return ideal, (variation, math.fsum(loss.shift for loss in inexact) * (1.0 + 1e-15))
 
 
 @dataclass(frozen=True)

@@ -76,12 +76,6 @@ class InexactLoss(Loss):
         shift_epsilon(self.shift)
 
     @property
-    def parameters(self) -> tuple[tuple[str, float], ...]:
-        """Those of the ideal releases, and the distances."""
-        own = (("total_variation", self.total_variation), ("shift", self.shift))
-        return (*self.ideal.parameters, *((name, x) for name, x in own if x > 0.0))
-
-    @property
     def _lost(self) -> float:
         """2ε₀, rounded up."""
         return 2.0 * shift_epsilon(self.shift) * (1.0 + 1e-12)

@@ -70,11 +70,6 @@ class Loss(ABC):
         It says what a release of this kind costs at a smaller or larger budget.
         """
 
-    @property
-    def parameters(self) -> tuple[tuple[str, float], ...]:
-        """The numbers that describe the loss in a guarantee besides its ε and δ, if any."""
-        return ()
-
     def quick_deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return `deltas`, or what is computed faster and a little larger."""
         return self.deltas(epsilons)
@@ -133,11 +128,6 @@ class GaussianLoss(Loss):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", nonnegative_float("mu", self.mu))
-
-    @property
-    def parameters(self) -> tuple[tuple[str, float], ...]:
-        """μ."""
-        return (("mu", self.mu),)
 
     @property
     def reach(self) -> float:

@@ -43,11 +43,6 @@ class ObjectiveLoss(Loss):
         check_choices(self.neighbours, self.loss)
 
     @property
-    def parameters(self) -> tuple[tuple[str, float], ...]:
-        """C and t; neighbours and loss belong to the kind of the guarantee."""
-        return (("c", self.c), ("t", self.t))
-
-    @property
     def reach(self) -> float:
         """log(1+t) + c²/2 + 10.5 c, or where δ = 1e-20 for a record that is replaced."""
         if self.neighbours == "replace":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
@@ -23,10 +24,12 @@ from privasso.noise import (
     noise_from_dict,
     noise_to_dict,
 )
-from privasso.privacy import Guarantee
+from privasso.privacy import Guarantee, LabelDP, Privacy
 
 FORMAT = "privasso-kept-release"
 VERSION = 1
+#: Settings of objective perturbation.
+_SETTINGS = ("kappa", "t", "level")
 #: Most rows that a release may be made from.
 _MAX_ROWS = 10**12
 
@@ -82,8 +85,37 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
         "unit": kept.unit,
         **({"level": kept.level} if kept.level != 0.0 else {}),
         "noise": noise_to_dict(kept.noise),
+        "mechanism": _mechanism(kept.privacy),
         "guarantee": kept.guarantee.to_dict(),
     }
+
+
+def _mechanism(privacy: Privacy) -> dict[str, Any]:
+    """What the guarantee does not say of the privacy under which the release was made."""
+    assert isinstance(privacy, LabelDP)
+    return {"name": privacy.mechanism, **{one: getattr(privacy, one) for one in _SETTINGS}}
+
+
+def _privacy(fields: Fields, guarantee: Guarantee, stated: Mapping[str, Any]) -> LabelDP:
+    """The privacy under which the release was made."""
+    if guarantee.kind != "label-dp" or guarantee.label_bounds is None:
+        raise DocumentError(f"a release of kind {guarantee.kind!r} may not be kept")
+    if "adjacency" not in stated:
+        inner = fields.inner("mechanism")
+        name = inner.text("name")
+        kappa, t = (None if inner.is_null(one) else inner.number(one) for one in ("kappa", "t"))
+        level = None if inner.is_null("level") else inner.flag("level")
+        inner.end()
+    else:  # formerly the guarantee said it
+        numbers = stated["parameters"]
+        name = "objective" if "kappa" in numbers else "release"
+        kappa, t = (numbers.get(one) for one in ("kappa", "t"))
+        level = "mu" in numbers if name == "objective" else None
+    perturbed = None not in (kappa, t, level)
+    if name not in ("objective", "release") or (name == "objective") != perturbed:
+        raise DocumentError("the mechanism must be release, or objective with kappa, t and level")
+    budget = guarantee["epsilon"], guarantee["delta"], guarantee.label_bounds
+    return LabelDP(*budget, name, kappa, t, level)
 
 
 def load_release(path: str | os.PathLike[str]) -> KeptRelease | KeptStatistics:
@@ -123,9 +155,8 @@ def _from_document(document: object) -> KeptRelease:
     without_sum = fields.is_null("label_sum")
     if without_sum != fields.is_null("sigma_sum"):
         raise DocumentError("label_sum and sigma_sum go together: both numbers or both null")
-    guarantee = Guarantee.from_dict(fields.take("guarantee"))
-    if guarantee.privacy is None:
-        raise DocumentError(f"a release of kind {guarantee.kind!r} may not be kept")
+    stated = fields.take("guarantee")
+    guarantee = Guarantee.from_dict(stated)
     kept = KeptRelease(
         b=fields.numbers("b", n),
         covariance=covariance_from_dict(fields.take("covariance"), n),
@@ -138,6 +169,7 @@ def _from_document(document: object) -> KeptRelease:
         unit=fields.number("unit", above=0.0),
         level=fields.number("level") if "level" in fields.names() else 0.0,
         column_squares=fields.numbers("column_squares", n, least=0.0),
+        privacy=_privacy(fields, guarantee, stated),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
         feature_names=(names := column_names(fields, n)),

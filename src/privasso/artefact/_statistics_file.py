@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from privasso._documents import DocumentError, Fields, check_moderate
+from privasso.accounting import GaussianLoss
 from privasso.artefact._model_file import MAX_FEATURES, column_names, encoding_of
 from privasso.fit import KeptStatistics
 from privasso.privacy import Guarantee, RecordDP, RecordStatistics, SecondMoments
 
 FORMAT = "privasso-kept-statistics"
 VERSION = 1
-_KIND = "record-dp-statistics"
 
 
 def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
@@ -48,8 +48,9 @@ def statistics_from(document: object) -> KeptStatistics:
     fields = Fields.of_file(document, "kept statistics", FORMAT, VERSION)
     n = fields.whole("n_features", 1, MAX_FEATURES)
     guarantee = Guarantee.from_dict(fields.take("guarantee"))
-    if guarantee.kind != _KIND:
-        raise DocumentError(f"statistics need a guarantee of kind {_KIND!r}")
+    sums = all(isinstance(loss, GaussianLoss) for loss in guarantee.losses)
+    if guarantee.kind != "record-dp" or not sums or guarantee.label_bounds is None:
+        raise DocumentError("statistics need a guarantee of records for sums with Gaussian noise")
     intercept, low, high = (
         fields.flag("fit_intercept"),
         *(fields.numbers(side, n) for side in ("low", "high")),
@@ -65,7 +66,7 @@ def statistics_from(document: object) -> KeptStatistics:
         guarantee["epsilon"],
         guarantee["delta"],
         bounds=np.stack([low, high], axis=1),
-        y_bounds=(guarantee["y_low"], guarantee["y_high"]),
+        y_bounds=guarantee.label_bounds,
         scales=None if scaling is None else "private",
         mechanism="statistics",
     )

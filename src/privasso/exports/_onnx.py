@@ -26,7 +26,7 @@ def onnx_model(model: ReleasedModel) -> bytes:
     Examples
     --------
     >>> import numpy as np, privasso as pv
-    >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+    >>> statement = pv.Guarantee(None, released=("coefficients",))
     >>> model = pv.ReleasedModel(np.array([0.5]), 1.0, 1.0, statement, None, ("age",))
     >>> len(onnx_model(model)) > 100
     True

@@ -18,7 +18,7 @@ def r_function(model: ReleasedModel) -> str:
     Examples
     --------
     >>> import numpy as np, privasso as pv
-    >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+    >>> statement = pv.Guarantee(None, released=("coefficients",))
     >>> names = ("age", "dose")
     >>> model = pv.ReleasedModel(np.array([0.5, 0.0]), 1.0, 1.0, statement, None, names)
     >>> print(r_function(model).splitlines()[-3])

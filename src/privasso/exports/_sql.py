@@ -18,7 +18,7 @@ def sql_query(model: ReleasedModel, table: str = "data") -> str:
     Examples
     --------
     >>> import numpy as np, privasso as pv
-    >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+    >>> statement = pv.Guarantee(None, released=("coefficients",))
     >>> names = ("age", "dose")
     >>> model = pv.ReleasedModel(np.array([0.5, 0.0]), 1.0, 1.0, statement, None, names)
     >>> print("\n".join(sql_query(model, "patients").splitlines()[3:]))

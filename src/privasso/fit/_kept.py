@@ -41,6 +41,8 @@ class KeptRelease(Release):
     ----------
     column_squares : ndarray of shape (N,)
         Squared norms of the (centred) columns, by which the covariates are recognised.
+    privacy : LabelDP
+        What it was made under, with everything decided.
     guarantee : Guarantee
         The privacy statement, which covers the release.
     noise : NoiseDesign, Shaped or None
@@ -67,6 +69,7 @@ class KeptRelease(Release):
     """
 
     column_squares: np.ndarray
+    privacy: ReleasesProducts
     guarantee: Guarantee
     noise: Noise | None
     feature_names: tuple[str, ...] | None = None
@@ -76,19 +79,12 @@ class KeptRelease(Release):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.guarantee.privacy is None:
+        if not self.privacy.covers_release or not self.guarantee.formal:
             raise ValueError(
                 f"a release under a guarantee of kind {self.guarantee.kind!r} may not be kept: "
                 "the guarantee does not cover it"
             )
         self._check_statement()
-
-    @property
-    def privacy(self) -> ReleasesProducts:
-        """The privacy value that the release was made under."""
-        privacy = self.guarantee.privacy
-        assert isinstance(privacy, ReleasesProducts)
-        return privacy
 
     def open(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from privasso._validation import real_labels
 from privasso._version import __version__
 from privasso.blocks import RowBlocks
 from privasso.fit._options import FitOptions
-from privasso.fit._plan import Plan
+from privasso.fit._plan import Plan, statement
 from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._released import Released
 from privasso.fit._rows import prepared_rows, released_weights
@@ -33,6 +32,9 @@ from privasso.privacy import (
 )
 from privasso.queries import Ask
 
+#: What a statement covers besides the answers to the questions.
+COMPUTED = "everything computed from these and the covariates, such as coefficients at any lambda"
+
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan(Plan):
@@ -50,6 +52,8 @@ class LabelPlan(Plan):
         The law of the noise on these covariates.
     guarantee : Guarantee
         What a fit will state.
+    asking : callable
+        What is asked about the labels.
     source : RowBlocks or None
         The table with its labels that the covariates were taken from, if it was one.
     """
@@ -60,6 +64,7 @@ class LabelPlan(Plan):
     calibration: Calibration
     guarantee: Guarantee = field(repr=False)
     seeded: bool
+    asking: Callable[[Ask], Release] = field(repr=False)
     source: RowBlocks | None = field(default=None, repr=False)
 
     @property
@@ -78,14 +83,7 @@ class LabelPlan(Plan):
 
     def program(self, ask: Ask) -> Release:
         """Ask about the labels."""
-        return self._program(ask)
-
-    @cached_property
-    def _program(self) -> Callable[[Ask], Release]:
-        """Rows in units of the noise are the same for every run."""
-        privacy = self.options.privacy
-        assert isinstance(privacy, ReleasesProducts)
-        return privacy.program(self.rows, self.calibration)
+        return self.asking(ask)
 
     def rehearsal(
         self,
@@ -186,6 +184,6 @@ def plan_fit(
         model=options.model,
         lam=options.fixed_lam,
     )
-    guarantee = with_classes(privacy.guarantee(terms), options.classes)
-    source = X if isinstance(X, RowBlocks) else None
-    return LabelPlan(options, rows, noise, calibration, guarantee, seeded, source)
+    source, program = X if isinstance(X, RowBlocks) else None, privacy.program(rows, calibration)
+    guarantee = with_classes(statement(privacy, program, terms, (COMPUTED,)), options.classes)
+    return LabelPlan(options, rows, noise, calibration, guarantee, seeded, program, source)

@@ -100,7 +100,7 @@ class ReleasedModel:
         Examples
         --------
         >>> import numpy as np, privasso as pv
-        >>> statement = pv.Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+        >>> statement = pv.Guarantee(None, released=("coefficients",))
         >>> names = ("age", "dose", "weight")
         >>> model = pv.ReleasedModel(
         ...     np.array([2.0, 0.0, 1.0]), 0.0, 1.0, statement, None, feature_names=names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -15,8 +15,19 @@ from privasso.fit._charge import Charge
 from privasso.fit._options import FitOptions
 from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
-from privasso.privacy import Guarantee
-from privasso.queries import Answering, Ask, bit_source, declared
+from privasso.privacy import Guarantee, Privacy, Terms
+from privasso.queries import Answering, Ask, UndeclaredError, bit_source, declared
+
+
+def statement(
+    privacy: Privacy, program: Callable[[Ask], Any], terms: Terms, then: Sequence[str] = ()
+) -> Guarantee:
+    """What holds for the questions of a program, and for what is computed from the answers."""
+    asked = declared(program, terms.n_rows) if privacy.formal else []
+    losses = [query.loss for query in asked if query.loss is not None]
+    if len(losses) < len(asked):
+        raise UndeclaredError
+    return privacy.guarantee(terms, losses, [*(query.sentence for query in asked), *then])
 
 
 class Plan(ABC):
@@ -91,5 +102,5 @@ class Plan(ABC):
             bits = charge.before(
                 bit_source(rng), lambda: rows.labels if in_memory else rows.identity
             )
-            ask = Answering(rows, bits, declared(self.program, rows.shape[0]))
+            ask = Answering(rows, bits, self.guarantee.losses if privacy.formal else None)
             return charge.kept(self.published(self.program(ask), feature_names, target))

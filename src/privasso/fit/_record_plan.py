@@ -15,7 +15,7 @@ from privasso.blocks import RowBlocks
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
-from privasso.fit._plan import Plan
+from privasso.fit._plan import Plan, statement
 from privasso.fit._released import AfterReleaseError
 from privasso.fit._start import with_classes
 from privasso.fit._statistics import KeptStatistics
@@ -165,16 +165,20 @@ def plan_perturbed(
     (m, n), intercept = X.shape, options.fit_intercept
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
 
-    def plan(objective: Objective, guarantee: Guarantee) -> RecordPlan:
+    def plan(objective: Objective) -> RecordPlan:
         lam = objective.lam if options.fixed_lam is None else options.fixed_lam
-        return RecordPlan(options, objective, lam, guarantee, seeded, X)
+        made = RecordPlan(options, objective, lam, privacy.guarantee(terms), seeded, X)
+        what = "the coefficients and the intercept" if intercept else "the coefficients"
+        at = "every λ" if isinstance(objective, StatisticsMechanism) else "one λ"
+        guarantee = statement(privacy, made.program, terms, (f"{what} at {at}",))
+        return made.stating(with_classes(guarantee, options.classes))
 
     if options.screen is not None:
         screened = privacy.screened(
             m, n, feature_names, fit_intercept=intercept, screen=options.screen
         )
         if screened is not None:
-            return plan(screened, privacy.guarantee_for_screened(screened, terms))
+            return plan(screened)
     check_screened(X)
     if sp.issparse(X):
         raise ValueError(
@@ -183,16 +187,14 @@ def plan_perturbed(
         )
     check_room(n)
     if options.classes is not None:
-        logistic = privacy.logistic(m, n, feature_names, fit_intercept=intercept)
-        said = privacy.guarantee_for(logistic.noise, terms)
-        return plan(logistic, with_classes(said, options.classes))
+        return plan(privacy.logistic(m, n, feature_names, fit_intercept=intercept))
     statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
     if statistics is not None:
-        return plan(statistics, privacy.guarantee_for_statistics(statistics, terms))
+        return plan(statistics)
     objective = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
     if objective is None:
         objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
-    return plan(objective, privacy.guarantee_for(objective.noise, terms))
+    return plan(objective)
 
 
 def check_screened(X: Any) -> None:

@@ -17,10 +17,10 @@ from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
 from privasso.design import PrincipalComponents
 from privasso.fit._denoised import Denoised
-from privasso.fit._label_plan import LabelPlan, plan_fit
+from privasso.fit._label_plan import COMPUTED, LabelPlan, plan_fit
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
-from privasso.fit._plan import Plan
+from privasso.fit._plan import Plan, statement
 from privasso.fit._posterior import Posterior
 from privasso.fit._record_plan import Published
 from privasso.fit._rows import prepared_rows
@@ -222,7 +222,11 @@ def plan_screened_labels(
     if screened is None:
         return None
     terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=m)
-    guarantee = privacy.guarantee_for_screened(screened, terms)
-    used = screened.settings.components
-    components = components.first(used) if components is not None and used else None
-    return ScreenedLabelPlan(options, screened, guarantee, seeded, X, components, source)
+    d = screened.settings.components
+    components = components.first(d) if components is not None and d else None
+    beside = (f"fitted beside them: the first {d} principal components of the covariates",)
+    plan = ScreenedLabelPlan(
+        options, screened, privacy.guarantee(terms), seeded, X, components, source
+    )
+    then = (*(beside if d else ()), COMPUTED)
+    return plan.stating(statement(privacy, plan.program, terms, then))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from privasso._covariates import covariates
 from privasso._validation import real_array
+from privasso.accounting import GaussianLoss
 from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
@@ -75,7 +76,9 @@ class KeptStatistics:
     def __post_init__(self) -> None:
         table, moments = self.statistics.table, self.statistics.moments
         longest = math.hypot(table.noise.radius, self.statistics.weight * table.view.largest_label)
-        if not moments.sigma * self.guarantee["mu"] >= longest**2 * (1.0 - _SAME):
+        loss = self.guarantee.loss
+        mu = loss.mu if isinstance(loss, GaussianLoss) else math.inf
+        if not moments.sigma * mu >= longest**2 * (1.0 - _SAME):
             raise ValueError(
                 "the noise of the statistics is too small for their statement; they have been "
                 "changed, or are damaged"

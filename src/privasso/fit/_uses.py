@@ -25,11 +25,10 @@ _FITS, _ENTERS = 21, 17
 #: Modules whose lines a warning does not point to.
 _INNER = ("privasso.", "sklearn.", "joblib.")
 
-_FREE = (
-    "lam='auto', refit and path give models at any λ from one release at no further cost; a Ledger "
-    "keeps count of several fits"
+_ADVICE = (
+    "A Ledger keeps count of several fits. Where a fit has a release_ or statistics_, lam='auto', "
+    "refit and path give models at any λ from it at no further cost"
 )
-_NOT_FREE = "each λ is a release of its own; a Ledger keeps count of several fits"
 
 #: Labels are recognised by a hash under a key that only this process knows, so that nothing that
 #: outlives it tells whether a guess at the labels is right.
@@ -71,21 +70,19 @@ def note_use(labels: np.ndarray | bytes, guarantee: Guarantee) -> None:
         return
     delta = guarantee["delta"]
     at = f"at δ = {rounded_up(delta)}, not ε = {rounded_up(guarantee['epsilon'])}"
-    # A kind whose release may be kept gives further models from it.
-    advice = _FREE if guarantee.privacy is not None else _NOT_FREE
     repeater = _repeater()
     if repeater is not None:
         cost = rounded_up(spent_epsilon(delta, [loss], [loss] * (_ENTERS - 1)), 4)
         warn_user(
             f"this fit is one of several in {repeater}, and each of them costs: {_FITS} fits for 4 "
             f"candidates in 5 folds and a refit, of which each label enters {_ENTERS}, are "
-            f"together ε = {cost} {at}; and scores come from the labels without noise. {advice}"
+            f"together ε = {cost} {at}; and scores come from the labels without noise. {_ADVICE}"
         )
     elif len(losses) > 1:
         cost = rounded_up(spent_epsilon(delta, losses[:1], losses[1:]), 4)
         warn_user(
             f"the same labels have been released {len(losses)} times in this process, which "
-            f"together is ε = {cost} {at}. {advice}"
+            f"together is ε = {cost} {at}. {_ADVICE}"
         )
 
 

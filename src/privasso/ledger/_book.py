@@ -16,7 +16,7 @@ from privasso.privacy import Guarantee, check_same_neighbours, formal_loss, roun
 
 FORMAT = "privasso-ledger"
 #: Version 1 had no reservations, and its total held only for settings that were fixed beforehand.
-VERSION, OLDER = 2, (1,)
+VERSION, OLDER = 3, (1, 2)
 _MOST_ENTRIES = 1_000_000
 #: Digits of ε in messages.
 _DIGITS = 4
@@ -200,12 +200,12 @@ class Book:
         (chosen if self.released else declared).append(loss)
         return within_budget(self.epsilon, self.delta, declared, chosen)
 
-    def hashes(self) -> list[str]:
-        """Return the hash of the budget and then one for each entry."""
+    def hashes(self, written: Sequence[dict[str, Any]] | None = None) -> list[str]:
+        """Return the hash of the budget and then one for each entry, perhaps as it was written."""
         header = {name: getattr(self, name) for name in ("epsilon", "delta", "data", "identity")}
         chain = [_hash("", header)]
-        for entry in self.entries:
-            chain.append(_hash(chain[-1], entry.to_dict()))
+        for value in [one.to_dict() for one in self.entries] if written is None else written:
+            chain.append(_hash(chain[-1], value))
         return chain
 
     def to_document(self) -> dict[str, Any]:
@@ -256,21 +256,14 @@ class Book:
             raise
         except ValueError as error:
             raise DocumentError(str(error)) from None
-        book._check_chain(marks, fields.whole("n_entries", 0, _MOST_ENTRIES))
-        if fields.text("last_hash") != book.hashes()[-1]:
+        # Former ledgers have other values for the same guarantees, so that what was read counts.
+        written = [{k: x for k, x in value.items() if k != "hash"} for value in listed]
+        chain, count = book.hashes(written), fields.whole("n_entries", 0, _MOST_ENTRIES)
+        _check_chain(chain, marks, count)
+        if fields.text("last_hash") != chain[-1]:
             raise DocumentError(_CHANGED)
         fields.end()
         return book
-
-    def _check_chain(self, marks: Sequence[str], count: int) -> None:
-        if count != len(self.entries):
-            raise DocumentError(
-                f"the ledger lists {len(self.entries)} entries but was written with {count}; "
-                "entries are never removed or added by hand"
-            )
-        for k, (mark, true) in enumerate(zip(marks, self.hashes()[1:], strict=True), start=1):
-            if mark != true:
-                raise DocumentError(f"{_CHANGED} (first noticed at entry {k})")
 
     def _refusal(self, guarantee: Guarantee) -> str:
         delta, left = guarantee["delta"], self.left(guarantee["delta"], guarantee)
@@ -321,6 +314,17 @@ def _fits(book: Book) -> str:
 
 
 _CHANGED = "the ledger was changed by other means than charging it: its hashes do not fit"
+
+
+def _check_chain(chain: Sequence[str], marks: Sequence[str], count: int) -> None:
+    if count != len(marks):
+        raise DocumentError(
+            f"the ledger lists {len(marks)} entries but was written with {count}; entries are "
+            "never removed or added by hand"
+        )
+    for k, (mark, true) in enumerate(zip(marks, chain[1:], strict=True), start=1):
+        if mark != true:
+            raise DocumentError(f"{_CHANGED} (first noticed at entry {k})")
 
 
 def _hash(before: str, value: dict[str, Any]) -> str:

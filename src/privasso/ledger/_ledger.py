@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from privasso._text import escaped
+from privasso.accounting import GaussianLoss
 from privasso.ledger._book import Book, Entry, summary
 from privasso.ledger._store import File, Memory, Store
 from privasso.privacy import Guarantee, rounded_up
@@ -208,12 +209,12 @@ as you went, and at δ = 1e-06 a further one may have ε up to 0.8989; nothing w
         about = f" for {escaped(book.data)}" if book.data else ""
         lines = [f"Budget{about}: ε = {rounded_up(book.epsilon)}, δ = {rounded_up(book.delta)}"]
         for k, entry in enumerate(book.entries, start=1):
-            numbers = dict(entry.guarantee.parameters)
-            shown = f"ε = {rounded_up(numbers['epsilon'])}, δ = {rounded_up(numbers['delta'])}"
-            if "mu" in numbers:
-                shown += f", μ = {rounded_up(numbers['mu'], 4)}"
+            stated, loss = entry.guarantee, entry.guarantee.loss
+            shown = f"ε = {rounded_up(stated['epsilon'])}, δ = {rounded_up(stated['delta'])}"
+            if isinstance(loss, GaussianLoss):
+                shown += f", μ = {rounded_up(loss.mu, 4)}"
             when, what = escaped(entry.time), f"{escaped(entry.what)}{_STATUS[entry.status]}"
-            lines.append(f"{k:>3}  {when}  {entry.guarantee.kind} {shown}: {what}")
+            lines.append(f"{k:>3}  {when}  {stated.kind} {shown}: {what}")
         lines.append(summary(book))
         return "\n".join(lines)
 

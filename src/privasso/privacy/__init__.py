@@ -3,8 +3,12 @@
 from privasso.privacy._associations import check_public_fill
 from privasso.privacy._calibration import calibrate_objective, check_room
 from privasso.privacy._component_settings import MOST_COMPONENTS
-from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
-from privasso.privacy._guarantee import Claim, Guarantee
+from privasso.privacy._guarantee import (
+    Guarantee,
+    check_same_neighbours,
+    compose,
+    formal_loss,
+)
 from privasso.privacy._kind import (
     Calibration,
     PerturbsObjective,
@@ -21,7 +25,6 @@ from privasso.privacy._label_screening import Peeled, check_size
 from privasso.privacy._meaning import meaning
 from privasso.privacy._mechanism import calibrate, release_labels
 from privasso.privacy._numbers import exactly, rounded_down, rounded_up
-from privasso.privacy._objective_claim import objective_claim, objective_parameters
 from privasso.privacy._on_average import OnAverage
 from privasso.privacy._record_budget import RecordBudget
 from privasso.privacy._record_dp import RecordDP
@@ -46,7 +49,6 @@ from privasso.queries import UncertifiedError
 __all__ = [
     "MOST_COMPONENTS",
     "Calibration",
-    "Claim",
     "Guarantee",
     "LabelDP",
     "Level",
@@ -92,8 +94,6 @@ __all__ = [
     "formal_loss",
     "full_residuals",
     "meaning",
-    "objective_claim",
-    "objective_parameters",
     "record_settings",
     "release_labels",
     "rounded_down",

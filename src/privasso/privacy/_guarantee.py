@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from privasso._documents import DocumentError, Fields
 from privasso._text import escaped
-from privasso._validation import integer, real_float
-from privasso.accounting import Loss
+from privasso._validation import integer, positive_float, real_float
+from privasso.accounting import (
+    InexactLoss,
+    Loss,
+    ObjectiveLoss,
+    delta_together,
+    losses_from_list,
+    losses_to_list,
+    together,
+)
+from privasso.privacy._claim import average_claim, differing, formal_claim
+from privasso.privacy._former import current
 from privasso.privacy._numbers import rounded_up
+from privasso.queries import Neighbours
 
-if TYPE_CHECKING:
-    from privasso.privacy._kind import Privacy
-
+#: Numbers of formal statements, and of those about the average.
+_FORMAL, _BOUNDS = {"epsilon", "delta", "n_rows"}, {"y_low", "y_high"}
+_AVERAGE = {"sigma", "onavekl_joint", "onavekl_paper"}
+#: How often each person may be among the data, for a unit.
+_ONCE, _OFTEN = "each person contributes one {}", "each person contributes at most {} {}s"
+_ALONE = "the same {}s are not used in another release, whose loss would add to this one"
+_TOGETHER = "the same {}s are used in no other release than these {}, whose loss would add up"
 _SEEDED = (
     "the noise came from a fixed random state, and anyone who knows the state can remove it (fit "
     "again without a seed before publishing)"
@@ -36,88 +52,38 @@ _NOT_COVERED = (
 #: The largest ε of a guarantee that is fit for release.
 LARGEST_EPSILON = 20.0
 
-
-@dataclass(frozen=True)
-class Claim:
-    """The parameters of a kind of guarantee, and its sentence.
-
-    Attributes
-    ----------
-    kind : str
-        Name of the kind, as written to files.
-    required, optional : tuple of str
-        Names of its parameters.
-    sentence : callable
-        The claim in words.
-    check : callable
-        Raises ValueError for parameters that make no sense.
-    privacy : callable or None
-        Rebuilds the privacy value from the parameters, where a release of the kind may be kept.
-    loss : callable or None
-        The privacy loss that the parameters bound; None for kinds that bound nothing. A kind with
-        a loss is formal, and has the parameters epsilon, delta and n_rows.
-    group : callable or None
-        The guarantee for groups of k, where it can be stated.
-    context : tuple of str
-        Parameters that must be equal in guarantees that are composed.
-    """
-
-    kind: str
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-    sentence: Callable[[Guarantee], str]
-    check: Callable[[Guarantee], None] = lambda guarantee: None
-    privacy: Callable[[Guarantee], Privacy] | None = None
-    loss: Callable[[Guarantee], Loss] | None = None
-    group: Callable[[Guarantee, int], Guarantee] | None = None
-    context: tuple[str, ...] = ()
-
-
-#: The kinds that exist; each file of a kind adds its own.
-CLAIMS: dict[str, Claim] = {}
-
-
-def register(claim: Claim) -> Claim:
-    """Add a kind of guarantee."""
-    CLAIMS[claim.kind] = claim
-    return claim
-
-
-def check_budget(guarantee: Guarantee) -> None:
-    """Refuse ε, δ and a number of rows that make no sense."""
-    where = f"a {guarantee.kind} guarantee"
-    if guarantee["epsilon"] <= 0.0 or not 0.0 < guarantee["delta"] < 1.0:
-        raise ValueError(f"{where} needs epsilon > 0 and 0 < delta < 1")
-    if guarantee["n_rows"] < 1.0 or not guarantee["n_rows"].is_integer():
-        raise ValueError(f"{where} needs a whole number of rows, n_rows")
+Kind = Literal["label-dp", "record-dp", "average-case", "none"]
 
 
 @dataclass(frozen=True)
 class Guarantee:
     """What is claimed about a release, under which assumptions, about which objects.
 
-    ``str`` gives plain sentences. Only formal kinds carry an ε and a privacy loss; `compose` says
-    what several guarantees mean together, and `group` what one means for groups.
+    A formal guarantee holds for neighbouring data sets, and follows from the losses of all that was
+    asked about the data. ``str`` gives plain sentences; `compose` says what several guarantees mean
+    together, and `group` what one means for groups.
 
     Attributes
     ----------
-    kind : str
-        ``"label-dp"``, ``"composed"``, ``"average-case"`` or ``"none"``.
+    neighbours : Neighbours or None
+        Which data sets are hard to tell apart; None where nothing is claimed for any one person.
     parameters : tuple of (str, float)
         The numbers of the statement, sorted by name; ``guarantee["delta"]`` looks one up.
-    adjacency : str
-        Which data sets count as neighbours; empty where nothing is claimed.
+    losses : tuple of Loss
+        The losses of the questions that were asked.
     assumptions : tuple of str
         Sentences without which the statement is false.
     released : tuple of str
         What the statement covers.
     seeded : bool
         Whether the noise came from a fixed random state.
+    size : int
+        Data sets differ in up to so many labels or records.
 
     Examples
     --------
     >>> from privasso import Guarantee
-    >>> nothing = Guarantee("none", (), "", (), ("coefficients",), seeded=False)
+    >>> nothing = Guarantee(None, released=("coefficients",))
     >>> print(nothing)
     No privacy: the model was fitted without noise.
     Released: coefficients.
@@ -126,46 +92,89 @@ class Guarantee:
     True
     """
 
-    kind: str
-    parameters: tuple[tuple[str, float], ...]
-    adjacency: str
-    assumptions: tuple[str, ...]
-    released: tuple[str, ...]
-    seeded: bool
+    neighbours: Neighbours | None
+    parameters: tuple[tuple[str, float], ...] = ()
+    losses: tuple[Loss, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
+    seeded: bool = False
+    size: int = 1
 
     def __post_init__(self) -> None:
-        if self.kind not in CLAIMS:
-            raise ValueError(f"kind must be one of {', '.join(CLAIMS)}, not {self.kind!r}")
         pairs = tuple(sorted((str(k), real_float(f"parameter {k}", x)) for k, x in self.parameters))
         object.__setattr__(self, "parameters", pairs)
-        names = tuple(name for name, _ in pairs)
-        if len(set(names)) != len(names):
+        names = {name for name, _ in pairs}
+        if len(names) != len(pairs):
             raise ValueError("parameters has a name twice")
-        claim, where = CLAIMS[self.kind], f"a guarantee of kind {self.kind!r}"
-        for name in sorted(set(names) - {*claim.required, *claim.optional}):
-            raise ValueError(f"{where} has no parameter {name!r}")
-        for name in sorted(set(claim.required) - set(names)):
-            raise ValueError(f"{where} needs the parameter {name!r}")
-        claim.check(self)
+        known = _AVERAGE if self.neighbours is None else _FORMAL | _BOUNDS
+        for name in sorted(names - known):
+            raise ValueError(f"a guarantee of kind {self.kind!r} has no parameter {name!r}")
+        for name in sorted(self._needed(names) - names):
+            raise ValueError(f"a guarantee of kind {self.kind!r} needs the parameter {name!r}")
+        if self.neighbours is not None:
+            self._check(self.neighbours)
+        elif self.losses:
+            raise ValueError("losses are those of neighbouring data sets, and there are none")
+
+    def _needed(self, names: set[str]) -> set[str]:
+        if self.neighbours is None:
+            return {"sigma"} if names else set()
+        return _FORMAL | (_BOUNDS if names & _BOUNDS else set())
+
+    def _check(self, neighbours: Neighbours) -> None:
+        """Refuse numbers that make no sense, and losses that are larger than what is stated."""
+        where = f"a {self.kind} guarantee"
+        if self["epsilon"] <= 0.0 or not 0.0 < self["delta"] < 1.0:
+            raise ValueError(f"{where} needs epsilon > 0 and 0 < delta < 1")
+        if self["n_rows"] < 1.0 or not self["n_rows"].is_integer():
+            raise ValueError(f"{where} needs a whole number of rows, n_rows")
+        if self.label_bounds is not None and not self["y_low"] < self["y_high"]:
+            raise ValueError(f"{where} needs y_low < y_high")
+        integer("size", self.size, minimum=1)
+        for loss in self.losses:
+            ideal = loss.ideal if isinstance(loss, InexactLoss) else loss
+            if isinstance(ideal, ObjectiveLoss) and ideal.neighbours != neighbours.of_objective:
+                raise ValueError(f"{where} has a loss for other neighbours than its own")
+        if not self.losses:
+            raise ValueError(f"{where} needs the losses that it follows from")
+        if not delta_together(self.losses, self.size, self["epsilon"]) <= self["delta"]:
+            raise ValueError(f"{where} needs losses that are small enough for its ε and δ")
 
     def __getitem__(self, name: str) -> float:
         return dict(self.parameters)[name]
 
     @property
+    def kind(self) -> Kind:
+        """``"label-dp"``, ``"record-dp"``, ``"average-case"`` or ``"none"``."""
+        if self.neighbours is None:
+            return "average-case" if self.parameters else "none"
+        return "label-dp" if self.neighbours.unit == "label" else "record-dp"
+
+    @property
+    def adjacency(self) -> str:
+        """What neighbouring data sets differ in; empty where nothing is claimed."""
+        if self.neighbours is not None:
+            return differing(self.neighbours, self.size)
+        average = "one record replaced by another of the same law, on average over both"
+        return average if self.parameters else ""
+
+    @property
     def claim(self) -> str:
         """The claim itself, in words."""
-        return escaped(CLAIMS[self.kind].sentence(self))
+        numbers = dict(self.parameters)
+        if self.neighbours is None:
+            return average_claim(numbers)
+        return formal_claim(self.neighbours, self.size, numbers)
 
     @property
     def loss(self) -> Loss | None:
         """The privacy loss that the guarantee bounds; None where it bounds nothing."""
-        loss = CLAIMS[self.kind].loss
-        return None if loss is None else loss(self)
+        return together(self.losses, self.size) if self.losses else None
 
     @property
     def formal(self) -> bool:
         """Whether a loss is bounded for every person, whatever the data are."""
-        return CLAIMS[self.kind].loss is not None
+        return self.neighbours is not None
 
     @property
     def label_bounds(self) -> tuple[float, float] | None:
@@ -178,7 +187,7 @@ class Guarantee:
         (0.0, 1.0)
         """
         known = dict(self.parameters)
-        return (known["y_low"], known["y_high"]) if {"y_low", "y_high"} <= known.keys() else None
+        return (known["y_low"], known["y_high"]) if known.keys() >= _BOUNDS else None
 
     @property
     def reservations(self) -> tuple[str, ...]:
@@ -228,10 +237,24 @@ class Guarantee:
         >>> round(one.group(2)["epsilon"], 3), one.group(2).adjacency
         (2.123, 'up to 2 entries')
         """
-        group = CLAIMS[self.kind].group
-        if group is None:
+        if self.neighbours is None:
             raise ValueError(f"a guarantee of kind {self.kind!r} cannot be stated for groups")
-        return group(self, integer("k", k, minimum=1))
+        k = integer("k", k, minimum=1)
+        if k == 1:
+            return self
+        if self.size != 1:
+            raise ValueError("the guarantee is for groups already; group the one for single people")
+        epsilon = together(self.losses, k).epsilon(self["delta"])
+        if not math.isfinite(epsilon):
+            raise ValueError(f"no finite ε holds for groups of {k} at the δ of this guarantee")
+        unit = self.neighbours.unit
+        often = {_ONCE.format(unit): _OFTEN.format(k, unit)}
+        return replace(
+            self,
+            parameters=tuple({**dict(self.parameters), "epsilon": epsilon}.items()),
+            assumptions=tuple(often.get(one, one) for one in self.assumptions),
+            size=k,
+        )
 
     def on_learnt_columns(self) -> Guarantee:
         """Return what holds where private columns were prepared by what was learnt from them.
@@ -260,15 +283,7 @@ class Guarantee:
         >>> round(one.compose(one, one, one)["epsilon"], 3)
         2.123
         """
-        from privasso.privacy._composition import compose
-
         return compose([self, *others], delta)
-
-    @property
-    def privacy(self) -> Privacy | None:
-        """The privacy value behind the claim, for kinds whose release may be kept."""
-        rebuild = CLAIMS[self.kind].privacy
-        return None if rebuild is None else rebuild(self)
 
     def __str__(self) -> str:
         lines = [self.claim]
@@ -281,10 +296,17 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        formal = {}
+        if self.neighbours is not None:
+            formal = {
+                "neighbours": self.neighbours.relation,
+                "size": self.size,
+                "losses": losses_to_list(self.losses),
+            }
         return {
             "kind": self.kind,
             "parameters": dict(self.parameters),
-            "adjacency": self.adjacency,
+            **formal,
             "assumptions": list(self.assumptions),
             "released": list(self.released),
             "seeded": self.seeded,
@@ -293,25 +315,149 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Guarantee:
-        """Rebuild what `to_dict` wrote; anything else raises `DocumentError`."""
-        fields = Fields(values, "the guarantee")
-        kind = fields.text("kind")
-        numbers = fields.inner("parameters")
-        parameters = tuple((name, numbers.number(name)) for name in numbers.names())
+        """Rebuild what `to_dict` wrote, now or formerly; anything else raises `DocumentError`."""
+        fields = Fields(current(values), "the guarantee")
+        kind, numbers = fields.text("kind"), fields.inner("parameters")
+        neighbours, size, losses = None, 1, ()
+        if kind in ("label-dp", "record-dp"):
+            relation = fields.text("neighbours")
+            if relation not in ("emptied", "replaced"):
+                raise DocumentError(f"neighbours must be emptied or replaced, not {relation!r:.60}")
+            neighbours = Neighbours("label" if kind == "label-dp" else "record", relation)
+            size = fields.whole("size", 1, 10**6)
+            losses = losses_from_list(fields.take("losses"))
+        elif kind not in ("average-case", "none"):
+            raise DocumentError(f"a guarantee has the unknown kind {kind!r:.60}")
         try:
             guarantee = cls(
-                kind=kind,
-                parameters=parameters,
-                adjacency=fields.text("adjacency"),
+                neighbours,
+                tuple((name, numbers.number(name)) for name in numbers.names()),
+                losses,
                 assumptions=tuple(fields.texts("assumptions")),
                 released=tuple(fields.texts("released")),
                 seeded=fields.flag("seeded"),
+                size=size,
             )
         except DocumentError:
             raise
         except ValueError as error:
             raise DocumentError(str(error)) from None
+        if guarantee.kind != kind:
+            raise DocumentError(f"a guarantee of kind {kind!r} needs other parameters")
         if fields.flag("for_release") != guarantee.for_release:
             raise DocumentError("for_release is not what follows from the rest of the guarantee")
         fields.end()
         return guarantee
+
+
+def once(neighbours: Neighbours) -> str:
+    """The assumption that nobody is among the data more than once."""
+    return _ONCE.format(neighbours.unit)
+
+
+def alone(neighbours: Neighbours) -> str:
+    """The assumption that the same labels, or records, are not used in another release."""
+    return _ALONE.format(neighbours.unit)
+
+
+def compose(guarantees: Iterable[Guarantee], delta: float | None = None) -> Guarantee:
+    """Return what holds for several releases of the same data together.
+
+    Parameters
+    ----------
+    guarantees : iterable of Guarantee
+        Formal guarantees with the same neighbours and the same bounds of the labels.
+    delta : float, optional
+        δ of the result, the largest δ among the guarantees if it is not given.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import Terms, compose
+    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+    >>> one = pv.LabelDP(1.0, 1e-6, y_bounds=(0, 1)).guarantee(terms)
+    >>> four = compose([one] * 4)
+    >>> round(four["epsilon"], 3), len(four.losses)
+    (2.123, 4)
+    """
+    parts = list(guarantees)
+    if not parts:
+        raise ValueError("there is no guarantee to compose")
+    for part in parts:
+        formal_loss(part)
+    check_same_neighbours(parts)
+    delta = positive_float("delta", max(g["delta"] for g in parts) if delta is None else delta)
+    first, losses = parts[0], tuple(loss for part in parts for loss in part.losses)
+    epsilon = together(losses, first.size).epsilon(delta)
+    if not math.isfinite(epsilon):
+        raise ValueError(f"no finite ε holds for these releases together at δ = {delta!r}")
+    assert first.neighbours is not None
+    said = {alone(first.neighbours): _TOGETHER.format(first.neighbours.unit, len(parts))}
+    assumptions = [said.get(sentence, sentence) for part in parts for sentence in part.assumptions]
+    numbers = {
+        **dict(first.parameters),
+        "delta": delta,
+        "epsilon": epsilon,
+        "n_rows": max(part["n_rows"] for part in parts),
+    }
+    return replace(
+        first,
+        parameters=tuple(numbers.items()),
+        losses=losses,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+        released=tuple(dict.fromkeys(what for part in parts for what in part.released)),
+        seeded=any(part.seeded for part in parts),
+    )
+
+
+def formal_loss(guarantee: Guarantee) -> Loss:
+    """Return the loss of a guarantee, and refuse one that bounds nothing.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import Terms
+    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=50)
+    >>> round(formal_loss(pv.LabelDP(1.0, 1e-6, (0, 1)).guarantee(terms)).epsilon(1e-6), 3)
+    1.0
+    """
+    if guarantee.loss is None:
+        raise ValueError(
+            f"a guarantee of kind {guarantee.kind!r} bounds no loss, so there is nothing to compose"
+        )
+    return guarantee.loss
+
+
+def check_same_neighbours(guarantees: Sequence[Guarantee]) -> None:
+    """Refuse guarantees that speak of different neighbours or of different label bounds.
+
+    Examples
+    --------
+    >>> import privasso as pv
+    >>> from privasso.privacy import Terms
+    >>> terms = Terms(fit_intercept=True, seeded=False, n_rows=1000)
+    >>> wide, narrow = (pv.LabelDP(1.0, 1e-6, (0, high)).guarantee(terms) for high in (9, 1))
+    >>> check_same_neighbours([wide, wide])  # they compose: nothing happens
+    >>> check_same_neighbours([wide, narrow])
+    Traceback (most recent call last):
+    ValueError: guarantees for labels within different bounds (0.0, 9.0 and 0.0, 1.0) are not ...
+    """
+    first = guarantees[0]
+    for other in guarantees[1:]:
+        if (other.neighbours, other.size) != (first.neighbours, first.size):
+            raise ValueError(
+                f"guarantees for data sets that differ in {_pair(first)} and in {_pair(other)} do "
+                "not compose; state both for the same neighbours"
+            )
+        here, there = (g.label_bounds for g in (first, other))
+        if here != there:
+            here, there = (", ".join(map(repr, bounds or ())) for bounds in (here, there))
+            raise ValueError(
+                f"guarantees for labels within different bounds ({here} and {there}) are not "
+                "composed: use the same y_bounds for every release of the same labels"
+            )
+
+
+def _pair(guarantee: Guarantee) -> str:
+    assert guarantee.neighbours is not None
+    return f"{guarantee.adjacency}, {guarantee.neighbours.relation},"

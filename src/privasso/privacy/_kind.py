@@ -5,21 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso.accounting import Loss
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign
 from privasso.operators import Covariates
-from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._guarantee import Guarantee, alone, once
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._shaped_objective import ShapedObjective
-from privasso.queries import Ask, ObjectiveNoise
+from privasso.queries import Ask, Neighbours, ObjectiveNoise
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
@@ -116,9 +117,8 @@ class Terms:
 class Privacy(ABC):
     """What is protected and how much; all that depends on the kind of privacy is a method here.
 
-    A new kind is a frozen dataclass in a file of its own that writes the methods below, registers
-    the `Claim` of its guarantee and itself. A subclass of a kind is not one: it could change the
-    noise and keep the claim.
+    A new kind is a frozen dataclass in a file of its own that writes the methods below and
+    registers itself. A subclass of a kind is not one: it could change the noise and keep the claim.
     """
 
     #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
@@ -144,6 +144,12 @@ class Privacy(ABC):
         Labels that fill their bounds vary by about a sixth of the width.
         """
         return None if self.label_width is None else self.label_width / 6.0
+
+    @abstractmethod
+    def guarantee(
+        self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
+    ) -> Guarantee:
+        """State what holds for questions with these losses, and what is released."""
 
     @abstractmethod
     def composition(self, mu: float | None) -> str | None:
@@ -216,10 +222,6 @@ class ReleasesProducts(Privacy):
     def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
         """What is asked about the labels, and what becomes of the answers; reads no label."""
 
-    @abstractmethod
-    def guarantee(self, terms: Terms) -> Guarantee:
-        """State what holds for a fit under these terms."""
-
 
 class PerturbsObjective(Privacy):
     """A kind whose mechanism adds a random linear term to the objective and releases its minimiser.
@@ -239,10 +241,6 @@ class PerturbsObjective(Privacy):
     ) -> PerturbedObjective:
         """Return the same for a logistic regression on labels 0 and 1."""
 
-    @abstractmethod
-    def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
-        """State what holds for the coefficients at one λ."""
-
     def shaped(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> ShapedObjective | None:
@@ -261,19 +259,49 @@ class PerturbsObjective(Privacy):
         """Return the fit of columns that are chosen first; None where all are to be fitted."""
         raise ValueError(f"{type(self).__name__} cannot choose columns; leave screen out")
 
-    def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
-        """State what holds for the chosen columns and their coefficients at one λ."""
-        raise NotImplementedError(f"{type(self).__name__} chooses no columns")
-
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> StatisticsMechanism | None:
         """Return the mechanism that releases statistics instead, if it is the one to use."""
         return None
 
-    def guarantee_for_statistics(self, mechanism: StatisticsMechanism, terms: Terms) -> Guarantee:
-        """State what holds for the statistics, and for the coefficients at every λ."""
-        raise NotImplementedError(f"{type(self).__name__} releases no statistics")
+
+class _Budgeted(Protocol):
+    """A kind with a budget and bounds of the labels."""
+
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def delta(self) -> float: ...
+    @property
+    def y_bounds(self) -> tuple[float, float]: ...
+
+
+def stated(
+    privacy: _Budgeted,
+    neighbours: Neighbours,
+    terms: Terms,
+    losses: Sequence[Loss],
+    assumptions: Sequence[str],
+    released: Sequence[str],
+) -> Guarantee:
+    """The formal guarantee of a budget; losses that exceed it are refused."""
+    low, high = privacy.y_bounds
+    numbers = {
+        "delta": privacy.delta,
+        "epsilon": privacy.epsilon,
+        "n_rows": float(terms.n_rows),
+        "y_high": high,
+        "y_low": low,
+    }
+    return Guarantee(
+        neighbours,
+        tuple(numbers.items()),
+        tuple(losses),
+        assumptions=(*assumptions, once(neighbours), alone(neighbours), terms.entropy),
+        released=tuple(dict.fromkeys(released)),
+        seeded=terms.seeded,
+    )
 
 
 _Kind = TypeVar("_Kind", bound=type[Privacy])

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from privasso._validation import check_coded, label_bounds, positive_float, probability, squarable
-from privasso.accounting import objective_sensitivity, sensitivity_for
+from privasso.accounting import GaussianLoss, Loss, objective_sensitivity, sensitivity_for
 from privasso.design import PrincipalComponents, ScreenedDesign, Sparse
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._component_settings import component_screening
-from privasso.privacy._composition import alone
-from privasso.privacy._guarantee import Guarantee, register
-from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind
-from privasso.privacy._label_claim import (
-    LABEL_CLAIM,
-    ONE_ENTRY,
-    ONE_LABEL,
-    SCREENED_LABEL_CLAIM,
-    perturbed,
-)
-from privasso.privacy._label_level import RESIDUAL_MEAN, Level, check_level
+from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind, stated
+from privasso.privacy._label_level import Level, check_level
 from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
 from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
 from privasso.privacy._label_settings import default_kappa
 from privasso.privacy._release import Release
-from privasso.privacy._screen import Screen, price_of_choice, screening_settings
+from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
 from privasso.privacy._screening_design import best_screening
-from privasso.queries import Ask
+from privasso.queries import LABEL_REPLACED, Ask
 from privasso.scales import Empirical
 
 NEIGHBOURS = "replace-one-label"
@@ -297,8 +289,12 @@ class LabelDP(ReleasesProducts):
         kappa = default_kappa(self.epsilon) if self.kappa is None else self.kappa
         return LabelObjective(budget, kappa, self.t, self.level)
 
-    def guarantee(self, terms: Terms) -> Guarantee:
-        """State label differential privacy of a release and of all that is computed from it.
+    def guarantee(
+        self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
+    ) -> Guarantee:
+        """State label differential privacy of what was asked, and of all that follows from it.
+
+        By default it is stated for one Gaussian mechanism that has the whole budget.
 
         Examples
         --------
@@ -308,31 +304,13 @@ class LabelDP(ReleasesProducts):
         >>> privacy.guarantee(Terms(fit_intercept=True, seeded=False, n_rows=100))["epsilon"]
         1.0
         """
-        low, high = self.y_bounds
-        says = self._mechanism.statement(terms.n_rows, terms.fit_intercept)
-        numbers = {
-            **says.numbers,
-            "delta": self.delta,
-            "epsilon": self.epsilon,
-            "n_rows": float(terms.n_rows),
-            "y_high": high,
-            "y_low": low,
-        }
-        return Guarantee(
-            kind=LABEL_CLAIM.kind,
-            parameters=tuple(numbers.items()),
-            adjacency=ONE_ENTRY,
-            assumptions=(
-                "the covariates are public, and neither their choice nor the settings of the fit "
-                "depend on the labels",
-                "the label bounds were fixed before the labels were seen",
-                ONE_LABEL,
-                alone("labels"),
-                terms.entropy,
-            ),
-            released=says.released,
-            seeded=terms.seeded,
+        losses = [GaussianLoss(self.mu)] if losses is None else losses
+        assumptions = (
+            "the covariates are public, and neither their choice nor the settings of the fit "
+            "depend on the labels",
+            "the label bounds were fixed before the labels were seen",
         )
+        return stated(self, LABEL_REPLACED, terms, losses, assumptions, released)
 
     def screened(
         self,
@@ -368,30 +346,6 @@ class LabelDP(ReleasesProducts):
         """The choice of columns with the largest predicted R² for a table of a model."""
         return best_screening(self.epsilon, self.delta, "labels", table, screen, self.width)
 
-    def guarantee_for_screened(self, screened: ScreenedLabels, terms: Terms) -> Guarantee:
-        """State label differential privacy of the choice and of all coefficients after it."""
-        screening, plain = screened.screening, screened.fit.guarantee(terms)
-        numbers = {
-            **dict(plain.parameters),
-            **dict(screening.choices.parameters),
-            "mu": screened.mu,
-            "epsilon": self.epsilon,
-        }
-        chosen = price_of_choice([screening.choices], screened.mu, screened.n_columns, self.delta)
-        d = screened.settings.components
-        beside = (f"fitted beside them: the first {d} principal components of the covariates",)
-        return replace(
-            plain,
-            kind=SCREENED_LABEL_CLAIM.kind,
-            parameters=tuple(numbers.items()),
-            released=(
-                chosen,
-                *(beside if d else ()),
-                *plain.released,
-                *((RESIDUAL_MEAN,) if terms.fit_intercept else ()),
-            ),
-        )
-
     def composition(self, mu: float | None) -> str:
         """How several releases add up depends on the mechanism."""
         return self._mechanism.composition(mu)
@@ -414,16 +368,3 @@ class LabelDP(ReleasesProducts):
             value = getattr(self, name)
             given += [] if value is None else [f"{name}={value!r}"]
         return f"LabelDP({', '.join(given)})"
-
-
-def _privacy(guarantee: Guarantee) -> LabelDP:
-    epsilon, delta = guarantee["epsilon"], guarantee["delta"]
-    bounds = guarantee["y_low"], guarantee["y_high"]
-    if not perturbed(guarantee):
-        return LabelDP(epsilon, delta, bounds, mechanism="release")
-    kappa, t = guarantee["kappa"], guarantee["t"]
-    level = "mu" in dict(guarantee.parameters)
-    return LabelDP(epsilon, delta, bounds, "objective", kappa, t, level)
-
-
-register(replace(LABEL_CLAIM, privacy=_privacy))

@@ -19,9 +19,6 @@ from privasso.blocks import View
 from privasso.privacy._label_centre import clipped_total
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 
-#: What is released, in words.
-RESIDUAL_MEAN = "a noisy mean of the residuals that corrects the intercept"
-LABEL_MEAN = "a noisy mean of the labels that corrects the intercept"
 #: Clipped residuals are integers of this many bits.
 _BITS = 34
 #: Values of a normal number over which means are taken.
@@ -54,7 +51,7 @@ class ResidualSum(Summand):
     view: View | None = field(default=None, repr=False)
 
     unit = _BITS
-    sentence = RESIDUAL_MEAN
+    sentence = "a noisy mean of the residuals that corrects the intercept"
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The sum."""

@@ -43,14 +43,6 @@ class LabelBudget:
         return (self.y_bounds[1] - self.y_bounds[0]) / self.unit
 
 
-@dataclass(frozen=True)
-class Statement:
-    """The part of a guarantee that depends on the mechanism."""
-
-    numbers: dict[str, float]
-    released: tuple[str, ...]
-
-
 class LabelMechanism(ABC):
     """A way to release what coefficients are computed from, under label differential privacy."""
 
@@ -81,10 +73,6 @@ class LabelMechanism(ABC):
     @abstractmethod
     def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
         """What is asked, and what becomes of the answers."""
-
-    @abstractmethod
-    def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
-        """What the guarantee says of the mechanism."""
 
     @abstractmethod
     def composition(self, mu: float | None) -> str:

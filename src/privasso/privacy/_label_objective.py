@@ -30,17 +30,15 @@ from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._calibration import calibrate_objective
 from privasso.privacy._kind import Calibration
-from privasso.privacy._label_level import LABEL_MEAN, FromMean, Level, direct_level
+from privasso.privacy._label_level import FromMean, Level, direct_level
 from privasso.privacy._label_mechanism import (
     LabelBudget,
     LabelMechanism,
-    Statement,
     check_units,
     why_infinite,
 )
 from privasso.privacy._label_rows import LabelMap, LabelRows, as_release
 from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
-from privasso.privacy._objective_claim import objective_parameters
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
 from privasso.queries import LABEL_REPLACED, Ask, ObjectiveNoise, PerturbedMinimiser
@@ -180,22 +178,6 @@ class LabelObjective(LabelMechanism):
         view = LabelMap(made, budget.y_bounds, noise.radius, largest)
         level = direct_level(budget.epsilon, budget.delta, rows.shape[0], asked=self.level)
         return ObjectiveProgram(rows, calibration, noise, budget, view, level)
-
-    def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
-        """c, t and the distance of the computed minimiser; κ says what is clipped."""
-        wanted = self.level if fit_intercept else False
-        level = direct_level(self.budget.epsilon, self.budget.delta, n_rows, asked=wanted)
-        noise = replace(self, level=level is not None).noise(n_rows)
-        beside = {"mu": noise.mu} if noise.mu > 0.0 else {}
-        return Statement(
-            {**objective_parameters(noise.c, noise.t, noise.shift), "kappa": noise.kappa, **beside},
-            (
-                "the minimiser of the perturbed objective",
-                *((LABEL_MEAN,) if beside else ()),
-                "everything computed from it and the covariates, such as coefficients at any "
-                "lambda",
-            ),
-        )
 
     def composition(self, mu: float | None) -> str:
         """Losses are composed numerically."""

@@ -15,7 +15,6 @@ from privasso.privacy._kind import Calibration
 from privasso.privacy._label_mechanism import (
     LabelBudget,
     LabelMechanism,
-    Statement,
     check_units,
     why_infinite,
 )
@@ -126,19 +125,6 @@ class LabelProducts(LabelMechanism):
             return as_release(rows, budget.y_bounds, calibration, white, budget.unit)
 
         return ask_for_products
-
-    def statement(self, n_rows: int, fit_intercept: bool) -> Statement:
-        """μ says it all."""
-        label_sum = ("the noisy label sum",) if fit_intercept else ()
-        return Statement(
-            {"mu": self.mu},
-            (
-                "the noisy products of covariates and labels",
-                *label_sum,
-                "everything computed from these and the covariates, such as coefficients at any "
-                "lambda",
-            ),
-        )
 
     def composition(self, mu: float | None) -> str:
         """Gaussian mechanisms compose exactly: squared sensitivities add up."""

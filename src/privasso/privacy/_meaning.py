@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 from privasso.accounting import ApproximateLoss, true_alarms
-from privasso.privacy._composition import formal_loss
-from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._guarantee import Guarantee, formal_loss
 from privasso.privacy._numbers import rounded_up
 
-#: What an attacker does not know and what they ask, by whether whole records are protected.
+#: What an attacker does not know and what they ask, by the kind of the guarantee.
 _SAID = {
-    False: ("one person's label", "whether that label has a certain value"),
-    True: ("one person's record", "whether that record was among the data"),
+    "label-dp": ("one person's label", "whether that label has a certain value"),
+    "record-dp": ("one person's record", "whether that record was among the data"),
 }
 #: Rate of true alarms from which on a guarantee rules out little.
 _LITTLE = 0.9
@@ -28,7 +27,7 @@ def meaning(guarantee: Guarantee) -> str:
     """
     loss = formal_loss(guarantee)
     epsilon, delta = guarantee["epsilon"], guarantee["delta"]
-    what, question = _SAID["record" in guarantee.adjacency]
+    what, question = _SAID[guarantee.kind]
     said = (
         f"What the guarantee means: suppose that somebody knows all of the data except for {what}, "
         f"reads this model and asks {question}. They answer yes, wrongly, in {100 * _FALSE:.0f} % "

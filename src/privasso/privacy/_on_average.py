@@ -10,11 +10,12 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from privasso._validation import nonnegative_float, squarable
+from privasso.accounting import Loss
 from privasso.blocks import RowBlocks
 from privasso.model import Model
 from privasso.noise import Covariance, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
-from privasso.privacy._guarantee import Claim, Guarantee, register
+from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, Terms, register_kind
 from privasso.privacy._release import Release
 from privasso.queries import Ask, BitSource, Query, rounded_gaussian
@@ -162,7 +163,9 @@ class OnAverage(ReleasesProducts):
         question = NoisyProducts(rows, calibration)
         return lambda ask: ask(question)
 
-    def guarantee(self, terms: Terms) -> Guarantee:
+    def guarantee(
+        self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
+    ) -> Guarantee:
         """State what noise of this level supports: an average-case claim, or none.
 
         With a model, a λ and a design, the on-average KL divergence of state evolution is added
@@ -178,12 +181,11 @@ class OnAverage(ReleasesProducts):
         """
         what = "the coefficients and the intercept" if terms.fit_intercept else "the coefficients"
         if self.sigma == 0.0:
-            return Guarantee(_NOTHING.kind, (), "", (), (what,), seeded=terms.seeded)
+            return Guarantee(None, released=(what,), seeded=terms.seeded)
         parameters, about_model = self._under_the_model(terms)
         return Guarantee(
-            kind=_AVERAGE.kind,
-            parameters=(("sigma", self.sigma), *parameters),
-            adjacency="one record replaced by another of the same law, on average over both",
+            None,
+            (("sigma", self.sigma), *parameters),
             assumptions=(
                 "only what is listed as released is published",
                 _scales_sentence(terms.scales),
@@ -234,30 +236,3 @@ def _scales_sentence(scales: Scales) -> str:
         )
     kind = "the law of the scales" if isinstance(scales, ScaleLaw) else "the scales"
     return f"{kind} given for the noise is public or prior knowledge, not taken from the data"
-
-
-def _sentence(guarantee: Guarantee) -> str:
-    numbers = dict(guarantee.parameters)
-    text = (
-        "No formal guarantee: the objective was perturbed by noise of root mean "
-        f"variance {numbers['sigma']:g}. This bounds nothing for any one person and is not "
-        "differential privacy."
-    )
-    if "onavekl_joint" in numbers:
-        text += (
-            " Under the given model and for many columns, replacing one record changes the "
-            "law of the released coefficients by an on-average KL divergence of "
-            f"{numbers['onavekl_joint']:.4g}"
-        )
-        if "onavekl_paper" in numbers:
-            text += f" (component-wise: {numbers['onavekl_paper']:.4g})"
-        text += "."
-    return text
-
-
-_AVERAGE = register(
-    Claim("average-case", ("sigma",), ("onavekl_joint", "onavekl_paper"), _sentence)
-)
-_NOTHING = register(
-    Claim("none", (), (), lambda guarantee: "No privacy: the model was fitted without noise.")
-)

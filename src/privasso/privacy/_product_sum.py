@@ -39,8 +39,13 @@ class ProductSum(Summand):
     y_bounds: tuple[float, float]
     bits: int
 
-    sentence = "the noisy products of covariates and labels"
     most_rows = 1 << 10
+
+    @property
+    def sentence(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Products, and the sum of the labels where there is an intercept."""
+        products = "the noisy products of covariates and labels"
+        return products if self.rows.ones is None else f"{products}, the noisy label sum"
 
     @staticmethod
     def bits_for(mu: float, n_columns: int) -> int:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from privasso._validation import label_bounds, positive_float, probability, real_array, squarable
-from privasso.accounting import sensitivity_beside, sensitivity_for
+from privasso.accounting import GaussianLoss, Loss, sensitivity_beside, sensitivity_for
 from privasso.design import ScreenedDesign, Sparse
 from privasso.privacy._calibration import calibrate_objective, check_budget
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
-from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._kind import PerturbsObjective, Terms, register_kind
+from privasso.privacy._guarantee import PREPARED, Guarantee
+from privasso.privacy._kind import PerturbsObjective, Terms, register_kind, stated
 from privasso.privacy._label_level import Level, check_level, direct_level
 from privasso.privacy._record_logistic import (
     PerturbedLogistic,
@@ -33,17 +33,12 @@ from privasso.privacy._record_settings import (
     usual_row,
     usual_t,
 )
-from privasso.privacy._record_statement import (
-    objective_statement,
-    screened_statement,
-    statistics_statement,
-)
 from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening_design import best_screening
 from privasso.privacy._shaped_objective import ShapedObjective
-from privasso.queries import ObjectiveNoise
+from privasso.queries import EMPTIED, ObjectiveNoise
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 #: What is released before the fit.
@@ -350,10 +345,6 @@ class RecordDP(PerturbsObjective):
         """The choice of columns with the largest predicted R² for a table of a model."""
         return best_screening(self.epsilon, self.delta, "records", table, screen, self.label_width)
 
-    def guarantee_for_screened(self, objective: ScreenedObjective, terms: Terms) -> Guarantee:
-        """State record-level differential privacy of the choice and of the coefficients."""
-        return screened_statement(self, objective, terms)
-
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
     ) -> StatisticsMechanism | None:
@@ -367,15 +358,28 @@ class RecordDP(PerturbsObjective):
         few = self.mechanism == "auto" and found.predicted_loss(n_rows) > _LARGEST_LOSS
         return None if few else found
 
-    def guarantee_for_statistics(self, mechanism: StatisticsMechanism, terms: Terms) -> Guarantee:
-        """State record-level differential privacy of the statistics."""
-        return statistics_statement(self, mechanism, terms)
+    def guarantee(
+        self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
+    ) -> Guarantee:
+        """State record-level differential privacy of what was asked, and of all that follows.
 
-    def guarantee_for(self, noise: ObjectiveNoise, terms: Terms) -> Guarantee:
-        """State record-level differential privacy of the coefficients at one λ."""
-        linear = noise.loss == "huber"
-        level = self._level(terms.n_rows, terms.fit_intercept) if linear else None
-        return objective_statement(self, noise, terms, level)
+        By default it is stated for one Gaussian mechanism that has the whole budget.
+        """
+        if losses is None:
+            losses = [GaussianLoss(sensitivity_for(self.epsilon, self.delta))]
+        given = "the bounds of the columns and of the labels"
+        if self.bounds == PRIVATE:
+            given = "the bounds of the labels"
+        if self.shape is not None and self.shape != PRIVATE:
+            given = f"{given}, the rows that the shape comes from"
+        at_one_lam = any(not isinstance(loss, GaussianLoss) for loss in losses)
+        what = "λ and all settings" if at_one_lam else "and all settings"
+        assumptions = (
+            f"{given}, {what} of the fit were chosen without looking at the data",
+            "the number of rows and the names of the columns are public",
+            PREPARED,
+        )
+        return stated(self, EMPTIED, terms, losses, assumptions, released)
 
     def check_release_use(self, what: str) -> None:
         """Refuse what needs a release, unless statistics are released."""

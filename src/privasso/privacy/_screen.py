@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from privasso._validation import integer
-from privasso.accounting import ChoiceLoss, GaussianLoss, compose_losses
-from privasso.privacy._numbers import rounded_up
 from privasso.privacy._screening_settings import ScreeningSettings, usual_screening
 
 Screen = int | Literal["auto"]
@@ -60,11 +57,3 @@ def screening_settings(
         centred=fit_intercept,
         neighbours=neighbours,
     )
-
-
-def price_of_choice(choices: Sequence[ChoiceLoss], mu: float, n_columns: int, delta: float) -> str:
-    """What was chosen, and the ε of that alone."""
-    parts = [*choices, *([GaussianLoss(mu)] if mu > 0.0 else [])]
-    alone = rounded_up(compose_losses(parts).epsilon(delta), 2)
-    of = f"{sum(one.count for one in choices)} of {n_columns} columns"
-    return f"which {of} were chosen, which alone has ε = {alone}"

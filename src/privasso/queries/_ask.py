@@ -102,14 +102,15 @@ class Answering(Ask):
         return query.run(self._rows, self._bits)
 
 
-def declared(program: Callable[[Ask], Any], n_rows: int) -> list[Loss | None]:
-    """What the questions of a program cost; no rows are read, and answers are made up.
+def declared(program: Callable[[Ask], Any], n_rows: int) -> list[Query[Any]]:
+    """What a program asks; no rows are read, and answers are made up.
 
-    Noise is fixed before the data are read, so that it cannot depend on answers.
+    Noise is fixed before the data are read, so that it cannot depend on answers. Other answers lead
+    to other questions, but to as many of the same losses.
     """
     ask = _MadeUp(n_rows)
     program(ask)
-    return [query.loss for query, _ in ask.transcript]
+    return [query for query, _ in ask.transcript]
 
 
 class _MadeUp(Ask):

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from privasso.accounting import ObjectiveLoss
+from privasso.accounting import InexactLoss, ObjectiveLoss
 from privasso.blocks import RowBlocks, View
 from privasso.problem import ClippedProblem, Huber, Logistic
 from privasso.queries._objective_noise import (
@@ -113,11 +113,11 @@ class PerturbedMinimiser(Query[np.ndarray]):
         return "the minimiser of the perturbed objective"
 
     @property
-    def loss(self) -> ObjectiveLoss:
-        """That of objective perturbation, up to the distance which the output noise covers."""
-        kinds = {"label": "labels", "emptied": "records", "replaced": "replace"}
-        which = "label" if self.neighbours.unit == "label" else self.neighbours.relation
-        return ObjectiveLoss(self.noise.c, self.noise.t, kinds[which], self.noise.loss)  # type: ignore[arg-type]
+    def loss(self) -> InexactLoss:
+        """That of objective perturbation, and of the distance which the output noise covers."""
+        noise, neighbours = self.noise, self.neighbours.of_objective
+        ideal = ObjectiveLoss(noise.c, noise.t, neighbours, noise.loss)
+        return InexactLoss(ideal, shift=noise.shift)
 
     @property
     def possible(self) -> np.ndarray:

@@ -33,6 +33,13 @@ class Neighbours:
     unit: Literal["label", "record"]
     relation: Literal["emptied", "replaced"]
 
+    @property
+    def of_objective(self) -> Literal["labels", "records", "replace"]:
+        """Their name in `objective_delta`."""
+        if self.relation == "emptied":
+            return "records"
+        return "labels" if self.unit == "label" else "replace"
+
 
 #: One record is emptied.
 EMPTIED = Neighbours("record", "emptied")
