@@ -37,8 +37,9 @@ def question(rows, privacy, calibration) -> NoisySum:
     return query
 
 
-def statistic(rows, y, privacy, calibration) -> Statistic:
-    query = question(rows, privacy, calibration)
+def statistic(rows, y, privacy, calibration, query=None) -> Statistic:
+    """What comes of these labels, by a question that was asked for before if it is given."""
+    query = query or question(rows, privacy, calibration)
     (deviation,) = set(query.deviations.tolist())
     return Statistic(query.exact(rows.labelled(y)), deviation, query.mu, query.summand.unit)
 
