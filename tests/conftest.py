@@ -44,6 +44,20 @@ def readers():
 
 
 @pytest.fixture
+def blank_pictures(monkeypatch):
+    """Write an empty picture where a figure would be rendered, which takes a second for a page.
+
+    Figures are rendered in the tests of the reports, of the paper and of the commands that plot.
+    """
+    from matplotlib.figure import Figure
+
+    write = Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda _, *given, **options: write(Figure((1, 1)), *given, **options)
+    )
+
+
+@pytest.fixture
 def one_reader(readers, monkeypatch):
     """Let one process read all tables of all tests that ask for this."""
 

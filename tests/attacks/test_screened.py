@@ -108,7 +108,7 @@ def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
     _, objective = planned(X, 8.0, 0.001, 1)
     screening = objective.screening
     with_part_of_the_noise(part, monkeypatch)
-    fewer, draws, bits = y.copy(), 1500, bit_source(np.random.default_rng(0))
+    fewer, draws, bits = y.copy(), 600, bit_source(np.random.default_rng(0))
     fewer[0] = np.nan
     into, out = (
         sum(int(screening.choose(Answering(rows, bits))[0] == 1) for _ in range(draws))
@@ -143,8 +143,10 @@ PLANS = {"records": record_plan, "labels": label_plan}
 @pytest.mark.parametrize(
     ("kind", "options", "draws"),
     [
-        ("records", {"screen": 4}, 100),
-        ("labels", {"screen": 2}, 50),
+        ("records", {"screen": 4}, 50),
+        ("labels", {"screen": 2}, 25),
+        pytest.param("records", {"screen": 4}, 1000, marks=pytest.mark.slow),
+        pytest.param("labels", {"screen": 2}, 800, marks=pytest.mark.slow),
         pytest.param("records", {"screen": 8}, 1000, marks=pytest.mark.slow),
         pytest.param("records", {"screen": 4, "intercept": False}, 1000, marks=pytest.mark.slow),
         pytest.param("labels", {"screen": 3}, 800, marks=pytest.mark.slow),
@@ -202,11 +204,12 @@ def test_the_target_of_a_choice_by_labels():
     assert few.made_up() == []
 
 
-def test_ratios_of_labels_with_components():
+@pytest.mark.parametrize("draws", [25, pytest.param(400, marks=pytest.mark.slow)])
+def test_ratios_of_labels_with_components(draws):
     """The likelihood ratio of everything that is released has the mean one."""
     plan, y = plan_with_components(4.0, 0.02)
     (pair,) = label_pairs(plan, y, (-3, 3), {0: "row"})
-    check_ratio(pair, 40)
+    check_ratio(pair, draws)
 
 
 @pytest.mark.slow

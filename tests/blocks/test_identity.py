@@ -62,7 +62,14 @@ FOUND_WITH_NOISE = {
 }
 
 
-@pytest.mark.parametrize("settings", FOUND_WITH_NOISE.values(), ids=FOUND_WITH_NOISE.keys())
+@pytest.mark.parametrize(
+    "settings",
+    [
+        # Bounds alone, and all of them together, are quick.
+        pytest.param(one, id=name, marks=[pytest.mark.slow] * (name in ("scales", "statistics")))
+        for name, one in FOUND_WITH_NOISE.items()
+    ],
+)
 def test_what_is_found_with_noise_is_the_same_from_anywhere(settings, files):
     privacy = replace(PRIVACY, **settings)
     X, y = table()

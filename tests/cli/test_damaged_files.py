@@ -181,7 +181,7 @@ def damage_document(folder, capsys, no_hang, kind, seeds):
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
-    "count", [40, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    "count", [20, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_damaged_tables(folder, capsys, no_hang, ending, count):
     codes = damage_tables(folder, capsys, no_hang, ending, range(count))

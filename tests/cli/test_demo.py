@@ -12,6 +12,11 @@ from privasso.artefact import load_release
 from privasso.cli import _demo, main
 
 
+@pytest.fixture(autouse=True)
+def without_pictures():
+    """Here figures are rendered."""
+
+
 def diabetes_lasso():
     """R² of a LASSO on held-out rows of the standardised diabetes data."""
     X, y = load_diabetes(return_X_y=True)

@@ -9,6 +9,12 @@ from privasso.cli import main
 from privasso.design import load_design
 from privasso.privacy import RecordBudget
 
+
+@pytest.fixture(autouse=True)
+def without_pictures():
+    """Here figures are rendered."""
+
+
 MODEL = pv.Model(0.7, 0.2, 0.05, pv.LogNormal(0.0, 0.5))
 OPTIONS = "--scales lognormal:0,0.5 --alpha 0.7 --rho 0.2 --sigma-xi 0.05"
 

@@ -1,6 +1,7 @@
 """`privasso predict`: columns by name, in any order."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,25 @@ from privasso.encoding import Encoding, LevelCode, NumberCode
 from privasso.privacy import Terms
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a table and a model of it."""
+    folder = tmp_path_factory.mktemp("fitted")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 3)) * [1.0, 10.0, 0.1]
     frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": X @ [1.0, 0.1, 5.0]})
-    frame.write_csv("data.csv")
+    frame.write_csv(folder / "data.csv")
     options = "--target y --label-dp --epsilon 50 --delta 1e-3 --y-bounds -5 5 --lam 1"
-    assert main(["fit", "data.csv", *options.split(), "--out", "model.json"]) == 0
+    words = [str(folder / "data.csv"), *options.split(), "--out", str(folder / "model.json")]
+    assert main(["fit", *words]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(fitted, tmp_path, monkeypatch):
+    """A copy, in which a test may do what it likes."""
+    shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -9,7 +9,7 @@ from privasso.cli import main
 
 def test_one_figure(tmp_path, capsys):
     out = tmp_path / "pages"
-    assert main(["reproduce", "fig1", "--quick", "--out", str(out)]) == 0
+    assert main(["reproduce", "fig1", "--quick", "--jobs", "1", "--out", str(out)]) == 0
     captured = capsys.readouterr()
     assert "partly" in captured.out
     assert str(out / "index.html") in captured.out

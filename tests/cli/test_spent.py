@@ -61,7 +61,9 @@ def check_said(found):
         assert any(name in error for name in one["results"]), error
 
 
-@pytest.mark.parametrize("mechanism", ["release", "objective"])
+@pytest.mark.parametrize(
+    "mechanism", [pytest.param("release", marks=pytest.mark.slow), "objective"]
+)
 def test_an_interrupted_fit_loses_nothing(tmp_path, mechanism):
     check_said(stopped(tmp_path, mechanism, "SIGINT", 3))
 

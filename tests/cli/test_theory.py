@@ -11,6 +11,11 @@ import privasso as pv
 from privasso.cli import main
 
 
+@pytest.fixture(autouse=True)
+def without_pictures():
+    """Here figures are rendered."""
+
+
 def test_json_is_the_fixed_point(capsys):
     options = "--scales lognormal:0,0.5 --noise power:1 --sigma 0.1 --lam 0.3 --alpha 0.7"
     options += " --rho 0.2 --sigma-xi 0.05 --json"

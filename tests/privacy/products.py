@@ -37,18 +37,24 @@ def question(rows, privacy, calibration) -> NoisySum:
     return query
 
 
-def statistic(rows, y, privacy, calibration) -> Statistic:
-    query = question(rows, privacy, calibration)
+def statistic(rows, y, privacy, calibration, query=None) -> Statistic:
+    """What comes of these labels, by a question that was asked for before if it is given."""
+    query = query or question(rows, privacy, calibration)
     (deviation,) = set(query.deviations.tolist())
     return Statistic(query.exact(rows.labelled(y)), deviation, query.mu, query.summand.unit)
 
 
-def moved(rows, y, row, privacy, calibration) -> Fraction:
-    """The squared change, in deviations, if one label goes from bound to bound."""
-    ends = []
-    for label in privacy.y_bounds:
-        changed = y.copy()
-        changed[row] = label
-        ends.append(statistic(rows, changed, privacy, calibration))
-    square = sum((a - b) ** 2 for a, b in zip(ends[0].values, ends[1].values, strict=True))
-    return square / Fraction(ends[0].deviation) ** 2
+def moved(rows, y, chosen, privacy, calibration) -> list[Fraction]:
+    """The squared changes, in deviations, if one of the chosen labels goes from bound to bound."""
+    query = question(rows, privacy, calibration)  # before any label is read
+    (deviation,) = set(query.deviations.tolist())
+    found = []
+    for row in chosen:
+        ends = []
+        for label in privacy.y_bounds:
+            changed = y.copy()
+            changed[row] = label
+            ends.append(query.exact(rows.labelled(changed)))
+        square = sum((a - b) ** 2 for a, b in zip(*ends, strict=True))
+        found.append(square / Fraction(deviation) ** 2)
+    return found

@@ -58,7 +58,7 @@ def check(case, count):
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, marks=[pytest.mark.slow] if k in (1, 3) else [])
+        pytest.param(case, marks=[pytest.mark.slow] if k != 2 else [])
         for k, case in enumerate(QUICK)
     ],
     ids=str,

@@ -77,7 +77,7 @@ def shape_of(rows, rng):
 def worst(rows, privacy, calibration, y):
     """The largest change of one label, exactly, as the square of a number of deviations."""
     base = statistic(rows, y, privacy, calibration)
-    return base, max(moved(rows, y, row, privacy, calibration) for row in range(y.size))
+    return base, max(moved(rows, y, range(y.size), privacy, calibration))
 
 
 def check(seed, folder):
@@ -100,7 +100,7 @@ def check(seed, folder):
 
 @pytest.mark.parametrize(
     "block",
-    [pytest.param(k, marks=[pytest.mark.slow] if k >= 2 else []) for k in range(20)],
+    [pytest.param(k, marks=[pytest.mark.slow] if k >= 1 else []) for k in range(20)],
 )
 def test_the_claim_is_never_exceeded_and_nearly_reached(block, tmp_path):
     found = [check(seed, tmp_path) for seed in range(500 * block, 500 * block + 500)]
@@ -158,7 +158,7 @@ def test_a_nearly_constant_sparse_column_keeps_its_sensitivity():
     privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
     calibration = calibrate(rows, privacy, pv.PowerLaw(1.0, 0.5))
     y = rng.integers(0, 2, m).astype(float)
-    squared = [moved(rows, y, row, privacy, calibration) for row in (0, 1, m - 1)]
+    squared = moved(rows, y, (0, 1, m - 1), privacy, calibration)
     assert max(squared) <= Fraction(privacy.mu) ** 2
     assert max(squared) >= Fraction(0.2 * privacy.mu) ** 2  # and the noise is not excessive
 

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from products import statistic
+from products import question, statistic
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
@@ -134,13 +134,13 @@ def test_no_neighbour_is_ruled_out(kind, n, storage, centre):
         F = sp.csr_array(np.where(rng.random(F.shape) < 0.5, F, 0.0))
     rows = Covariates(F, centre=centre)
     calibration = calibrate(rows, PRIVACY, NOISE)
-    sigma = calibration.covariance.sigma
+    sigma, query = calibration.covariance.sigma, question(rows, PRIVACY, calibration)
     residues: dict[str, list[int]] = {"true": [], "wrong": []}
     for _ in range(63 if n < 50 else 20):  # at least 1000 residues of many columns
         y, other = neighbours(rng, rows.shape[0])
         release = release_labels(rows, y, PRIVACY, calibration, fit_intercept=centre)
         for name, labels in (("true", y), ("wrong", other)):
-            base = statistic(rows, labels, PRIVACY, calibration)
+            base = statistic(rows, labels, PRIVACY, calibration, query)
             noisy = whitened(release.b[rows.live], sigma, base)
             assert noisy is not None
             noise = [R - T for R, T in zip(noisy, base.values, strict=False)]

@@ -179,12 +179,12 @@ def stored(storage, X, y, folder):
             frame.write_parquet(folder / f"{k}.parquet")
         return open_files(sorted(folder.glob("*.parquet")), "y"), None
     da = pytest.importorskip("dask.array")
-    return of_dask(da.from_array(X, chunks=(4, N)), da.from_array(y, chunks=4)), None
+    return of_dask(da.from_array(X, chunks=(16, N)), da.from_array(y, chunks=16)), None
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, *LABELS])
 def test_the_same_model_to_the_last_bit_from_every_storage(name, tmp_path):
-    """From an array, an array by columns, parts, a mapped file, seven files, and 60 partitions."""
+    """From an array, an array by columns, parts, a mapped file, seven files, and 15 partitions."""
     X, y = table(name in LABELS)
 
     def model(data, labels):

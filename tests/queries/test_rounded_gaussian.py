@@ -111,6 +111,8 @@ def test_a_million_draws_take_less_than_two_seconds():
         start = time.process_time()
         rounded_gaussian(2.0**54, 1_000_000)
         best = min(best, time.process_time() - start)
+        if best < 2.0:
+            break  # the others are for a machine that is busy
     assert best < 2.0
 
 

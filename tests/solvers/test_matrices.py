@@ -74,7 +74,7 @@ def kkt_in_long_doubles(F, b, lam, x):
 
 # Where scikit-learn does not converge, its point still is no better than the minimiser.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("part", [2, 30, 500])
+@pytest.mark.parametrize("part", [2, pytest.param(30, marks=pytest.mark.slow), 500])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_minimiser_is_that_of_scikit_learn(kind, part):
     rng = np.random.default_rng(0)

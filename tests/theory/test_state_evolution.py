@@ -43,7 +43,17 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("alpha", "rho", "xi", "law", "lam", "design"), POINTS)
+#: One of each law, with each kind of noise.
+QUICK = {0, 3, 4, 7, 9, 12, 14, 19}
+
+
+@pytest.mark.parametrize(
+    ("alpha", "rho", "xi", "law", "lam", "design"),
+    [
+        pytest.param(*point, marks=[] if k in QUICK else [pytest.mark.slow])
+        for k, point in enumerate(POINTS)
+    ],
+)
 def test_fixed_point_and_first_steps_against_integration(
     alpha, rho, xi, law, lam, design, brute_step
 ):

@@ -89,7 +89,7 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((60, 2)), rng.random(60)
     >>> privacy = pv.LabelDP(epsilon=2.0, delta=0.01, y_bounds=(0, 1))
-    >>> found = pv.audit(privacy, X, y, records=[0], releases=60, rng=1)
+    >>> found = pv.audit(privacy, X, y, records=[0], releases=20, rng=1)
     >>> found.passed, found.worst.auc > 0.5
     (True, True)
     """

@@ -36,11 +36,10 @@ def selection_chances(
     total = float(n.sum())
     if not 0.0 < count < total:
         raise ValueError(f"count must be between 0 and the number of columns, {total:g}")
-    sizes = np.abs(m[:, None] + tau * _Z)
+    sizes = np.abs(m[:, None] + tau * _Z) / g
 
     def chances(theta: float) -> FloatArray:
-        exponent = np.clip((theta - sizes) / g, -50.0, 700.0)
-        return -np.expm1(-np.exp(-exponent)) @ _W
+        return -np.expm1(-np.exp(np.minimum(sizes - theta / g, 50.0))) @ _W
 
     def excess(theta: float) -> float:
         return float(np.log(n @ chances(theta)) - np.log(count))
