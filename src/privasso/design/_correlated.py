@@ -29,13 +29,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from privasso.design._correlated_shape import Shape, best_shape, row_size, shape_gap
-from privasso.design._result import Constraint, InfeasibleError
+from privasso.design._program import LEAKAGE, SENSITIVITY
+from privasso.design._result import InfeasibleError
+from privasso.design._target import Setting
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, PowerLaw
 from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from privasso.design._limits import Limit
 
 FloatArray = NDArray[np.float64]
 
@@ -66,7 +70,7 @@ class CorrelatedDesign:
     lam: float
     noise: Shape
     point: CorrelatedPoint
-    constraint: Constraint
+    constraint: Limit
     family: str
     weight: str | None = None
     certificate: float | None = None
@@ -128,32 +132,25 @@ class _Answer:
     certificate: float | None = None
 
 
-def correlated_design(
-    model: Model,
-    constraint: Constraint,
-    lam: float | None,
-    gamma: float | None,
-    family: str,
-    n_features: int | None,
-    rng: np.random.Generator,
-) -> CorrelatedDesign:
-    """The best λ and noise; the arguments have been checked."""
-    model = model.realised(n_features, rng)
-    search = _Search(model, constraint, lam, int(rng.integers(2**63)))
-    if family == "full":
+def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
+    """Return the best λ and noise."""
+    rng = setting.rng
+    model = setting.models[0].realised(setting.n_features, rng)
+    search = _Search(model, limit, setting.lam, int(rng.integers(2**63)))
+    if setting.family == "full":
         found = search.full()
-    elif gamma is not None:
-        found = search.at(MatrixPower(1.0, gamma))
+    elif setting.gamma is not None:
+        found = search.at(MatrixPower(1.0, setting.gamma))
     else:
         found = search.best_power()
     if found is None:
         raise InfeasibleError(
-            f"no λ and noise level of this family meet {constraint.kind} = "
-            f"{constraint.target:.6g} on these columns; ask for less"
+            f"no λ and noise level of this family meet {limit.kind} = "
+            f"{limit.target:.6g} on these columns; ask for less"
         )
     return CorrelatedDesign(
-        found.lam, found.noise, found.point, constraint, family, found.weight, found.certificate,
-        search,
+        found.lam, found.noise, found.point, limit, setting.family, found.weight,
+        found.certificate, search,
     )  # fmt: skip
 
 
@@ -169,8 +166,8 @@ def _levelled(shape: Shape, level: float) -> Shape:
 class _Search:
     """Predictions with the same draws everywhere, and the best λ and level of a shape."""
 
-    def __init__(self, model: Model, constraint: Constraint, lam: float | None, seed: int) -> None:
-        self.model, self.constraint, self._lam, self._seed = model, constraint, lam, seed
+    def __init__(self, model: Model, limit: Limit, lam: float | None, seed: int) -> None:
+        self.model, self.limit, self._lam, self._seed = model, limit, lam, seed
         C: GivenCovariance = model.covariance
         self.C = C
         mean = float(np.mean(C.diagonal))
@@ -201,8 +198,8 @@ class _Search:
         if self._lam is not None:
             return self._at_lam(shape, self._lam)
         start = 0.3 * self._size
-        if self.constraint.kind == "label_dp":
-            start += 1.5 * self.constraint.width * row_size(shape, self.C) / self.constraint.target
+        if self.limit.constraint == SENSITIVITY:
+            start += 1.5 * self.limit.width * row_size(shape, self.C) / self.limit.target
         grid = [math.log(start) + step for step in (-0.7, 0.0, 0.7)]
         values = [value(x) for x in grid]
         for _ in range(_WIDENINGS):  # until the best λ is not at an end
@@ -225,9 +222,9 @@ class _Search:
         return min(found, key=lambda answer: answer.value)
 
     def _at_lam(self, shape: Shape, lam: float) -> _Answer | None:
-        kind, target = self.constraint.kind, self.constraint.target
-        if kind == "label_dp":
-            level = self.constraint.width * row_size(shape, self.C) / target
+        limited, target = self.limit.constraint, self.limit.target
+        if limited == SENSITIVITY:
+            level = self.limit.width * row_size(shape, self.C) / target
             return self._answer(shape, lam, level)
         # The OnAveKL falls with the level at first, and the error rises with it.
         low, high = 1e-3 * lam, 3.0 * lam
@@ -235,7 +232,7 @@ class _Search:
         for _ in range(_BISECTIONS):
             level = math.sqrt(low * high)
             answer = self._answer(shape, lam, level)
-            if kind == "max_onavekl":
+            if limited == LEAKAGE:
                 enough = answer is not None and _leak(answer.point) <= target
                 if answer is None:
                     high = level  # no estimator: too much noise
@@ -259,7 +256,7 @@ class _Search:
         fp = self.predict(lam, noise)
         if fp.status is not FixedPointStatus.STABLE or fp.rho_hat <= 0.0:
             return None
-        value = _leak(fp) if self.constraint.kind == "max_error" else fp.E
+        value = _leak(fp) if self.limit.objective == LEAKAGE else fp.E
         return _Answer(lam, level, noise, fp, value)
 
     def best_power(self) -> _Answer | None:
