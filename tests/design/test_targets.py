@@ -13,6 +13,7 @@ from privasso.privacy import RecordBudget
 MODEL = pv.Model(alpha=10.0, scales=pv.LogNormal(0.0, 0.5))
 LABELS = pv.LabelDP(3.0, 1e-5, (-1.0, 1.0))
 RECORDS = RecordBudget(1.0, 1e-6)
+WRONG: Any = "output"
 
 
 @pytest.mark.parametrize(
@@ -63,10 +64,10 @@ def test_another_target_is_a_class_of_its_own():
         (lambda: pv.MaxLeakage(0.0), "onavekl must be positive"),
         (lambda: pv.MaxAdvantage(1.5), "advantage is a probability"),
         (lambda: pv.MaxError(math.nan), "error must be finite"),
-        (lambda: pv.Budget(1.0), "privacy must be a budget such as LabelDP"),
+        (lambda: pv.Budget(WRONG), "privacy must be a budget such as LabelDP"),
         (lambda: pv.Budget(RECORDS, "release"), "whole records"),
-        (lambda: pv.Budget(LABELS, "output"), "mechanism must be one of"),
-        (lambda: pv.optimal_design(MODEL, 2.0), "target must be MaxLeakage"),
+        (lambda: pv.Budget(LABELS, WRONG), "mechanism must be one of"),
+        (lambda: pv.optimal_design(MODEL, WRONG), "target must be MaxLeakage"),
         (lambda: pv.optimal_design(MODEL, pv.MaxError(0.05), max_onavekl=1.0), "leave out max_on"),
         (lambda: pv.optimal_design(MODEL, pv.Budget(RECORDS), family="free"), "leave out"),
     ],

@@ -20,8 +20,8 @@ kept. That no other W leads to a better prediction is not proved.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,33 +90,15 @@ class CorrelatedDesign:
         import polars as pl
 
         search: _Search = self._search
-        rows = []
-        named: list[tuple[str, Callable[[], _Answer | None]]] = [
-            (f"C^{gamma:g}", lambda gamma=gamma: search.at(MatrixPower(1.0, gamma)))
-            for gamma in _COMMON
+        found = {f"C^{gamma:g}": search.at(MatrixPower(1.0, gamma)) for gamma in _COMMON}
+        found["best power"] = search.best_power
+        found |= {f"diagonal v^{g:g}": search.at(PowerLaw(1.0, g)) for g in _DIAGONAL}
+        found["full shape"] = search.full
+        names = ("lam", "sigma", "E", "E_se", "rho_hat", "onavekl")
+        rows = [
+            {"noise": name, **dict(zip(names, one.numbers if one else [None] * 6, strict=True))}
+            for name, one in found.items()
         ]
-        named += [
-            ("best power", search.best_power),
-            *(
-                (f"diagonal v^{gamma:g}", lambda gamma=gamma: search.at(PowerLaw(1.0, gamma)))
-                for gamma in _DIAGONAL
-            ),
-            ("full shape", search.full),
-        ]
-        for name, make in named:
-            found = make()
-            fp = None if found is None else found.point
-            rows.append(
-                {
-                    "noise": name,
-                    "lam": None if found is None else found.lam,
-                    "sigma": None if found is None else found.level,
-                    "E": None if fp is None else fp.E,
-                    "E_se": None if fp is None else fp.standard_errors.E,
-                    "rho_hat": None if fp is None else fp.rho_hat,
-                    "onavekl": None if fp is None else _leak(fp),
-                }
-            )
         return pl.DataFrame(rows)
 
 
@@ -131,6 +113,11 @@ class _Answer:
     weight: str | None = None
     certificate: float | None = None
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        fp = self.point
+        return self.lam, self.level, fp.E, fp.standard_errors.E, fp.rho_hat, _leak(fp)
+
 
 def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
     """Return the best λ and noise."""
@@ -138,11 +125,11 @@ def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
     model = setting.models[0].realised(setting.n_features, rng)
     search = _Search(model, limit, setting.lam, int(rng.integers(2**63)))
     if setting.family == "full":
-        found = search.full()
+        found = search.full
     elif setting.gamma is not None:
         found = search.at(MatrixPower(1.0, setting.gamma))
     else:
-        found = search.best_power()
+        found = search.best_power
     if found is None:
         raise InfeasibleError(
             f"no λ and noise level of this family meet {limit.kind} = "
@@ -173,8 +160,6 @@ class _Search:
         mean = float(np.mean(C.diagonal))
         # λ at which hardly anything is left in the model, to start the search for it.
         self._size = math.sqrt(model.alpha * mean * (model.sigma_xi**2 + model.rho * mean))
-        self._powers: _Answer | None = None
-        self._full: _Answer | None = None
         self._known: dict[Shape, _Answer | None] = {}
 
     def predict(self, lam: float, noise: Shape) -> CorrelatedPoint:
@@ -233,20 +218,17 @@ class _Search:
             level = math.sqrt(low * high)
             answer = self._answer(shape, lam, level)
             if limited == LEAKAGE:
-                enough = answer is not None and _leak(answer.point) <= target
                 if answer is None:
                     high = level  # no estimator: too much noise
-                elif enough:
+                elif _leak(answer.point) <= target:
                     best, high = answer, level
                 else:
                     # Beyond its minimum the leak rises again, close to the edge of stability.
                     low, high = (low, level) if answer.point.V > 3.0 else (level, high)
+            elif answer is not None and target >= answer.point.E:
+                best, low = answer, level
             else:
-                enough = answer is not None and target >= answer.point.E
-                if enough and answer is not None:
-                    best, low = answer, level
-                else:
-                    high = level
+                high = level
             if high < 1.03 * low:
                 break
         return best
@@ -259,10 +241,9 @@ class _Search:
         value = _leak(fp) if self.limit.objective == LEAKAGE else fp.E
         return _Answer(lam, level, noise, fp, value)
 
+    @cached_property
     def best_power(self) -> _Answer | None:
         """The best exponent of C."""
-        if self._powers is not None:
-            return self._powers
         found: list[_Answer] = []
 
         def value(gamma: float) -> float:
@@ -280,14 +261,12 @@ class _Search:
         minimize_scalar(
             value, bounds=(low, high), method="bounded", options={"xatol": 0.08, "maxiter": 6}
         )
-        self._powers = min(found, key=lambda answer: answer.value) if found else None
-        return self._powers
+        return min(found, key=lambda answer: answer.value) if found else None
 
+    @cached_property
     def full(self) -> _Answer | None:
         """The best of the full shapes (see the module), of powers and of diagonal ones."""
-        if self._full is not None:
-            return self._full
-        first = self.best_power()
+        first = self.best_power
         weights = {"identity": np.eye(self.C.n_columns), "1/diag(C)": np.diag(1 / self.C.diagonal)}
         if first is not None:
             weights["response"] = self._response(first.point)
@@ -299,8 +278,7 @@ class _Search:
             if answer is not None:
                 gap = shape_gap(shape, W, self.C)
                 found.append(replace(answer, weight=name, certificate=gap))
-        self._full = min(found, key=lambda answer: answer.value) if found else None
-        return self._full
+        return min(found, key=lambda answer: answer.value) if found else None
 
     def _response(self, fp: CorrelatedPoint) -> FloatArray:
         """E[(C_SS)⁻¹], with a small multiple of the identity for columns that are never active."""
@@ -308,8 +286,6 @@ class _Search:
         supports = fp.supports()
         for S in supports.T:
             index = np.flatnonzero(S)
-            W[np.ix_(index, index)] += np.linalg.inv(
-                self.C.covariance[np.ix_(index, index)]
-            )  # fmt: skip
+            W[np.ix_(index, index)] += np.linalg.inv(self.C.covariance[np.ix_(index, index)])
         W /= supports.shape[1]
         return W + 0.3 * float(np.mean(np.diag(W))) * np.eye(W.shape[0])

@@ -28,13 +28,16 @@ class Limit(Target[OptimalDesign]):
     measure: ClassVar[Leakage] = "onavekl"
     #: What `price` is, with a place for its number.
     price_in_words: ClassVar[str]
-    #: Width of the interval of the labels, in which a sensitivity is measured.
-    width: float = 1.0
 
     @property
     @abstractmethod
     def target(self) -> float:
         """The largest value that is allowed."""
+
+    @property
+    def width(self) -> float:
+        """Width of the interval of the labels, the unit of a sensitivity."""
+        return 1.0
 
     @property
     def log(self) -> float:
@@ -44,6 +47,11 @@ class Limit(Target[OptimalDesign]):
     def design(self, setting: Setting) -> OptimalDesign:
         """Return the best noise and λ; for correlated columns as a `CorrelatedDesign`."""
         if setting.correlated:
+            if self.measure != "onavekl":
+                raise ValueError(
+                    "for correlated columns the targets are max_onavekl, max_error, label_dp and "
+                    "record_dp"
+                )
             return correlated_design(self, setting)  # pyright: ignore[reportReturnType]
         return DesignRequest(self, setting).design()
 
@@ -114,14 +122,6 @@ class MaxAdvantage(Limit):
     @property
     def target(self) -> float:
         return self.advantage
-
-    def design(self, setting: Setting) -> OptimalDesign:
-        if setting.correlated:
-            raise ValueError(
-                "for correlated columns the targets are max_onavekl, max_error, label_dp and "
-                "record_dp"
-            )
-        return super().design(setting)
 
     def unmet(self, request: DesignRequest, program: NonlinearProgram) -> str:
         return _too_little("an advantage", self.target, request, program)
