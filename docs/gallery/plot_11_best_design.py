@@ -13,7 +13,7 @@ import privasso as pv
 
 model = pv.Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=pv.LogNormal(0.0, 0.7))
 targets = (0.5, 1.0, 2.0, 4.0)
-best = [pv.optimal_design(model, max_onavekl=target) for target in targets]
+best = [pv.optimal_design(model, pv.MaxLeakage(target)) for target in targets]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 left.plot(targets, [each.E for each in best], "o-", linewidth=4, alpha=0.4, label="best power of v")
 names = {"isotropic": "isotropic, γ = 0", "gamma=1": "γ = 1", "gram": "Gram-based, γ = 2"}

@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from privasso.artefact import load, load_release, save, save_release
     from privasso.attacks import audit
     from privasso.design import (
+        Budget,
         InfeasibleError,
+        MaxAdvantage,
+        MaxError,
+        MaxLeakage,
         misspecification_table,
         optimal_design,
         optimal_shape,
@@ -76,7 +80,16 @@ _HOMES = {
     "accounting": ("objective_delta",),
     "artefact": ("load", "load_release", "save", "save_release"),
     "attacks": ("audit",),
-    "design": ("InfeasibleError", "misspecification_table", "optimal_design", "optimal_shape"),
+    "design": (
+        "Budget",
+        "InfeasibleError",
+        "MaxAdvantage",
+        "MaxError",
+        "MaxLeakage",
+        "misspecification_table",
+        "optimal_design",
+        "optimal_shape",
+    ),
     "estimator": ("PrivateLasso", "PrivateLogisticLasso", "TableEncoder"),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
@@ -108,6 +121,7 @@ _SUBMODULES = (*_HOMES, "blocks", "exports", "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Budget",
     "BudgetError",
     "Constant",
     "Empirical",
@@ -119,6 +133,9 @@ __all__ = [
     "LabelDP",
     "Ledger",
     "LogNormal",
+    "MaxAdvantage",
+    "MaxError",
+    "MaxLeakage",
     "Model",
     "NoiseDesign",
     "NotConvergedError",

@@ -1,5 +1,7 @@
 """Designs of fits that choose columns first."""
 
+from typing import Any
+
 import pytest
 
 import privasso as pv
@@ -32,10 +34,11 @@ def _again(best):
 
 def test_says_when_a_fit_of_all_columns_is_better():
     dense = pv.Model(alpha=200.0, rho=1.0, sigma_xi=0.5, scales=pv.Constant(1.0))
-    for budget in (
+    budgets: list[dict[str, Any]] = [
         {"record_dp": RECORDS},
         {"label_dp": pv.LabelDP(1.0, 1e-6, (-4.0, 4.0))},
-    ):
+    ]
+    for budget in budgets:
         best = pv.optimal_design(dense, n_features=40, screen="auto", **budget)
         assert best.better == "direct"
         assert best.direct_r2 > best.r2

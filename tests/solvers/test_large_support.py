@@ -58,7 +58,6 @@ def test_without_a_fixed_point_the_gram_matrix_is_used(small_counts_as_large, mo
 @pytest.fixture
 def small_matrices_are_rounded(monkeypatch):
     monkeypatch.setattr(_dense, "ROUGH_FROM", 0)
-    monkeypatch.setattr(_amp_on_columns, "SINGLE_FROM", 0)
 
 
 def phases(solution):

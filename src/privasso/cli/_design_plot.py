@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso.design import InfeasibleError, optimal_design
+from privasso.design import Budget, InfeasibleError, MaxLeakage, optimal_design
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure, plain_ticks, save
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ def _least_errors(
     axes: Any, best: OptimalDesign, budget: LabelDP | None, scale_error: float
 ) -> None:
     """Least error against OnAveKL, or ε under a label budget, λ and σ tuned at each point."""
-    asks: list[dict[str, Any]]
+    asks: list[Any]
     if budget is None:
         here, name = best.onavekl(), "OnAveKL (average leakage of one replaced record)"
         targets = min(max(here, 0.02), 200.0) * _AROUND
-        asks = [{"max_onavekl": kappa} for kappa in targets.tolist()]
+        asks = [MaxLeakage(kappa) for kappa in targets.tolist()]
     else:
         here, name = budget.epsilon, f"ε at δ = {budget.delta:g} (privacy of the labels)"
         targets = here * _AROUND
-        asks = [{"label_dp": replace(budget, epsilon=epsilon)} for epsilon in targets.tolist()]
+        asks = [Budget(replace(budget, epsilon=epsilon)) for epsilon in targets.tolist()]
     lowest = best.E
     for label, gamma, colour, line in (
         ("isotropic noise", 0.0, ORANGE, "--"),
@@ -65,8 +65,8 @@ def _least_errors(
         for k, ask in enumerate(asks):
             try:
                 E[k] = optimal_design(
-                    best.model, gamma=gamma, n_features=best.n_features,
-                    scale_error=scale_error, **ask,
+                    best.model, ask, gamma=gamma, n_features=best.n_features,
+                    scale_error=scale_error,
                 ).E  # fmt: skip
             except InfeasibleError:
                 continue

@@ -1,11 +1,13 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
+from privasso.design._budget import Budget
 from privasso.design._clipped_rows import clipped_settings, row_roots
 from privasso.design._components import PrincipalComponents, column_blocks, standardised
 from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._least import least_leakage_exponent
+from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage
 from privasso.design._misspecification import misspecification_table
 from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._optimal import optimal_design
@@ -18,9 +20,13 @@ from privasso.design._shrink import best_shrink
 from privasso.design._whitened import whitened_moments
 
 __all__ = [
+    "Budget",
     "CorrelatedDesign",
     "CorrelatedObjectiveDesign",
     "InfeasibleError",
+    "MaxAdvantage",
+    "MaxError",
+    "MaxLeakage",
     "ObjectiveDesign",
     "OptimalDesign",
     "OptimalShape",

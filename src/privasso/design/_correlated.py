@@ -20,8 +20,8 @@ kept. That no other W leads to a better prediction is not proved.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,13 +29,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from privasso.design._correlated_shape import Shape, best_shape, row_size, shape_gap
-from privasso.design._result import Constraint, InfeasibleError
+from privasso.design._program import LEAKAGE, SENSITIVITY
+from privasso.design._result import InfeasibleError
+from privasso.design._target import Setting
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, PowerLaw
 from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from privasso.design._limits import Limit
 
 FloatArray = NDArray[np.float64]
 
@@ -66,7 +70,7 @@ class CorrelatedDesign:
     lam: float
     noise: Shape
     point: CorrelatedPoint
-    constraint: Constraint
+    constraint: Limit
     family: str
     weight: str | None = None
     certificate: float | None = None
@@ -86,33 +90,15 @@ class CorrelatedDesign:
         import polars as pl
 
         search: _Search = self._search
-        rows = []
-        named: list[tuple[str, Callable[[], _Answer | None]]] = [
-            (f"C^{gamma:g}", lambda gamma=gamma: search.at(MatrixPower(1.0, gamma)))
-            for gamma in _COMMON
+        found = {f"C^{gamma:g}": search.at(MatrixPower(1.0, gamma)) for gamma in _COMMON}
+        found["best power"] = search.best_power
+        found |= {f"diagonal v^{g:g}": search.at(PowerLaw(1.0, g)) for g in _DIAGONAL}
+        found["full shape"] = search.full
+        names = ("lam", "sigma", "E", "E_se", "rho_hat", "onavekl")
+        rows = [
+            {"noise": name, **dict(zip(names, one.numbers if one else [None] * 6, strict=True))}
+            for name, one in found.items()
         ]
-        named += [
-            ("best power", search.best_power),
-            *(
-                (f"diagonal v^{gamma:g}", lambda gamma=gamma: search.at(PowerLaw(1.0, gamma)))
-                for gamma in _DIAGONAL
-            ),
-            ("full shape", search.full),
-        ]
-        for name, make in named:
-            found = make()
-            fp = None if found is None else found.point
-            rows.append(
-                {
-                    "noise": name,
-                    "lam": None if found is None else found.lam,
-                    "sigma": None if found is None else found.level,
-                    "E": None if fp is None else fp.E,
-                    "E_se": None if fp is None else fp.standard_errors.E,
-                    "rho_hat": None if fp is None else fp.rho_hat,
-                    "onavekl": None if fp is None else _leak(fp),
-                }
-            )
         return pl.DataFrame(rows)
 
 
@@ -127,33 +113,31 @@ class _Answer:
     weight: str | None = None
     certificate: float | None = None
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        fp = self.point
+        return self.lam, self.level, fp.E, fp.standard_errors.E, fp.rho_hat, _leak(fp)
 
-def correlated_design(
-    model: Model,
-    constraint: Constraint,
-    lam: float | None,
-    gamma: float | None,
-    family: str,
-    n_features: int | None,
-    rng: np.random.Generator,
-) -> CorrelatedDesign:
-    """The best λ and noise; the arguments have been checked."""
-    model = model.realised(n_features, rng)
-    search = _Search(model, constraint, lam, int(rng.integers(2**63)))
-    if family == "full":
-        found = search.full()
-    elif gamma is not None:
-        found = search.at(MatrixPower(1.0, gamma))
+
+def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
+    """Return the best λ and noise."""
+    rng = setting.rng
+    model = setting.models[0].realised(setting.n_features, rng)
+    search = _Search(model, limit, setting.lam, int(rng.integers(2**63)))
+    if setting.family == "full":
+        found = search.full
+    elif setting.gamma is not None:
+        found = search.at(MatrixPower(1.0, setting.gamma))
     else:
-        found = search.best_power()
+        found = search.best_power
     if found is None:
         raise InfeasibleError(
-            f"no λ and noise level of this family meet {constraint.kind} = "
-            f"{constraint.target:.6g} on these columns; ask for less"
+            f"no λ and noise level of this family meet {limit.kind} = "
+            f"{limit.target:.6g} on these columns; ask for less"
         )
     return CorrelatedDesign(
-        found.lam, found.noise, found.point, constraint, family, found.weight, found.certificate,
-        search,
+        found.lam, found.noise, found.point, limit, setting.family, found.weight,
+        found.certificate, search,
     )  # fmt: skip
 
 
@@ -169,15 +153,13 @@ def _levelled(shape: Shape, level: float) -> Shape:
 class _Search:
     """Predictions with the same draws everywhere, and the best λ and level of a shape."""
 
-    def __init__(self, model: Model, constraint: Constraint, lam: float | None, seed: int) -> None:
-        self.model, self.constraint, self._lam, self._seed = model, constraint, lam, seed
+    def __init__(self, model: Model, limit: Limit, lam: float | None, seed: int) -> None:
+        self.model, self.limit, self._lam, self._seed = model, limit, lam, seed
         C: GivenCovariance = model.covariance
         self.C = C
         mean = float(np.mean(C.diagonal))
         # λ at which hardly anything is left in the model, to start the search for it.
         self._size = math.sqrt(model.alpha * mean * (model.sigma_xi**2 + model.rho * mean))
-        self._powers: _Answer | None = None
-        self._full: _Answer | None = None
         self._known: dict[Shape, _Answer | None] = {}
 
     def predict(self, lam: float, noise: Shape) -> CorrelatedPoint:
@@ -201,8 +183,8 @@ class _Search:
         if self._lam is not None:
             return self._at_lam(shape, self._lam)
         start = 0.3 * self._size
-        if self.constraint.kind == "label_dp":
-            start += 1.5 * self.constraint.width * row_size(shape, self.C) / self.constraint.target
+        if self.limit.constraint == SENSITIVITY:
+            start += 1.5 * self.limit.width * row_size(shape, self.C) / self.limit.target
         grid = [math.log(start) + step for step in (-0.7, 0.0, 0.7)]
         values = [value(x) for x in grid]
         for _ in range(_WIDENINGS):  # until the best λ is not at an end
@@ -225,9 +207,9 @@ class _Search:
         return min(found, key=lambda answer: answer.value)
 
     def _at_lam(self, shape: Shape, lam: float) -> _Answer | None:
-        kind, target = self.constraint.kind, self.constraint.target
-        if kind == "label_dp":
-            level = self.constraint.width * row_size(shape, self.C) / target
+        limited, target = self.limit.constraint, self.limit.target
+        if limited == SENSITIVITY:
+            level = self.limit.width * row_size(shape, self.C) / target
             return self._answer(shape, lam, level)
         # The OnAveKL falls with the level at first, and the error rises with it.
         low, high = 1e-3 * lam, 3.0 * lam
@@ -235,21 +217,18 @@ class _Search:
         for _ in range(_BISECTIONS):
             level = math.sqrt(low * high)
             answer = self._answer(shape, lam, level)
-            if kind == "max_onavekl":
-                enough = answer is not None and _leak(answer.point) <= target
+            if limited == LEAKAGE:
                 if answer is None:
                     high = level  # no estimator: too much noise
-                elif enough:
+                elif _leak(answer.point) <= target:
                     best, high = answer, level
                 else:
                     # Beyond its minimum the leak rises again, close to the edge of stability.
                     low, high = (low, level) if answer.point.V > 3.0 else (level, high)
+            elif answer is not None and target >= answer.point.E:
+                best, low = answer, level
             else:
-                enough = answer is not None and target >= answer.point.E
-                if enough and answer is not None:
-                    best, low = answer, level
-                else:
-                    high = level
+                high = level
             if high < 1.03 * low:
                 break
         return best
@@ -259,13 +238,12 @@ class _Search:
         fp = self.predict(lam, noise)
         if fp.status is not FixedPointStatus.STABLE or fp.rho_hat <= 0.0:
             return None
-        value = _leak(fp) if self.constraint.kind == "max_error" else fp.E
+        value = _leak(fp) if self.limit.objective == LEAKAGE else fp.E
         return _Answer(lam, level, noise, fp, value)
 
+    @cached_property
     def best_power(self) -> _Answer | None:
         """The best exponent of C."""
-        if self._powers is not None:
-            return self._powers
         found: list[_Answer] = []
 
         def value(gamma: float) -> float:
@@ -283,14 +261,12 @@ class _Search:
         minimize_scalar(
             value, bounds=(low, high), method="bounded", options={"xatol": 0.08, "maxiter": 6}
         )
-        self._powers = min(found, key=lambda answer: answer.value) if found else None
-        return self._powers
+        return min(found, key=lambda answer: answer.value) if found else None
 
+    @cached_property
     def full(self) -> _Answer | None:
         """The best of the full shapes (see the module), of powers and of diagonal ones."""
-        if self._full is not None:
-            return self._full
-        first = self.best_power()
+        first = self.best_power
         weights = {"identity": np.eye(self.C.n_columns), "1/diag(C)": np.diag(1 / self.C.diagonal)}
         if first is not None:
             weights["response"] = self._response(first.point)
@@ -302,8 +278,7 @@ class _Search:
             if answer is not None:
                 gap = shape_gap(shape, W, self.C)
                 found.append(replace(answer, weight=name, certificate=gap))
-        self._full = min(found, key=lambda answer: answer.value) if found else None
-        return self._full
+        return min(found, key=lambda answer: answer.value) if found else None
 
     def _response(self, fp: CorrelatedPoint) -> FloatArray:
         """E[(C_SS)⁻¹], with a small multiple of the identity for columns that are never active."""
@@ -311,8 +286,6 @@ class _Search:
         supports = fp.supports()
         for S in supports.T:
             index = np.flatnonzero(S)
-            W[np.ix_(index, index)] += np.linalg.inv(
-                self.C.covariance[np.ix_(index, index)]
-            )  # fmt: skip
+            W[np.ix_(index, index)] += np.linalg.inv(self.C.covariance[np.ix_(index, index)])
         W /= supports.shape[1]
         return W + 0.3 * float(np.mean(np.diag(W))) * np.eye(W.shape[0])

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from privasso.design._correlated_shape import row_size
 from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
 from privasso.design._objective_result import ObjectiveDesign
+from privasso.design._target import Setting
 from privasso.model import Model
 from privasso.noise import MatrixPower, PowerLaw
 from privasso.theory import FixedPoint, state_evolution
@@ -46,23 +47,6 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
 
     _search: _Search | None = field(default=None, repr=False)
 
-    @property
-    def noise(self) -> MatrixPower:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The noise η, of mean variance σ²."""
-        assert isinstance(self.point.noise, MatrixPower)
-        return self.point.noise
-
-    @property
-    def ridge(self) -> MatrixPower:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The ridge ΛS: `ridge.covariance(C).matrix()` is the argument of `solve_clipped`."""
-        assert isinstance(self.point.ridge, MatrixPower)
-        return self.point.ridge
-
-    @property
-    def gamma(self) -> float:
-        """Power of C in the shape S."""
-        return self.noise.gamma
-
     def comparison(self) -> pl.DataFrame:
         """Side by side, each at its best κ, t and λ for the budget: powers of C, and diagonals."""
         import polars as pl
@@ -86,16 +70,10 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
         return pl.DataFrame(rows)
 
 
-def correlated_objective(
-    model: Model,
-    budget: ObjectiveBudget,
-    lam: float | None,
-    gamma: float | None,
-    n_features: int | None,
-    rng: np.random.Generator,
-) -> CorrelatedObjectiveDesign:
-    """The design of least predicted error; the arguments have been checked."""
-    model = model.realised(n_features, rng)
+def correlated_objective(budget: ObjectiveBudget, setting: Setting) -> CorrelatedObjectiveDesign:
+    """Return the design of least predicted error."""
+    lam, gamma, rng = setting.lam, setting.gamma, setting.rng
+    model = setting.models[0].realised(setting.n_features, rng)
     seed = int(rng.integers(2**63))
     alone = replace(model, covariance=None)
     start, _ = ObjectiveSearch(budget, lam, 0.5 if gamma is None else gamma).best(alone)

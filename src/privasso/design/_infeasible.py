@@ -1,4 +1,4 @@
-"""The error for a target that cannot be met; it names the nearest one that can."""
+"""The nearest target that can be met, for the error where one cannot."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.design._evaluate import FAR
-from privasso.design._program import ERROR, LEAKAGE, NonlinearProgram, largest_log_lambda
-from privasso.design._result import InfeasibleError
+from privasso.design._program import ERROR, NonlinearProgram, largest_log_lambda
 from privasso.design._search import search
 
 if TYPE_CHECKING:
@@ -23,35 +22,7 @@ FloatArray = NDArray[np.float64]
 _HALVINGS, _LARGEST = 24, 700.0
 
 
-def explain(request: DesignRequest, program: NonlinearProgram) -> InfeasibleError:
-    """Return the error for a request that no design meets."""
-    kind, target = request.constraint.kind, request.constraint.target
-    where = "" if request.lam is None else f" at lam = {request.lam:g}"
-    if kind in ("max_onavekl", "max_advantage"):
-        value, at = _least(request, program, LEAKAGE)
-        what = "an OnAveKL" if kind == "max_onavekl" else "an advantage"
-        return InfeasibleError(
-            f"{what} of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
-            "ask for that, or leave lam free"
-        )
-    if kind == "max_error":
-        value, at = min(_least_without_noise(request, program), _least(request, program, ERROR))
-        return InfeasibleError(
-            f"an error of {target:g} cannot be reached{where}: the least is {value:.4g}, {at}; "
-            "ask for more than that"
-        )
-    if request.lam is None:
-        return InfeasibleError(
-            "no design was found that meets this label budget; passing n_features may help"
-        )
-    needed = _least_lambda(request, program)
-    return InfeasibleError(
-        f"at lam = {request.lam:g} no estimator exists with the noise that this budget needs, for "
-        f"any power of v; lam must be above {needed:.4g}, or be left free, or the budget be larger"
-    )
-
-
-def _least(request: DesignRequest, program: NonlinearProgram, what: str) -> tuple[float, str]:
+def least(request: DesignRequest, program: NonlinearProgram, what: str) -> tuple[float, str]:
     """The least of what the constraint limits, and where it is found."""
     bare = replace(program, objective=what, constraint=None)
     found = search(bare, request.blank(1))
@@ -64,7 +35,7 @@ def _least(request: DesignRequest, program: NonlinearProgram, what: str) -> tupl
     )
 
 
-def _least_without_noise(request: DesignRequest, program: NonlinearProgram) -> tuple[float, str]:
+def least_without_noise(request: DesignRequest, program: NonlinearProgram) -> tuple[float, str]:
     """The least error with almost no noise, which is mostly the least of all."""
     free = program.free & np.array([True, False, False])
     bare = replace(program, objective=ERROR, constraint=None, free=free)
@@ -76,14 +47,15 @@ def _least_without_noise(request: DesignRequest, program: NonlinearProgram) -> t
     return math.exp(bare.merit(found)[1]), f"at lam = {math.exp(found[0]):.4g} without noise"
 
 
-def _least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
+def least_lambda(request: DesignRequest, program: NonlinearProgram) -> float:
     """Return the smallest λ at which some power law meets a label budget and an estimator exists.
 
     The noise follows from the budget and the exponent alone, and below the critical λ there is
     no estimator: bisection in log λ for each of a few exponents.
     """
     least = math.inf
-    gammas = np.linspace(0.0, 1.4, 15).tolist() if request.gamma is None else [request.gamma]
+    given = request.setting.gamma
+    gammas = np.linspace(0.0, 1.4, 15).tolist() if given is None else [given]
     for gamma in gammas:
         x = request.blank(1)
         x[2] = gamma

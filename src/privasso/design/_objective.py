@@ -63,19 +63,6 @@ class ObjectiveBudget(Protocol):
         ...
 
 
-def objective_budget(label_dp: object, record_dp: object) -> ObjectiveBudget:
-    """Return the one budget that was given, for labels or for records."""
-    if (label_dp is None) == (record_dp is None):
-        raise ValueError("mechanism='objective' needs a budget: give label_dp or record_dp")
-    name, budget = ("label_dp", label_dp) if record_dp is None else ("record_dp", record_dp)
-    if isinstance(budget, ObjectiveBudget) and budget.public_covariates == (record_dp is None):
-        return budget
-    wanted = (
-        "LabelDP(epsilon, delta, y_bounds)" if record_dp is None else "RecordBudget(epsilon, delta)"
-    )
-    raise ValueError(f"{name} must be a budget such as {wanted}, not {budget!r}")
-
-
 @dataclass(frozen=True, eq=False)
 class ObjectiveSearch:
     """The search for κ, t, λ and the power of v, in x = (log κ, log t, log λ, γ).

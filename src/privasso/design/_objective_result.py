@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from privasso.design._result import NEARLY_NULL
 from privasso.model import Model
-from privasso.noise import NoiseDesign, PowerLaw
+from privasso.noise import MatrixPower, PowerLaw
 from privasso.theory import FixedPoint
 
 
@@ -49,9 +49,9 @@ class ObjectiveDesign:
         return self.point.lam
 
     @property
-    def noise(self) -> NoiseDesign:
+    def noise(self) -> PowerLaw | MatrixPower:
         """The noise η, of mean variance σ²."""
-        return self.point.noise
+        return _power(self.point.noise)
 
     @property
     def sigma(self) -> float:
@@ -59,15 +59,16 @@ class ObjectiveDesign:
         return self.noise.sigma
 
     @property
-    def ridge(self) -> NoiseDesign:
-        """The ridge ΛS: `ridge.variances(v)` is the argument of `solve_clipped`."""
-        assert isinstance(self.point.ridge, NoiseDesign)
-        return self.point.ridge
+    def ridge(self) -> PowerLaw | MatrixPower:
+        """The ridge ΛS: `ridge.variances(v)` is the argument of `solve_clipped`.
+
+        For correlated columns the argument is `ridge.covariance(C).matrix()`.
+        """
+        return _power(self.point.ridge)
 
     @property
     def gamma(self) -> float:
-        """Power of v in the shape S."""
-        assert isinstance(self.noise, PowerLaw)
+        """Power of v, or of the covariance, in the shape S."""
         return self.noise.gamma
 
     @property
@@ -106,3 +107,8 @@ class ObjectiveDesign:
 
 def _signal(model: Model) -> float:
     return model.rho * model.scales.moment(1.0)
+
+
+def _power(shape: object) -> PowerLaw | MatrixPower:
+    assert isinstance(shape, PowerLaw | MatrixPower)
+    return shape

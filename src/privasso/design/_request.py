@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from privasso.design._columns import SearchColumns, search_columns
 from privasso.design._evaluate import Evaluator
 from privasso.design._family import Family, free_family
-from privasso.design._infeasible import explain
-from privasso.design._program import ERROR, LEAKAGE, SENSITIVITY, NonlinearProgram
-from privasso.design._result import Constraint, InfeasibleError
-from privasso.design._search import improve, search
+from privasso.design._program import ERROR, SENSITIVITY, NonlinearProgram
+from privasso.design._result import InfeasibleError, OptimalDesign
+from privasso.design._search import elasticity, improve, search
+from privasso.design._target import Setting
 from privasso.model import Model
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
 from privasso.theory import (
@@ -25,6 +25,9 @@ from privasso.theory import (
     mismatched_state_evolution,
     state_evolution,
 )
+
+if TYPE_CHECKING:
+    from privasso.design._limits import Limit
 
 FloatArray = NDArray[np.float64]
 
@@ -36,43 +39,22 @@ _MISSED = 1e-4
 #: Slope of the constraint in log σ² below which λ is adjusted instead.
 _STEEP = 0.1
 _NAMED: dict[float | None, NoiseDesign] = {0.0: Isotropic(1.0), 2.0: Gram(1.0)}
-_GOALS = {
-    "max_onavekl": (ERROR, LEAKAGE),
-    "max_advantage": (ERROR, LEAKAGE),
-    "max_error": (LEAKAGE, ERROR),
-    "label_dp": (ERROR, SENSITIVITY),
-}
-
-
-class Answer(NamedTuple):
-    """Parameters, the program that they solve, the noise, and its prediction in each model."""
-
-    parameters: FloatArray
-    program: NonlinearProgram
-    noise: NoiseDesign
-    points: tuple[FixedPoint, ...]
 
 
 @dataclass(frozen=True)
 class DesignRequest:
-    """What `optimal_design` was asked for.
+    """A limit, and the setting in which it is to be met."""
 
-    λ, γ and the number of columns are None where they are not given.
-    """
+    limit: Limit
+    setting: Setting
 
-    models: tuple[Model, ...]
-    constraint: Constraint
-    lam: float | None = None
-    gamma: float | None = None
-    n_features: int | None = None
-    scale_error: float = 0.0
-
-    def answer(self, name: str) -> Answer:
-        """Return the best noise of the family of that name."""
+    def design(self) -> OptimalDesign:
+        """Return the best noise of the family with its λ and its price."""
+        setting = self.setting
         program, found = self._best_power()
         family = Family.powers()
-        if name == "free":
-            family = free_family(self._columns(self.models[0]))
+        if setting.family == "free":
+            family = free_family(self._columns(setting.models[0]))
             program = self._program(family)
             start = self.blank(family.size)
             start[:3] = found
@@ -81,91 +63,112 @@ class DesignRequest:
                 found = start
         sigma = math.exp(found[1] / 2.0)
         noise = family.noise(sigma, found[2:])
-        if self.gamma in _NAMED:
-            noise = _NAMED[self.gamma].with_sigma(sigma)
+        if setting.gamma in _NAMED:
+            noise = _NAMED[setting.gamma].with_sigma(sigma)
         found, noise, points = self._exactly(found, noise, program)
-        return Answer(found, program, noise, points)
+        price = math.nan
+        if len(points) == 1:
+            price = self.limit.price(elasticity(program, found), points[0])
+        return OptimalDesign(
+            lam=self._lam(found),
+            noise=noise,
+            points=points,
+            constraint=self.limit,
+            multiplier=price,
+            null_error=setting.null_error,
+            n_features=setting.n_features,
+            _again=lambda gamma: self._given(gamma=gamma, family="power").design(),
+        )
+
+    def _given(self, **changes: Any) -> DesignRequest:
+        return replace(self, setting=replace(self.setting, **changes))
+
+    @property
+    def where(self) -> str:
+        """The λ that was given, in words."""
+        return "" if self.setting.lam is None else f" at lam = {self.setting.lam:g}"
 
     def _best_power(self) -> tuple[NonlinearProgram, FloatArray]:
         """The best power law, or the best with the exponent that was given."""
-        if self.gamma is not None:
-            self._check_limit(PowerLaw(1.0, self.gamma))
+        if self.setting.gamma is not None:
+            self._check_limit(PowerLaw(1.0, self.setting.gamma))
         program = self._program(Family.powers())
         found = search(program, self.blank(1))
         if found is None:
-            raise explain(self, program)
+            raise InfeasibleError(self.limit.unmet(self, program))
         return program, found
 
     def _columns(self, model: Model) -> SearchColumns:
-        return search_columns(model.scales, self.n_features, self.scale_error)
+        return search_columns(model.scales, self.setting.n_features, self.setting.scale_error)
 
     def _program(self, family: Family) -> NonlinearProgram:
-        objective, constraint = _GOALS[self.constraint.kind]
-        measure = "advantage" if self.constraint.kind == "max_advantage" else "onavekl"
+        limit, setting = self.limit, self.setting
         evaluators = tuple(
-            Evaluator(model, self._columns(model), family, self.n_features, measure)
-            for model in self.models
+            Evaluator(model, self._columns(model), family, setting.n_features, limit.measure)
+            for model in setting.models
         )
         free = np.ones(2 + family.size, dtype=np.bool_)
-        free[0], free[2:] = self.lam is None, self.gamma is None
+        free[0], free[2:] = setting.lam is None, setting.gamma is None
         references = np.zeros(len(evaluators))
         if len(evaluators) > 1:
-            references = np.array([self._reference(model) for model in self.models])
-        return NonlinearProgram(evaluators, objective, constraint, self.limit, free, references)
-
-    @property
-    def limit(self) -> float:
-        """The logarithm that the constraint may not exceed."""
-        target = self.constraint.target
-        if self.constraint.kind == "label_dp":
-            return 2.0 * math.log(target / self.constraint.width)
-        return math.log(target)
+            references = np.array([self._reference(model) for model in setting.models])
+        return NonlinearProgram(
+            evaluators, limit.objective, limit.constraint, limit.log, free, references
+        )
 
     def blank(self, size: int) -> FloatArray:
         """Parameters with what is given filled in, for a family of so many parameters."""
         x = np.zeros(2 + size)
-        x[0] = 0.0 if self.lam is None else math.log(self.lam)
-        x[2] = 0.0 if self.gamma is None else self.gamma
+        x[0] = 0.0 if self.setting.lam is None else math.log(self.setting.lam)
+        x[2] = 0.0 if self.setting.gamma is None else self.setting.gamma
         return x
 
     def _reference(self, model: Model) -> float:
         """Log of the best value that one model could have by itself, with any power law."""
-        program, found = replace(self, models=(model,), gamma=None)._best_power()
+        program, found = self._given(models=(model,), gamma=None)._best_power()
         return program.merit(found)[1]
 
     def _check_limit(self, unit: NoiseDesign) -> None:
         """Refuse a shape whose predictions are infinite in the limit of many columns."""
-        for model in self.models:
-            fp = state_evolution(model, 1.0, unit.with_sigma(1e-3), n_features=self.n_features)
+        for model in self.setting.models:
+            fp = state_evolution(
+                model, 1.0, unit.with_sigma(1e-3), n_features=self.setting.n_features
+            )
             infinite = fp.status is FixedPointStatus.INFINITE_ERROR
             if infinite or (
-                self.constraint.kind == "label_dp"
-                and not math.isfinite(label_sensitivity(model, unit, n_features=self.n_features))
+                self.limit.constraint == SENSITIVITY
+                and not math.isfinite(
+                    label_sensitivity(model, unit, n_features=self.setting.n_features)
+                )
             ):
                 what = "error" if infinite else "label sensitivity"
                 raise InfeasibleError(
-                    f"with gamma = {self.gamma:g} the {what} grows with the number of columns of "
-                    f"{model.scales!r}; choose another gamma or pass n_features"
+                    f"with gamma = {self.setting.gamma:g} the {what} grows with the number of "
+                    f"columns of {model.scales!r}; choose another gamma or pass n_features"
                 )
 
     def _predict(self, found: FloatArray, noise: NoiseDesign) -> tuple[FixedPoint, ...]:
-        lam = math.exp(found[0]) if self.lam is None else self.lam
+        setting = self.setting
         return tuple(
             mismatched_state_evolution(
-                model, lam, noise, self.scale_error, n_features=self.n_features
+                model, self._lam(found), noise, setting.scale_error, n_features=setting.n_features
             )
-            for model in self.models
+            for model in setting.models
         )
+
+    def _lam(self, found: FloatArray) -> float:
+        return math.exp(found[0]) if self.setting.lam is None else self.setting.lam
 
     def _exactly(
         self, found: FloatArray, noise: NoiseDesign, program: NonlinearProgram
     ) -> tuple[FloatArray, NoiseDesign, tuple[FixedPoint, ...]]:
         """Adjust the level, or λ, until the accurate prediction meets the constraint."""
-        if self.constraint.kind == "label_dp":
+        if self.limit.constraint == SENSITIVITY:
+            count = self.setting.n_features
             worst = max(
-                label_sensitivity(model, noise, n_features=self.n_features) for model in self.models
+                label_sensitivity(model, noise, n_features=count) for model in self.setting.models
             )
-            level = noise.sigma * worst * self.constraint.width / self.constraint.target
+            level = noise.sigma * worst * self.limit.width / self.limit.target
             noise = noise.with_sigma(level)
             return found, noise, self._stable(self._predict(found, noise))
         points = self._predict(found, noise)
@@ -173,7 +176,7 @@ class DesignRequest:
             return found, noise, points  # the constraint is slack
         by_lam, by_level = max(program.excesses(found), key=lambda value: value.log).gradient[:2]
         # Near the σ of least leakage, σ hardly changes it and λ does.
-        through_lam = self.lam is None and abs(by_level) < _STEEP
+        through_lam = self.setting.lam is None and abs(by_level) < _STEEP
         for _ in range(_ADJUSTMENTS):
             miss = self._miss(points) + 0.5 * _EXACT
             if abs(miss) <= 0.5 * _EXACT:
@@ -194,13 +197,13 @@ class DesignRequest:
         return found, noise, self._stable(points)
 
     def _miss(self, points: tuple[FixedPoint, ...]) -> float:
-        if self.constraint.kind == "max_onavekl":
-            value = max(fp.onavekl() for fp in points)
-        elif self.constraint.kind == "max_advantage":
+        if self.limit.constraint == ERROR:
+            value = max(fp.E for fp in points)
+        elif self.limit.measure == "advantage":
             value = max(fp.advantage() for fp in points)
         else:
-            value = max(fp.E for fp in points)
-        return math.log(value / self.constraint.target)
+            value = max(fp.onavekl() for fp in points)
+        return math.log(value / self.limit.target)
 
     def _stable(self, points: tuple[FixedPoint, ...]) -> tuple[FixedPoint, ...]:
         if any(fp.status is not FixedPointStatus.STABLE for fp in points):

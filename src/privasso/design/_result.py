@@ -6,10 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from privasso.design._program import LEAKAGE
 from privasso.model import Model
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.theory import FixedPoint
+
+if TYPE_CHECKING:
+    from privasso.design._limits import Limit
 
 #: A design whose error is at least this fraction of the error without coefficients is useless.
 NEARLY_NULL = 0.95
@@ -22,26 +27,11 @@ class InfeasibleError(ValueError):
     --------
     >>> import privasso as pv
     >>> try:
-    ...     pv.optimal_design(pv.Model(), max_error=1e-4)  # the label noise alone has 1e-2
+    ...     pv.optimal_design(pv.Model(), pv.MaxError(1e-4))  # the label noise alone has 1e-2
     ... except pv.InfeasibleError:
     ...     print("no design has such a small error")
     no design has such a small error
     """
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """What was asked for.
-
-    - `kind` ("max_onavekl", "max_advantage", "max_error", "label_dp"): the argument of
-      `optimal_design`.
-    - `target`: κ, a, e, or the largest sensitivity μ(ε, δ).
-    - `width`: width of the label bounds; 1 unless the kind is "label_dp".
-    """
-
-    kind: str
-    target: float
-    width: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +49,9 @@ class OptimalDesign:
         The noise with its level, for any function that takes a noise design.
     points : tuple of FixedPoint
         The prediction in each model.
-    constraint : Constraint
-        What was asked for.
+    constraint : MaxLeakage, MaxAdvantage, MaxError or a limit for labels
+        What was asked for. Its `kind` is "max_onavekl", "max_advantage", "max_error" or
+        "label_dp", its `target` κ, a, e, or the largest sensitivity μ(ε, δ).
     multiplier : float
         Price of the constraint, the derivative of the optimal value in the target: dE/dκ for
         ``max_onavekl``, dE/da for ``max_advantage``, dOnAveKL/dE for ``max_error``, dE/dε at the
@@ -73,7 +64,7 @@ class OptimalDesign:
     Examples
     --------
     >>> import privasso as pv
-    >>> best = pv.optimal_design(pv.Model(alpha=2.0), max_onavekl=1.0)
+    >>> best = pv.optimal_design(pv.Model(alpha=2.0), pv.MaxLeakage(1.0))
     >>> best.noise.gamma > 0.0, best.E < best.null_error
     (True, True)
     >>> round(best.points[0].onavekl(), 3)  # the constraint is met
@@ -83,7 +74,7 @@ class OptimalDesign:
     lam: float
     noise: NoiseDesign
     points: tuple[FixedPoint, ...]
-    constraint: Constraint
+    constraint: Limit
     multiplier: float
     null_error: float
     n_features: int | None
@@ -140,7 +131,7 @@ class OptimalDesign:
         --------
         >>> import privasso as pv
         >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-        >>> best = pv.optimal_design(model, max_onavekl=2.0)
+        >>> best = pv.optimal_design(model, pv.MaxLeakage(2.0))
         >>> {name: round(other.ratio, 3) for name, other in best.comparison.items()}
         {'isotropic': 1.107, 'gamma=1': 1.0, 'gram': 1.122}
         """
@@ -152,7 +143,7 @@ class OptimalDesign:
             other = self._again(gamma)
         except InfeasibleError:
             return TunedDesign(None, math.inf)
-        if self.constraint.kind == "max_error":
+        if self.constraint.objective == LEAKAGE:
             its, own = other.onavekl(), self.onavekl()
         else:
             its, own = other.E, self.E

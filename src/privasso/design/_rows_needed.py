@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
 
 from privasso._validation import integer, probability
-from privasso.design._objective import ObjectiveBudget, ObjectiveSearch, objective_budget
+from privasso.design._keywords import objective_budget
+from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
 from privasso.model import Model
 from privasso.noise import Isotropic
 from privasso.theory import state_evolution

@@ -19,10 +19,6 @@ from privasso.solvers._solution import Status, Step
 
 _MAX_ITER = 120
 _MAX_ROUNDS = 6
-#: Bytes of the columns from which on the first iterations run in single precision,
-SINGLE_FROM = 1 << 23
-#: and ten times the relative step at which they end, because rounding is as large.
-_SINGLE_AIM = 1e-6
 #: Steps of conjugate gradients towards a dual point, and the relative error of the slowest
 #: constraint that is enough.
 _DIRECTION_STEPS, _DIRECTION_ACCURACY = 6, 0.3
@@ -48,13 +44,10 @@ def amp_on_columns(
     aim = tol * _step_for_violation(problem, x, index, s_theta)
     steps: list[Step] = []
     trusting = True
-    for attempt in range(_MAX_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         op = Metered(as_operator(block))
         part = Problem(op, problem.b[index], problem.lam, squares=problem.squares[index])
         start = AmpState(x, g, s_theta, u, x)
-        if attempt == 0 and block.nbytes >= SINGLE_FROM:
-            start, first = _in_single_precision(amp, part, start, aim, clock)
-            steps += first
         run = iterate(amp, part, tol=aim, max_iter=_MAX_ITER, clock=clock, start=start)
         steps += run.steps
         x, g, s_theta, u = run.state.x, run.state.g, run.state.s_theta, run.state.u
@@ -100,22 +93,6 @@ def amp_on_columns(
         index = np.concatenate([index, more])
         x, u = np.append(x, np.zeros(more.size)), np.append(u, c[more])
     return None
-
-
-def _in_single_precision(
-    amp: Stepper[AmpState], part: Problem, start: AmpState, aim: float, clock: Clock
-) -> tuple[AmpState, list[Step]]:
-    """Iterate on a copy of the columns in single precision, as far as that can tell.
-
-    The copy is half as large, and may stay in cache where the columns do not. Only the entries are
-    rounded; sums are in double precision. Returns `start` if the iteration does not converge.
-    """
-    op = Metered(as_operator(part.op.single()))
-    rounded = Problem(op, part.b, part.lam, squares=part.squares)
-    least = max(aim, _SINGLE_AIM)
-    run = iterate(amp, rounded, tol=least, max_iter=_MAX_ITER, clock=clock, start=start)
-    part.op.count(0.5 * op.passes)
-    return (run.state if run.end is End.FIXED_POINT else start), run.steps
 
 
 def _step_for_violation(

@@ -100,7 +100,7 @@ class Growth:
         best, stalled, missing, large = np.inf, 0, 0, 0
         lam = problem.lam
         if self._fitted is not None:
-            lam, missing = self._advance(problem, problem.b - self._fitted, None, tol, None)
+            lam, missing = self._advance(problem, problem.b - self._fitted, None, tol)
         while True:
             last = lam <= problem.lam
             roughly = not last or missing > _MISSING * max(10, self._n_active)
@@ -130,7 +130,7 @@ class Growth:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
             large += not roughly and working.index.size >= min(problem.shape)
             hopeless = once and large > 0 and (large > _LARGE or self._inaccurate(c, lam, tol))
-            lam, missing = self._advance(problem, c, q, tol, result)
+            lam, missing = self._advance(problem, c, q, tol)
             del c, q  # large vectors, which the next round has of its own
             if hopeless or (missing == 0 and stalled > _PATIENCE):
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
@@ -188,12 +188,7 @@ class Growth:
         return x, c, q, certify(problem, x, w, c, path, anchors=False)
 
     def _advance(
-        self,
-        problem: Problem,
-        c: np.ndarray,
-        q: np.ndarray | None,
-        tol: float,
-        result: GramResult | None,
+        self, problem: Problem, c: np.ndarray, q: np.ndarray | None, tol: float
     ) -> tuple[float, int]:
         """Choose the next λ and add columns; return λ and how many columns violate there.
 
@@ -201,19 +196,17 @@ class Growth:
         """
         working = self._working
         lam = problem.lam
+        if self._everything(problem):
+            missing = np.setdiff1d(np.arange(c.size), working.index)
+            working.add(missing, np.zeros(missing.size))
+            return lam, 0
         slope = np.zeros_like(c) if q is None else q / lam
-        if self._lam > lam and not self._everything(problem):
+        if self._lam > lam:
             now = min(self._lam, float(np.abs(c).max()))
             room = max(self._lam_with_room(c, slope, now), _JUMP * now)
             lam = max(lam, min(_DESCENT * now, room))
             if np.isfinite(self._lam):
                 c = c - (self._lam - lam) * slope
-        if result is not None and lam < self._lam:
-            working.extrapolate(self._lam, lam, result.factor)
-        elif self._everything(problem):
-            missing = np.setdiff1d(np.arange(c.size), working.index)
-            working.add(missing, np.zeros(missing.size))
-            return lam, 0
         violation = violations(c, working.scatter(working.z), lam)
         violation[working.index] = 0.0
         outside = np.flatnonzero(violation > 0.1 * tol * lam)

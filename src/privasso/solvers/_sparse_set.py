@@ -67,9 +67,6 @@ class SparseSet:
         self._columns = self._columns.taken(keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
-    def extrapolate(self, lam: float, target: float, factor: Factor | None) -> None:
-        """Stay where we are: coordinate descent moves on fast enough."""
-
     def scatter(self, values: np.ndarray) -> np.ndarray:
         """Coefficients on the set (in units of z) as a vector x over all columns."""
         x = np.zeros(self.problem.shape[1])

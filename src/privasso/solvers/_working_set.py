@@ -149,15 +149,6 @@ class WorkingSet:
         self._sigma = max(FIRST_SIGMA, result.sigma / 125.0)
         return result
 
-    def extrapolate(self, lam: float, target: float, factor: Factor | None) -> None:
-        """Move along the path from the minimiser at λ towards that at the target."""
-        active = np.flatnonzero(self.z)
-        if factor is None or not np.array_equal(factor.active, active):
-            return
-        signs = np.sign(self.z[active])
-        moved = self.z[active] + factor.solve(signs * (lam - target) / self.norms[active])
-        self.z[active] = np.where(moved * signs > 0, moved, 0.0)
-
     def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
         """The ray of the whole problem to which a direction on the set leads, if it does."""
         return self._rays.ray(self.problem, self.scatter(direction))

@@ -1,0 +1,185 @@
+"""A privacy budget as a target, and what a design needs to know of one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+
+from scipy.special import log_ndtr
+
+from privasso._validation import integer
+from privasso.design._correlated_objective import correlated_objective
+from privasso.design._infeasible import least_lambda
+from privasso.design._limits import Limit
+from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
+from privasso.design._program import SENSITIVITY, NonlinearProgram
+from privasso.design._request import DesignRequest
+from privasso.design._screened import Screen, ScreeningBudget, Sparse
+from privasso.design._target import Setting, Target
+from privasso.theory import FixedPoint
+
+#: How a formal guarantee is met: noise on Fᵀy, or in the objective of a clipped-residual LASSO.
+Mechanism: TypeAlias = Literal["release", "objective"]
+
+
+@runtime_checkable
+class LabelBudget(Protocol):
+    """What noise on Fᵀy needs to know of a privacy budget for labels, such as `LabelDP`."""
+
+    @property
+    def epsilon(self) -> float:
+        """ε of (ε, δ)-differential privacy."""
+        ...
+
+    @property
+    def mu(self) -> float:
+        """The largest Mahalanobis sensitivity that (ε, δ) allows."""
+        ...
+
+    @property
+    def width(self) -> float:
+        """Width of the interval that holds the labels."""
+        ...
+
+
+@dataclass(frozen=True)
+class Budget(Target[Any]):
+    """Least error under (ε, δ)-differential privacy of labels or of whole records.
+
+    Parameters
+    ----------
+    privacy : LabelDP, RecordBudget or RecordDP
+        The budget.
+    mechanism : {"release", "objective"}, optional
+        ``"release"``: noise on Fᵀy, from which the LASSO is solved; the default for labels. Its
+        level follows from (hi − lo)·`label_sensitivity` = μ(ε, δ). ``"objective"``: noise in the
+        objective of a clipped-residual LASSO with a ridge; κ and the ridge are chosen too. It is
+        the only mechanism for records.
+    screen : "auto" or int, optional
+        Choose columns before the fit: as many as are predicted to be best, or so many. The answer
+        is how many, in how many rounds and at which share of the budget, with the predicted error
+        of this and of a fit of all columns. It needs ``n_features``.
+
+    Examples
+    --------
+    The same budget for labels, met in two ways:
+
+    >>> import privasso as pv
+    >>> model, labels = pv.Model(alpha=10.0), pv.LabelDP(1.0, 1e-6, (-1, 1))
+    >>> round(pv.optimal_design(model, pv.Budget(labels)).E, 4)
+    0.0372
+    >>> best = pv.optimal_design(model, pv.Budget(labels, "objective"))
+    >>> round(best.E, 4), round(best.kappa, 2), round(best.t, 1), round(best.lam, 1)
+    (0.0181, 0.12, 0.4, 0.7)
+
+    More columns than rows, of which ten have coefficients:
+
+    >>> wide = pv.Model(alpha=0.5, rho=0.001, sigma_xi=0.02, scales=pv.Constant(1.0))
+    >>> target = pv.Budget(pv.privacy.RecordBudget(1.0, 1e-6), screen="auto")
+    >>> chosen = pv.optimal_design(wide, target, n_features=10_000)
+    >>> chosen.better, 10 <= chosen.columns <= 60, chosen.r2 > 0.6 > chosen.direct_r2
+    ('screened', True, True)
+    """
+
+    privacy: LabelBudget | ObjectiveBudget | ScreeningBudget
+    mechanism: Mechanism | None = None
+    screen: Screen | None = None
+
+    def __post_init__(self) -> None:
+        check_mechanism(self.mechanism)
+        if self.mechanism == "release" and not isinstance(self.privacy, LabelBudget):
+            raise ValueError("whole records are protected by mechanism='objective' only")
+        if not isinstance(self.privacy, LabelBudget | ObjectiveBudget | ScreeningBudget):
+            raise ValueError(
+                "privacy must be a budget such as LabelDP(epsilon, delta, y_bounds) or "
+                f"RecordBudget(epsilon, delta), not {self.privacy!r}"
+            )
+
+    def design(self, setting: Setting) -> Any:
+        """Return the best design for the mechanism."""
+        budget = self.privacy
+        if self.screen is not None:
+            return self._screened(setting, self.screen)
+        if self.mechanism != "objective" and isinstance(budget, LabelBudget):
+            return _LabelLimit(budget).design(setting)
+        if not setting.plain:
+            raise ValueError(ALONE)
+        assert isinstance(budget, ObjectiveBudget)
+        if setting.correlated:
+            return correlated_objective(budget, setting)
+        search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
+        return search.best(setting.models[0])[0]
+
+    def _screened(self, setting: Setting, screen: Screen) -> Any:
+        if not setting.plain or (setting.lam, setting.gamma) != (None, None) or self.mechanism:
+            raise ValueError("screen goes with a model, n_features and a budget alone")
+        if setting.n_features is None:
+            raise ValueError("screen needs n_features, the number of columns to choose from")
+        if setting.correlated:
+            raise ValueError("this design is for independent columns; leave the covariance out")
+        assert isinstance(self.privacy, ScreeningBudget)
+        count = integer("n_features", setting.n_features, minimum=2)
+        return self.privacy.screened_design(Sparse.of(setting.models[0], count), screen)
+
+
+ALONE = (
+    "mechanism='objective' goes with one model and a budget; leave out max_onavekl, "
+    "max_advantage, max_error, models, family and scale_error"
+)
+
+
+def check_mechanism(mechanism: object) -> None:
+    """Refuse what is no mechanism."""
+    if mechanism not in (None, *get_args(Mechanism)):
+        known = ", ".join(map(repr, get_args(Mechanism)))
+        raise ValueError(f"mechanism must be one of {known}, not {mechanism!r}")
+
+
+@dataclass(frozen=True)
+class _LabelLimit(Limit):
+    """Least error of noise on Fᵀy under a budget for labels."""
+
+    budget: LabelBudget
+
+    kind: ClassVar[str] = "label_dp"
+    constraint: ClassVar[str] = SENSITIVITY
+    price_in_words: ClassVar[str] = "dE/dε = {:.3g}: change of the error per unit of ε allowed"
+
+    @property
+    def target(self) -> float:
+        """The largest sensitivity μ(ε, δ)."""
+        return self.budget.mu
+
+    @property
+    def width(self) -> float:
+        return self.budget.width
+
+    @property
+    def log(self) -> float:
+        return 2.0 * math.log(self.target / self.width)
+
+    def design(self, setting: Setting) -> Any:
+        if setting.scale_error > 0.0:
+            raise ValueError(
+                "scale_error does not go with label_dp: the covariates are public there, so the "
+                "noise may follow their own scales at no cost"
+            )
+        return super().design(setting)
+
+    def price(self, elasticity: float, fp: FixedPoint) -> float:
+        # The limit is on μ². From δ = Φ(μ/2 − ε/μ) − e^ε Φ(b), b = −μ/2 − ε/μ: dμ/dε = Φ(b)/φ(b).
+        mu = self.budget.mu
+        b = -(0.5 * mu + self.budget.epsilon / mu)
+        mills = math.exp(float(log_ndtr(b)) + 0.5 * b * b) * math.sqrt(2.0 * math.pi)
+        return elasticity * fp.E * 2.0 * mills / mu
+
+    def unmet(self, request: DesignRequest, program: NonlinearProgram) -> str:
+        lam = request.setting.lam
+        if lam is None:
+            return "no design was found that meets this label budget; passing n_features may help"
+        return (
+            f"at lam = {lam:g} no estimator exists with the noise that this budget needs, for any "
+            f"power of v; lam must be above {least_lambda(request, program):.4g}, or be left free, "
+            "or the budget be larger"
+        )
