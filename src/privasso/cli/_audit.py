@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -107,6 +107,7 @@ def audit(
     """
     from privasso.attacks import audit as attack
     from privasso.attacks import audit_command
+    from privasso.cli._fit_check import check
     from privasso.cli._outputs import AUDIT, Outputs, files_read
     from privasso.cli._progress import counting
 
@@ -121,7 +122,7 @@ def audit(
         seed=seed, dry_run=True, row_names=row_names,
     )  # fmt: skip
     if command is None:
-        settings.check()
+        check(settings)
         if on_average and settings.lam_value() is None:
             raise ValueError("--on-average needs a number for --lam")
     elif any((label_dp, record_dp, on_average, row, seed is not None)):
@@ -208,29 +209,16 @@ def _labels(settings: FitSettings) -> Any:
 def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
     """What to protect, covariates and labels, read as a fit reads them."""
     from privasso.cli._fit_privacy import privacy_from
-    from privasso.cli._fit_read import encoding_of, features_of, table_of, target_of
-    from privasso.cli._fit_records import dictionary_of
+    from privasso.cli._fit_read import in_memory
     from privasso.cli._progress import working
-    from privasso.privacy import RecordDP
     from privasso.tables import check_labels
 
     with working("Reading", quiet=quiet):
-        table, target = table_of(settings), target_of(settings)
-        names = features_of(settings, table, target)
-        if not settings.record_dp:
-            columns, labels = table.columns_and_labels(names, target, categorical=[])
-            check_labels(labels)
-            return (
-                settings.privacy(),
-                encoding_of(settings, table, columns, names).matrix(columns),
-                labels,
-            )
-        dictionary = dictionary_of(settings, table, names)
-        columns, labels = table.declared(dictionary, target)
-        X = dictionary.matrix(columns)
-        privacy = privacy_from(settings, dictionary)
-        assert isinstance(privacy, RecordDP)
-        if privacy.bounds != "private":
-            known = privacy.column_bounds(X.shape[1], dictionary.encoding.names)
-            privacy = replace(privacy, bounds=known)
-        return privacy, X, labels
+        table = in_memory(settings)
+        assert table.labels is not None
+        privacy, known = privacy_from(settings, table.dictionary), table.dictionary
+        if known is None:
+            check_labels(table.labels)
+        elif known.bounds is not None:  # an attack knows no names
+            privacy = replace(cast(Any, privacy), bounds=list(known.bounds.values()))
+        return privacy, table.X, table.labels

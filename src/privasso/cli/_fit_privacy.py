@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privasso.cli._fit_settings import FitSettings, option_of
+from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import label_budget
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
             "for that of whole records, or --on-average for noise without a worst-case claim"
         )
     for name, where in _ELSEWHERE[chosen[0]].items():
-        if getattr(settings, name) not in (None, False):
-            raise ValueError(f"{option_of(name)} belongs to {where}")
+        if settings.given(name) is not None:
+            raise ValueError(f"{settings.given(name)} belongs to {where}")
     if settings.epsilon is not None and 0.0 < settings.epsilon < _LEAST_EPSILON:
         raise ValueError(
             f"--epsilon must be at least {_LEAST_EPSILON:g}: with less the noise is larger than "

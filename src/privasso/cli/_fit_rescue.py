@@ -87,7 +87,7 @@ class Paid:
 
     def _kept(self) -> str:
         """Make sure that the result is kept; say where it is and how to use it."""
-        text = self._text()
+        text = self.text
         if text is None:
             return ""
         if self._where is None:
@@ -108,7 +108,8 @@ class Paid:
 
         return RESULT if isinstance(self._made, Published) else RELEASE
 
-    def _text(self) -> str | None:
+    @property
+    def text(self) -> str | None:
         """What was paid for, or None if the guarantee covers nothing that could be kept."""
         from privasso.artefact import model_text, release_text
         from privasso.fit import Published, Released
@@ -121,7 +122,7 @@ class Paid:
 
     def _rescued(self) -> Path | None:
         """Write the result beside the model, or else in the folder for temporary files."""
-        text = self._text()
+        text = self.text
         if text is None:
             return None
         assert self.settings.out is not None

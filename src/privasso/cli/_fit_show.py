@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped, json_text
-from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
@@ -23,6 +22,8 @@ from privasso.report import (
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
 
+#: Coefficients that are printed; the others are counted.
+_MOST, _LONGEST_NAME = 12, 32
 _WHAT = {
     "--out": "model",
     "--report": "report",
@@ -44,7 +45,7 @@ def show(result: FitResult, as_json: bool) -> None:
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
-    print_coefficients(facts)
+    _print_coefficients(facts)
     by_dictionary = facts.records
     encoded = None if model.encoding is None else encoding_words(model.encoding, by_dictionary)
     if encoded is not None:
@@ -65,6 +66,53 @@ def show(result: FitResult, as_json: bool) -> None:
         print(f"{_WHAT[option]:<{width}}  {escaped(path)}")
     if result.ledger is not None:
         print(f"\nLedger. {result.ledger}")
+
+
+def _print_coefficients(facts: FitFacts) -> None:
+    """Print the largest coefficients with their effects, or what to do if all are zero."""
+    support, model = facts.support, facts.model
+    if not support.size:
+        print(_advice(facts))
+        return
+    if facts.units is None:
+        header, effects = ("coefficient",), ()
+    else:
+        rise = "range" if facts.columns is None else "scale"
+        header = ("coefficient", f"effect of its {rise}")
+        effects = model.coef * facts.units
+    names = [_short(facts.names[k]) for k in support[:_MOST]]
+    width = max(len(name) for name in (*names, "(intercept)"))
+    print(f"\n  {'':<{width}}  {header[0]:>12}" + "".join(f"  {h:>20}" for h in header[1:]))
+    for name, k in zip(names, support[:_MOST], strict=True):
+        effect = f"  {effects[k]:>+20.4g}" if len(effects) else ""
+        print(f"  {name:<{width}}  {model.coef[k]:>+12.5g}{effect}")
+    print(f"  {'(intercept)':<{width}}  {model.intercept:>+12.5g}")
+    if support.size > _MOST:
+        print(f"  … and {support.size - _MOST} smaller ones, which the model file holds")
+    print()
+
+
+def _advice(facts: FitFacts) -> str:
+    """What to try when every coefficient is zero."""
+    said = (
+        "Every coefficient is zero: the model predicts the intercept for everybody, because no "
+        "column stands out from the noise at this λ. "
+    )
+    if facts.model.guarantee.formal:
+        tries = (
+            "A fit with fewer columns (--features), more rows or a larger ε can find more, at a "
+            "new cost; --dry-run predicts what to expect before it is spent."
+        )
+    else:
+        tries = "Try less noise (--sigma) or a smaller λ (--lam)."
+    if facts.resolve is not None:
+        tries += f" A smaller λ costs nothing: {facts.resolve}"
+    return said + tries
+
+
+def _short(name: str) -> str:
+    name = escaped(name)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def encoding_words(encoding: Encoding, by_dictionary: bool) -> str | None:
