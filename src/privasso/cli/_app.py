@@ -34,7 +34,7 @@ from privasso.cli._explore import explore
 from privasso.cli._export import export
 from privasso.cli._fit import fit
 from privasso.cli._ledger import ledger
-from privasso.cli._options import Quiet
+from privasso.cli._options import Quiet, parameters_of
 from privasso.cli._pipe import Pipe
 from privasso.cli._predict import predict
 from privasso.cli._progress import silence
@@ -271,19 +271,19 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
 
     A parameter that is a dataclass stands for its fields, which have annotations of their own.
     """
-    own, parameters, groups = get_type_hints(command, include_extras=True), [], {}
+    hints, parameters, groups = get_type_hints(command, include_extras=True), [], {}
     for name, each in inspect.signature(command).parameters.items():
-        if dataclasses.is_dataclass(own[name]):
-            groups[name] = own[name]
-            parameters += inspect.signature(own[name]).parameters.values()
+        if dataclasses.is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            parameters += parameters_of(hints[name])
         else:
-            parameters.append(each)
-    # Annotations are texts until they are looked up; the one that is added is not.
-    for group in groups.values():
-        own |= get_type_hints(group, include_extras=True)
+            # Annotations are texts until they are looked up.
+            parameters.append(each.replace(annotation=hints[name]))
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
-    hints = {each.name: _as_flag({**own, "quiet": Quiet}[each.name]) for each in parameters}
+    parameters = [
+        each.replace(annotation=_as_flag(each.annotation), kind=kind) for each in parameters
+    ]
 
     def run(**given: Any) -> None:
         quiet = bool(given.pop("quiet", False))
@@ -299,10 +299,9 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
                 stopped.add_note(note)
             raise stopped from error
 
-    run.__name__, run.__doc__, run.__annotations__ = command.__name__, command.__doc__, hints
-    vars(run)["__signature__"] = inspect.Signature(
-        [each.replace(annotation=hints[each.name]) for each in parameters]
-    )
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
 
 

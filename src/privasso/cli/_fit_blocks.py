@@ -83,8 +83,11 @@ def files_of(settings: FitSettings) -> list[str]:
 
 
 @contextlib.contextmanager
-def in_blocks(settings: FitSettings, *, quiet: bool = True) -> Iterator[FitTable]:
-    """The table, of which blocks hold the labels; how far each pass has come is shown."""
+def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[FitTable]:
+    """The table, of which blocks hold the labels; how far each pass has come is shown.
+
+    Without `labels` nothing is read, and no engine is needed.
+    """
     from privasso._threads import n_threads
     from privasso.blocks import open_files
     from privasso.encoding import Encoding, NumberCode
@@ -104,7 +107,8 @@ def in_blocks(settings: FitSettings, *, quiet: bool = True) -> Iterator[FitTable
     jobs, entries = reading_plan(memory, width + 1, n_threads(), blocks.held)
     blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries, fill=fill)
     streamed = memory is not None and memory < _OWN + _IN_MEMORY * n_rows * len(names)
-    with _on_engine(settings, blocks, jobs) as engaged, passes(n_rows, quiet=quiet) as show:
+    engine = _on_engine(settings, blocks, jobs) if labels else contextlib.nullcontext(blocks)
+    with engine as engaged, passes(n_rows, quiet=quiet or not labels) as show:
         shown = replace(engaged, streamed=streamed).reporting_to(show)
         yield FitTable(shown, None, names, target, dictionary, encoding)
 

@@ -6,7 +6,8 @@ import shlex
 
 from privasso._text import escaped
 from privasso.cli._fit_check import DECIDED
-from privasso.cli._fit_settings import FitSettings, option_of
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._options import option_name
 
 _OTHERS = (
     "binary", "labels", "row_names", "engine", "scheduler", "memory", "from_release", "lam",
@@ -18,7 +19,7 @@ def command_of(settings: FitSettings) -> str:
     """The command that does this again, one option per line."""
     lines = [_words("privasso", "fit", *_data(settings))]
     for name in DECIDED + _OTHERS:
-        option, value = option_of(name), getattr(settings, name)
+        option, value = option_name(name), getattr(settings, name)
         if settings.given(name) is None:
             continue
         if value is True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import label_budget
+from privasso.cli._options import label_budget, named
 
 if TYPE_CHECKING:
     from privasso.encoding import Dictionary
@@ -124,10 +124,8 @@ def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
 
     assert settings.shape is not None
     table = open_table(settings.shape)
-    try:
+    with named("--shape", ValueError):
         return dictionary.matrix(table.declared(dictionary)[0])
-    except ValueError as error:
-        raise ValueError(f"--shape: {error}") from None
 
 
 def _on_average(settings: FitSettings) -> Privacy:

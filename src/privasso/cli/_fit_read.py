@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._options import named
 
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
-    from privasso.encoding import Dictionary, Encoding
-    from privasso.fit import KeptStatistics, Plan, Published, Released, ReleasedModel
+    from privasso.encoding import Columns, Dictionary, Encoding
+    from privasso.fit import KeptStatistics, Plan, Published, Released
     from privasso.tables import Table
 
 
@@ -74,63 +75,47 @@ class PackedTable(FitTable):
         from privasso.fit import Published
 
         assert isinstance(made, Published)
-        few = _chosen(made.model)
+        few = made.model.chosen()
         return replace(made, model=few).encoded(self.described(few.feature_names).encoding)
 
 
-def _chosen(model: ReleasedModel) -> ReleasedModel:
-    at, names = model.screened, model.feature_names
-    assert at is not None
-    assert names is not None
-    few = tuple(names[k] for k in at)
-    return replace(model, coef=model.coef[at], feature_names=few, screened=np.arange(at.size))
-
-
 @contextlib.contextmanager
-def opened(settings: FitSettings, *, quiet: bool) -> Iterator[FitTable]:
-    """The table that the options name, with labels as the fit takes them."""
+def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterator[FitTable]:
+    """The table that the options name, with labels as the fit takes them.
+
+    Without `labels` a dry run gets public covariates, or of private records the size of the table.
+    """
     if settings.in_blocks:
         from privasso.cli._fit_blocks import in_blocks
 
-        with in_blocks(settings, quiet=quiet) as table:
+        with in_blocks(settings, labels=labels, quiet=quiet) as table:
             yield table
         return
     packed = settings.record_dp and settings.genotypes and settings.screen is not None
-    table = _packed(settings) if packed else in_memory(settings)
-    assert table.labels is not None
-    yield replace(table, labels=_coded(settings, table.labels))
+    table = _packed(settings) if packed and labels else in_memory(settings, labels=labels)
+    yield table if table.labels is None else replace(table, labels=_coded(settings, table.labels))
 
 
-def in_memory(settings: FitSettings) -> FitTable:
+def in_memory(settings: FitSettings, *, labels: bool = True) -> FitTable:
     """All rows as an array, with labels as they are in the file."""
     table, target, names = _file(settings)
+    y = None
     if settings.record_dp:
         dictionary = _dictionary(settings, table, names)
-        columns, labels = table.declared(dictionary, target)
-        return _declared_table(dictionary.matrix(columns), labels, target, dictionary)
+        encoding = dictionary.encoding
+        # An array of this shape that has no memory of its own: a dry run uses only the shape.
+        X = np.broadcast_to(0.0, (table.n_rows, len(encoding.names)))
+        if labels:
+            columns, y = table.declared(dictionary, target)
+            X = dictionary.matrix(columns)
+        return FitTable(X, y, encoding.names, target, dictionary, encoding)
     levels = _some_of("--categorical", settings.categorical, names)
-    columns, labels = table.columns_and_labels(names, target, categorical=levels)
-    return replace(_learnt_table(settings, table, columns, names, target), labels=labels)
-
-
-def without_labels(settings: FitSettings) -> FitTable:
-    """What a dry run needs: public covariates, or of private records the size of the table."""
-    if settings.in_blocks:
-        from privasso.cli._fit_blocks import in_blocks
-
-        with in_blocks(replace(settings, engine="local", scheduler=None)) as blocks:
-            assert blocks.dictionary is not None
-            dictionary, n_rows, target = blocks.dictionary, blocks.X.shape[0], blocks.target
+    if labels:
+        columns, y = table.columns_and_labels(names, target, categorical=levels)
     else:
-        table, target, names = _file(settings)
-        if not settings.record_dp:
-            levels = _some_of("--categorical", settings.categorical, names)
-            columns = table.columns(names, categorical=levels)
-            return _learnt_table(settings, table, columns, names, target)
-        dictionary, n_rows = _dictionary(settings, table, names), table.n_rows
-    # An array of this shape that has no memory of its own: only the shape is used.
-    nothing = np.broadcast_to(0.0, (n_rows, len(dictionary.encoding.names)))
-    return _declared_table(nothing, None, target, dictionary)
+        columns = table.columns(names, categorical=levels)
+    encoding = _learnt(settings, table, columns, names)
+    return FitTable(encoding.matrix(columns), y, encoding.names, target, None, encoding)
 
 
 def _packed(settings: FitSettings) -> PackedTable:
@@ -153,28 +138,18 @@ def _packed(settings: FitSettings) -> PackedTable:
     return PackedTable(F, labels, tuple(names), target, settings=settings)
 
 
-def _declared_table(
-    X: np.ndarray, labels: np.ndarray | None, target: str, dictionary: Dictionary
-) -> FitTable:
-    encoding = dictionary.encoding
-    return FitTable(X, labels, encoding.names, target, dictionary, encoding)
-
-
-def _learnt_table(
-    settings: FitSettings, table: Table, columns: Any, names: list[str], target: str
-) -> FitTable:
-    """Public covariates; columns that --features names are kept."""
+def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[str]) -> Encoding:
+    """How covariates become columns of the matrix; columns that --features names are kept."""
     from privasso.encoding import learn_encoding
 
     keep = _some_of("--keep", settings.keep, names)
     try:
-        encoding = learn_encoding(
+        return learn_encoding(
             columns, missing=settings.missing_rule(), keep=names if settings.features else keep
         )
     except ValueError:
         table.check_header()  # cells of a record that are taken for names are not shown
         raise
-    return FitTable(encoding.matrix(columns), None, encoding.names, target, None, encoding)
 
 
 def _coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
@@ -239,19 +214,15 @@ def declared(settings: FitSettings, names: Sequence[str]) -> Dictionary:
     if settings.dictionary is None:
         known = (0.0, 2.0) if settings.genotypes and settings.bounds is None else ()
         return Dictionary(tuple(NumberEntry(name, *known) for name in names))
-    try:
+    with named(f"--bounds {settings.bounds}", ValueError):
         return settings.dictionary.of(names)
-    except ValueError as error:
-        raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
 
 
 def _dictionary(settings: FitSettings, table: Table, names: list[str]) -> Dictionary:
     """The same; a name that is no column is refused, and text where ranges are to be found."""
     if settings.dictionary is not None:
-        try:
+        with named(f"--bounds {settings.bounds}", ValueError):
             table.require(settings.dictionary.names)
-        except ValueError as error:
-            raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
     elif settings.bounds is not None:
         table.check_header()  # the names are published
         types = table.types

@@ -17,6 +17,7 @@ from privasso.cli._fit_rescue import Paid
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import show
 from privasso.cli._fit_write import PATH_POINTS, FitResult, rehearse, write_files
+from privasso.cli._options import named
 from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs
 from privasso.cli._progress import working
 
@@ -106,14 +107,12 @@ def _released(paid: Paid, quiet: bool) -> _Made:
 
 
 def _reopened(settings: FitSettings) -> Released | KeptStatistics:
-    from privasso.artefact import DocumentError, load_release
+    from privasso.artefact import load_release
     from privasso.fit import KeptStatistics
 
     assert settings.from_release is not None
-    try:
+    with named(f"--from-release {settings.from_release}"):
         kept = load_release(settings.from_release)
-    except DocumentError as error:
-        raise ValueError(f"--from-release {escaped(settings.from_release)}: {error}") from None
     if isinstance(kept, KeptStatistics):
         if settings.binary:
             raise ValueError("--binary needs a release of labels, not statistics")
@@ -133,10 +132,8 @@ def _reopened(settings: FitSettings) -> Released | KeptStatistics:
     else:
         inputs, levels = kept.encoding.inputs, kept.encoding.categorical
         X = kept.encoding.matrix(table.columns(inputs, categorical=levels))
-    try:
+    with named(settings.source, ValueError):
         return kept.open(X, time_limit=settings.time_limit, classes=settings.classes)
-    except ValueError as error:
-        raise ValueError(f"{escaped(settings.source)}: {error}") from None
 
 
 def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:

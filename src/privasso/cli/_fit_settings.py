@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from privasso._text import escaped
 from privasso._validation import generator, positive_float
-from privasso.cli._options import Delta, Epsilon, Force, LabelDpFlag, RowNames, YBounds
+from privasso.cli._options import (
+    Delta,
+    Epsilon,
+    Force,
+    LabelDpFlag,
+    RowNames,
+    YBounds,
+    named,
+    option,
+    option_name,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,10 +29,6 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.fit import Classes
     from privasso.noise import NoiseDesign
-
-
-def _option(name: str, help: str, metavar: str | None = None) -> object:
-    return typer.Option(name, help=help, metavar=metavar)
 
 
 @dataclass(frozen=True)
@@ -38,180 +43,85 @@ class FitSettings:
             show_default=False,
         ),
     ] = None
-    target: Annotated[str | None, _option("--target", "Column of the labels.")] = None
-    features: Annotated[
-        list[str] | None,
-        _option(
-            "--features",
-            "Columns to use: a,b,c. All but the target otherwise. Repeatable.",
-            "NAMES",
-        ),
-    ] = None
-    exclude: Annotated[
-        list[str] | None,
-        _option("--exclude", "Columns to leave out: a,b,c. Repeatable.", "NAMES"),
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        _option(
-            "--categorical", "Columns of numbers or dates to take as levels. Repeatable.", "NAMES"
-        ),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        _option(
-            "--keep", "Columns to use although they look like identifiers. Repeatable.", "NAMES"
-        ),
-    ] = None
-    missing: Annotated[
-        str | None,
-        _option("--missing", "Missing covariates: error, mean or indicator.  [default: error]"),
-    ] = None
+    target: str | None = option("Column of the labels.")
+    features: list[str] | None = option(
+        "Columns to use: a,b,c. All but the target otherwise. Repeatable.", metavar="NAMES"
+    )
+    exclude: list[str] | None = option("Columns to leave out: a,b,c. Repeatable.", metavar="NAMES")
+    categorical: list[str] | None = option(
+        "Columns of numbers or dates to take as levels. Repeatable.", metavar="NAMES"
+    )
+    keep: list[str] | None = option(
+        "Columns to use although they look like identifiers. Repeatable.", metavar="NAMES"
+    )
+    missing: str | None = option("Missing covariates: error, mean or indicator.  [default: error]")
     label_dp: LabelDpFlag = False
-    record_dp: Annotated[
-        bool, _option("--record-dp", "Protect whole records, covariates and labels alike.")
-    ] = False
-    binary: Annotated[
-        bool,
-        _option("--binary", "Logistic regression for labels 0 and 1; --y-bounds is not needed."),
-    ] = False
+    record_dp: bool = option("Protect whole records, covariates and labels alike.", False)
+    binary: bool = option(
+        "Logistic regression for labels 0 and 1; --y-bounds is not needed.", False
+    )
     epsilon: Epsilon = None
     delta: Delta = None
     y_bounds: YBounds = None
-    bounds: Annotated[
-        str | None,
-        _option(
-            "--bounds",
-            "With --record-dp: data dictionary with the bounds of the columns, see `privasso "
-            "bounds`; or find ranges in the data with noise.",
-            "FILE|private",
-        ),
-    ] = None
-    private_scales: Annotated[
-        bool,
-        _option("--private-scales", "With --record-dp: find ranges, centres, scales with noise."),
-    ] = False
-    shape: Annotated[
-        str | None,
-        _option(
-            "--shape",
-            "With --record-dp: noise that follows the correlations of public rows of the same "
-            "columns, or of the data, found with noise.",
-            "FILE|private",
-        ),
-    ] = None
-    share: Annotated[
-        float | None,
-        _option("--share", "Part of the budget for what is found with noise.  [default: 0.2]"),
-    ] = None
-    screen: Annotated[
-        str | None,
-        _option(
-            "--screen",
-            "With --label-dp or --record-dp: choose K columns with noise, and fit these. For more "
-            "columns than rows.",
-            "K|auto",
-        ),
-    ] = None
-    mechanism: Annotated[
-        str | None,
-        _option(
-            "--mechanism",
-            "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto.",
-        ),
-    ] = None
-    kappa: Annotated[
-        float | None,
-        _option("--kappa", "Largest residual that is not clipped, as a part of the label range."),
-    ] = None
-    t: Annotated[
-        float | None, _option("--t", "Squared length of a row over the ridge of the objective.")
-    ] = None
-    on_average: Annotated[
-        bool, _option("--on-average", "Noise of a given level, no worst-case claim, no ε.")
-    ] = False
-    sigma: Annotated[float | None, _option("--sigma", "Noise level of --on-average.")] = None
-    scales: Annotated[
-        str | None,
-        _option("--scales", "With --on-average: file of prior scales, or a law such as uniform."),
-    ] = None
-    noise: Annotated[
-        str | None,
-        _option("--noise", "auto, shaped, isotropic, gram, power:GAMMA.  [default: auto]"),
-    ] = None
-    design: Annotated[
-        Path | None,
-        _option("--design", "Design of `privasso design --out`: shape of the noise, and λ."),
-    ] = None
-    lam: Annotated[
-        str | None,
-        _option("--lam", "λ, M times scikit-learn's alpha, or auto.  [default: auto]"),
-    ] = None
-    lam_path: Annotated[
-        str | None, _option("--lam-path", "Values of λ for the path: L1,L2,… (free).")
-    ] = None
-    path_out: Annotated[
-        Path | None, _option("--path-out", "Coefficients along the path, csv or parquet.")
-    ] = None
-    no_intercept: Annotated[bool, _option("--no-intercept", "Fit through the origin.")] = False
-    out: Annotated[Path | None, _option("--out", "Where the model goes, a JSON file.")] = None
-    report: Annotated[Path | None, _option("--report", "Where the report goes, HTML.")] = None
-    keep_release: Annotated[
-        Path | None, _option("--keep-release", "Keep what left the mechanism, to solve again.")
-    ] = None
-    from_release: Annotated[
-        Path | None,
-        _option("--from-release", "Solve from a kept release: reads no labels, costs nothing."),
-    ] = None
-    ledger: Annotated[
-        Path | None,
-        _option("--ledger", "Budget to charge first, from `privasso ledger create`."),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        _option(
-            "--time-limit",
-            "Seconds for choosing λ and solving, after the release.  [default: no limit]",
-        ),
-    ] = None
-    seed: Annotated[
-        int | None, _option("--seed", "Fixed noise for experiments: NOT FOR RELEASE.")
-    ] = None
-    dry_run: Annotated[
-        bool, _option("--dry-run", "Show noise and predictions; reads no labels, spends nothing.")
-    ] = False
-    no_target_column: Annotated[
-        bool, _option("--no-target-column", "With --dry-run: the file holds no labels at all.")
-    ] = False
-    assume_rho: Annotated[
-        float, _option("--assume-rho", "For predictions: share of non-zero coefficients.")
-    ] = 0.3
-    assume_r2: Annotated[
-        float, _option("--assume-r2", "For predictions: share of label variance explained.")
-    ] = 0.5
-    assume_label_sd: Annotated[
-        float | None,
-        _option("--assume-label-sd", "For predictions: deviation of the labels.  [width/6]"),
-    ] = None
-    engine: Annotated[
-        str | None,
-        _option("--engine", "With --record-dp: read files in blocks, here (local) or on dask."),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        _option(
-            "--scheduler", "Address of a Dask scheduler, tls://….  [default: threads, no cluster]"
-        ),
-    ] = None
-    memory: Annotated[
-        str | None, _option("--memory", "Memory that reading in blocks may take, such as 4GB.")
-    ] = None
-    labels: Annotated[
-        Path | None,
-        _option(
-            "--labels", "With a .bed file: labels by FID and IID, as in PLINK's --pheno.  [.fam]"
-        ),
-    ] = None
+    bounds: str | None = option(
+        "With --record-dp: data dictionary with the bounds of the columns, see `privasso bounds`; "
+        "or find ranges in the data with noise.",
+        metavar="FILE|private",
+    )
+    private_scales: bool = option(
+        "With --record-dp: find ranges, centres, scales with noise.", False
+    )
+    shape: str | None = option(
+        "With --record-dp: noise that follows the correlations of public rows of the same columns, "
+        "or of the data, found with noise.",
+        metavar="FILE|private",
+    )
+    share: float | None = option("Part of the budget for what is found with noise.  [default: 0.2]")
+    screen: str | None = option(
+        "With --label-dp or --record-dp: choose K columns with noise, and fit these. For more "
+        "columns than rows.",
+        metavar="K|auto",
+    )
+    mechanism: str | None = option(
+        "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto."
+    )
+    kappa: float | None = option(
+        "Largest residual that is not clipped, as a part of the label range."
+    )
+    t: float | None = option("Squared length of a row over the ridge of the objective.")
+    on_average: bool = option("Noise of a given level, no worst-case claim, no ε.", False)
+    sigma: float | None = option("Noise level of --on-average.")
+    scales: str | None = option(
+        "With --on-average: file of prior scales, or a law such as uniform."
+    )
+    noise: str | None = option("auto, shaped, isotropic, gram, power:GAMMA.  [default: auto]")
+    design: Path | None = option("Design of `privasso design --out`: shape of the noise, and λ.")
+    lam: str | None = option("λ, M times scikit-learn's alpha, or auto.  [default: auto]")
+    lam_path: str | None = option("Values of λ for the path: L1,L2,… (free).")
+    path_out: Path | None = option("Coefficients along the path, csv or parquet.")
+    no_intercept: bool = option("Fit through the origin.", False)
+    out: Path | None = option("Where the model goes, a JSON file.")
+    report: Path | None = option("Where the report goes, HTML.")
+    keep_release: Path | None = option("Keep what left the mechanism, to solve again.")
+    from_release: Path | None = option("Solve from a kept release: reads no labels, costs nothing.")
+    ledger: Path | None = option("Budget to charge first, from `privasso ledger create`.")
+    time_limit: float | None = option(
+        "Seconds for choosing λ and solving, after the release.  [default: no limit]"
+    )
+    seed: int | None = option("Fixed noise for experiments: NOT FOR RELEASE.")
+    dry_run: bool = option("Show noise and predictions; reads no labels, spends nothing.", False)
+    no_target_column: bool = option("With --dry-run: the file holds no labels at all.", False)
+    assume_rho: float = option("For predictions: share of non-zero coefficients.", 0.3)
+    assume_r2: float = option("For predictions: share of label variance explained.", 0.5)
+    assume_label_sd: float | None = option("For predictions: deviation of the labels.  [width/6]")
+    engine: str | None = option("With --record-dp: read files in blocks, here (local) or on dask.")
+    scheduler: str | None = option(
+        "Address of a Dask scheduler, tls://….  [default: threads, no cluster]"
+    )
+    memory: str | None = option("Memory that reading in blocks may take, such as 4GB.")
+    labels: Path | None = option(
+        "With a .bed file: labels by FID and IID, as in PLINK's --pheno.  [.fam]"
+    )
     row_names: RowNames = False
     force: Force = False
 
@@ -220,7 +130,7 @@ class FitSettings:
         for name in names:
             value = getattr(self, name)
             if value is not None and value is not False and value != []:
-                return option_of(name)
+                return option_name(name)
         return None
 
     def rng(self) -> np.random.Generator | None:
@@ -289,28 +199,22 @@ class FitSettings:
     @cached_property
     def dictionary(self) -> Dictionary | None:
         """The content of the file of --bounds; None for private bounds, or none at all."""
-        from privasso._documents import DocumentError
         from privasso.encoding import read_dictionary
 
         if self.bounds is None or self.bounds == "private":
             return None
-        try:
+        with named(f"--bounds {self.bounds}"):
             return read_dictionary(self.bounds)
-        except DocumentError as error:
-            raise ValueError(f"--bounds {escaped(self.bounds)}: {error}") from None
 
     @cached_property
     def saved(self) -> SavedDesign | None:
         """The content of the file of --design, read once, so that the whole fit uses the same."""
-        from privasso._documents import DocumentError
         from privasso.design import load_design
 
         if self.design is None:
             return None
-        try:
+        with named(f"--design {self.design}"):
             return load_design(self.design)
-        except DocumentError as error:
-            raise ValueError(f"--design {self.design}: {error}") from None
 
     def lam_value(self) -> float | None:
         """λ, or None if it is to be chosen from the release."""
@@ -340,15 +244,6 @@ class FitSettings:
         if rule not in MISSING_RULES:
             raise ValueError(f"--missing must be one of {', '.join(MISSING_RULES)}, not {rule!r}")
         return rule
-
-
-def option_of(name: str) -> str:
-    """Return the option of a field.
-
-    >>> option_of("y_bounds")
-    '--y-bounds'
-    """
-    return "--" + name.replace("_", "-")
 
 
 def _positive(option: str, text: str) -> float:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._text import escaped, json_text
 from privasso.cli._fit_write import FitResult
+from privasso.cli._print import print_table
 from privasso.encoding import Encoding, LevelCode
-from privasso.noise import Noise, NoiseDesign, noise_to_dict
 from privasso.privacy import Guarantee, ScreeningOutlook, meaning
 from privasso.report import (
     OUTLOOK_TITLES,
     FitFacts,
     RecordMechanism,
+    noise_words,
     outlook_lines,
     outlook_table,
 )
@@ -36,7 +37,8 @@ def show(result: FitResult, as_json: bool) -> None:
     """Print the summary of a fit."""
     facts = result.facts
     if as_json:
-        print(json_text(_record(result)))
+        files = {option.lstrip("-"): str(path) for option, path in result.files.items()}
+        print(json_text({**facts.to_dict(), "ledger": result.ledger, "files": files}))
         return
     model = facts.model
     if model.guarantee.warning is not None:
@@ -151,27 +153,10 @@ def print_settings(mechanism: RecordMechanism) -> None:
 
 def print_outlook(outlook: ScreeningOutlook) -> None:
     """Print what is predicted of a choice of columns, and of a fit of all."""
-    from rich.console import Console
-    from rich.table import Table
-
     for what, value in outlook_lines(outlook):
         print(f"{what}: {value}.")
-    table = Table(box=None, padding=(0, 2, 0, 0), title="\nPredicted", title_justify="left")
-    for k, title in enumerate(OUTLOOK_TITLES):
-        table.add_column(title, justify="right" if k else "left", no_wrap=True)
-    for line in outlook_table(outlook):
-        table.add_row(*line)
-    Console(width=120, highlight=False).print(table)
+    print_table(OUTLOOK_TITLES, outlook_table(outlook), "\nPredicted")
     print(outlook.in_words())
-
-
-def noise_words(noise: Noise | None) -> str:
-    """The noise in words."""
-    if noise is None:
-        return "of a design that the file does not describe"
-    if not isinstance(noise, NoiseDesign):
-        return f"{noise.in_words()}, root mean variance {noise.sigma:.4g}"
-    return f"{noise.in_words()} (v: squared scale), root mean variance {noise.sigma:.4g}"
 
 
 def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
@@ -183,40 +168,7 @@ def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
     )
 
 
-def _errors(facts: FitFacts) -> dict[str, float] | None:
-    """Standard errors of the coefficients that are not zero, where there are any."""
-    errors = facts.model.coef_se
-    if errors is None:
-        return None
-    return {facts.names[k]: float(errors[k]) for k in facts.support.tolist()}
-
-
 def _loud(text: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
-
-
-def _record(result: FitResult) -> dict[str, Any]:
-    facts: FitFacts = result.facts
-    model = facts.model
-    support = facts.support.tolist()
-    return {
-        "target": facts.target,
-        "n_rows": facts.n_rows,
-        "n_features": model.n_features,
-        "lam": model.lam,
-        "intercept": model.intercept,
-        "coef": {facts.names[k]: float(model.coef[k]) for k in support},
-        "coef_se": _errors(facts),
-        "classes": None if model.classes is None else list(model.classes),
-        "noise": noise_to_dict(model.noise),
-        "mechanism": None if facts.mechanism is None else facts.mechanism.to_dict(),
-        "screening": None if facts.outlook is None else facts.outlook.to_dict(),
-        "screened": facts.screened_names,
-        "for_release": model.guarantee.for_release,
-        "guarantee": model.guarantee.to_dict(),
-        "statement": str(model.guarantee),
-        "ledger": result.ledger,
-        "files": {option.lstrip("-"): str(path) for option, path in result.files.items()},
-    }

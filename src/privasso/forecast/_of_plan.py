@@ -10,6 +10,7 @@ from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Forecast, forecast
 from privasso.forecast._records import RecordScheme, forecast_records
 from privasso.forecast._scheme import Scheme
+from privasso.forecast._state_evolution import Prediction, predictions
 
 
 def unavailable(plan: Plan, dictionary: Dictionary | None = None) -> str | None:
@@ -38,6 +39,21 @@ def forecast_of(
     if isinstance(scheme, Scheme):
         return forecast(scheme, suppose, progress=progress)
     return forecast_records(scheme, suppose, progress=progress)
+
+
+def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
+    """State evolution, where covariates are not public and fits on them may not be simulated.
+
+    It assumes that the noise follows the scales of the columns at hand.
+    """
+    privacy = plan.options.privacy
+    if (
+        not isinstance(plan, LabelPlan)
+        or privacy.public_covariates
+        or plan.options.scales is not None
+    ):
+        return ()
+    return predictions(plan.rows, privacy, plan.noise, suppose, plan.options.fixed_lam)
 
 
 def _scheme(plan: Plan, dictionary: Dictionary | None) -> Scheme | RecordScheme:
