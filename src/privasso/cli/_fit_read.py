@@ -93,7 +93,11 @@ def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterat
         return
     packed = settings.record_dp and settings.genotypes and settings.screen is not None
     table = _packed(settings) if packed and labels else in_memory(settings, labels=labels)
-    yield table if table.labels is None else replace(table, labels=_coded(settings, table.labels))
+    if table.labels is not None:
+        # An array that can be overwritten when it is no longer needed.
+        coded = np.require(_coded(settings, table.labels), requirements="W")
+        table = replace(table, labels=coded)
+    yield table
 
 
 def in_memory(settings: FitSettings, *, labels: bool = True) -> FitTable:
