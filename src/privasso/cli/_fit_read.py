@@ -16,13 +16,13 @@ from privasso.cli._options import named
 if TYPE_CHECKING:
     from privasso.cli._fit_settings import FitSettings
     from privasso.encoding import Columns, Dictionary, Encoding
-    from privasso.fit import KeptStatistics, Plan, Published, Released
+    from privasso.fit import Outcome, Plan, Published
     from privasso.tables import Table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FitTable:
-    """A table as a fit takes it.
+    """A table as a fit takes it; it has no words for what it holds.
 
     - `X`: an array, blocks of rows, or packed genotypes; without the rows in a dry run of records.
     - `labels`: None where blocks hold them, or none are read.
@@ -47,15 +47,13 @@ class FitTable:
         assert self.encoding is not None
         return self.encoding
 
-    def published(
-        self, made: Released | Published | KeptStatistics
-    ) -> Released | Published | KeptStatistics:
+    def published(self, made: Outcome) -> Outcome:
         """What was released, with the way in which columns became numbers, if that is not plain."""
         plain = self.dictionary is None and self.encoding is not None and self.encoding.plain
         return made.encoded(None if plain else self.encoding)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PackedTable(FitTable):
     """Genotypes that stay packed: a model has the chosen variants and no others."""
 
@@ -70,7 +68,7 @@ class PackedTable(FitTable):
         longest = sorted(self.names, key=len)[-plan.outlook.settings.columns :]
         return self.described(longest).encoding
 
-    def published(self, made: Released | Published | KeptStatistics) -> Published:
+    def published(self, made: Outcome) -> Published:
         """The model of the chosen columns alone; all others have the coefficient zero."""
         from privasso.fit import Published
 

@@ -22,14 +22,7 @@ from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.fit import (
-        CoefficientPath,
-        KeptStatistics,
-        Plan,
-        Published,
-        Released,
-        ReleasedModel,
-    )
+    from privasso.fit import CoefficientPath, Outcome, Plan, ReleasedModel
     from privasso.forecast import Assumptions, Forecast
     from privasso.privacy import Privacy
 
@@ -41,7 +34,7 @@ _PATH_END = 0.1
 class _Made(NamedTuple):
     """What a fit has released, by which plan; there is none for a release that was kept."""
 
-    released: Released | Published | KeptStatistics
+    released: Outcome
     plan: Plan | None = None
     table: FitTable | None = None
     forecast: Forecast | None = None
@@ -106,7 +99,7 @@ def _released(paid: Paid, quiet: bool) -> _Made:
     return _Made(table.published(made), plan, table, expected)
 
 
-def _reopened(settings: FitSettings) -> Released | KeptStatistics:
+def _reopened(settings: FitSettings) -> Outcome:
     from privasso.artefact import load_release
     from privasso.fit import KeptStatistics
 
@@ -171,9 +164,7 @@ def _supposed(settings: FitSettings, privacy: Privacy, plan: Plan | None) -> Ass
     return assumptions_of(settings, privacy)
 
 
-def _path(
-    settings: FitSettings, released: Released | Published | KeptStatistics, model: ReleasedModel
-) -> CoefficientPath | None:
+def _path(settings: FitSettings, released: Outcome, model: ReleasedModel) -> CoefficientPath | None:
     """Coefficients at the λ that were given, or in a range around that of the model."""
     from privasso.fit import Published
 

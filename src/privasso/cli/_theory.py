@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privasso.cli._covariance import COVARIANCE_HELP, with_covariance
 from privasso.cli._options import (
@@ -22,6 +21,7 @@ from privasso.cli._options import (
     check_figure_path,
     finite,
     model_of,
+    option,
 )
 from privasso.cli._progress import working
 
@@ -59,36 +59,30 @@ class _Prediction(NamedTuple):
         return [f"{self.asked['n_features']} columns", self.asked["covariance"]]
 
 
-def theory(
-    lam: Annotated[float, typer.Option("--lam", help="Regularisation λ.")] = 0.2,
-    sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
-    noise: Annotated[
-        str,
-        typer.Option(
-            "--noise",
-            help="Shape of the noise: isotropic, gram or power:GAMMA; with --covariance also "
-            "matrix:GAMMA, a power of the covariance matrix.",
-        ),
-    ] = "gram",
-    alpha: Alpha = 0.5,
-    rho: Rho = 0.1,
-    sigma_xi: SigmaXi = 0.1,
-    scales: Scales = "uniform",
-    n_features: NFeatures = None,
-    covariance: Annotated[str | None, typer.Option("--covariance", help=COVARIANCE_HELP)] = None,
-    draws: Annotated[
-        int, typer.Option("--draws", help="Draws to average over, with --covariance.")
-    ] = 8,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the draws, with --covariance.")
-    ] = None,
-    as_json: AsJson = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help="Draw trajectory and trade-off to this file (png, pdf, svg)."),
-    ] = None,
-    force: Force = False,
-) -> None:
+@dataclass(frozen=True)
+class TheorySettings:
+    """The options of `privasso theory` in the order of its help."""
+
+    lam: float = option("Regularisation λ.", 0.2)
+    sigma: float = option("Noise level σ_η.", 0.1)
+    noise: str = option(
+        "Shape of the noise: isotropic, gram or power:GAMMA; with --covariance also matrix:GAMMA, "
+        "a power of the covariance matrix.",
+        "gram",
+    )
+    alpha: Alpha = 0.5
+    rho: Rho = 0.1
+    sigma_xi: SigmaXi = 0.1
+    scales: Scales = "uniform"
+    n_features: NFeatures = None
+    covariance: str | None = option(COVARIANCE_HELP)
+    draws: int = option("Draws to average over, with --covariance.", 8)
+    seed: int | None = option("Seed of the draws, with --covariance.")
+    plot: Path | None = option("Draw trajectory and trade-off to this file (png, pdf, svg).")
+    force: Force = False
+
+
+def theory(settings: TheorySettings, as_json: AsJson = False) -> None:
     """Predict error, sparsity, stability and average privacy at one point, without data.
 
     Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
@@ -97,16 +91,14 @@ def theory(
     """
     from privasso.cli._outputs import PICTURE, Outputs, files_read
 
+    plot = settings.plot
     check_figure_path(plot)
-    with Outputs(reads=files_read(scales, covariance), force=force) as outputs:
+    reads = files_read(settings.scales, settings.covariance)
+    with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--plot", plot, PICTURE)
-        model = model_of(alpha, rho, sigma_xi, scales)
-        if covariance is None:
-            found = _independent(model, lam, noise, sigma, n_features)
-        else:
-            model = with_covariance(model, covariance, scales != "uniform")
-            with working("Simulating effective problems", quiet=as_json):
-                found = _correlated(model, covariance, lam, noise, sigma, n_features, draws, seed)
+        simulated = settings.covariance is not None
+        with working("Simulating effective problems", quiet=as_json or not simulated):
+            found = _predicted(settings)
         if as_json:
             print(json.dumps(_record(found), indent=2))
         else:
@@ -114,47 +106,42 @@ def theory(
         if plot is not None:
             from privasso.cli._theory_plot import draw
 
-            draw(found.point, found.edge, n_features, ", ".join(reversed(found.words)), plot)
+            words = ", ".join(reversed(found.words))
+            draw(found.point, found.edge, settings.n_features, words, plot)
             if not as_json:
                 print(f"wrote {plot}")
 
 
-def _independent(
-    model: Model, lam: float, noise: str, sigma: float, n_features: int | None
-) -> _Prediction:
+def _predicted(settings: TheorySettings) -> _Prediction:
     from privasso.noise import noise_from_name
     from privasso.theory import critical_noise, state_evolution
 
-    shape = noise_from_name("--noise", noise, sigma)
-    fp = state_evolution(model, lam, shape, n_features=n_features)
-    edge = critical_noise(model, lam, shape, n_features=n_features)
+    model = model_of(settings.alpha, settings.rho, settings.sigma_xi, settings.scales)
+    if settings.covariance is not None:
+        model = with_covariance(model, settings.covariance, settings.scales != "uniform")
+        return _correlated(settings, model)
+    shape, n = noise_from_name("--noise", settings.noise, settings.sigma), settings.n_features
+    fp = state_evolution(model, settings.lam, shape, n_features=n)
+    edge = critical_noise(model, settings.lam, shape, n_features=n)
     leakage = {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl(kind="paper")}
     leakage |= _attack(fp) if fp.status.value == "stable" else {}
     return _Prediction(fp, edge, leakage, {}, {"scales": repr(model.scales)})
 
 
-def _correlated(
-    model: Model,
-    covariance: str,
-    lam: float,
-    noise: str,
-    sigma: float,
-    n_features: int | None,
-    draws: int,
-    seed: int | None,
-) -> _Prediction:
+def _correlated(settings: TheorySettings, model: Model) -> _Prediction:
     """The same for correlated columns, by simulation."""
     import numpy as np
 
     from privasso.noise import column_noise_from_name
     from privasso.theory import CorrelatedPoint, correlated_edge, state_evolution
 
-    rng = np.random.default_rng(seed)
-    shape = column_noise_from_name("--noise", noise, sigma)
-    model = model.realised(n_features or (None if model.covariance.n_columns else _MANY), rng)
-    fp = state_evolution(model, lam, shape, draws=draws, rng=rng)
+    rng, draws = np.random.default_rng(settings.seed), settings.draws
+    shape = column_noise_from_name("--noise", settings.noise, settings.sigma)
+    many = None if model.covariance.n_columns else _MANY
+    model = model.realised(settings.n_features or many, rng)
+    fp = state_evolution(model, settings.lam, shape, draws=draws, rng=rng)
     assert isinstance(fp, CorrelatedPoint)
-    edge = correlated_edge(model, shape, draws=draws, rng=rng)
+    ratio = correlated_edge(model, shape, draws=draws, rng=rng).ratio
     leakage, errors = {"onavekl_bound": math.nan}, fp.standard_errors._asdict()
     errors["onavekl"] = math.nan
     if fp.status.value == "stable":
@@ -164,11 +151,11 @@ def _correlated(
             leakage |= _attack(fp)
             errors["onavekl"] = fp.onavekl_error
     asked = {
-        "covariance": covariance, "n_features": model.covariance.n_columns,
+        "covariance": settings.covariance, "n_features": model.covariance.n_columns,
         "scales": repr(model.scales), "draws": fp.n_draws,
     }  # fmt: skip
-    level = lam / edge.ratio if edge.ratio > 0.0 else math.inf
-    return _Prediction(fp, level, leakage, errors, asked)
+    edge = settings.lam / ratio if ratio > 0.0 else math.inf
+    return _Prediction(fp, edge, leakage, errors, asked)
 
 
 def _attack(fp: FixedPoint | CorrelatedPoint) -> dict[str, float]:

@@ -49,9 +49,9 @@ class Plan(ABC):
         return None
 
     @property
-    @abstractmethod
     def solves_again(self) -> bool:
         """Whether models at other λ can be solved from what is published."""
+        return False
 
     @property
     @abstractmethod

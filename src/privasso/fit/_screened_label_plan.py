@@ -75,7 +75,6 @@ class ScreenedLabelPlan(Plan):
     source: RowBlocks | None = field(default=None, repr=False)
 
     noise = None
-    solves_again = False
 
     @property
     def n_fitted(self) -> int:

@@ -8,8 +8,8 @@ from privasso.encoding import Dictionary
 from privasso.fit import (
     CoefficientPath,
     KeptStatistics,
+    Outcome,
     Plan,
-    Published,
     RecordPlan,
     Released,
     ReleasedModel,
@@ -22,7 +22,7 @@ from privasso.report._record_facts import record_facts, statistics_facts
 
 
 def facts_of(
-    made: Released | Published | KeptStatistics,
+    made: Outcome,
     model: ReleasedModel,
     plan: Plan | None = None,
     dictionary: Dictionary | None = None,
