@@ -25,14 +25,14 @@ _OURS = """
 import sys, time, resource
 from pathlib import Path
 import polars, sklearn.linear_model, privasso.artefact, privasso.report
-from privasso.cli._fit_run import run
-from privasso.cli._fit_settings import FitSettings
-settings = FitSettings(
-    Path(sys.argv[1]), target="y", label_dp=True, epsilon=1.0, delta=1e-6, y_bounds=(-20.0, 20.0),
-    lam=sys.argv[2], out=Path(sys.argv[1]).with_name("model.json"),
-)
+from privasso.cli import main
+words = [
+    "fit", sys.argv[1], "--target", "y", "--label-dp", "--epsilon", "1", "--delta", "1e-6",
+    "--y-bounds", "-20", "20", "--lam", sys.argv[2], "--quiet",
+    "--out", str(Path(sys.argv[1]).with_name("model.json")),
+]
 start = time.perf_counter()
-run(settings, quiet=True)
+assert main(words) == 0
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 THEIRS = """

@@ -21,16 +21,15 @@ _OURS = """
 import sys, time, resource
 from pathlib import Path
 import polars, sklearn.linear_model, privasso.artefact, privasso.report
-from privasso.cli._fit_run import run
-from privasso.cli._fit_settings import FitSettings
+from privasso.cli import main
 data = Path(sys.argv[1])
-settings = FitSettings(
-    data, target="y", record_dp=True, epsilon=1.0, delta=1e-6, y_bounds=(-20.0, 20.0),
-    bounds=str(data.with_name("bounds.csv")), mechanism=sys.argv[2],
-    out=data.with_name("model.json"),
-)
+words = [
+    "fit", sys.argv[1], "--target", "y", "--record-dp", "--epsilon", "1", "--delta", "1e-6",
+    "--y-bounds", "-20", "20", "--bounds", str(data.with_name("bounds.csv")),
+    "--mechanism", sys.argv[2], "--out", str(data.with_name("model.json")), "--quiet",
+]
 start = time.perf_counter()
-run(settings, quiet=True)
+assert main(words) == 0
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

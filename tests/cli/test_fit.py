@@ -92,6 +92,7 @@ BAD = [
     (" ".join([*DP, "--report data.csv"]), "the same file"),
     (" ".join([*DP, "--keep-release data.csv"]), "the same file"),
     (" ".join([*DP, "--from-release data.csv"]), "cannot be given with --from-release"),
+    ("--from-release data.csv --seed 0", "--seed cannot be given with --from-release"),
     ("--from-release data.csv", "not valid JSON"),
     ("--from-release nowhere.json", "nowhere.json"),
 ]

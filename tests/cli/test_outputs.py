@@ -299,7 +299,8 @@ def test_folders_of_others_are_not_filled(tmp_path, monkeypatch, capsys):
 def test_a_name_that_is_too_long_is_refused_before_paying(folder, capsys, monkeypatch, length):
     """Writing needs longer names than that of the file: one for a part, one for a rescue."""
     monkeypatch.setattr(
-        "privasso.cli._fit_run._finish", lambda *a, **k: (_ for _ in ()).throw(OSError(28, "full"))
+        "privasso.cli._fit_run._finished",
+        lambda *a, **k: (_ for _ in ()).throw(OSError(28, "full")),
     )
     name = "m" * (length - 5) + ".json"
     assert main([*FIT, "--out", name]) == 2

@@ -90,14 +90,14 @@ DP = "--target y --epsilon 3 --delta 1e-6 --y-bounds -4 4 --ledger book.json --o
 KINDS = {
     "release": ("--label-dp --lam 50", "privasso.fit.Released.solve", "model.release.json"),
     "objective": (
-        "--record-dp --bounds bounds.csv", "privasso.report.record_facts", "model.rescued.json",
+        "--record-dp --bounds bounds.csv", "privasso.report.facts_of", "model.rescued.json",
     ),
     "statistics": (
-        "--record-dp --bounds bounds.csv --mechanism statistics", "privasso.report.record_facts",
+        "--record-dp --bounds bounds.csv --mechanism statistics", "privasso.report.facts_of",
         "model.release.json",
     ),
     "screened": (
-        "--label-dp --screen 2", "privasso.report.screened_facts", "model.rescued.json",
+        "--label-dp --screen 2", "privasso.report.facts_of", "model.rescued.json",
     ),
 }  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_an_interruption_of_the_charge_itself(folder, capsys, monkeypatch, charg
 
 
 def test_an_interruption_after_the_files_are_written(folder, capsys, monkeypatch):
-    monkeypatch.setattr("privasso.cli._fit_show.show", failing(KeyboardInterrupt()))
+    monkeypatch.setattr("privasso.cli._fit_run.show", failing(KeyboardInterrupt()))
     assert main(["fit", "data.csv", *f"{DP} --label-dp".split()]) == 130
     said = capsys.readouterr().err
     assert "The fit is done and its files are written: model.json. Spent: ε = 3" in said

@@ -16,8 +16,8 @@ import privasso as pv
 from browser import chromium, serious
 from privasso.accounting import gaussian_epsilon
 from privasso.cli import main
-from privasso.cli._explore import _settings as table_settings
-from privasso.explore import Explorer, Settings, answer, static_page
+from privasso.explore import Explorer, Settings, answer, settings_of, static_page
+from privasso.tables import open_table
 from privasso.theory import label_sensitivity
 
 NUMBERS = ("E", "rho_hat", "stability", "onavekl", "advantage", "sigma")
@@ -264,7 +264,7 @@ def test_the_covariance_of_a_table(browser, tmp_path):
     X[:, 3] += X[:, 4]
     file = tmp_path / "table.csv"
     pl.DataFrame(X, schema=list("abcdef")).write_csv(file)
-    settings = table_settings(file, None, False)
+    settings = settings_of(open_table(file))
     unit = np.mean(X.var(axis=0))
     C = pv.model.GivenCovariance.of(X).covariance / 6.0 / unit
     with Explorer(settings) as server:

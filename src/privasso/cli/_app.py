@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
+import dataclasses
 import inspect
 import io
 import os
@@ -19,7 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ParamSpec, TextIO, cast, get_args, get_type_hints
+from typing import Annotated, Any, TextIO, cast, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -34,7 +34,7 @@ from privasso.cli._explore import explore
 from privasso.cli._export import export
 from privasso.cli._fit import fit
 from privasso.cli._ledger import ledger
-from privasso.cli._options import Quiet
+from privasso.cli._options import Quiet, parameters_of
 from privasso.cli._pipe import Pipe
 from privasso.cli._predict import predict
 from privasso.cli._progress import silence
@@ -46,8 +46,6 @@ GROUPS = [ledger]
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-
-P = ParamSpec("P")
 
 
 class _PlainHelp:
@@ -268,30 +266,42 @@ class _Interrupted(BaseException):
     """Ctrl-C, under a name that Typer does not know: it would drop the notes."""
 
 
-def _with_notes(command: Callable[P, None]) -> Callable[..., None]:
-    """The same command with --quiet, which keeps the notes of a `KeyboardInterrupt`."""
+def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
+    """The same command with --quiet, which keeps the notes of a `KeyboardInterrupt`.
 
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        quiet = bool(kwargs.pop("quiet", False))
+    A parameter that is a dataclass stands for its fields, which have annotations of their own.
+    """
+    hints, parameters, groups = get_type_hints(command, include_extras=True), [], {}
+    for name, each in inspect.signature(command).parameters.items():
+        if dataclasses.is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            parameters += parameters_of(hints[name])
+        else:
+            # Annotations are texts until they are looked up.
+            parameters.append(each.replace(annotation=hints[name]))
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
+    parameters = [
+        each.replace(annotation=_as_flag(each.annotation), kind=kind) for each in parameters
+    ]
+
+    def run(**given: Any) -> None:
+        quiet = bool(given.pop("quiet", False))
+        for name, group in groups.items():
+            fields = [each.name for each in dataclasses.fields(group)]
+            given[name] = group(**{each: given.pop(each) for each in fields})
         try:
-            with silence() if quiet and not kwargs.get("as_json") else contextlib.nullcontext():
-                command(*args, **kwargs)
+            with silence() if quiet and not given.get("as_json") else contextlib.nullcontext():
+                command(**given)
         except KeyboardInterrupt as error:
             stopped = _Interrupted()
             for note in getattr(error, "__notes__", ()):
                 stopped.add_note(note)
             raise stopped from error
 
-    # Annotations are texts until they are looked up; the one that is added is not.
-    found = {**get_type_hints(command, include_extras=True), "quiet": Quiet}
-    hints = {name: _as_flag(hint) for name, hint in found.items()}
-    form = inspect.signature(command)
-    parameters = [each.replace(annotation=hints[name]) for name, each in form.parameters.items()]
-    kind = inspect.Parameter.KEYWORD_ONLY
-    parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
-    run.__annotations__ = hints
-    vars(run)["__signature__"] = form.replace(parameters=parameters)
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -22,71 +22,55 @@ from privasso.cli._options import (
     LabelDpFlag,
     RowNames,
     YBounds,
+    option,
 )
 
 if TYPE_CHECKING:
+    from privasso.attacks import Audit
     from privasso.privacy import Privacy
 
 
-def audit(
-    data: Data,
-    target: Annotated[str | None, typer.Option("--target", help="Column of the labels.")] = None,
-    label_dp: LabelDpFlag = False,
-    record_dp: Annotated[bool, typer.Option("--record-dp", help="Protect whole records.")] = False,
-    on_average: Annotated[
-        bool, typer.Option("--on-average", help="Noise of a given level, no worst-case claim.")
-    ] = False,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    y_bounds: YBounds = None,
-    bounds: Annotated[
-        str | None, typer.Option("--bounds", help="With --record-dp: the data dictionary.")
-    ] = None,
-    sigma: Annotated[
-        float | None, typer.Option("--sigma", help="Noise level of --on-average.")
-    ] = None,
-    noise: Annotated[str | None, typer.Option("--noise", help="As for privasso fit.")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option("--mechanism", help="As for privasso fit.")
-    ] = None,
-    lam: Annotated[str | None, typer.Option("--lam", help="λ; needed with --on-average.")] = None,
-    no_intercept: Annotated[
-        bool, typer.Option("--no-intercept", help="Fit through the origin.")
-    ] = False,
-    screen: Annotated[str | None, typer.Option("--screen", help="As for privasso fit.")] = None,
-    binary: Annotated[bool, typer.Option("--binary", help="As for privasso fit.")] = False,
-    command: Annotated[
-        str | None,
-        typer.Option("--command", help="A program to attack instead, with {data} and {out}."),
-    ] = None,
-    neighbour: Annotated[
-        Path | None,
-        typer.Option("--neighbour", help="With --command: a file that differs in one record."),
-    ] = None,
-    row: Annotated[
-        list[int] | None,
-        typer.Option("--row", help="Row to attack, from 0. Repeatable.  [default: a few]"),
-    ] = None,
-    releases: Annotated[
-        int | None,
-        typer.Option(
-            "--releases",
-            help="Runs of the fit on each data set.  [default: 1000, with --command 200]",
-        ),
-    ] = None,
-    level: Annotated[
-        float, typer.Option("--level", help="Chance that a correct fit is said to break its claim.")
-    ] = 0.01,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Fixed noise, for a repeatable audit.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Where the page (.html) or numbers (.json) go.")
-    ] = None,
-    row_names: RowNames = False,
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
+@dataclass(frozen=True)
+class AuditSettings:
+    """The options of `privasso audit` in the order of its help."""
+
+    data: Data
+    target: str | None = option("Column of the labels.")
+    label_dp: LabelDpFlag = False
+    record_dp: bool = option("Protect whole records.", False)
+    on_average: bool = option("Noise of a given level, no worst-case claim.", False)
+    epsilon: Epsilon = None
+    delta: Delta = None
+    y_bounds: YBounds = None
+    bounds: str | None = option("With --record-dp: the data dictionary.")
+    sigma: float | None = option("Noise level of --on-average.")
+    noise: str | None = option("As for privasso fit.")
+    mechanism: str | None = option("As for privasso fit.")
+    lam: str | None = option("λ; needed with --on-average.")
+    no_intercept: bool = option("Fit through the origin.", False)
+    screen: str | None = option("As for privasso fit.")
+    binary: bool = option("As for privasso fit.", False)
+    command: str | None = option("A program to attack instead, with {data} and {out}.")
+    neighbour: Path | None = option("With --command: a file that differs in one record.")
+    row: list[int] | None = option("Row to attack, from 0. Repeatable.  [default: a few]")
+    releases: int | None = option(
+        "Runs of the fit on each data set.  [default: 1000, with --command 200]"
+    )
+    level: float = option("Chance that a correct fit is said to break its claim.", 0.01)
+    seed: int | None = option("Fixed noise, for a repeatable audit.")
+    out: Path | None = option("Where the page (.html) or numbers (.json) go.")
+    row_names: RowNames = False
+    force: Force = False
+
+    @property
+    def fit(self) -> FitSettings:
+        """The options of the fit."""
+        names = {field.name for field in fields(FitSettings)} - {"out", "force"}
+        own = {name: value for name, value in vars(self).items() if name in names}
+        return FitSettings(**own, dry_run=True)
+
+
+def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
     """Attack a private fit of a table by the strongest test, and report what it learns.
 
     The fit is run many times on the table and on neighbours of it. Nothing is published: what an
@@ -105,68 +89,28 @@ def audit(
     `privasso audit one.csv --neighbour two.csv --releases 200 --command "privasso fit {data}
     --out {out} --target pressure --label-dp --epsilon 5 --delta 0.05 --y-bounds 60 200"`
     """
-    from privasso.attacks import audit as attack
-    from privasso.attacks import audit_command
+    from privasso.cli._fit_check import check
     from privasso.cli._outputs import AUDIT, Outputs, files_read
     from privasso.cli._progress import counting
 
+    out, command, neighbour = settings.out, settings.command, settings.neighbour
     if out is not None and out.suffix.lower() not in (".html", ".json"):
         raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
     if (command is None) is not (neighbour is None):
         raise ValueError("--command and --neighbour belong together; give both or neither")
-    settings = FitSettings(
-        data, target, label_dp=label_dp, record_dp=record_dp, on_average=on_average,
-        epsilon=epsilon, delta=delta, y_bounds=y_bounds, bounds=bounds, sigma=sigma, noise=noise,
-        mechanism=mechanism, lam=lam, no_intercept=no_intercept, screen=screen, binary=binary,
-        seed=seed, dry_run=True, row_names=row_names,
-    )  # fmt: skip
     if command is None:
-        settings.check()
-        if on_average and settings.lam_value() is None:
+        check(settings.fit)
+        if settings.on_average and settings.fit.lam_value() is None:
             raise ValueError("--on-average needs a number for --lam")
-    elif any((label_dp, record_dp, on_average, row, seed is not None)):
+    elif settings.fit.given("label_dp", "record_dp", "on_average", "seed") or settings.row:
         raise ValueError("with --command the settings of the fit stand in the command itself")
-    with Outputs(reads=files_read(data, neighbour, bounds), force=force) as outputs:
+    reads = files_read(settings.data, neighbour, settings.bounds)
+    with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--out", out, AUDIT)
         if out is not None and out.suffix.lower() == ".html":
             outputs.claim("the numbers beside --out", out.with_suffix(".json"), AUDIT)
         with counting("Attacking", quiet=as_json) as show:
-
-            def progress(done: int, total: int) -> None:
-                show(done, total, "Attacking")
-
-            if command is not None and neighbour is not None:
-                secrets = _labels(settings)
-                try:
-                    found = audit_command(
-                        command,
-                        data,
-                        neighbour,
-                        secrets=secrets,
-                        releases=200 if releases is None else releases,
-                        level=level,
-                        progress=progress,
-                    )
-                except RuntimeError as error:  # nothing is refuted by a program that fails
-                    raise ValueError(f"--command: {error}") from None
-            else:
-                privacy, X, y = _data(settings, as_json)
-                found_lam = settings.lam_value()
-                found = attack(
-                    privacy,
-                    X,
-                    y,
-                    lam="auto" if found_lam is None else found_lam,
-                    noise=settings.named_noise(),
-                    fit_intercept=not no_intercept,
-                    screen=settings.screened(),
-                    binary=binary,
-                    records=row or "auto",
-                    releases=1000 if releases is None else releases,
-                    level=level,
-                    rng=seed,
-                    progress=progress,
-                )
+            found = _found(settings, lambda done, total: show(done, total, "Attacking"), as_json)
         again = _in_lines(["privasso", *sys.argv[1:]])
         paths = dict(outputs.paths)
         outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
@@ -178,6 +122,43 @@ def audit(
             print(f"\nwrote {' and '.join(map(str, paths.values()))}")
     if found.passed is False:
         raise typer.Exit(1)
+
+
+def _found(settings: AuditSettings, progress: Callable[[int, int], None], quiet: bool) -> Audit:
+    """Attack the fit, or the program."""
+    from privasso.attacks import audit as attack
+    from privasso.attacks import audit_command
+
+    if settings.command is not None and settings.neighbour is not None:
+        secrets = _labels(settings.fit)
+        try:
+            return audit_command(
+                settings.command,
+                settings.data,
+                settings.neighbour,
+                secrets=secrets,
+                releases=200 if settings.releases is None else settings.releases,
+                level=settings.level,
+                progress=progress,
+            )
+        except RuntimeError as error:  # nothing is refuted by a program that fails
+            raise ValueError(f"--command: {error}") from None
+    privacy, X, y = _data(settings.fit, quiet)
+    return attack(
+        privacy,
+        X,
+        y,
+        lam=settings.fit.lam_value() or "auto",
+        noise=settings.fit.named_noise(),
+        fit_intercept=not settings.no_intercept,
+        screen=settings.fit.screened(),
+        binary=settings.binary,
+        records=settings.row or "auto",
+        releases=1000 if settings.releases is None else settings.releases,
+        level=settings.level,
+        rng=settings.seed,
+        progress=progress,
+    )
 
 
 def _in_lines(words: Sequence[str]) -> str:
@@ -208,29 +189,16 @@ def _labels(settings: FitSettings) -> Any:
 def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
     """What to protect, covariates and labels, read as a fit reads them."""
     from privasso.cli._fit_privacy import privacy_from
-    from privasso.cli._fit_read import encoding_of, features_of, table_of, target_of
-    from privasso.cli._fit_records import dictionary_of
+    from privasso.cli._fit_read import in_memory
     from privasso.cli._progress import working
-    from privasso.privacy import RecordDP
     from privasso.tables import check_labels
 
     with working("Reading", quiet=quiet):
-        table, target = table_of(settings), target_of(settings)
-        names = features_of(settings, table, target)
-        if not settings.record_dp:
-            columns, labels = table.columns_and_labels(names, target, categorical=[])
-            check_labels(labels)
-            return (
-                settings.privacy(),
-                encoding_of(settings, table, columns, names).matrix(columns),
-                labels,
-            )
-        dictionary = dictionary_of(settings, table, names)
-        columns, labels = table.declared(dictionary, target)
-        X = dictionary.matrix(columns)
-        privacy = privacy_from(settings, dictionary)
-        assert isinstance(privacy, RecordDP)
-        if privacy.bounds != "private":
-            known = privacy.column_bounds(X.shape[1], dictionary.encoding.names)
-            privacy = replace(privacy, bounds=known)
-        return privacy, X, labels
+        table = in_memory(settings)
+        assert table.labels is not None
+        privacy, known = privacy_from(settings, table.dictionary), table.dictionary
+        if known is None:
+            check_labels(table.labels)
+        elif known.bounds is not None:  # an attack knows no names
+            privacy = replace(cast(Any, privacy), bounds=list(known.bounds.values()))
+        return privacy, table.X, table.labels

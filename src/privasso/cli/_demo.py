@@ -155,10 +155,9 @@ def _table(out: Path) -> Path:
 
 def _fit(out: Path, console: Any) -> None:
     """Do what `privasso fit` does, on a file of public data."""
-    from privasso.cli._fit_rescue import Paid
+    from privasso.cli._fit_command import command_of
     from privasso.cli._fit_run import run
     from privasso.cli._fit_settings import FitSettings
-    from privasso.cli._fit_show import show
 
     data = _table(out)
     release = out / _FILES[3]
@@ -175,9 +174,8 @@ def _fit(out: Path, console: Any) -> None:
         keep_release=release,
         force=True,  # they are of an earlier demo, or were asked to be replaced
     )
-    console.print("$ " + settings.command(), style="bold", soft_wrap=True)
-    with Paid(settings) as paid:
-        show(run(paid), as_json=False)
+    console.print("$ " + command_of(settings), style="bold", soft_wrap=True)
+    run(settings)
 
 
 @contextmanager

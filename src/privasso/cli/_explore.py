@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-import warnings
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from privasso._text import escaped
 from privasso.cli._options import AsJson, Force, RowNames
-
-if TYPE_CHECKING:
-    from privasso.explore import Settings
 
 
 def explore(
@@ -61,10 +57,13 @@ def explore(
             raise ValueError("--out writes a page without a table; leave the table out")
         _write(out, as_json, force)
         return
-    from privasso.explore import Explorer, Settings, answer
+    from privasso.explore import Explorer, Settings, answer, settings_of
+    from privasso.tables import open_table
 
     with working("reading the table", quiet=as_json):
-        settings = Settings() if data is None else _settings(data, target, row_names)
+        settings = Settings()
+        if data is not None:
+            settings = settings_of(open_table(data, row_names=row_names), target)
     with working("preparing the first view", quiet=as_json):
         for what in ("everything", "attack", "correlated"):
             answer(what, settings)  # kernels are compiled now, not at the first move of a slider
@@ -104,45 +103,3 @@ def _write(out: Path, as_json: bool, force: bool) -> None:
             text = static_page()
         outputs.write({"--out": text})
     print(json.dumps({"out": str(out)}) if as_json else f"wrote {escaped(out)}; open it anywhere")
-
-
-def _settings(data: Path, target: str | None, row_names: bool) -> Settings:
-    """Scales of the columns of numbers relative to their root mean square, and rows per column."""
-    import numpy as np
-
-    from privasso.encoding import Numbers
-    from privasso.explore import MOST_COLUMNS, MOST_CORRELATED, Settings
-    from privasso.model import GivenCovariance
-    from privasso.tables import open_table
-
-    table = open_table(data, row_names=row_names)
-    if target is not None:
-        table.require([target])
-    columns = table.columns(table.feature_names(target))
-    numbers = [each.values for each in columns.columns if isinstance(each, Numbers)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a column without any value
-        spread = np.array([np.nanstd(values) for values in numbers])
-    varies = np.isfinite(spread) & (spread > 0.0)
-    spread = spread[varies]
-    if not 1 <= spread.size <= MOST_COLUMNS:
-        raise ValueError(
-            f"{escaped(data)} has {spread.size} columns of numbers that vary; 1 to {MOST_COLUMNS} "
-            "can be explored"
-        )
-    unit = np.sqrt(np.mean(spread**2))
-    relative = spread / unit
-    covariance = None
-    if 2 <= spread.size <= MOST_CORRELATED and table.n_rows > 1:
-        X = np.column_stack([numbers[k] for k in np.flatnonzero(varies)])
-        X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        # `of` gives N times the covariance, for rows as they are.
-        covariance = GivenCovariance.of(X / (unit * np.sqrt(spread.size)))
-    return Settings(
-        correlation="none" if covariance is None else "table",
-        covariance=covariance,
-        alpha=table.n_rows / spread.size,
-        law="own",
-        scales=tuple(float(f"{scale:.6g}") for scale in relative),
-        gamma=1.0,
-    )

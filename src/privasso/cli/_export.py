@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force
+from privasso.cli._options import AsJson, Force, named
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -35,7 +35,7 @@ def export(
 
     Example: `privasso export model.json --out model.sql --table patients`
     """
-    from privasso.artefact import DocumentError, load
+    from privasso.artefact import load
     from privasso.cli._outputs import EXPORT, Outputs
 
     kind = _KINDS.get(out.suffix.lower())
@@ -43,10 +43,8 @@ def export(
         raise ValueError(f"--out must end in .sql, .R or .onnx, not {escaped(out.name)}")
     with Outputs(reads=(model,), force=force) as outputs:
         outputs.claim("--out", out, EXPORT)
-        try:
+        with named(model):
             released = load(model)
-        except DocumentError as error:
-            raise ValueError(f"{escaped(model)}: {error}") from None
         outputs.write({"--out": _content(released, out.suffix.lower(), table)})
     count = int(np.count_nonzero(released.coef))
     if as_json:

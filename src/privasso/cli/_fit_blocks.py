@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privasso._text import escaped
-from privasso.cli._fit_read import names_in, target_of
+from privasso.cli._fit_read import FitTable, declared, names_in, target_of
 from privasso.cli._fit_settings import FitSettings
+from privasso.cli._progress import passes
 
 if TYPE_CHECKING:
-    from privasso.blocks import Progress, RowBlocks
-    from privasso.encoding import Dictionary, Encoding
+    from privasso.blocks import RowBlocks
+    from privasso.encoding import Dictionary
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Bytes that the program itself takes, those of a process that reads files for a thread, and those
@@ -82,66 +83,49 @@ def files_of(settings: FitSettings) -> list[str]:
 
 
 @contextlib.contextmanager
-def opened_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Dictionary, str]]:
-    """The table, what is public about its columns, and the column of labels."""
-    from privasso._threads import n_threads
-    from privasso.blocks import open_files
-    from privasso.encoding import Dictionary, LevelEntry, NumberEntry
+def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[FitTable]:
+    """The table, of which blocks hold the labels; how far each pass has come is shown.
 
-    target, known = target_of(settings), settings.dictionary
-    if known is None and settings.bounds is None:
-        raise ValueError("blocks of rows need bounds: --bounds FILE, or --bounds private")
-    paths = files_of(settings)
-    blocks = open_files(paths, target)
-    columns = blocks.names or ()
-    features = names_in(settings.features, columns)
-    blocks = open_files(
-        paths, target, features=features, exclude=names_in(settings.exclude, columns) or ()
-    )
-    names = blocks.names or ()
-    try:
-        numbers = (NumberEntry(name) for name in names)
-        dictionary = Dictionary(tuple(numbers)) if known is None else known.of(names)
-    except ValueError as error:
-        raise ValueError(f"--bounds {escaped(settings.bounds)}: {error}") from None
-    for entry in dictionary.entries:
-        if isinstance(entry, LevelEntry):
-            raise ValueError(
-                f"column {entry.name!r} has levels, and blocks of rows take numbers only; encode "
-                "it first or leave it out with --exclude"
-            )
-    memory = None if settings.memory is None else bytes_of(settings.memory)
-    width = min(blocks.shape[1], settings.screened_at_most or blocks.shape[1])
-    jobs, entries = reading_plan(memory, width + 1, n_threads(), blocks.held)
-    fill = {one.name: one.filled for one in dictionary.entries if not isinstance(one, LevelEntry)}
-    blocks = open_files(paths, target, features=blocks.names, jobs=jobs, entries=entries, fill=fill)
-    with _on_engine(settings, blocks, jobs) as engaged:
-        yield engaged, dictionary, target
-
-
-@contextlib.contextmanager
-def opened_label_blocks(settings: FitSettings) -> Iterator[tuple[RowBlocks, Encoding, str]]:
-    """The table with public covariates, its columns as they are, and the column of labels."""
+    Without `labels` nothing is read, and no engine is needed.
+    """
     from privasso._threads import n_threads
     from privasso.blocks import open_files
     from privasso.encoding import Encoding, NumberCode
 
     target, paths = target_of(settings), files_of(settings)
     columns = open_files(paths, target).names or ()
-    chosen = {
-        "features": names_in(settings.features, columns),
-        "exclude": names_in(settings.exclude, columns) or (),
-    }
-    blocks = open_files(paths, target, **chosen)
-    names = blocks.names or ()
+    features, exclude = names_in(settings.features, columns), names_in(settings.exclude, columns)
+    blocks = open_files(paths, target, features=features, exclude=exclude or ())
+    names, (n_rows, width) = blocks.names or (), blocks.shape
+    encoding, dictionary, fill = Encoding(tuple(map(NumberCode, names))), None, None
+    if settings.record_dp:
+        dictionary = declared(settings, names)
+        encoding, fill = dictionary.encoding, _fill(dictionary)
+        screen = settings.screened()
+        width = min(width, screen) if isinstance(screen, int) else width
     memory = None if settings.memory is None else bytes_of(settings.memory)
-    jobs, entries = reading_plan(memory, blocks.shape[1] + 1, n_threads(), blocks.held)
-    blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries)
-    encoding = Encoding(tuple(NumberCode(name) for name in names))
-    rows, columns = blocks.shape
-    streamed = memory is not None and memory < _OWN + _IN_MEMORY * rows * columns
-    with _on_engine(settings, blocks, jobs) as engaged:
-        yield replace(engaged, streamed=streamed), encoding, target
+    jobs, entries = reading_plan(memory, width + 1, n_threads(), blocks.held)
+    blocks = open_files(paths, target, features=names, jobs=jobs, entries=entries, fill=fill)
+    streamed = memory is not None and memory < _OWN + _IN_MEMORY * n_rows * len(names)
+    engine = _on_engine(settings, blocks, jobs) if labels else contextlib.nullcontext(blocks)
+    with engine as engaged, passes(n_rows, quiet=quiet or not labels) as show:
+        shown = replace(engaged, streamed=streamed).reporting_to(show)
+        yield FitTable(shown, None, names, target, dictionary, encoding)
+
+
+def _fill(dictionary: Dictionary) -> dict[str, float]:
+    """What stands for missing values of each column; one with levels is refused."""
+    from privasso.encoding import LevelEntry
+
+    found = {}
+    for entry in dictionary.entries:
+        if isinstance(entry, LevelEntry):
+            raise ValueError(
+                f"column {entry.name!r} has levels, and blocks of rows take numbers only; encode "
+                "it first or leave it out with --exclude"
+            )
+        found[entry.name] = entry.filled
+    return found
 
 
 @contextlib.contextmanager
@@ -184,31 +168,3 @@ def _client(kind: Any, address: str) -> Any:
             f"no scheduler of Dask answers at {escaped(address)}; one at tls:// needs the "
             "certificates in the settings of Dask, distributed.comm.tls"
         ) from None
-
-
-@contextlib.contextmanager
-def reading(blocks: RowBlocks, *, quiet: bool) -> Iterator[RowBlocks]:
-    """Show rows read, the number of the pass and the time left, on a terminal only."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield blocks
-        return
-    columns = (
-        TextColumn("Pass {task.fields[number]}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
-        TimeElapsedColumn(),
-        TextColumn("left in this pass:"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=blocks.shape[0], number=1)
-
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.rows, number=progress.passes + 1)
-
-        yield blocks.reporting_to(show)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privasso.cli._fit_settings import FitSettings, option_of
-from privasso.cli._options import label_budget
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._options import label_budget, named
 
 if TYPE_CHECKING:
     from privasso.encoding import Dictionary
@@ -50,8 +50,8 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
             "for that of whole records, or --on-average for noise without a worst-case claim"
         )
     for name, where in _ELSEWHERE[chosen[0]].items():
-        if getattr(settings, name) not in (None, False):
-            raise ValueError(f"{option_of(name)} belongs to {where}")
+        if settings.given(name) is not None:
+            raise ValueError(f"{settings.given(name)} belongs to {where}")
     if settings.epsilon is not None and 0.0 < settings.epsilon < _LEAST_EPSILON:
         raise ValueError(
             f"--epsilon must be at least {_LEAST_EPSILON:g}: with less the noise is larger than "
@@ -124,10 +124,8 @@ def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
 
     assert settings.shape is not None
     table = open_table(settings.shape)
-    try:
+    with named("--shape", ValueError):
         return dictionary.matrix(table.declared(dictionary)[0])
-    except ValueError as error:
-        raise ValueError(f"--shape: {error}") from None
 
 
 def _on_average(settings: FitSettings) -> Privacy:

@@ -1,23 +1,170 @@
-"""What `privasso fit` reads: columns of the data file, and prior scales."""
+"""What `privasso fit` reads: a table in memory, in blocks, or of packed genotypes."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
-from collections.abc import Collection, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._ledger import opened
+from privasso.cli._options import named
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from privasso.cli._fit_settings import FitSettings
-    from privasso.encoding import Columns, Encoding
-    from privasso.fit import FitOptions, LabelPlan, ScreenedLabelPlan
-    from privasso.privacy import Scales
+    from privasso.encoding import Columns, Dictionary, Encoding
+    from privasso.fit import Outcome, Plan, Published
     from privasso.tables import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FitTable:
+    """A table as a fit takes it; it has no words for what it holds.
+
+    - `X`: an array, blocks of rows, or packed genotypes; without the rows in a dry run of records.
+    - `labels`: None where blocks hold them, or none are read.
+    - `names`: of the columns of X.
+    - `dictionary`: what is public about the columns of private records; None for public ones.
+    - `encoding`: how columns of the file become those of X.
+    """
+
+    X: Any
+    labels: np.ndarray | None
+    names: tuple[str, ...]
+    target: str
+    dictionary: Dictionary | None = None
+    encoding: Encoding | None = None
+
+    def described(self, names: Sequence[str] | None) -> Dictionary | None:
+        """What is public about the columns of a model."""
+        return self.dictionary
+
+    def rehearsed(self, plan: Plan) -> Encoding:
+        """How columns become numbers in the largest model that a plan can publish."""
+        assert self.encoding is not None
+        return self.encoding
+
+    def published(self, made: Outcome) -> Outcome:
+        """What was released, with the way in which columns became numbers, if that is not plain."""
+        plain = self.dictionary is None and self.encoding is not None and self.encoding.plain
+        return made.encoded(None if plain else self.encoding)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PackedTable(FitTable):
+    """Genotypes that stay packed: a model has the chosen variants and no others."""
+
+    settings: FitSettings
+
+    def described(self, names: Sequence[str] | None) -> Dictionary:
+        return declared(self.settings, names or ())
+
+    def rehearsed(self, plan: Plan) -> Encoding:
+        """Whichever are chosen, their names are no longer than these."""
+        assert plan.outlook is not None
+        longest = sorted(self.names, key=len)[-plan.outlook.settings.columns :]
+        return self.described(longest).encoding
+
+    def published(self, made: Outcome) -> Published:
+        """The model of the chosen columns alone; all others have the coefficient zero."""
+        from privasso.fit import Published
+
+        assert isinstance(made, Published)
+        few = made.model.chosen()
+        return replace(made, model=few).encoded(self.described(few.feature_names).encoding)
+
+
+@contextlib.contextmanager
+def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterator[FitTable]:
+    """The table that the options name, with labels as the fit takes them.
+
+    Without `labels` a dry run gets public covariates, or of private records the size of the table.
+    """
+    if settings.in_blocks:
+        from privasso.cli._fit_blocks import in_blocks
+
+        with in_blocks(settings, labels=labels, quiet=quiet) as table:
+            yield table
+        return
+    packed = settings.record_dp and settings.genotypes and settings.screen is not None
+    table = _packed(settings) if packed and labels else in_memory(settings, labels=labels)
+    if table.labels is not None:
+        # An array that can be overwritten when it is no longer needed.
+        coded = np.require(_coded(settings, table.labels), requirements="W")
+        table = replace(table, labels=coded)
+    yield table
+
+
+def in_memory(settings: FitSettings, *, labels: bool = True) -> FitTable:
+    """All rows as an array, with labels as they are in the file."""
+    table, target, names = _file(settings)
+    y = None
+    if settings.record_dp:
+        dictionary = _dictionary(settings, table, names)
+        encoding = dictionary.encoding
+        # An array of this shape that has no memory of its own: a dry run uses only the shape.
+        X = np.broadcast_to(0.0, (table.n_rows, len(encoding.names)))
+        if labels:
+            columns, y = table.declared(dictionary, target)
+            X = dictionary.matrix(columns)
+        return FitTable(X, y, encoding.names, target, dictionary, encoding)
+    levels = _some_of("--categorical", settings.categorical, names)
+    if labels:
+        columns, y = table.columns_and_labels(names, target, categorical=levels)
+    else:
+        columns = table.columns(names, categorical=levels)
+    encoding = _learnt(settings, table, columns, names)
+    return FitTable(encoding.matrix(columns), y, encoding.names, target, None, encoding)
+
+
+def _packed(settings: FitSettings) -> PackedTable:
+    from privasso.encoding import NumberEntry
+    from privasso.operators import Genotypes
+    from privasso.tables import BedTable
+
+    table, target, names = _file(settings)
+    assert isinstance(table, BedTable)
+    labels, fill = table.labels(target), 1.0
+    if settings.dictionary is not None:
+        fill = []
+        for one in declared(settings, names).entries:
+            if not isinstance(one, NumberEntry):
+                raise ValueError(
+                    f"the variant {one.name!r} has levels in --bounds; give low and high"
+                )
+            fill.append(one.filled)
+    F = Genotypes(table.packed(names), table.n_rows, scaling="none", missing=fill)
+    return PackedTable(F, labels, tuple(names), target, settings=settings)
+
+
+def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[str]) -> Encoding:
+    """How covariates become columns of the matrix; columns that --features names are kept."""
+    from privasso.encoding import learn_encoding
+
+    keep = _some_of("--keep", settings.keep, names)
+    try:
+        return learn_encoding(
+            columns, missing=settings.missing_rule(), keep=names if settings.features else keep
+        )
+    except ValueError:
+        table.check_header()  # cells of a record that are taken for names are not shown
+        raise
+
+
+def _coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
+    """Labels as they are, or with --binary as 0 and 1; those of genotypes are 1 and 2."""
+    from privasso.tables import case_control
+
+    if settings.classes is None:
+        return labels
+    labels = case_control(labels) if settings.genotypes else labels
+    if not settings.record_dp:
+        return settings.classes.coded(labels)
+    # A label that is neither 0 nor 1 makes an empty record: no error may tell of it.
+    return np.where((labels == 0.0) | (labels == 1.0), labels, np.nan)
 
 
 def table_of(settings: FitSettings) -> Table:
@@ -27,13 +174,6 @@ def table_of(settings: FitSettings) -> Table:
     if settings.labels is None:
         return open_table(settings.source, row_names=settings.row_names)
     return BedTable(settings.source, settings.labels)
-
-
-def coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
-    """Labels as they are, or with --binary those of genotypes as 0 and 1 in place of 1 and 2."""
-    from privasso.tables import case_control
-
-    return case_control(labels) if settings.genotypes and settings.binary else labels
 
 
 def target_of(settings: FitSettings) -> str:
@@ -47,12 +187,13 @@ def target_of(settings: FitSettings) -> str:
     raise ValueError("--target COLUMN says which column holds the labels; it is missing")
 
 
-def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
-    """The covariates: the columns that --features and --exclude select.
+def _file(settings: FitSettings) -> tuple[Table, str, list[str]]:
+    """The data file, the column of labels, and the covariates that the options select.
 
     The column of labels must be in the file, because with a wrong name the labels would be taken
     for covariates; only --no-target-column says that the file has none.
     """
+    table, target = table_of(settings), target_of(settings)
     if not settings.no_target_column:
         table.require([target])
     elif target in table.names:
@@ -60,34 +201,40 @@ def features_of(settings: FitSettings, table: Table, target: str) -> list[str]:
             f"{escaped(settings.source)} has the target {target!r} among its columns; leave out "
             "--no-target-column"
         )
-    return table.feature_names(
+    names = table.feature_names(
         target,
         features=names_in(settings.features, table.names),
         exclude=names_in(settings.exclude, table.names),
     )
+    return table, target, names
 
 
-def categorical_of(settings: FitSettings, names: list[str]) -> list[str]:
-    """The covariates that --categorical selects."""
-    return _some_of("--categorical", settings.categorical, names)
+def declared(settings: FitSettings, names: Sequence[str]) -> Dictionary:
+    """What is public about these columns: what --bounds says, or 0 to 2 copies of an allele."""
+    from privasso.encoding import Dictionary, NumberEntry
+
+    if settings.dictionary is None:
+        known = (0.0, 2.0) if settings.genotypes and settings.bounds is None else ()
+        return Dictionary(tuple(NumberEntry(name, *known) for name in names))
+    with named(f"--bounds {settings.bounds}", ValueError):
+        return settings.dictionary.of(names)
 
 
-def encoding_of(
-    settings: FitSettings, table: Table, columns: Columns, names: list[str]
-) -> Encoding:
-    """How covariates become columns of the matrix; columns that --features names are kept."""
-    from privasso.encoding import learn_encoding
-
-    keep = _some_of("--keep", settings.keep, names)
-    try:
-        return learn_encoding(
-            columns,
-            missing=settings.missing_rule(),
-            keep=names if settings.features is not None else keep,
-        )
-    except ValueError:
-        table.check_header()  # cells of a record that are taken for names are not shown
-        raise
+def _dictionary(settings: FitSettings, table: Table, names: list[str]) -> Dictionary:
+    """The same; a name that is no column is refused, and text where ranges are to be found."""
+    if settings.dictionary is not None:
+        with named(f"--bounds {settings.bounds}", ValueError):
+            table.require(settings.dictionary.names)
+    elif settings.bounds is not None:
+        table.check_header()  # the names are published
+        types = table.types
+        for name in names:
+            if types.get(name) == "text":
+                raise ValueError(
+                    f"column {name!r} holds text by its type, and --bounds private is for numbers; "
+                    "leave it out with --exclude, or give a data dictionary with its levels"
+                )
+    return declared(settings, names)
 
 
 def names_in(given: Sequence[str] | None, known: Collection[str]) -> list[str] | None:
@@ -100,7 +247,7 @@ def names_in(given: Sequence[str] | None, known: Collection[str]) -> list[str] |
     >>> names_in(["a, b", "height, cm", 'c,"height, cm"'], {"a", "b", "c", "height, cm"})
     ['a', 'b', 'height, cm', 'c', 'height, cm']
     """
-    if given is None:
+    if not given:
         return None
     names = []
     for value in given:
@@ -115,55 +262,3 @@ def _some_of(option: str, given: Sequence[str] | None, names: list[str]) -> list
         if name not in names:
             raise ValueError(f"{option} {name!r} is none of the covariates")
     return found
-
-
-def options_of(settings: FitSettings, names: Sequence[str]) -> FitOptions:
-    """The options of the fit itself."""
-    from privasso.fit import FitOptions
-
-    privacy, lam = settings.privacy(), settings.lam_value()
-    if lam is None and privacy.covers_release:
-        lam = "auto"
-    return FitOptions(
-        privacy,
-        lam=lam,
-        noise=settings.named_noise(),
-        scales=_prior_scales(settings, names),
-        fit_intercept=not settings.no_intercept,
-        time_limit=settings.time_limit,
-        ledger=None if settings.ledger is None else opened(settings.ledger),
-        classes=settings.classes,
-        screen=settings.screened(),
-    )
-
-
-def plan_of(settings: FitSettings, X: object, encoding: Encoding) -> LabelPlan | ScreenedLabelPlan:
-    """Plan the fit; covariates without any data are refused."""
-    from privasso.fit import LabelPlan, ScreenedLabelPlan, encoded_guarantee, plan_for
-
-    names = encoding.names
-    plan = plan_for(X, options_of(settings, names), seeded=settings.seed is not None)
-    assert isinstance(plan, LabelPlan | ScreenedLabelPlan)
-    if isinstance(plan, ScreenedLabelPlan):
-        settings.check_screened()
-    elif not plan.rows.live.any():
-        raise ValueError(
-            f"every feature is constant, {names[0]!r} for example, so there is nothing to fit"
-        )
-    guarantee = encoded_guarantee(plan.guarantee, plan.options.privacy, encoding)
-    return plan.stating(guarantee)
-
-
-def _prior_scales(settings: FitSettings, names: Sequence[str]) -> Scales:
-    """What --scales stands for: nothing, a law, or one scale per column from a file."""
-    if settings.scales is None or settings.scales == "data":
-        return None
-    from privasso.cli._parsing import scale_law
-    from privasso.cli._scales_file import scales_by_name
-    from privasso.scales import LAW_NAMES
-
-    law = settings.scales.partition(":")[0].lower() in LAW_NAMES
-    if law or not Path(settings.scales).exists():
-        return scale_law(settings.scales)
-
-    return scales_by_name(Path(settings.scales), list(names))

@@ -15,7 +15,7 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._progress import screen
 
 if TYPE_CHECKING:
-    from privasso.fit import KeptStatistics, Published, Released
+    from privasso.fit import Outcome
 
 #: Endings of the files that hold what was paid for while a fit goes on.
 RELEASE, RESULT = ".release.json", ".rescued.json"
@@ -29,7 +29,7 @@ class Paid:
 
     def __init__(self, settings: FitSettings) -> None:
         self.settings = settings
-        self._made: Released | Published | KeptStatistics | None = None
+        self._made: Outcome | None = None
         self._spent = ""
         self._where: Path | None = None
         self._files: tuple[Path, ...] = ()
@@ -43,7 +43,7 @@ class Paid:
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         return self
 
-    def keep(self, made: Released | Published | KeptStatistics, spent: str) -> None:
+    def keep(self, made: Outcome, spent: str) -> None:
         """Write the result to a file of its own; nothing can interrupt the fit before.
 
         `spent` says what it has cost. Without room for a file it stays in memory.
@@ -87,7 +87,7 @@ class Paid:
 
     def _kept(self) -> str:
         """Make sure that the result is kept; say where it is and how to use it."""
-        text = self._text()
+        text = self.text
         if text is None:
             return ""
         if self._where is None:
@@ -108,7 +108,8 @@ class Paid:
 
         return RESULT if isinstance(self._made, Published) else RELEASE
 
-    def _text(self) -> str | None:
+    @property
+    def text(self) -> str | None:
         """What was paid for, or None if the guarantee covers nothing that could be kept."""
         from privasso.artefact import model_text, release_text
         from privasso.fit import Published, Released
@@ -121,7 +122,7 @@ class Paid:
 
     def _rescued(self) -> Path | None:
         """Write the result beside the model, or else in the folder for temporary files."""
-        text = self._text()
+        text = self.text
         if text is None:
             return None
         assert self.settings.out is not None

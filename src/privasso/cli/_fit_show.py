@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._text import escaped, json_text
-from privasso.cli._fit_coefficients import print_coefficients
 from privasso.cli._fit_write import FitResult
+from privasso.cli._print import print_table
 from privasso.encoding import Encoding, LevelCode
-from privasso.noise import Noise, NoiseDesign, noise_to_dict
 from privasso.privacy import Guarantee, ScreeningOutlook, meaning
 from privasso.report import (
     OUTLOOK_TITLES,
     FitFacts,
     RecordMechanism,
+    noise_words,
     outlook_lines,
     outlook_table,
 )
@@ -23,6 +23,8 @@ from privasso.report import (
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
 
+#: Coefficients that are printed; the others are counted.
+_MOST, _LONGEST_NAME = 12, 32
 _WHAT = {
     "--out": "model",
     "--report": "report",
@@ -35,7 +37,8 @@ def show(result: FitResult, as_json: bool) -> None:
     """Print the summary of a fit."""
     facts = result.facts
     if as_json:
-        print(json_text(_record(result)))
+        files = {option.lstrip("-"): str(path) for option, path in result.files.items()}
+        print(json_text({**facts.to_dict(), "ledger": result.ledger, "files": files}))
         return
     model = facts.model
     if model.guarantee.warning is not None:
@@ -44,7 +47,7 @@ def show(result: FitResult, as_json: bool) -> None:
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
-    print_coefficients(facts)
+    _print_coefficients(facts)
     by_dictionary = facts.records
     encoded = None if model.encoding is None else encoding_words(model.encoding, by_dictionary)
     if encoded is not None:
@@ -65,6 +68,53 @@ def show(result: FitResult, as_json: bool) -> None:
         print(f"{_WHAT[option]:<{width}}  {escaped(path)}")
     if result.ledger is not None:
         print(f"\nLedger. {result.ledger}")
+
+
+def _print_coefficients(facts: FitFacts) -> None:
+    """Print the largest coefficients with their effects, or what to do if all are zero."""
+    support, model = facts.support, facts.model
+    if not support.size:
+        print(_advice(facts))
+        return
+    if facts.units is None:
+        header, effects = ("coefficient",), ()
+    else:
+        rise = "range" if facts.columns is None else "scale"
+        header = ("coefficient", f"effect of its {rise}")
+        effects = model.coef * facts.units
+    names = [_short(facts.names[k]) for k in support[:_MOST]]
+    width = max(len(name) for name in (*names, "(intercept)"))
+    print(f"\n  {'':<{width}}  {header[0]:>12}" + "".join(f"  {h:>20}" for h in header[1:]))
+    for name, k in zip(names, support[:_MOST], strict=True):
+        effect = f"  {effects[k]:>+20.4g}" if len(effects) else ""
+        print(f"  {name:<{width}}  {model.coef[k]:>+12.5g}{effect}")
+    print(f"  {'(intercept)':<{width}}  {model.intercept:>+12.5g}")
+    if support.size > _MOST:
+        print(f"  … and {support.size - _MOST} smaller ones, which the model file holds")
+    print()
+
+
+def _advice(facts: FitFacts) -> str:
+    """What to try when every coefficient is zero."""
+    said = (
+        "Every coefficient is zero: the model predicts the intercept for everybody, because no "
+        "column stands out from the noise at this λ. "
+    )
+    if facts.model.guarantee.formal:
+        tries = (
+            "A fit with fewer columns (--features), more rows or a larger ε can find more, at a "
+            "new cost; --dry-run predicts what to expect before it is spent."
+        )
+    else:
+        tries = "Try less noise (--sigma) or a smaller λ (--lam)."
+    if facts.resolve is not None:
+        tries += f" A smaller λ costs nothing: {facts.resolve}"
+    return said + tries
+
+
+def _short(name: str) -> str:
+    name = escaped(name)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def encoding_words(encoding: Encoding, by_dictionary: bool) -> str | None:
@@ -103,27 +153,10 @@ def print_settings(mechanism: RecordMechanism) -> None:
 
 def print_outlook(outlook: ScreeningOutlook) -> None:
     """Print what is predicted of a choice of columns, and of a fit of all."""
-    from rich.console import Console
-    from rich.table import Table
-
     for what, value in outlook_lines(outlook):
         print(f"{what}: {value}.")
-    table = Table(box=None, padding=(0, 2, 0, 0), title="\nPredicted", title_justify="left")
-    for k, title in enumerate(OUTLOOK_TITLES):
-        table.add_column(title, justify="right" if k else "left", no_wrap=True)
-    for line in outlook_table(outlook):
-        table.add_row(*line)
-    Console(width=120, highlight=False).print(table)
+    print_table(OUTLOOK_TITLES, outlook_table(outlook), "\nPredicted")
     print(outlook.in_words())
-
-
-def noise_words(noise: Noise | None) -> str:
-    """The noise in words."""
-    if noise is None:
-        return "of a design that the file does not describe"
-    if not isinstance(noise, NoiseDesign):
-        return f"{noise.in_words()}, root mean variance {noise.sigma:.4g}"
-    return f"{noise.in_words()} (v: squared scale), root mean variance {noise.sigma:.4g}"
 
 
 def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
@@ -135,40 +168,7 @@ def effect_words(in_label_units: np.ndarray, live: np.ndarray) -> str:
     )
 
 
-def _errors(facts: FitFacts) -> dict[str, float] | None:
-    """Standard errors of the coefficients that are not zero, where there are any."""
-    errors = facts.model.coef_se
-    if errors is None:
-        return None
-    return {facts.names[k]: float(errors[k]) for k in facts.support.tolist()}
-
-
 def _loud(text: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="bold red")
-
-
-def _record(result: FitResult) -> dict[str, Any]:
-    facts: FitFacts = result.facts
-    model = facts.model
-    support = facts.support.tolist()
-    return {
-        "target": facts.target,
-        "n_rows": facts.n_rows,
-        "n_features": model.n_features,
-        "lam": model.lam,
-        "intercept": model.intercept,
-        "coef": {facts.names[k]: float(model.coef[k]) for k in support},
-        "coef_se": _errors(facts),
-        "classes": None if model.classes is None else list(model.classes),
-        "noise": noise_to_dict(model.noise),
-        "mechanism": None if facts.mechanism is None else facts.mechanism.to_dict(),
-        "screening": None if facts.outlook is None else facts.outlook.to_dict(),
-        "screened": facts.screened_names,
-        "for_release": model.guarantee.for_release,
-        "guarantee": model.guarantee.to_dict(),
-        "statement": str(model.guarantee),
-        "ledger": result.ledger,
-        "files": {option.lstrip("-"): str(path) for option, path in result.files.items()},
-    }

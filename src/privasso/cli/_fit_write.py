@@ -1,18 +1,27 @@
-"""The files that `privasso fit` writes, and what it returns."""
+"""The files that `privasso fit` writes, and whether there is room for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from privasso.cli._fit_rescue import RELEASE, RESULT
+from privasso.cli._outputs import check_room
+
 if TYPE_CHECKING:
-    from privasso.cli._fit_rescue import Paid
+    from privasso.cli._fit_read import FitTable
     from privasso.cli._fit_settings import FitSettings
     from privasso.cli._outputs import Outputs
-    from privasso.fit import CoefficientPath
-    from privasso.ledger import Ledger
+    from privasso.fit import CoefficientPath, Plan
     from privasso.report import FitFacts
+
+#: A number that takes as many characters as a number can, and how many it has in statistics.
+_LONGEST, _DIGITS = -1.2345678901234567e-300, 24
+#: Bytes of a report, of which most are pictures, and of a number in a path with as many points.
+_REPORT, _NUMBER, PATH_POINTS = 1_000_000, 20, 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +34,56 @@ class FitResult:
     """What was spent and what is left, in words."""
 
 
+def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
+    """Refuse a fit whose model or release could not be written or read back, or has no room.
+
+    Nothing of this depends on the labels, so that it costs nothing to know.
+    """
+    from privasso.artefact import model_text
+    from privasso.fit import ReleasedModel
+
+    encoding = table.rehearsed(plan)
+    text = model_text(
+        ReleasedModel(
+            coef=np.full(len(encoding.names), _LONGEST),
+            intercept=_LONGEST,
+            lam=-_LONGEST,
+            guarantee=plan.guarantee,
+            noise=plan.noise,
+            feature_names=encoding.names,
+            encoding=None if encoding.plain else encoding,
+        )
+    )
+    assert settings.out is not None
+    model, kept = len(text.encode()), _kept_size(plan, table)
+    ending, rescued = (RESULT, model) if kept is None else (RELEASE, kept)
+    sizes = {settings.out: model, settings.out.with_suffix(ending): rescued}
+    if settings.keep_release is not None:
+        sizes[settings.keep_release] = rescued
+    if settings.report is not None:
+        sizes[settings.report] = _REPORT
+    if settings.path_out is not None:
+        points = len(settings.lams() or range(PATH_POINTS))
+        sizes[settings.path_out] = _NUMBER * points * (len(encoding.names) + 3)
+    check_room(sizes)
+
+
+def _kept_size(plan: Plan, table: FitTable) -> int | None:
+    """About as many bytes as models are solved from; None if the model is all that is released."""
+    from privasso.artefact import release_text
+    from privasso.fit import LabelPlan
+
+    if isinstance(plan, LabelPlan):
+        made = plan.rehearsal(_LONGEST, feature_names=table.names, target=table.target)
+        kept = table.published(made).kept
+        return 0 if kept is None else len(release_text(kept).encode())
+    columns = plan.shape[1] + 2
+    return _DIGITS * columns * (columns + 1) // 2 if plan.solves_again else None
+
+
 def write_files(
     settings: FitSettings, outputs: Outputs, facts: FitFacts, path: CoefficientPath | None
-) -> FitResult:
+) -> dict[str, Path]:
     """Write path, report and model, the model last; all of them or none."""
     from privasso.artefact import model_text
     from privasso.report import fit_page
@@ -43,15 +99,7 @@ def write_files(
     files = {option: outputs.paths[option] for option in contents}
     if settings.keep_release is not None:
         files["--keep-release"] = settings.keep_release
-    return FitResult(facts, files)
-
-
-def written(paid: Paid, result: FitResult, ledger: Ledger | None) -> FitResult:
-    """Note that the files are written, and add what was spent and what is left."""
-    from privasso.ledger import summary
-
-    paid.done(*result.files.values())
-    return result if ledger is None else replace(result, ledger=summary(ledger.book))
+    return files
 
 
 def _path_columns(path: CoefficientPath, facts: FitFacts) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privasso._text import json_text
+from privasso.cli._options import named
 
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
@@ -82,25 +83,20 @@ def _planned(path: Path) -> Guarantee:
     from privasso._documents import DocumentError, read_json
     from privasso.privacy import Guarantee
 
-    try:
+    with named(path):
         document = read_json(path, most_bytes=_MOST_BYTES)
         if not isinstance(document, dict) or "guarantee" not in document:
             raise DocumentError("there is no guarantee in it; print one with `privasso fit … "
                                 "--dry-run --json`")  # fmt: skip
         return Guarantee.from_dict(document["guarantee"])
-    except DocumentError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def opened(path: Path) -> Ledger:
     """Open the ledger of a file; whatever is wrong with it is told with its name."""
-    from privasso._documents import DocumentError
     from privasso.ledger import Ledger
 
-    try:
+    with named(path):
         return Ledger.open(path)
-    except DocumentError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def remainder(found: Ledger, guarantee: Guarantee) -> dict[str, Any]:

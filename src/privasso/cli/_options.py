@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import inspect
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from privasso._documents import DocumentError
+from privasso._text import escaped
 from privasso.cli._parsing import SCALES_HELP, scale_law
 
 if TYPE_CHECKING:
@@ -63,6 +69,49 @@ Quiet = Annotated[
 
 #: Printed with every on-average KL divergence.
 NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing for any one person."
+
+
+def option(help: str, default: Any = None, metavar: str | None = None) -> Any:
+    """A field of a dataclass of options; the option has the name of the field."""
+    return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar})
+
+
+def option_name(field: str) -> str:
+    """Return the option of a field.
+
+    >>> option_name("y_bounds")
+    '--y-bounds'
+    """
+    return "--" + field.replace("_", "-")
+
+
+def parameters_of(group: Any) -> list[inspect.Parameter]:
+    """The fields of a dataclass of options as parameters of a command, with Typer's annotations.
+
+    >>> @dataclasses.dataclass
+    ... class Group:
+    ...     lam: float = option("Regularisation.", 0.2)
+    >>> parameters_of(Group)[0].annotation.__metadata__[0].help
+    'Regularisation.'
+    """
+    found, hints = [], get_type_hints(group, include_extras=True)
+    for field in dataclasses.fields(group):
+        hint = hints[field.name]
+        if field.metadata:
+            hint = Annotated[hint, typer.Option(option_name(field.name), **field.metadata)]
+        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+        kind = inspect.Parameter.KEYWORD_ONLY
+        found.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
+    return found
+
+
+@contextlib.contextmanager
+def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None]:
+    """Begin the sentence of an error of that kind with what is wrong, such as a file."""
+    try:
+        yield
+    except kind as error:
+        raise ValueError(f"{escaped(what)}: {error}") from None
 
 
 def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:

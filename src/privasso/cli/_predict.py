@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Data, Force, RowNames
+from privasso.cli._options import AsJson, Data, Force, RowNames, named
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -39,7 +39,7 @@ def predict(
 
     Example: `privasso predict model.json new-patients.csv --out predictions.csv`
     """
-    from privasso.artefact import DocumentError, load
+    from privasso.artefact import load
     from privasso.cli._outputs import PREDICTIONS, Outputs, files_read
     from privasso.fit import both_probabilities
     from privasso.tables import check_ending, open_table, table_bytes
@@ -49,10 +49,8 @@ def predict(
     check_ending(out)
     with Outputs(reads=files_read(model, data), force=force) as outputs:
         outputs.claim("--out", out, PREDICTIONS)
-        try:
+        with named(model):
             released = load(model)
-        except DocumentError as error:
-            raise ValueError(f"{escaped(model)}: {error}") from None
         table = open_table(data, row_names=row_names)
         linear = _linear(released, table, unknown)
         outside, limits = 0, _limits(released)

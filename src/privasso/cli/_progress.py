@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TextIO
+from typing import Any, TextIO
 
 #: The standard output while nothing is printed to it.
 _silent: ContextVar[TextIO | None] = ContextVar("silent", default=None)
@@ -33,19 +33,12 @@ def screen() -> TextIO:
 @contextlib.contextmanager
 def working(what: str, *, quiet: bool = False) -> Iterator[None]:
     """Show what is being done and the time since it began, on a terminal only."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    quiet = quiet or _silent.get() is not None
-    if not quiet:
-        _announce_compiling()
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(what, total=None)
+    with _bar(*columns, quiet=quiet) as bar:
+        if bar is not None:
+            bar.add_task(what, total=None)
         yield
 
 
@@ -59,36 +52,75 @@ def counting(
     of the description before a colon.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import TimeElapsedColumn as Elapsed
     from rich.progress import TimeRemainingColumn as Remaining
 
-    quiet = quiet or _silent.get() is not None
-    if not quiet:
-        _announce_compiling()
     console = Console(stderr=True, highlight=False)
     seen: set[str] = set()
 
     def line(done: int, total: int, description: str = what) -> None:
         stage = description.partition(":")[0]
-        if lines and not quiet and stage not in seen:
+        if lines and not quiet and _silent.get() is None and stage not in seen:
             console.print(f"{stage} ({done} of {total})", soft_wrap=True)
         seen.add(stage)
 
-    if quiet or not console.is_terminal:
-        yield line
-        return
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Elapsed(),
         TextColumn("left:"), Remaining(),
     )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as bar:
+    with _bar(*columns, quiet=quiet) as bar:
+        if bar is None:
+            yield line
+            return
         task = bar.add_task(what, total=None)
 
         def show(done: int, total: int, description: str = what) -> None:
             bar.update(task, completed=done, total=total, description=description)
 
         yield show
+
+
+@contextlib.contextmanager
+def passes(n_rows: int, *, quiet: bool = False) -> Iterator[Callable[[Any], None] | None]:
+    """Show rows read of a table in blocks, the number of the pass and the time left in it.
+
+    It yields a function that takes the `Progress` of the blocks, or None where nothing is shown.
+    """
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("Pass {task.fields[number]}"), BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"), TimeElapsedColumn(),
+        TextColumn("left in this pass:"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with _bar(*columns, quiet=quiet) as bar:
+        if bar is None:
+            yield None
+            return
+        task = bar.add_task("", total=n_rows, number=1)
+
+        def show(progress: Any) -> None:
+            bar.update(task, completed=progress.rows, number=progress.passes + 1)
+
+        yield show
+
+
+@contextlib.contextmanager
+def _bar(*columns: Any, quiet: bool) -> Iterator[Any]:
+    """A bar of these columns on the screen for errors, or None if that is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    quiet = quiet or _silent.get() is not None
+    if not quiet:
+        _announce_compiling()
+    console = Console(stderr=True, highlight=False)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield bar
 
 
 @functools.cache

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
-from privasso.cli._covariance import COVARIANCE_HELP
+from privasso.cli._covariance import COVARIANCE_HELP, with_covariance
 from privasso.cli._options import (
     NO_BOUND,
     Alpha,
@@ -22,10 +21,13 @@ from privasso.cli._options import (
     check_figure_path,
     finite,
     model_of,
+    option,
 )
+from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.theory import FixedPoint
+    from privasso.model import Model
+    from privasso.theory import CorrelatedPoint, FixedPoint
 
 MEANING = {
     "stable": "the estimator exists",
@@ -33,38 +35,54 @@ MEANING = {
     "infinite error": "the error grows with the number of columns: pass --n-features, "
     "or noise that vanishes with the scale, such as --noise power:1",
 }
+#: Columns that stand for many, where their number is not given.
+_MANY = 1000
 
 
-def theory(
-    lam: Annotated[float, typer.Option("--lam", help="Regularisation λ.")] = 0.2,
-    sigma: Annotated[float, typer.Option("--sigma", help="Noise level σ_η.")] = 0.1,
-    noise: Annotated[
-        str,
-        typer.Option(
-            "--noise",
-            help="Shape of the noise: isotropic, gram or power:GAMMA; with --covariance also "
-            "matrix:GAMMA, a power of the covariance matrix.",
-        ),
-    ] = "gram",
-    alpha: Alpha = 0.5,
-    rho: Rho = 0.1,
-    sigma_xi: SigmaXi = 0.1,
-    scales: Scales = "uniform",
-    n_features: NFeatures = None,
-    covariance: Annotated[str | None, typer.Option("--covariance", help=COVARIANCE_HELP)] = None,
-    draws: Annotated[
-        int, typer.Option("--draws", help="Draws to average over, with --covariance.")
-    ] = 8,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the draws, with --covariance.")
-    ] = None,
-    as_json: AsJson = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help="Draw trajectory and trade-off to this file (png, pdf, svg)."),
-    ] = None,
-    force: Force = False,
-) -> None:
+class _Prediction(NamedTuple):
+    """A fixed point, the critical noise level, and what is to be shown of both."""
+
+    point: FixedPoint | CorrelatedPoint
+    edge: float
+    leakage: dict[str, float]
+    """On-average divergences and attack; NaN where they are not known or do not exist."""
+    errors: dict[str, float]
+    """Standard errors of numbers that were simulated; empty where none was."""
+    asked: dict[str, Any]
+    """The options that say what the columns are like."""
+
+    @property
+    def words(self) -> list[str]:
+        """What the columns are like."""
+        if "covariance" not in self.asked:
+            return [self.asked["scales"]]
+        return [f"{self.asked['n_features']} columns", self.asked["covariance"]]
+
+
+@dataclass(frozen=True)
+class TheorySettings:
+    """The options of `privasso theory` in the order of its help."""
+
+    lam: float = option("Regularisation λ.", 0.2)
+    sigma: float = option("Noise level σ_η.", 0.1)
+    noise: str = option(
+        "Shape of the noise: isotropic, gram or power:GAMMA; with --covariance also matrix:GAMMA, "
+        "a power of the covariance matrix.",
+        "gram",
+    )
+    alpha: Alpha = 0.5
+    rho: Rho = 0.1
+    sigma_xi: SigmaXi = 0.1
+    scales: Scales = "uniform"
+    n_features: NFeatures = None
+    covariance: str | None = option(COVARIANCE_HELP)
+    draws: int = option("Draws to average over, with --covariance.", 8)
+    seed: int | None = option("Seed of the draws, with --covariance.")
+    plot: Path | None = option("Draw trajectory and trade-off to this file (png, pdf, svg).")
+    force: Force = False
+
+
+def theory(settings: TheorySettings, as_json: AsJson = False) -> None:
     """Predict error, sparsity, stability and average privacy at one point, without data.
 
     Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
@@ -72,100 +90,133 @@ def theory(
     Correlated columns: `privasso theory --covariance ar:0.8 --n-features 500 --noise matrix:1`
     """
     from privasso.cli._outputs import PICTURE, Outputs, files_read
-    from privasso.noise import noise_from_name
-    from privasso.theory import critical_noise, state_evolution
 
+    plot = settings.plot
     check_figure_path(plot)
-    with Outputs(reads=files_read(scales, covariance), force=force) as outputs:
+    reads = files_read(settings.scales, settings.covariance)
+    with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--plot", plot, PICTURE)
-        model = model_of(alpha, rho, sigma_xi, scales)
-        if covariance is not None:
-            from privasso.cli._theory_correlated import predict
-
-            predict(
-                model, covariance, lam, noise, sigma, n_features, draws, seed,
-                scales_given=scales != "uniform", as_json=as_json, plot=plot,
-            )  # fmt: skip
-            return
-        shape = noise_from_name("--noise", noise, sigma)
-        fp = state_evolution(model, lam, shape, n_features=n_features)
-        edge = critical_noise(model, lam, shape, n_features=n_features)
+        simulated = settings.covariance is not None
+        with working("Simulating effective problems", quiet=as_json or not simulated):
+            found = _predicted(settings)
         if as_json:
-            print(json.dumps(_record(fp, edge), indent=2))
+            print(json.dumps(_record(found), indent=2))
         else:
-            _print_table(fp, edge)
+            _print_table(found)
         if plot is not None:
             from privasso.cli._theory_plot import draw
 
-            draw(fp, edge, n_features, plot)
+            words = ", ".join(reversed(found.words))
+            draw(found.point, found.edge, settings.n_features, words, plot)
             if not as_json:
                 print(f"wrote {plot}")
 
 
-def _record(fp: FixedPoint, edge: float) -> dict[str, Any]:
-    numbers = {
-        "E": fp.E,
-        "V": fp.V,
-        "rho_hat": fp.rho_hat,
-        "stability": fp.stability,
-        "onavekl": fp.onavekl(),
-        "onavekl_paper": fp.onavekl(kind="paper"),
-        "critical_noise": edge,
-        **_attack(fp),
-    }
-    model = fp.model
+def _predicted(settings: TheorySettings) -> _Prediction:
+    from privasso.noise import noise_from_name
+    from privasso.theory import critical_noise, state_evolution
+
+    model = model_of(settings.alpha, settings.rho, settings.sigma_xi, settings.scales)
+    if settings.covariance is not None:
+        model = with_covariance(model, settings.covariance, settings.scales != "uniform")
+        return _correlated(settings, model)
+    shape, n = noise_from_name("--noise", settings.noise, settings.sigma), settings.n_features
+    fp = state_evolution(model, settings.lam, shape, n_features=n)
+    edge = critical_noise(model, settings.lam, shape, n_features=n)
+    leakage = {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl(kind="paper")}
+    leakage |= _attack(fp) if fp.status.value == "stable" else {}
+    return _Prediction(fp, edge, leakage, {}, {"scales": repr(model.scales)})
+
+
+def _correlated(settings: TheorySettings, model: Model) -> _Prediction:
+    """The same for correlated columns, by simulation."""
+    import numpy as np
+
+    from privasso.noise import column_noise_from_name
+    from privasso.theory import CorrelatedPoint, correlated_edge, state_evolution
+
+    rng, draws = np.random.default_rng(settings.seed), settings.draws
+    shape = column_noise_from_name("--noise", settings.noise, settings.sigma)
+    many = None if model.covariance.n_columns else _MANY
+    model = model.realised(settings.n_features or many, rng)
+    fp = state_evolution(model, settings.lam, shape, draws=draws, rng=rng)
+    assert isinstance(fp, CorrelatedPoint)
+    ratio = correlated_edge(model, shape, draws=draws, rng=rng).ratio
+    leakage, errors = {"onavekl_bound": math.nan}, fp.standard_errors._asdict()
+    errors["onavekl"] = math.nan
+    if fp.status.value == "stable":
+        leakage["onavekl_bound"] = fp.onavekl("bound")
+        if fp.onavekl_is_known:
+            leakage |= {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl("paper")}
+            leakage |= _attack(fp)
+            errors["onavekl"] = fp.onavekl_error
     asked = {
-        "alpha": model.alpha,
-        "rho": model.rho,
-        "sigma_xi": model.sigma_xi,
-        "scales": repr(model.scales),
-        "lam": fp.lam,
-        "noise": repr(fp.noise),
-    }
-    known = {name: finite(value) for name, value in numbers.items()}
-    return {"status": fp.status.value, **known, "input": asked}
+        "covariance": settings.covariance, "n_features": model.covariance.n_columns,
+        "scales": repr(model.scales), "draws": fp.n_draws,
+    }  # fmt: skip
+    edge = settings.lam / ratio if ratio > 0.0 else math.inf
+    return _Prediction(fp, edge, leakage, errors, asked)
 
 
-def _attack(fp: FixedPoint) -> dict[str, float]:
-    """AUC and advantage of the predicted attack; NaN where there is no estimate to attack."""
-    if fp.status.value != "stable":
-        return {"attack_auc": math.nan, "attack_advantage": math.nan}
+def _attack(fp: FixedPoint | CorrelatedPoint) -> dict[str, float]:
+    """AUC and advantage of the predicted attack."""
     attack = fp.attack()
     return {"attack_auc": attack.auc, "attack_advantage": attack.advantage}
 
 
-def _print_table(fp: FixedPoint, edge: float) -> None:
+def _record(found: _Prediction) -> dict[str, Any]:
+    fp, model = found.point, found.point.model
+    missing = dict.fromkeys(
+        ("onavekl", "onavekl_paper", "attack_auc", "attack_advantage"), math.nan
+    )
+    numbers = {
+        "E": fp.E, "V": fp.V, "rho_hat": fp.rho_hat, "stability": fp.stability,
+        **missing, **found.leakage, "critical_noise": found.edge,
+    }  # fmt: skip
+    errors = {name: finite(value) for name, value in found.errors.items()}
+    return {
+        "status": fp.status.value,
+        **{name: finite(value) for name, value in numbers.items()},
+        **({"standard_errors": errors} if errors else {}),
+        "input": {
+            "alpha": model.alpha, "rho": model.rho, "sigma_xi": model.sigma_xi, **found.asked,
+            "lam": fp.lam, "noise": repr(fp.noise),
+        },
+    }  # fmt: skip
+
+
+def _print_table(found: _Prediction) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    attack = _attack(fp)
+    fp, model, leak, simulated = found.point, found.point.model, found.leakage, found.errors != {}
+    replaced = "one record replaced, whole released vector (average)"
     rows = [
-        ("status", fp.status.value, MEANING[fp.status.value]),
-        ("E", _shown(fp.E), "prediction error on a new record, label noise included"),
-        ("ρ̂", _shown(fp.rho_hat), "fraction of nonzero coefficients"),
-        ("ρ̂/α", _shown(fp.stability), "stability: the estimator exists below 1"),
-        ("V", _shown(fp.V), "response of the other coefficients"),
-        ("OnAveKL", _shown(fp.onavekl()), "one record replaced, whole released vector (average)"),
-        ("  paper", _shown(fp.onavekl("paper")), "the same, coefficient by coefficient"),
-        ("attack", _shown(attack["attack_auc"]), "AUC of the best membership attack (average)"),
-        ("  gain", _shown(attack["attack_advantage"]), "its true- minus false-positive rate"),
-        ("critical σ", _shown(edge), "noise level at which the estimator ceases to exist"),
-    ]
-    model = fp.model
+        ("E", fp.E, "E", "prediction error on a new record, label noise included"),
+        ("ρ̂", fp.rho_hat, "rho_hat", "fraction of nonzero coefficients"),
+        ("ρ̂/α", fp.stability, "stability", "stability: the estimator exists below 1"),
+        ("V", fp.V, "V", "response of the other coefficients"),
+        ("OnAveKL", leak.get("onavekl"), "onavekl",
+         "one record replaced (average)" if simulated else replaced),
+        ("  bound", leak.get("onavekl_bound"), "", "upper bound of it, for any covariance of noise")
+        if simulated
+        else ("  paper", leak["onavekl_paper"], "", "the same, coefficient by coefficient"),
+        ("attack", leak.get("attack_auc"), "", "AUC of the best membership attack (average)"),
+        *([] if simulated else [
+            ("  gain", leak.get("attack_advantage"), "", "its true- minus false-positive rate")]),
+        ("critical σ", found.edge, "", "noise level at which the estimator ceases to exist"),
+    ]  # fmt: skip
     table = Table(
         title=f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, "
-        f"σ_ξ = {model.sigma_xi:g}, {model.scales!r}",
-        title_justify="left",
-        title_style="",
-        show_header=False,
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    for row in rows:
-        table.add_row(*row)
+        f"σ_ξ = {model.sigma_xi:g}, {', '.join(found.words)}",
+        title_justify="left", title_style="", show_header=False, box=None, padding=(0, 2, 0, 0),
+    )  # fmt: skip
+    lines = [("status", fp.status.value, "", MEANING[fp.status.value])]
+    for name, value, error, meaning in rows:
+        missing, spread = value is None or math.isnan(value), found.errors.get(error, math.nan)
+        shown = "—" if missing else f"{value:.4g}" if simulated else f"{value:.6g}"
+        lines.append((name, shown, f"± {spread:.2g}" if spread > 0.0 else "", meaning))
+    for name, shown, spread, meaning in lines:
+        table.add_row(name, shown, *([spread] if simulated else []), meaning)
     Console(soft_wrap=True, highlight=False).print(table)
     print(NO_BOUND)
-
-
-def _shown(value: float) -> str:
-    return "—" if math.isnan(value) else f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""The two panels of `privasso theory --plot`: the trajectory of AMP, and the trade-off."""
+"""The two panels of `privasso theory --plot`: the trade-off, and AMP or correlated columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure, plain_ticks, save
-from privasso.theory import FixedPointStatus, tradeoff
+from privasso.theory import CorrelatedPoint, FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:
     from privasso.theory import FixedPoint
 
 
-def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> None:
-    """Write the figure to a file whose name ends in png, pdf or svg."""
+def draw(
+    fp: FixedPoint | CorrelatedPoint, edge: float, n_features: int | None, words: str, path: Path
+) -> None:
+    """Write the figure to a file whose name ends in png, pdf or svg; `words` are of the columns."""
+    correlated = isinstance(fp, CorrelatedPoint)
+    if correlated and fp.status is not FixedPointStatus.STABLE:
+        raise ValueError("there is nothing to plot: no estimator exists at this noise and λ")
     if fp.status is FixedPointStatus.INFINITE_ERROR:
         raise ValueError(
             "there is nothing to plot: the error is infinite in the limit of many columns; "
@@ -24,13 +29,20 @@ def draw(fp: FixedPoint, edge: float, n_features: int | None, path: Path) -> Non
         )
     sheet = figure(10.0, 4.2)
     left, right = sheet.subplots(1, 2)
-    _trajectory(left, fp)
-    _tradeoff(right, fp, edge, n_features)
+    right.set_title("Trade-off, traced by the noise level σ", fontsize=10, loc="left")
+    right.set_xlabel("OnAveKL (average leakage of one replaced record)")
+    right.set_ylabel("prediction error E")
+    if correlated:
+        _columns(left, fp)
+        _simulated_tradeoff(right, fp, edge)
+    else:
+        _trajectory(left, fp)
+        _tradeoff(right, fp, edge, n_features)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     model = fp.model
     sheet.suptitle(
-        f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, {model.scales!r}",
+        f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, {words}",
         fontsize=10,
     )
     save(sheet, path)
@@ -67,9 +79,6 @@ def _trajectory(axes: Any, fp: FixedPoint) -> None:
 
 
 def _tradeoff(axes: Any, fp: FixedPoint, edge: float, n_features: int | None) -> None:
-    axes.set_title("Trade-off, traced by the noise level σ", fontsize=10, loc="left")
-    axes.set_xlabel("OnAveKL (average leakage of one replaced record)")
-    axes.set_ylabel("prediction error E")
     level = fp.noise.sigma or fp.lam
     high = 0.999 * edge if 0.0 < edge < math.inf else 10.0 * level
     sigmas = np.geomspace(min(high / 20.0, level / 2.0), high, 300)
@@ -117,3 +126,45 @@ def _label(axes: Any, x: Any, y: Any, text: str, colour: str, side: str) -> None
         text, (x, y), xytext=(8 if side == "left" else -8, 0), textcoords="offset points",
         color=colour, fontsize=9, ha=side, va="center",
     )  # fmt: skip
+
+
+def _columns(axes: Any, fp: CorrelatedPoint) -> None:
+    """Sparsity of the columns, averaged over groups of similar scale."""
+    v, found = fp.model.covariance.diagonal, fp.columns
+    groups = np.array_split(np.argsort(v), min(25, v.size))
+    at = [float(np.sqrt(np.mean(v[g]))) for g in groups]
+    for values, colour, name in (
+        (found.sparsity, BLUE, "chance to be nonzero"),
+        (found.error, ORANGE, "error $C_{ii}(\\hat x_i - x^0_i)^2$"),
+    ):
+        means = [float(np.mean(values[g])) for g in groups]
+        axes.plot(at, means, "o", color=colour, markersize=4, label=name)
+    axes.set_yscale("log")
+    plain_ticks(axes.yaxis)
+    axes.set_xlabel("scale of the column")
+    axes.set_title("Columns, in groups of similar scale", fontsize=10, loc="left")
+    axes.legend(frameon=False, fontsize=9)
+
+
+def _simulated_tradeoff(axes: Any, fp: CorrelatedPoint, edge: float) -> None:
+    level = getattr(fp.noise, "sigma", 0.0) or fp.lam
+    high = 0.9 * edge if math.isfinite(edge) else 4.0 * level
+    sigmas = np.geomspace(min(0.25 * level, 0.1 * high), max(high, level), 9)
+    table = tradeoff(fp.model, fp.lam, fp.noise, sigmas, draws=max(fp.n_draws, 2), rng=0)
+    table = table.filter(table["status"] == "stable")
+    for column, colour, name in (
+        ("onavekl", BLUE, "whole vector"),
+        ("onavekl_bound", GREY, "upper bound"),
+    ):
+        if table[column].null_count() == len(table):
+            continue
+        x, E = table[column].to_numpy(), table["E"].to_numpy()
+        axes.errorbar(
+            x, E, yerr=table["E_se"].to_numpy(), fmt="o-", color=colour, markersize=3.5,
+            linewidth=1.2, label=name,
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
+    axes.legend(frameon=False, fontsize=9)

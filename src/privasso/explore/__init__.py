@@ -1,8 +1,17 @@
 """A page in the browser that shows what noise costs and buys, live or from a table."""
 
 from privasso.explore._answers import answer
+from privasso.explore._of_table import settings_of
 from privasso.explore._server import Explorer
 from privasso.explore._settings import MOST_COLUMNS, MOST_CORRELATED, Settings
 from privasso.explore._static import static_page
 
-__all__ = ["MOST_COLUMNS", "MOST_CORRELATED", "Explorer", "Settings", "answer", "static_page"]
+__all__ = [
+    "MOST_COLUMNS",
+    "MOST_CORRELATED",
+    "Explorer",
+    "Settings",
+    "answer",
+    "settings_of",
+    "static_page",
+]

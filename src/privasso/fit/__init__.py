@@ -11,7 +11,7 @@ from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classe
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._plan import Plan
-from privasso.fit._plan_for import plan_for
+from privasso.fit._plan_for import Outcome, plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._record_plan import Published, RecordPlan
@@ -35,6 +35,7 @@ __all__ = [
     "LabelPlan",
     "LogisticLasso",
     "Name",
+    "Outcome",
     "Plan",
     "Posterior",
     "Postprocess",

@@ -72,6 +72,11 @@ class LabelPlan(Plan):
         """Rows and columns."""
         return self.rows.shape
 
+    @property
+    def solves_again(self) -> bool:
+        """Whether the guarantee covers the release."""
+        return self.options.privacy.covers_release
+
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The covariates with labels."""
         if self.calibration.objective is not None:

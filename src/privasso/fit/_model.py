@@ -129,6 +129,18 @@ class ReleasedModel:
             screened=None,
         )
 
+    def chosen(self) -> ReleasedModel:
+        """Return the same model without the columns that were not chosen before the fit."""
+        at, names = self.screened, self.feature_names
+        assert at is not None
+        return replace(
+            self,
+            coef=self.coef[at],
+            feature_names=None if names is None else tuple(names[k] for k in at),
+            coef_se=None if self.coef_se is None else self.coef_se[at],
+            screened=np.arange(at.size),
+        )
+
     def linear(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
         """Return ``X @ coef + intercept``: predictions, or log odds of the positive class.
 

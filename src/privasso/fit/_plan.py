@@ -15,7 +15,7 @@ from privasso.fit._charge import Charge
 from privasso.fit._options import FitOptions
 from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
-from privasso.privacy import Guarantee, Privacy, Terms
+from privasso.privacy import Guarantee, Privacy, ScreeningOutlook, Terms
 from privasso.queries import Answering, Ask, UndeclaredError, bit_source, declared
 
 
@@ -53,6 +53,16 @@ class Plan(ABC):
     def stating(self, guarantee: Guarantee) -> Self:
         """The same plan with another statement."""
         return replace(cast(Any, self), guarantee=guarantee)
+
+    @property
+    def outlook(self) -> ScreeningOutlook | None:
+        """What is predicted of a choice of columns; None where all are fitted."""
+        return None
+
+    @property
+    def solves_again(self) -> bool:
+        """Whether models at other λ can be solved from what is published."""
+        return False
 
     @property
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -10,10 +10,15 @@ from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan
-from privasso.fit._record_plan import check_screened, plan_perturbed
+from privasso.fit._record_plan import Published, check_screened, plan_perturbed
+from privasso.fit._released import Released
 from privasso.fit._screened_label_plan import plan_screened_labels
+from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
 from privasso.privacy import LabelDP, PerturbsObjective
+
+#: What comes of a plan: a model, or what models are solved from.
+Outcome: TypeAlias = Released | Published | KeptStatistics
 
 
 def plan_for(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from privasso._covariates import covariates
 from privasso._validation import real_labels
 from privasso._version import __version__
 from privasso.blocks import RowBlocks
+from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
@@ -28,6 +29,7 @@ from privasso.privacy import (
     RecordFit,
     RecordStatistics,
     ScreenedObjective,
+    ScreeningOutlook,
     ShapedObjective,
     StatisticsMechanism,
     Terms,
@@ -52,6 +54,11 @@ class Published:
     privacy: Privacy
 
     kept = None
+    solves_again = False
+
+    def encoded(self, encoding: Encoding | None) -> Published:
+        """The same, with the way in which columns of a table became those of X."""
+        return replace(self, model=replace(self.model, encoding=encoding))
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""
@@ -110,6 +117,18 @@ class RecordPlan(Plan):
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.X.shape
+
+    @property
+    def solves_again(self) -> bool:
+        """Whether statistics are released, and not a minimiser."""
+        return isinstance(self.objective, StatisticsMechanism)
+
+    @property
+    def outlook(self) -> ScreeningOutlook | None:
+        """What is predicted of the choice and of the fit, and of a fit of all columns."""
+        if not isinstance(self.objective, ScreenedObjective):
+            return None
+        return ScreeningOutlook.of(self.objective.settings, *self.shape)
 
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The records; one whose label is NaN is empty."""

@@ -114,6 +114,19 @@ class Released:
             encoding=self.encoding,
         )
 
+    @property
+    def solves_again(self) -> bool:
+        """Whether the guarantee covers the release, and so a model at every λ."""
+        return self.kept is not None
+
+    def encoded(self, encoding: Encoding | None) -> Released:
+        """The same, with the way in which columns of a table became those of X."""
+        return replace(self, encoding=encoding)
+
+    def path_start(self, lam: float) -> float:
+        """The largest λ of interest in a path around this one: that of the first coefficient."""
+        return max(self.post.largest_lam, lam)
+
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model at λ, the one of the fit if none is given.
 

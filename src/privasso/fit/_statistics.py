@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from privasso.solvers import Status
 
 #: Noise that is smaller by less than this part is that of a file with rounded numbers.
 _SAME = 1e-9
+#: A path begins at so many times the λ of a model.
+_PATH_START = 1000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +74,7 @@ class KeptStatistics:
     encoding: Encoding | None = None
 
     kept = None
+    solves_again = True
 
     def __post_init__(self) -> None:
         table, moments = self.statistics.table, self.statistics.moments
@@ -96,6 +99,14 @@ class KeptStatistics:
     def n_features(self) -> int:
         """Number of columns."""
         return len(self.statistics.table.bounds)
+
+    def encoded(self, encoding: Encoding | None) -> KeptStatistics:
+        """The same, with the way in which columns of a table became those of X."""
+        return replace(self, encoding=encoding)
+
+    def path_start(self, lam: float) -> float:
+        """The largest λ of interest in a path around this one."""
+        return _PATH_START * lam
 
     def open(self, X: Any = None, *, sample_weight: ArrayLike | None = None) -> KeptStatistics:
         """Return the statistics, ready to solve from; covariates are not needed, nor read.

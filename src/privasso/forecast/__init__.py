@@ -2,6 +2,7 @@
 
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast, forecast
+from privasso.forecast._of_plan import forecast_of, predictions_of, unavailable
 from privasso.forecast._population import Estimate, Population, Truth
 from privasso.forecast._records import RecordScheme, forecast_records
 from privasso.forecast._scheme import Scheme
@@ -25,8 +26,11 @@ __all__ = [
     "Truth",
     "compare",
     "forecast",
+    "forecast_of",
     "forecast_records",
     "predict",
     "predictions",
+    "predictions_of",
     "simulate",
+    "unavailable",
 ]

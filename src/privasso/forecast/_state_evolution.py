@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from privasso.forecast._assumptions import Assumptions
 from privasso.model import Model
-from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw
+from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw, noise_to_dict
 from privasso.operators import Covariates
 from privasso.privacy import Privacy, ReleasesProducts, calibrate
 from privasso.scales import Empirical
@@ -46,6 +47,12 @@ class Prediction:
     nonzero: float
     critical_lam: float
     onavekl: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers in a form for JSON; None stands for what is not finite."""
+        numbers = {name: value for name, value in vars(self).items() if name != "noise"}
+        known = {name: x if math.isfinite(x) else None for name, x in numbers.items()}
+        return {"noise": noise_to_dict(self.noise), **known}
 
 
 def predict(

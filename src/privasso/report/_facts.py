@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from privasso.fit import CoefficientPath, LogisticLasso, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
-from privasso.noise import Covariance, Isotropic, PowerLaw
+from privasso.noise import Covariance, Isotropic, PowerLaw, noise_to_dict
 from privasso.operators import Covariates
 from privasso.privacy import ReleasesProducts, ScreeningOutlook, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
@@ -71,6 +72,28 @@ class FitFacts:
         """Names of the columns."""
         known = self.model.feature_names
         return known or tuple(f"x{k}" for k in range(self.model.n_features))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The published numbers in a form for JSON; coefficients that are zero are left out."""
+        model, errors = self.model, self.model.coef_se
+        at = {self.names[k]: k for k in self.support.tolist()}
+        return {
+            "target": self.target,
+            "n_rows": self.n_rows,
+            "n_features": model.n_features,
+            "lam": model.lam,
+            "intercept": model.intercept,
+            "coef": {name: float(model.coef[k]) for name, k in at.items()},
+            "coef_se": errors if errors is None else {x: float(errors[k]) for x, k in at.items()},
+            "classes": None if model.classes is None else list(model.classes),
+            "noise": noise_to_dict(model.noise),
+            "mechanism": None if self.mechanism is None else self.mechanism.to_dict(),
+            "screening": None if self.outlook is None else self.outlook.to_dict(),
+            "screened": self.screened_names,
+            "for_release": model.guarantee.for_release,
+            "guarantee": model.guarantee.to_dict(),
+            "statement": str(model.guarantee),
+        }
 
     @property
     def units(self) -> np.ndarray | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from privasso.fit import RecordPlan, ReleasedModel, ScreenedLabelPlan
+from privasso.fit import ReleasedModel, ScreenedLabelPlan
 from privasso.page import Page
-from privasso.privacy import ScreenedObjective, ScreeningOutlook
+from privasso.privacy import ScreeningOutlook
 from privasso.report._facts import FitFacts
 
 OUTLOOK_TITLES = (
@@ -53,15 +53,6 @@ def outlook_table(outlook: ScreeningOutlook) -> list[list[str]]:
         ]
         for one in outlook.lines
     ]
-
-
-def outlook_of(plan: RecordPlan) -> ScreeningOutlook | None:
-    """What is predicted of a plan for records, if it chooses columns."""
-    objective = plan.objective
-    if not isinstance(objective, ScreenedObjective):
-        return None
-    n_rows, n_columns = int(plan.guarantee["n_rows"]), len(objective.screening.bounds)
-    return ScreeningOutlook.of(objective.settings, n_rows, n_columns)
 
 
 def screened_facts(

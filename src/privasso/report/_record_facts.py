@@ -8,7 +8,6 @@ from privasso.encoding import Dictionary
 from privasso.fit import KeptStatistics, RecordPlan, ReleasedModel
 from privasso.forecast import Forecast
 from privasso.report._facts import FitFacts
-from privasso.report._outlook import outlook_of
 from privasso.report._record_mechanism import RecordMechanism
 
 
@@ -43,7 +42,7 @@ def record_facts(
         forecast=forecast,
         mechanism=RecordMechanism.of(plan),
         ranges=ranges,
-        outlook=outlook_of(plan),
+        outlook=plan.outlook,
         records=True,
         effect_error=None if forecast is None else forecast.effect_error,
     )

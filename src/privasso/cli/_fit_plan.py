@@ -1,0 +1,112 @@
+"""From the options of `privasso fit` and a table to a plan, and what is expected of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privasso.cli._fit_check import check_plan
+from privasso.cli._fit_privacy import privacy_from
+from privasso.cli._fit_read import FitTable
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._ledger import opened
+from privasso.cli._progress import counting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privasso.fit import Plan
+    from privasso.forecast import Assumptions, Forecast
+    from privasso.privacy import Guarantee, Privacy, Scales
+
+#: What a fit of records from a file assumes besides.
+_GENOTYPES = "which people and variants are in the files and which allele is counted is public"
+_FILE = "the types of the columns in the file, and that it could be read, are public"
+
+
+def planned(settings: FitSettings, table: FitTable) -> Plan:
+    """Plan the fit; covariates without any data are refused."""
+    from privasso.fit import FitOptions, LabelPlan, plan_for
+
+    privacy, lam = privacy_from(settings, table.dictionary), settings.lam_value()
+    options = FitOptions(
+        privacy,
+        lam="auto" if lam is None and privacy.automatic_lam else lam,
+        noise=settings.named_noise(),
+        scales=_prior_scales(settings, table.names),
+        fit_intercept=not settings.no_intercept,
+        time_limit=settings.time_limit,
+        ledger=None if settings.ledger is None else opened(settings.ledger),
+        screen=settings.screened(),
+        classes=settings.classes,
+    )
+    seeded = settings.seed is not None
+    plan = plan_for(table.X, options, seeded=seeded, feature_names=table.names)
+    check_plan(settings, plan)
+    if isinstance(plan, LabelPlan) and not plan.rows.live.any():
+        raise ValueError(
+            f"every feature is constant, {table.names[0]!r} for example, so there is nothing to fit"
+        )
+    return plan.stating(_guarantee(settings, plan, table))
+
+
+def _guarantee(settings: FitSettings, plan: Plan, table: FitTable) -> Guarantee:
+    """The statement of the plan, with what it assumes about the file."""
+    from privasso.fit import DECLARED, encoded_guarantee
+
+    if not settings.record_dp:
+        assert table.encoding is not None
+        return encoded_guarantee(plan.guarantee, plan.options.privacy, table.encoding)
+    said = [*([DECLARED] if settings.dictionary else []), _FILE]
+    said += [_GENOTYPES] if settings.genotypes else []
+    return replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, *said))
+
+
+def _prior_scales(settings: FitSettings, names: Sequence[str]) -> Scales:
+    """What --scales stands for: nothing, a law, or one scale per column from a file."""
+    if settings.scales is None or settings.scales == "data":
+        return None
+    from privasso.cli._parsing import scale_law
+    from privasso.cli._scales_file import scales_by_name
+    from privasso.scales import LAW_NAMES
+
+    law = settings.scales.partition(":")[0].lower() in LAW_NAMES
+    if law or not Path(settings.scales).exists():
+        return scale_law(settings.scales)
+    return scales_by_name(Path(settings.scales), list(names))
+
+
+def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
+    """What predictions assume about the labels."""
+    from privasso.forecast import Assumptions
+
+    deviation = settings.assume_label_sd or privacy.label_deviation
+    if deviation is None:
+        raise ValueError(
+            "labels without bounds need --assume-label-sd, their standard deviation, for a "
+            "prediction"
+        )
+    found = Assumptions(settings.assume_rho, settings.assume_r2, deviation)
+    if privacy.label_width is not None:
+        found.check_width(privacy.label_width)
+    return found
+
+
+def foreseen(
+    settings: FitSettings, plan: Plan, table: FitTable, *, quiet: bool
+) -> tuple[Forecast | None, str | None]:
+    """What can be expected before labels are read, or the reason why that is not known."""
+    from privasso.forecast import forecast_of, unavailable
+
+    why_not = unavailable(plan, table.dictionary)
+    if why_not is not None:
+        return None, why_not
+    suppose, what = assumptions_of(settings, plan.options.privacy), "Simulating fits"
+    with counting(what, quiet=quiet) as show:
+        return forecast_of(
+            plan,
+            suppose,
+            table.dictionary,
+            progress=lambda done, total: show(done, total, what),
+        ), None

@@ -1,0 +1,64 @@
+"""The forecast of any plan, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from privasso.encoding import Dictionary
+from privasso.fit import LabelPlan, Plan, RecordPlan
+from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._forecast import Forecast, forecast
+from privasso.forecast._records import RecordScheme, forecast_records
+from privasso.forecast._scheme import Scheme
+from privasso.forecast._state_evolution import Prediction, predictions
+
+
+def unavailable(plan: Plan, dictionary: Dictionary | None = None) -> str | None:
+    """Why fits by a plan are not simulated, or None; records need a data dictionary."""
+    if plan.outlook is not None:
+        return "fits of chosen columns are not simulated; see the chances above"
+    if isinstance(plan, LabelPlan) and not plan.options.privacy.public_covariates:
+        return "the noise does not follow the scales of the columns at hand"
+    if plan.options.classes is not None:
+        return "fits of logistic regressions are not simulated"
+    return _scheme(plan, dictionary).unavailable
+
+
+def forecast_of(
+    plan: Plan,
+    suppose: Assumptions,
+    dictionary: Dictionary | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Forecast:
+    """Simulate fits by a plan, which must be available: on its covariates, or from public numbers.
+
+    `progress` is called with what is done and with all that there is to do.
+    """
+    scheme = _scheme(plan, dictionary)
+    if isinstance(scheme, Scheme):
+        return forecast(scheme, suppose, progress=progress)
+    return forecast_records(scheme, suppose, progress=progress)
+
+
+def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
+    """State evolution, where covariates are not public and fits on them may not be simulated.
+
+    It assumes that the noise follows the scales of the columns at hand.
+    """
+    privacy = plan.options.privacy
+    if (
+        not isinstance(plan, LabelPlan)
+        or privacy.public_covariates
+        or plan.options.scales is not None
+    ):
+        return ()
+    return predictions(plan.rows, privacy, plan.noise, suppose, plan.options.fixed_lam)
+
+
+def _scheme(plan: Plan, dictionary: Dictionary | None) -> Scheme | RecordScheme:
+    if isinstance(plan, LabelPlan):
+        return Scheme.of_plan(plan, plan.options.fixed_lam)
+    assert isinstance(plan, RecordPlan)
+    assert dictionary is not None
+    return RecordScheme.of(plan, dictionary)
