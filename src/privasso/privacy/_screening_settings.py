@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -214,7 +214,7 @@ class ScreeningSettings:
             return r2
         return r2 - Level(self.mu_level, 1.0).error(n_rows) / prior.label_deviation**2
 
-    @property
+    @cached_property
     def c(self) -> float:
         """About the sensitivity of the last fit in deviations of its noise; 0 if nothing is left.
 

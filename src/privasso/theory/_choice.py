@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root_scalar
@@ -10,10 +12,9 @@ from scipy.special import logsumexp
 from privasso._validation import nonnegative_float, positive_float, real_array
 from privasso.theory._system import FloatArray
 
-#: Z is integrated over this range with so many points.
-_DEVIATIONS, _POINTS = 8.0, 1601
-_Z = np.linspace(-_DEVIATIONS, _DEVIATIONS, _POINTS)
-_W = np.exp(-0.5 * _Z**2) / np.exp(-0.5 * _Z**2).sum()
+#: Z is integrated over this range, on either side of the kink of |m + τZ|, with at least and at
+#: most so many points, and with so many in what Gumbel noise of one scale blurs.
+_DEVIATIONS, _FEWEST, _MOST_POINTS, _IN_SCALE = 8.0, 32, 512, 2.0
 #: The integral over log(Wt): its range, and the step of the trapezoidal rule, which converges
 #: exponentially for such integrands.
 _LEAST, _MOST, _STEP = -60.0, 6.0, 1.0 / 64.0
@@ -36,10 +37,12 @@ def selection_chances(
     total = float(n.sum())
     if not 0.0 < count < total:
         raise ValueError(f"count must be between 0 and the number of columns, {total:g}")
-    sizes = np.abs(m[:, None] + tau * _Z) / g
+    z, weights = _normal(m, tau, _DEVIATIONS * _IN_SCALE * tau / g)
+    sizes = np.abs(m[:, None] + tau * z) / g
 
     def chances(theta: float) -> FloatArray:
-        return -np.expm1(-np.exp(np.minimum(sizes - theta / g, 50.0))) @ _W
+        found = -np.expm1(-np.exp(np.minimum(sizes - theta / g, 50.0)))
+        return np.sum(found * weights, axis=1)
 
     def excess(theta: float) -> float:
         return float(np.log(n @ chances(theta)) - np.log(count))
@@ -47,6 +50,25 @@ def selection_chances(
     low = -g * (5.0 + np.log(total))
     high = float(np.max(np.abs(m))) + _DEVIATIONS * tau + g * (40.0 + np.log(total))
     return chances(root_scalar(excess, bracket=(low, high), xtol=1e-6 * g).root)
+
+
+def _normal(m: FloatArray, tau: float, points: float) -> tuple[FloatArray, FloatArray]:
+    """Points and weights of a normal Z for functions of each |m_i + τZ| that vary over `points`.
+
+    The Gauss–Legendre rule is used on both sides of Z = −m_i/τ, where such a function has a kink.
+    """
+    wanted = min(max(points, _FEWEST), _MOST_POINTS)
+    x, w = _legendre(1 << int(np.ceil(np.log2(wanted))))
+    kink = np.clip(-m / tau if tau > 0.0 else np.zeros_like(m), -_DEVIATIONS, _DEVIATIONS)[:, None]
+    below, above = 0.5 * (kink + _DEVIATIONS), 0.5 * (_DEVIATIONS - kink)
+    z = np.hstack([below * (x + 1.0) - _DEVIATIONS, _DEVIATIONS - above * (x + 1.0)])
+    weights = np.hstack([below * w, above * w]) * np.exp(-0.5 * z**2)
+    return z, weights / weights.sum(axis=1, keepdims=True)
+
+
+@lru_cache(maxsize=8)
+def _legendre(n: int) -> tuple[FloatArray, FloatArray]:
+    return np.polynomial.legendre.leggauss(n)
 
 
 def log_set_probability(scores: ArrayLike, scale: float, chosen: ArrayLike) -> float:
