@@ -62,7 +62,7 @@ def test_a_kept_release_shows_its_texts(tmp_path, capsys):
     document = json.loads(kept.read_text())
     statement = document["guarantee"]
     statement["assumptions"] = [HOSTILE, *statement["assumptions"]]
-    statement["released"], statement["adjacency"] = [HOSTILE], HOSTILE
+    statement["released"] = [HOSTILE]
     document["target"] = document["software"] = HOSTILE
     names = [f"{HOSTILE}{k}" for k in range(2)]
     assert document["feature_names"] == ["a", "b"]

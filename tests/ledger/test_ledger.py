@@ -103,10 +103,10 @@ def test_losses_of_other_kinds(ledger):
     assert 1.9 < ledger.spent() <= 2.0
     assert "label-dp ε = 0.5" in str(ledger)
     # Of δ alone, a tenth is kept for what is lost with certainty.
+    numbers |= {"epsilon": 1e-6}
+    small = replace(other, parameters=tuple(numbers.items()), losses=(ApproximateLoss(1e-6, 1e-7),))
     with pytest.raises(pv.BudgetError):
-        numbers |= {"epsilon": 1e-6}
-        small = ApproximateLoss(1e-6, 1e-7)
-        ledger.charge(replace(other, parameters=tuple(numbers.items()), losses=(small,)))
+        ledger.charge(small)
 
 
 def test_what_cannot_be_charged(ledger):

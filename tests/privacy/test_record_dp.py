@@ -186,7 +186,7 @@ def test_through_the_estimator():
         with pytest.raises(ValueError, match="RecordDP does not cover"):
             use()
     larger = pv.PrivateLasso(lam=1e6, privacy=PRIVACY)
-    with pytest.warns(pv.PrivacyWarning, match="each λ is a release of its own"):
+    with pytest.warns(pv.PrivacyWarning, match="A Ledger keeps count of several fits"):
         larger.fit(X, y)
     assert not larger.coef_.any()
 

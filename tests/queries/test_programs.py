@@ -137,7 +137,9 @@ def test_the_questions_cost_what_is_stated(name):
 def test_the_questions_are_those_that_were_declared(name):
     """Without any rows, and with answers that are made up."""
     plan, ask, _ = asked(name)
-    assert declared(partial(run, plan), M) == [query.loss for query, _ in ask.transcript]
+    asked_for = [query.loss for query in declared(partial(run, plan), M)]
+    assert asked_for == [query.loss for query, _ in ask.transcript]
+    assert tuple(asked_for) == plan.guarantee.losses
 
 
 @pytest.mark.parametrize("fault", ["one more", "more noise", "less noise"])
@@ -152,7 +154,7 @@ def test_what_was_not_declared_is_not_answered(fault):
         if fault != "one more" and first <= 100.0:
             ask(NoisySum(ClippedLabels((0.0, 1.0), 0.5, 0.5), 0.1))
 
-    losses, drawn = declared(program, 200), []
+    losses, drawn = [query.loss for query in declared(program, 200)], []
     for labels, refused in ((np.zeros(200), False), (np.ones(200), True)):
         rows = RowBlocks.of_arrays(np.empty((200, 0)), labels)
         ask = Answering(rows, bit_source(np.random.default_rng(0)), losses)
