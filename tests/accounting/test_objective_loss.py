@@ -17,6 +17,7 @@ from privasso.accounting import (
     compose_losses,
     inexact_delta,
     lower_envelope,
+    objective_delta,
     objective_sensitivity,
     shift_epsilon,
 )
@@ -300,6 +301,22 @@ def test_a_ledger_of_fits():
     book = book.charged(entry).charged(entry)
     assert 0.8 < book.spent() < 1.6
     assert Book.from_document(book.to_document()) == book
+
+
+@pytest.mark.parametrize(("c", "t"), [(0.2, 0.3), (0.05, 0.1), (1.0, 2.0), (3.0, 5.0)])
+@pytest.mark.parametrize("slope", ["huber", "logistic"])
+def test_many_bounds_for_a_replaced_record_are_those_of_each(c, t, slope):
+    """Many at a time use a grid of splits and chords, each alone a search for the best split."""
+    epsilons = np.linspace(0.0, max(6.0 * c, 1.0), 40)
+    many = objective_delta(epsilons, c, t, "replace", loss=slope)
+    for epsilon, found in zip(epsilons[::4].tolist(), many[::4].tolist(), strict=True):
+        one = objective_delta(epsilon, c, t, "replace", loss=slope)
+        assert found == pytest.approx(one, rel=0.02, abs=1e-14)
+        # Never below one of the two steps alone, and never above both with the budget halved.
+        half = 0.5 * epsilon
+        forward, backward = ObjectiveLoss(c, t, "records", slope).deltas(np.array([epsilon, half]))
+        assert found >= 0.99 * max(forward[0], backward[0]) - 1e-14
+        assert found <= min(1.0, forward[1] + math.exp(half) * backward[1]) * 1.01 + 1e-14
 
 
 def test_frozen_and_checked():

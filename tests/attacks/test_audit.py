@@ -65,6 +65,8 @@ OTHERS = {
     "private scales": (replace(RECORDS, scales="private"), Y, {}),
     "private shape": (replace(RECORDS, shape="private"), Y, {}),
     "public shape": (replace(RECORDS, shape=X[:9]), Y, {}),
+    "replaced records": (replace(RECORDS, neighbours="replaced"), Y, {}),
+    "emptied labels": (replace(LABELS, neighbours="emptied"), Y, {}),
     "screened records": (RECORDS, Y, WIDE),
     "screened labels": (LABELS, Y, WIDE),
 }
@@ -95,6 +97,8 @@ def test_every_kind_of_fit_can_be_audited(name):
     [
         "statistics",
         "logistic records",
+        "replaced records",
+        "emptied labels",
         *(
             pytest.param(one, marks=pytest.mark.slow)
             for one in ("private shape", "public shape", "private bounds")

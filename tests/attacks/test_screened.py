@@ -14,7 +14,7 @@ import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._attack import attack
 from privasso.attacks._made_up import record_for_choice, table_for_label_choice
-from privasso.attacks._programs import emptied_pairs, label_pairs
+from privasso.attacks._programs import label_pairs, record_pairs
 from privasso.attacks._target import label_for_choice, target_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
@@ -82,7 +82,7 @@ def test_the_score_is_a_log_likelihood_ratio(screen, n, intercept):
     X, y = table(n=n)
     plan, objective = planned(X, 4.0, 0.01, screen, fit_intercept=intercept)
     assert len(objective.rounds) == {2: 0, 6: 1, 12: 3}[screen]
-    (pair,) = emptied_pairs(partial(objective, lam=plan.lam), X, y, {0: "row"})
+    (pair,) = record_pairs(plan, X, y, {0: "row"}, partial(objective, lam=plan.lam))
     check_ratio(pair, 150)
 
 
@@ -126,7 +126,7 @@ def record_plan(screen, n=40, intercept=True, epsilon=2.0):
     """A plan, and the pair of tables that is made for its choice."""
     plan, objective = planned(np.zeros((40, n)), epsilon, 0.02, screen, fit_intercept=intercept)
     ((X, y, name),) = record_for_choice(objective, 40)
-    return plan, emptied_pairs(partial(objective, lam=plan.lam), X, y, {0: name})
+    return plan, record_pairs(plan, X, y, {0: name}, partial(objective, lam=plan.lam))
 
 
 def label_plan(screen, n=12, m=64, intercept=True):

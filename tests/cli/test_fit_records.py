@@ -239,3 +239,19 @@ def test_the_report_shows_public_numbers_and_what_is_covered(folder):
     assert errors is not None
     for error in errors[np.isfinite(errors)]:
         assert f"{error:.2g}" in page
+
+
+def test_neighbours_are_chosen(folder, capsys):
+    """A replaced record takes more noise, and the statement says what data sets differ in."""
+    said = {}
+    for relation in ("emptied", "replaced"):
+        fit(f"{DP} --bounds bounds.csv --neighbours {relation} --dry-run --json")
+        said[relation] = json.loads(capsys.readouterr().out)
+    assert said["replaced"]["guarantee"]["neighbours"] == "replaced"
+    noise = [said[one]["mechanism"]["sigma"] for one in ("emptied", "replaced")]
+    assert 1.3 * noise[0] < noise[1] < 3.0 * noise[0]
+    label = "--target y --label-dp --epsilon 1 --delta 1e-6 --y-bounds 60 200 --dry-run"
+    fit(f"{label} --neighbours emptied")
+    assert "one entry replaced by an empty one" in capsys.readouterr().out
+    fit(f"{label} --neighbours added", code=2)
+    assert "'emptied' or 'replaced'" in capsys.readouterr().err

@@ -14,9 +14,16 @@ from scipy.special import log_ndtr
 
 import privasso as pv
 from privasso.privacy import calibrate_objective
-from privasso.queries import ObjectiveNoise, bit_source, perturbed_minimiser
+from privasso.queries import (
+    EMPTIED,
+    LABEL_REPLACED,
+    ObjectiveNoise,
+    bit_source,
+    perturbed_minimiser,
+)
 from privasso.solvers import solve_clipped
 
+PAIRS = {"records": EMPTIED, "labels": LABEL_REPLACED}
 #: Runs that are solved at once.
 BATCH = 2000
 #: Thresholds of the log likelihood ratio; they are fixed beforehand.
@@ -201,7 +208,8 @@ def neighbours(kind, budget, t, *, kappa=0.1, radius=2.0, shape="alone", lam=0.0
     m, n = 200, 20
     rng = np.random.default_rng(seed)
     epsilon, delta = budget
-    noise = calibrate_objective(epsilon, delta, kind, kappa=kappa, radius=radius, t=t, n_rows=m)
+    pair, given = PAIRS[kind], {"kappa": kappa, "radius": radius, "t": t, "n_rows": m}
+    noise = calibrate_objective(epsilon, delta, pair, **given)
     F = rng.standard_normal((m, n)) * np.exp(rng.normal(0.0, 0.5, n))
     direction = rng.standard_normal(n) if shape == "alone" else np.eye(n)[0]
     direction /= np.linalg.norm(direction)

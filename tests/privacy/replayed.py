@@ -39,7 +39,7 @@ class Replayed:
     """The releases of one fit after the other; from the second fit on they return the first's."""
 
     def __init__(self, neighbours="records"):
-        self.times = 2 if neighbours == "labels" else 1
+        self.times = 2 if neighbours in ("labels", "replaced") else 1
         self.first: list[Release] | None = None
 
     def run(self, fit):

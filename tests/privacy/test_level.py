@@ -11,7 +11,7 @@ from parts import ideal_parts, last_fit, mu_of_sums, with_larger
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
-from privasso.attacks._programs import emptied_pairs, label_pairs
+from privasso.attacks._programs import label_pairs, record_pairs
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, plan_fit, plan_for
 from privasso.privacy import (
@@ -175,7 +175,8 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
         objective = privacy.objective(60, 3, None, fit_intercept=True)
         # With a larger share than is ever used, so that the mean matters.
         objective = replace(objective, level=Level(0.8, 1.0))
-        pair = emptied_pairs(partial(objective, lam=1e-3), X, y, {3: "one"})[0]
+        plan = plan_for(X, FitOptions(privacy))
+        pair = record_pairs(plan, X, y, {3: "one"}, partial(objective, lam=1e-3))[0]
     scores = pair.score(pair.out.releases(200, np.random.default_rng(0)))
     values = np.exp(scores)
     assert abs(values.mean() - 1.0) < 4.0 * values.std() / 200**0.5

@@ -10,7 +10,7 @@ from privasso.blocks import RowBlocks
 from privasso.privacy._estimate import widest_bounds
 from privasso.privacy._magnitudes import MagnitudeCounts, Magnitudes, magnitude_bins
 from privasso.privacy._moments import ScaleSums, noisy_scales
-from privasso.queries import Answering, _integer_noise, bit_source
+from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
 
 
 def bits(seed=0):
@@ -41,7 +41,9 @@ def sums(Z):
 
 
 def scales(Z, mu, source, *, centred):
-    return noisy_scales(Answering(rows(Z), source), unit_sums(Z.shape[1]), mu, centred=centred)
+    return noisy_scales(
+        Answering(rows(Z), source), NoisySum(unit_sums(Z.shape[1]), mu), centred=centred
+    )
 
 
 def wild(rng, shape):

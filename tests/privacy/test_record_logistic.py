@@ -14,7 +14,7 @@ import privasso as pv
 from privasso.accounting import gaussian_delta
 from privasso.blocks import RowBlocks
 from privasso.privacy._calibration import calibrate_logistic
-from privasso.queries import Answering, bit_source
+from privasso.queries import EMPTIED, Answering, bit_source
 from privasso.queries import _minimiser as inside
 
 BOUNDS = [(0.0, 10.0), (-1.0, 1.0), (100.0, 200.0)]
@@ -63,7 +63,7 @@ def worst(epsilon, noise, reach, rng, pairs=150):
 @pytest.mark.parametrize(("epsilon", "t"), [(1.0, 1.0), (0.5, 0.3), (3.0, 0.5)])
 def test_no_pair_of_records_exceeds_the_claim(epsilon, t):
     delta, reach = 1e-3, 2.0
-    noise = calibrate_logistic(epsilon, delta, radius=0.7, reach=reach, t=t, n_rows=50)
+    noise = calibrate_logistic(epsilon, delta, EMPTIED, radius=0.7, reach=reach, t=t, n_rows=50)
     found = worst(epsilon, noise, reach, np.random.default_rng(0))
     assert 0.05 * delta < found <= delta
 
@@ -71,7 +71,7 @@ def test_no_pair_of_records_exceeds_the_claim(epsilon, t):
 @pytest.mark.parametrize("wrong", ["curvature", "slope"])
 def test_too_little_ridge_or_noise_is_noticed(wrong):
     epsilon, delta, reach = 1.0, 1e-3, 2.0
-    noise = calibrate_logistic(epsilon, delta, radius=0.7, reach=reach, t=1.0, n_rows=50)
+    noise = calibrate_logistic(epsilon, delta, EMPTIED, radius=0.7, reach=reach, t=1.0, n_rows=50)
     # As if the curvature of the loss were at most 1/8, or its slope at most 1/2.
     less = {"ridge": noise.ridge / 2.0} if wrong == "curvature" else {"sigma": noise.sigma / 2.0}
     mutant = inside.ObjectiveNoise(**{**vars(noise), **less})
@@ -81,7 +81,7 @@ def test_too_little_ridge_or_noise_is_noticed(wrong):
 def test_the_bound_without_against_with_the_record_is_reached():
     # Far rows hold the prediction where the record is certainly misjudged: it pulls with all of R.
     epsilon, reach = 1.0, 2.0
-    noise = calibrate_logistic(epsilon, 1e-3, radius=0.7, reach=reach, t=0.3, n_rows=50)
+    noise = calibrate_logistic(epsilon, 1e-3, EMPTIED, radius=0.7, reach=reach, t=0.3, n_rows=50)
     record = weight(reach, noise, reach), reach, 1.0
     _, found = divergences(record, [], 8.0 * noise.sigma, epsilon, noise, points=200_001)
     assert 0.98 < found / gaussian_delta(epsilon, noise.c) <= 1.0 + 1e-6

@@ -351,7 +351,7 @@ def test_what_the_level_adds_where_there_is_no_difference(m):
 def test_noise_of_the_centre():
     """Three sums of the sensitivity 1/√3 each, the last with labels clipped at r."""
     y, mu, r = np.zeros(1000), 0.2, 0.05
-    found = np.array([noisy_centre(asked(y, s), (-1.0, 1.0), r, mu) for s in range(400)])
+    found = np.array([noisy_centre(asked(y, s), (-1.0, 1.0), r, mu, EMPTIED) for s in range(400)])
     # A step of Newton's method with the slope 0.6 leaves 1 − 1/0.6 of the error before it.
     left, steps = 1.0 - 1.0 / 0.6, math.sqrt(3.0) / mu / 1000
     expected = steps * math.sqrt(left**4 + (r / 0.6) ** 2 * (1.0 + left**2))

@@ -5,6 +5,7 @@ label replaced, in rationals and at the same history; see `replayed`. A new quer
 line of `RECORDS` or `LABELS` with a fit that makes it.
 """
 
+import itertools
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -187,6 +188,30 @@ def test_no_record_of_many_moves_a_release_by_more(name, storage, tmp_path):
         assert max(found.values()) <= 1
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["objective", "private bounds", "private scales", "statistics", "private shape", "screened"],
+)
+def test_no_record_in_the_place_of_another_moves_a_release_by_more(name, tmp_path):
+    """All pairs of extreme records, where neighbours differ by one that is replaced."""
+    settings, options, _, queries = RECORDS[name]
+    objective = mechanism({**settings, "neighbours": "replaced"}, options)
+    X, y = table(np.random.default_rng(0))
+    replayed, found = Replayed("replaced"), {}
+    records = [*EXTREME[:8], ([1.0] * N, NAN), ([2.0, -1.0, 2.0, 0.0], 3.0)]
+    runs = [
+        replayed.run(released(objective, "array", *with_record(X, y, *one), tmp_path))
+        for one in records
+    ]
+    for one, two in itertools.combinations(runs, 2):
+        for query, distance in replayed.distances(one, two).items():
+            found[query] = max(found.get(query, 0), distance)
+    # Of rows it is the length that counts, which is checked where they are.
+    assert found.keys() >= queries
+    assert max(distance for query, distance in found.items() if query != "rows") <= 1
+    assert max(found.values()) > 0.4
+
+
 def square(objective, record, other, query):
     """The squared distance of the answers to one query for two records."""
     X, y = table(np.random.default_rng(0))
@@ -222,10 +247,10 @@ def test_bounds_of_labels_that_round(bounds, fit_intercept):
             assert square(found, (record, label), ([0.0] * N, NAN), MOMENTS) <= 1
 
 
-def labelled(mechanism, options, storage):
+def labelled(mechanism, options, storage, neighbours="replaced"):
     """A fit of public covariates, as a function of the labels."""
     X, _ = table(np.random.default_rng(0))
-    privacy = pv.LabelDP(3.0, 1e-3, (0.0, 3.0), mechanism)
+    privacy = pv.LabelDP(3.0, 1e-3, (0.0, 3.0), mechanism, neighbours=neighbours)
     chosen = FitOptions(privacy, **options)
 
     plan = (
@@ -283,3 +308,24 @@ def test_no_label_moves_a_release_by_more_than_its_noise_hides(name, storage, mo
     assert found.keys() >= queries
     assert max(found.values()) <= 1
     assert {"rows"} == queries or max(found.values()) > 0.4
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+@pytest.mark.parametrize("storage", ["array", "blocks"])
+@pytest.mark.parametrize(
+    "name",
+    ["products", "objective", pytest.param("screened", marks=pytest.mark.slow)],
+)
+def test_no_emptied_label_moves_a_release_by_more(name, storage):
+    """A record without a label contributes nothing, and each label is compared with that."""
+    mechanism, options, _, queries = LABELS[name]
+    run, (_, y) = labelled(mechanism, options, storage, "emptied"), table(np.random.default_rng(0))
+    replayed, found = Replayed("emptied"), {}
+    for label in (NAN, 0.0, 1.5, *TARGETS, 3.0 + 1e-15):
+        y = np.where(np.arange(M) == AT, label, y)
+        releases = replayed.run(run(y))
+        for query, distance in replayed.distances(replayed.first, releases).items():
+            found[query] = max(found.get(query, 0), distance)
+    assert found.keys() >= queries
+    assert max(found.values()) <= 1
+    assert max(found.values()) > 0.4

@@ -39,6 +39,9 @@ PROGRAMS = {
         {"y_bounds": (0, 1), "scales": "private", "bounds": "private"},
         {"classes": Classes()},
     ),
+    "replaced": ({"level": True, "neighbours": "replaced", "scales": "private"}, {}),
+    "replaced statistics": ({"mechanism": "statistics", "neighbours": "replaced"}, {}),
+    "screened, replaced": ({"neighbours": "replaced"}, {"screen": 3}),
     "screened": ({}, {"screen": 3}),
     "screened through zero": ({}, {"screen": 3, "fit_intercept": False}),
 }
@@ -50,6 +53,9 @@ LABELS = {
     "products with a design": ({}, {"noise": pv.PowerLaw(1.0, 0.5)}),
     "labels, logistic": ({"y_bounds": (0, 1)}, {"classes": Classes()}),
     "labels of large tables": ({"level": True}, {}),
+    "emptied labels": ({"level": True, "neighbours": "emptied"}, {}),
+    "products of emptied labels": ({"mechanism": "release", "neighbours": "emptied"}, {}),
+    "chosen by emptied labels": ({"neighbours": "emptied"}, {"screen": 3}),
     "chosen by labels": ({}, {"screen": 3}),
 }
 

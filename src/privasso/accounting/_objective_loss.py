@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class ObjectiveLoss(Loss):
     def reach(self) -> float:
         """log(1+t) + c²/2 + 10.5 c, or where δ = 1e-20 for a record that is replaced."""
         if self.neighbours == "replace":
-            return objective_epsilon(_BELOW, self.c, self.t, self.neighbours, loss=self.loss)
+            return _reach(self)
         return float(np.log1p(self.t)) + 0.5 * self.c * self.c + _TAIL * self.c
 
     def deltas(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,6 +80,11 @@ class ObjectiveLoss(Loss):
     def scaled(self, factor: float) -> ObjectiveLoss:
         """Scale c and t, as the default settings of a fit nearly do with ε."""
         return replace(self, c=factor * self.c, t=factor * self.t)
+
+
+@lru_cache(maxsize=64)
+def _reach(loss: ObjectiveLoss) -> float:
+    return loss.epsilon(_BELOW)
 
 
 @dataclass(frozen=True)

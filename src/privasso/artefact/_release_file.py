@@ -115,7 +115,8 @@ def _privacy(fields: Fields, guarantee: Guarantee, stated: Mapping[str, Any]) ->
     if name not in ("objective", "release") or (name == "objective") != perturbed:
         raise DocumentError("the mechanism must be release, or objective with kappa, t and level")
     budget = guarantee["epsilon"], guarantee["delta"], guarantee.label_bounds
-    return LabelDP(*budget, name, kappa, t, level)
+    assert guarantee.neighbours is not None
+    return LabelDP(*budget, name, kappa, t, level, guarantee.neighbours.relation)
 
 
 def load_release(path: str | os.PathLike[str]) -> KeptRelease | KeptStatistics:

@@ -69,6 +69,7 @@ def statistics_from(document: object) -> KeptStatistics:
         y_bounds=guarantee.label_bounds,
         scales=None if scaling is None else "private",
         mechanism="statistics",
+        neighbours="emptied" if guarantee.neighbours is None else guarantee.neighbours.relation,
     )
     n_rows = int(guarantee["n_rows"])
     mechanism = privacy.statistics(n_rows, n, None, fit_intercept=intercept)

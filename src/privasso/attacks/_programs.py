@@ -24,31 +24,46 @@ Program: TypeAlias = Callable[[Ask], Any]
 Transcript: TypeAlias = list[tuple[Query[Any], Any]]
 
 
-def emptied_pairs(
-    program: Program, X: FloatArray, y: FloatArray, records: dict[int, str]
+def record_pairs(
+    plan: Plan,
+    X: FloatArray,
+    y: FloatArray,
+    records: dict[int, str],
+    program: Program | None = None,
 ) -> list[Pair]:
-    """A pair for each record: all data, and all data with this record emptied."""
+    """A pair for each record: all data, and all data with this record emptied, or replaced.
+
+    It is replaced by its mirror image: covariates in the middle of the data, and its label in that
+    of the bounds. A program takes the place of that of the plan.
+    """
+    program = plan.program if program is None else program
     everyone, pairs = RowBlocks.of_arrays(X, y), []
     world = World(partial(_transcripts, program, everyone))
     for k, name in records.items():
-        labels = y.copy()
-        labels[k] = np.nan
-        fewer = RowBlocks.of_arrays(X, labels)
-        out = World(partial(_transcripts, program, fewer))
-        pairs.append(Pair(name, world, out, partial(log_ratios, everyone, fewer)))
+        rows, labels = X.copy(), y.copy()
+        if plan.neighbours.relation == "emptied":
+            labels[k] = np.nan
+        else:
+            ends = np.stack([X.min(axis=0), X.max(axis=0)])
+            rows[k] = ends.sum(axis=0) - X[k]
+            labels[k] = sum(plan.guarantee.label_bounds or (0.0, 0.0)) - y[k]
+        other = RowBlocks.of_arrays(rows, labels)
+        out = World(partial(_transcripts, program, other))
+        pairs.append(Pair(name, world, out, partial(log_ratios, everyone, other)))
     return pairs
 
 
 def label_pairs(
     plan: Plan, y: FloatArray, y_bounds: tuple[float, float], records: dict[int, str]
 ) -> list[Pair]:
-    """A pair for each record: its label at the upper and at the lower bound."""
+    """A pair for each record: its label at the upper and at the lower bound, or missing."""
     pairs = []
+    other = np.nan if plan.neighbours.relation == "emptied" else y_bounds[0]
     for k, name in records.items():
         tables = []
-        for bound in y_bounds[::-1]:
+        for label in (y_bounds[1], other):
             labels = np.clip(y, *y_bounds)
-            labels[k] = bound
+            labels[k] = label
             tables.append(plan.table(labels))
         into, out = (World(partial(_transcripts, plan.program, one)) for one in tables)
         pairs.append(Pair(name, into, out, partial(log_ratios, *tables)))

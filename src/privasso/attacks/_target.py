@@ -18,7 +18,7 @@ from privasso.attacks._made_up import (
 )
 from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
-from privasso.attacks._programs import emptied_pairs, label_pairs
+from privasso.attacks._programs import label_pairs, record_pairs
 from privasso.fit import FitOptions, LabelPlan, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.privacy import (
     Guarantee,
@@ -34,14 +34,19 @@ _RATIO = (
     "Each release gets the logarithm of its likelihood with the record over that without it as a "
     "score, which is the most powerful test."
 )
-_LABELS = (
-    "The attacker knows the covariates, all other labels and all settings, and knows that the "
-    "label in question is at one of its bounds, but not at which."
-)
-_EMPTIED = (
-    "The attacker knows all other records and all settings, and knows the record in question, but "
-    "not whether it is among the data or an empty one in its place."
-)
+#: What an attacker knows, by how data sets differ.
+_LABELS = {
+    "replaced": "The attacker knows the covariates, all other labels and all settings, and knows "
+    "that the label in question is at one of its bounds, but not at which.",
+    "emptied": "The attacker knows the covariates, all other labels and all settings, and knows "
+    "that the label in question is at its upper bound or missing, but not which.",
+}
+_RECORDS = {
+    "emptied": "The attacker knows all other records and all settings, and knows the record in "
+    "question, but not whether it is among the data or an empty one in its place.",
+    "replaced": "The attacker knows all other records and all settings, and knows two records, "
+    "each the mirror image of the other, but not which of them is among the data.",
+}
 _MEMBERSHIP = (
     "The attacker knows all other records and all settings, and knows the record in question, but "
     "not whether it is among the data."
@@ -94,15 +99,16 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
     assert isinstance(plan, LabelPlan)
     if isinstance(privacy, LabelDP):
         pairs = partial(label_pairs, plan, y, privacy.y_bounds)
-        return Target(plan.guarantee, _label_influence(plan), pairs, _LABELS)
+        said = _LABELS[plan.neighbours.relation]
+        return Target(plan.guarantee, _label_influence(plan), pairs, said)
     return _members(plan, X, y)
 
 
 def _chosen_columns(plan: ScreenedLabelPlan, X: FloatArray, y: FloatArray) -> Target:
     """Labels that columns are chosen by; the covariates are part of the questions."""
     pairs, made = partial(label_pairs, plan, y, plan.screened.fit.y_bounds), label_for_choice
-    influence = _leverage(X - X.mean(axis=0))
-    return Target(plan.guarantee, influence, pairs, _LABELS, made_up=partial(made, plan))
+    influence, said = _leverage(X - X.mean(axis=0)), _LABELS[plan.neighbours.relation]
+    return Target(plan.guarantee, influence, pairs, said, made_up=partial(made, plan))
 
 
 def label_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
@@ -142,7 +148,7 @@ def _members(plan: LabelPlan, X: FloatArray, y: FloatArray) -> Target:
 
 def _records(plan: RecordPlan, X: FloatArray, y: FloatArray) -> Target:
     """Records under a formal guarantee, by the program of the plan."""
-    mechanism, program = plan.objective, plan.program
+    mechanism = plan.objective
     table = mechanism if isinstance(mechanism, PerturbedObjective) else mechanism.table
     if isinstance(mechanism, ScreenedObjective) or table.estimate is not None:
         # There are no bounds in whose units rows could be compared, or too many columns.
@@ -158,10 +164,10 @@ def _records(plan: RecordPlan, X: FloatArray, y: FloatArray) -> Target:
         else:
             made_up = [record_at_bounds(table, X, y)]
         tables = ((rows, labels, {0: name}) for rows, labels, name in made_up)
-        return [pair for table in tables for pair in emptied_pairs(program, *table)]
+        return [pair for table in tables for pair in record_pairs(plan, *table)]
 
-    pairs = partial(emptied_pairs, program, X, y)
-    return Target(plan.guarantee, influence, pairs, _EMPTIED, made_up=made)
+    pairs, said = partial(record_pairs, plan, X, y), _RECORDS[plan.neighbours.relation]
+    return Target(plan.guarantee, influence, pairs, said, made_up=made)
 
 
 def _leverage(F: FloatArray) -> FloatArray:

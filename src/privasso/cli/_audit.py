@@ -46,6 +46,7 @@ class AuditSettings:
     sigma: float | None = option("Noise level of --on-average.")
     noise: str | None = option("As for privasso fit.")
     mechanism: str | None = option("As for privasso fit.")
+    neighbours: str | None = option("As for privasso fit.")
     lam: str | None = option("λ; needed with --on-average.")
     no_intercept: bool = option("Fit through the origin.", False)
     screen: str | None = option("As for privasso fit.")

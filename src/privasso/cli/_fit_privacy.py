@@ -32,7 +32,9 @@ _ELSEWHERE = {
     "on_average": {
         **dict.fromkeys(("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"),
         **dict.fromkeys(_ABOUT_RECORDS, "--record-dp; --on-average has no bounds"),
-        **dict.fromkeys(("mechanism", "kappa", "t", "screen"), "--label-dp or --record-dp"),
+        **dict.fromkeys(
+            ("mechanism", "neighbours", "kappa", "t", "screen"), "--label-dp or --record-dp"
+        ),
     },
 }
 
@@ -72,7 +74,7 @@ def _label_dp(settings: FitSettings) -> LabelDP:
             f"--mechanism must be auto, objective or release under --label-dp, not "
             f"{settings.mechanism!r}"
         )
-    given = {"mechanism": settings.mechanism, "kappa": settings.kappa, "t": settings.t}
+    given = {name: getattr(settings, name) for name in ("mechanism", "neighbours", "kappa", "t")}
     return replace(budget, **{name: x for name, x in given.items() if x is not None})
 
 
@@ -104,7 +106,7 @@ def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP
     shape = settings.shape
     if shape not in (None, "private"):
         shape = None if dictionary is None else _public_rows(settings, dictionary)
-    given = {"mechanism": settings.mechanism, "share": settings.share}
+    given = {name: getattr(settings, name) for name in ("mechanism", "neighbours", "share")}
     return RecordDP(
         epsilon,
         delta,

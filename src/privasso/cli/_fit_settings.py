@@ -85,6 +85,11 @@ class FitSettings:
     mechanism: str | None = option(
         "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto."
     )
+    neighbours: str | None = option(
+        "Data sets differ in one label or record that is emptied, or replaced by another one.  "
+        "[default: replaced for labels, emptied for records]",
+        metavar="emptied|replaced",
+    )
     kappa: float | None = option(
         "Largest residual that is not clipped, as a part of the label range."
     )

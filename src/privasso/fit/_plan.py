@@ -16,7 +16,7 @@ from privasso.fit._options import FitOptions
 from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy, ScreeningOutlook, Terms
-from privasso.queries import Answering, Ask, UndeclaredError, bit_source, declared
+from privasso.queries import Answering, Ask, Neighbours, UndeclaredError, bit_source, declared
 
 
 def statement(
@@ -49,6 +49,12 @@ class Plan(ABC):
     guarantee: Guarantee
     seeded: bool
     noise: Noise | None
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """How data sets differ that must be hard to tell apart, under a formal guarantee."""
+        assert self.guarantee.neighbours is not None
+        return self.guarantee.neighbours
 
     def stating(self, guarantee: Guarantee) -> Self:
         """The same plan with another statement."""

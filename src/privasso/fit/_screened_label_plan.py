@@ -36,7 +36,7 @@ from privasso.privacy import (
     Terms,
     check_size,
 )
-from privasso.queries import LABEL_REPLACED, Ask, Beside
+from privasso.queries import Ask, Beside
 
 #: Components are considered where there are more columns than this part of the rows.
 _WIDE = 0.25
@@ -122,7 +122,7 @@ class ScreenedLabelPlan(Plan):
         few = plan.published(plan.program(beside)).solve()
         if self.options.fit_intercept:
             residuals = partial(self.screened.residuals, coef=few.coef, intercept=few.intercept)
-            level = self.screened.level.correction(beside, residuals, neighbours=LABEL_REPLACED)
+            level = self.screened.level.correction(beside, residuals)
             few = replace(few, intercept=few.intercept + level)
         return few, chosen
 

@@ -16,14 +16,13 @@ from privasso._files import fits_memory
 from privasso._validation import positive_float
 from privasso.accounting import (
     Loss,
-    Neighbours,
     Slope,
     check_coverable,
     sensitivity_beside,
     sensitivity_beside_choices,
     shift_epsilon,
 )
-from privasso.queries import ObjectiveNoise
+from privasso.queries import Neighbours, ObjectiveNoise
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
 _EPSILON_SHARE = 1e-4
@@ -64,8 +63,8 @@ def calibrate_objective(
     ----------
     epsilon, delta : float
         The budget.
-    neighbours : {"records", "labels"}
-        One record emptied, or one label replaced.
+    neighbours : Neighbours
+        How data sets differ.
     kappa : float
         κ, in units of the labels.
     radius : float
@@ -103,6 +102,7 @@ def calibrate_objective(
 def calibrate_logistic(
     epsilon: float,
     delta: float,
+    neighbours: Neighbours,
     *,
     radius: float,
     reach: float,
@@ -118,7 +118,7 @@ def calibrate_logistic(
 
     Parameters
     ----------
-    epsilon, delta, n_rows, mu
+    epsilon, delta, neighbours, n_rows, mu
         As in `calibrate_objective`.
     radius : float
         R, a bound of w‖g‖.
@@ -130,7 +130,7 @@ def calibrate_logistic(
     radius, reach = positive_float("radius", radius), positive_float("reach", reach)
     bend = 0.25 * radius * reach
     return _calibrated(
-        epsilon, delta, "records", "logistic", 1.0, radius, bend, t, n_rows, _BEND, mu
+        epsilon, delta, neighbours, "logistic", 1.0, radius, bend, t, n_rows, _BEND, mu
     )
 
 
@@ -162,16 +162,16 @@ def _calibrated(
     check_budget(epsilon, delta)
     shift = _EPSILON_SHARE * min(epsilon, 1.0) / 40.0
     lost = 2.0 * shift_epsilon(shift + other_shift) * _SLACK
-    budget = epsilon - lost, delta * (1.0 - 2.0 * lost)
+    budget, kind = (epsilon - lost, delta * (1.0 - 2.0 * lost)), neighbours.of_objective
     if beside:
-        c = sensitivity_beside_choices(*budget, t, beside, mu, neighbours)
+        c = sensitivity_beside_choices(*budget, t, beside, mu, kind)
     else:
-        c = sensitivity_beside(*budget, t, mu, neighbours, loss=loss)
-    sigma = (2.0 if neighbours == "labels" else 1.0) * kappa * radius / c * _SLACK
+        c = sensitivity_beside(*budget, t, mu, kind, loss=loss)
+    sigma = (2.0 if kind == "labels" else 1.0) * kappa * radius / c * _SLACK
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
     sigma_out = _output_share(n_rows) * sigma / (ridge + per_row * n_rows)
-    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss, mu)
+    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss, mu, neighbours)
 
 
 def _output_share(n_rows: int) -> float:

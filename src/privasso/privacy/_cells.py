@@ -6,7 +6,8 @@ as the middle of its bounds, and ±inf as the bound on that side. Where bounds a
 the middle is that of the bounds so far: zero at first, and afterwards the middle of what was found.
 So what a record becomes depends on that record, and on numbers that are public or were released.
 
-Where only labels are private, a missing label counts as the middle of the bounds.
+Where only labels are private, a missing label counts as the middle of the bounds, or its record as
+an empty one where neighbours are said to differ by an emptied label.
 """
 
 from __future__ import annotations
@@ -50,10 +51,14 @@ def held_records(X: np.ndarray, y: np.ndarray, bounds: np.ndarray) -> np.ndarray
     return within(X[~empty] if empty.any() else X, bounds)
 
 
-def bounded_labels(y: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
-    """Labels between their bounds; a missing one is the middle.
+def bounded_labels(
+    y: np.ndarray, bounds: tuple[float, float], *, empty: bool = False
+) -> np.ndarray:
+    """Labels between their bounds; a missing one is the middle, or stays so where it is empty.
 
     >>> bounded_labels(np.array([np.nan, np.inf, -3.0, 0.5]), (0.0, 4.0)).tolist()
     [2.0, 4.0, 0.0, 0.5]
     """
+    if empty:
+        return np.clip(np.asarray(y, dtype=np.float64), *bounds)
     return within(y[:, None], np.array([bounds]))[:, 0]

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso.accounting import objective_sensitivity
 from privasso.design import PrincipalComponents
+from privasso.privacy._label_mechanism import LabelBudget
 from privasso.privacy._label_settings import LABEL_RIDGE, default_kappa
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances
 from privasso.privacy._screening_settings import CLIP, ScreeningSettings
+from privasso.queries import LABEL_REPLACED, Neighbours
 from privasso.theory import clipped_moments
 
 #: Most components, and the numbers of components and columns that are compared.
@@ -51,22 +52,21 @@ class _Fit:
         L, the squared length to which rows are shrunk.
     weight : float
         Their mean weight after that.
-    epsilon, delta : float
-        The budget of the fit.
+    budget : LabelBudget
+        Of the fit, for labels of range 1.
     """
 
     n_rows: int
     length: float
     weight: float
-    epsilon: float
-    delta: float
+    budget: LabelBudget
 
     @classmethod
-    def of(cls, squares: np.ndarray, epsilon: float, delta: float) -> _Fit:
+    def of(cls, squares: np.ndarray, budget: LabelBudget) -> _Fit:
         """Of rows with these squared lengths."""
         length = float(np.median(squares))
         weight = float(np.mean(np.minimum(1.0, length / squares)))
-        return cls(squares.size, length, weight, epsilon, delta)
+        return cls(squares.size, length, weight, budget)
 
     def lost(self, parts: np.ndarray, missed: np.ndarray) -> np.ndarray:
         """Part of the explainable variance that is lost, for each of several tables.
@@ -74,8 +74,9 @@ class _Fit:
         A table has a row of `parts`, which its columns explain, and `missed`, which none does. All
         deviations of labels come in turn; see `clipped_settings` for the formulas.
         """
-        kappa, t = default_kappa(self.epsilon), LABEL_RIDGE * self.epsilon
-        c = objective_sensitivity(self.epsilon, self.delta, t, "labels")
+        epsilon = self.budget.epsilon
+        kappa, t = default_kappa(epsilon), LABEL_RIDGE * epsilon
+        c = self.budget.label_sensitivity(t)
         noise, ridge, n = (2.0 * kappa / c) ** 2, 1.0 / t, parts.shape[1]
         a = self.n_rows * self.weight / self.length
         total = np.resize(_DEVIATIONS, missed.size) ** 2
@@ -120,7 +121,8 @@ class _Table:
         """
         d, k = settings.components, settings.count
         squares = self.squares[:, d] + k + 1.0
-        fit = _Fit.of(squares, settings.epsilon_left, settings.delta)
+        budget = LabelBudget(settings.epsilon_left, settings.delta, (0, 1), 1, settings.neighbours)
+        fit = _Fit.of(squares, budget)
         along = self.along[:d]
         rest = (1.0 - self.leading) * max(1.0 - float(self.even[:d].sum()), 0.0)
         beyond = max(1.0 - float(along.sum()) - rest, 0.0)
@@ -161,9 +163,9 @@ class _Table:
             )[1]
         )
 
-    def directly(self, epsilon: float, delta: float) -> float:
+    def directly(self, budget: LabelBudget) -> float:
         """The same for a fit of all columns, whose rows have about the same length."""
-        fit = _Fit.of(np.full(self.n_rows, self.rank + 1.0), epsilon, delta)
+        fit = _Fit.of(np.full(self.n_rows, self.rank + 1.0), budget)
         rest = self.rank - self.along.size
         small = np.full(rest, max(1.0 - self.along.sum(), 0.0) / max(rest, 1))
         parts = np.tile(np.append(self.along, small), (_DEVIATIONS.size, 1))
@@ -177,6 +179,7 @@ def component_screening(
     n_columns: int,
     *,
     centred: bool = True,
+    neighbours: Neighbours = LABEL_REPLACED,
 ) -> ScreeningSettings | None:
     """Return the settings that are expected to explain most, or None where a fit of all columns is.
 
@@ -205,13 +208,12 @@ def component_screening(
     if not components.count:
         return None
     table = _Table(components, n_columns)
-    best, most = None, table.directly(epsilon, delta) + _GAIN
+    budget = LabelBudget(epsilon, delta, (0, 1), 1, neighbours)
+    best, most = None, table.directly(budget) + _GAIN
     for share, count, d in itertools.product(_SHARES, _COUNTS, _COMPONENTS):
         if d > min(components.count, _ROWS * table.n_rows) or count >= n_columns:
             continue
-        one = ScreeningSettings(
-            count, share, epsilon, delta, centred, neighbours="labels", components=d
-        )
+        one = ScreeningSettings(count, share, epsilon, delta, centred, neighbours, components=d)
         found = table.explained(one, most)
         if found > most:
             best, most = one, found

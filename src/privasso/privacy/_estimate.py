@@ -9,7 +9,7 @@ import numpy as np
 from privasso._validation import separated
 from privasso.privacy._magnitudes import LARGEST, Magnitudes
 from privasso.privacy._moments import ScaleSums, noisy_scales
-from privasso.queries import Ask
+from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,18 @@ class Estimate:
     bounded : bool
         Whether there are public bounds, which a column keeps whose range is lost in the noise.
         Without them such a column is left out.
+    neighbours : Neighbours
+        How data sets differ.
     """
 
     mu: float
     scales: bool
     bounded: bool
+    neighbours: Neighbours = EMPTIED
 
     def ranges(self, ask: Ask, bounds: np.ndarray) -> np.ndarray:
         """Low and high of each column within its bounds, from noisy counts."""
-        ranges, found = Magnitudes.asked(ask, bounds, self.mu).ranges()
+        ranges, found = Magnitudes.asked(ask, bounds, self.mu, self.neighbours).ranges()
         return _within(ranges, found, bounds) if self.bounded else ranges
 
     def scaling(
@@ -43,8 +46,8 @@ class Estimate:
         if not self.scales:
             return None
         middle, half = half_ranges(bounds, centred)
-        sums = ScaleSums(bounds, middle, half)
-        centre, scale = noisy_scales(ask, sums, self.mu, centred=centred)
+        query = NoisySum(ScaleSums(bounds, middle, half), self.mu, self.neighbours)
+        centre, scale = noisy_scales(ask, query, centred=centred)
         return middle + half * centre, half * scale
 
 

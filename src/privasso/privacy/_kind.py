@@ -277,6 +277,18 @@ class _Budgeted(Protocol):
     def y_bounds(self) -> tuple[float, float]: ...
 
 
+def check_relation(neighbours: object) -> None:
+    """Refuse what data sets cannot differ by.
+
+    >>> check_relation("added")
+    Traceback (most recent call last):
+    ...
+    ValueError: neighbours must be 'emptied' or 'replaced', not 'added'
+    """
+    if neighbours not in ("emptied", "replaced"):
+        raise ValueError(f"neighbours must be 'emptied' or 'replaced', not {neighbours!r}")
+
+
 def stated(
     privacy: _Budgeted,
     neighbours: Neighbours,

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from privasso.privacy._cells import bounded_labels
-from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
+from privasso.queries import Ask, Neighbours, NoisySum, Summand
 
 #: Clipped labels are integers of this many bits.
 CENTRE_BITS = 34
@@ -47,11 +47,7 @@ class ClippedLabels(Summand):
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The sum."""
-        labels = np.asarray(y, dtype=np.float64)
-        if self.empty:
-            labels = np.clip(labels, *self.y_bounds)
-        else:
-            labels = bounded_labels(labels, self.y_bounds)
+        labels = bounded_labels(np.asarray(y, np.float64), self.y_bounds, empty=self.empty)
         return np.array([clipped_total(labels, self.centre, self.radius, 1 << CENTRE_BITS)])
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
@@ -64,7 +60,7 @@ def noisy_centre(
     y_bounds: tuple[float, float],
     radius: float,
     mu: float,
-    neighbours: Neighbours = EMPTIED,
+    neighbours: Neighbours,
 ) -> float:
     """Return a centre c for which Σ_μ clip(y_μ − c, ±r) is near zero, from three noisy sums.
 
@@ -89,7 +85,7 @@ def noisy_centre(
     half = 0.5 * high - 0.5 * low
     centre, within, slope = low + half, half, 1.0
     for _ in range(STEPS):
-        labels = ClippedLabels(y_bounds, centre, within, empty=neighbours.unit == "record")
+        labels = ClippedLabels(y_bounds, centre, within, empty=neighbours.empties)
         query = NoisySum(labels, mu / math.sqrt(STEPS) * (1.0 - 1e-15), neighbours)
         mean = float(ask(query)[0]) / ask.n_rows
         step = min(max(mean / slope, -1.0), 1.0)

@@ -10,14 +10,21 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from privasso._validation import check_coded, label_bounds, positive_float, probability, squarable
-from privasso.accounting import GaussianLoss, Loss, objective_sensitivity, sensitivity_for
+from privasso.accounting import GaussianLoss, Loss, sensitivity_for
 from privasso.design import PrincipalComponents, ScreenedDesign, Sparse
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._component_settings import component_screening
 from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._kind import Calibration, ReleasesProducts, Terms, register_kind, stated
+from privasso.privacy._kind import (
+    Calibration,
+    ReleasesProducts,
+    Terms,
+    check_relation,
+    register_kind,
+    stated,
+)
 from privasso.privacy._label_level import Level, check_level
 from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
 from privasso.privacy._label_objective import LabelObjective
@@ -27,10 +34,9 @@ from privasso.privacy._release import Release
 from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
 from privasso.privacy._screening_design import best_screening
-from privasso.queries import LABEL_REPLACED, Ask
+from privasso.queries import Ask, Neighbours, Relation
 from privasso.scales import Empirical
 
-NEIGHBOURS = "replace-one-label"
 #: Most columns for which the noise has a full covariance by default.
 LARGEST_SHAPE = 2048
 #: Most entries of a table, and largest ε, for which "auto" perturbs the objective: whitened rows
@@ -77,8 +83,9 @@ class LabelDP(ReleasesProducts):
         or are zeros and ones. It takes a hundredth of the squared sensitivity that the budget
         allows. By default it is done where the budget and the number of rows leave so little
         noise in the mean that it helps, and no row has a weight of its own; see `direct_level`.
-    neighbours : str
-        The relation between neighbouring data sets; only ``"replace-one-label"``.
+    neighbours : {"replaced", "emptied"}
+        Whether one label becomes any other one, or is emptied: a record without a label then
+        contributes nothing. That takes about half of the noise for the same ε and δ.
 
     Examples
     --------
@@ -97,7 +104,7 @@ class LabelDP(ReleasesProducts):
     kappa: float | None = None
     t: float | None = None
     level: bool | None = None
-    neighbours: str = NEIGHBOURS
+    neighbours: Relation = "replaced"
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = True
@@ -124,11 +131,17 @@ class LabelDP(ReleasesProducts):
                         f"{name} belongs to objective perturbation; leave it out, or choose "
                         "mechanism='objective'"
                     )
-        if self.neighbours != NEIGHBOURS:
-            raise ValueError(
-                f"neighbours must be {NEIGHBOURS!r}, the only relation under which the covariates "
-                f"may be used freely, not {self.neighbours!r}"
-            )
+        check_relation(self.neighbours)
+
+    @property
+    def pair(self) -> Neighbours:
+        """How data sets differ."""
+        return Neighbours("label", self.neighbours)
+
+    @property
+    def budget(self) -> LabelBudget:
+        """What mechanisms need to know."""
+        return LabelBudget(self.epsilon, self.delta, self.y_bounds, self.unit, self.pair)
 
     @property
     def mu(self) -> float:
@@ -137,7 +150,7 @@ class LabelDP(ReleasesProducts):
 
     def objective_noise(self, t: float) -> float:
         """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""
-        return 2.0 / objective_sensitivity(self.epsilon, self.delta, t, "labels")
+        return 2.0 / self.budget.label_sensitivity(t)
 
     @property
     def width(self) -> float:
@@ -283,7 +296,7 @@ class LabelDP(ReleasesProducts):
     @property
     def _mechanism(self) -> LabelMechanism:
         """The mechanism by name; products are released where it is still open."""
-        budget = LabelBudget(self.epsilon, self.delta, self.y_bounds, self.unit)
+        budget = self.budget
         if self.mechanism != "objective":
             return LabelProducts(budget)
         kappa = default_kappa(self.epsilon) if self.kappa is None else self.kappa
@@ -310,7 +323,7 @@ class LabelDP(ReleasesProducts):
             "depend on the labels",
             "the label bounds were fixed before the labels were seen",
         )
-        return stated(self, LABEL_REPLACED, terms, losses, assumptions, released)
+        return stated(self, self.pair, terms, losses, assumptions, released)
 
     def screened(
         self,
@@ -330,21 +343,24 @@ class LabelDP(ReleasesProducts):
             raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
         if components is None:
             settings = screening_settings(
-                self.epsilon, self.delta, n_rows, n_columns, screen, neighbours="labels"
+                self.epsilon, self.delta, n_rows, n_columns, screen, neighbours=self.pair
             )
         else:
-            settings = component_screening(self.epsilon, self.delta, components, n_columns)
+            settings = component_screening(
+                self.epsilon, self.delta, components, n_columns, neighbours=self.pair
+            )
         if settings is None:
             return None
         epsilon, kappa, t = budget_of_fit(settings, n_rows, self.kappa, self.t)
-        fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t, level=False)
-        level = Level(settings.mu_level, self.y_bounds[1] - self.y_bounds[0])
+        given = {"level": False, "neighbours": self.neighbours}
+        fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t, **given)
+        level = Level(settings.mu_level, self.width, neighbours=self.pair)
         screening = label_screening(settings, self.y_bounds)
         return ScreenedLabels(screening, fit, n_columns, level, settings)
 
     def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
         """The choice of columns with the largest predicted R² for a table of a model."""
-        return best_screening(self.epsilon, self.delta, "labels", table, screen, self.width)
+        return best_screening(self.epsilon, self.delta, self.pair, table, screen, self.width)
 
     def composition(self, mu: float | None) -> str:
         """How several releases add up depends on the mechanism."""
@@ -367,4 +383,5 @@ class LabelDP(ReleasesProducts):
         for name in ("kappa", "t", "level"):
             value = getattr(self, name)
             given += [] if value is None else [f"{name}={value!r}"]
+        given += [] if self.neighbours == "replaced" else [f"neighbours={self.neighbours!r}"]
         return f"LabelDP({', '.join(given)})"

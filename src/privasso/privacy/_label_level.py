@@ -77,11 +77,14 @@ class Level:
         Range of the labels, at which residuals are clipped.
     often : float
         Prior chance that the difference is large.
+    neighbours : Neighbours
+        How data sets differ.
     """
 
     mu: float
     width: float
     often: float = 0.5
+    neighbours: Neighbours = EMPTIED
 
     def correction(
         self,
@@ -91,7 +94,6 @@ class Level:
         columns: np.ndarray | None = None,
         view: View | None = None,
         n_rows: float | None = None,
-        neighbours: Neighbours = EMPTIED,
     ) -> float:
         """Ask for the mean, and return what is to be added to the intercept.
 
@@ -105,11 +107,9 @@ class Level:
             Which columns it needs, and what records become before; see `Summand`.
         n_rows : float, optional
             The sum of the weights, where rows have weights of at most 1.
-        neighbours : Neighbours
-            How data sets differ.
         """
         summand = ResidualSum(residuals, self.width, columns, view)
-        total = float(ask(NoisySum(summand, self.mu * (1.0 - 1e-15), neighbours))[0])
+        total = float(ask(NoisySum(summand, self.mu * (1.0 - 1e-15), self.neighbours))[0])
         n_rows = ask.n_rows if n_rows is None else n_rows
         return self.width * min(max(self.expected(total / n_rows, n_rows), -1.0), 1.0)
 
@@ -173,7 +173,14 @@ def check_level(level: object) -> None:
         raise ValueError(f"level must be True, False or None, not {level!r}")
 
 
-def direct_level(epsilon: float, delta: float, n_rows: int, *, asked: bool | None) -> Level | None:
+def direct_level(
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    *,
+    asked: bool | None,
+    neighbours: Neighbours = EMPTIED,
+) -> Level | None:
     """The correction for a fit of all columns, for residuals in units of the range of the labels.
 
     It takes a hundredth of the squared sensitivity of a Gaussian mechanism with the whole budget.
@@ -182,5 +189,5 @@ def direct_level(epsilon: float, delta: float, n_rows: int, *, asked: bool | Non
     """
     if asked is False:
         return None
-    level = Level(_PART * sensitivity_for(epsilon, delta), 1.0, _OFTEN)
+    level = Level(_PART * sensitivity_for(epsilon, delta), 1.0, _OFTEN, neighbours)
     return level if asked or level.noise(n_rows) <= _MOST_NOISE else None

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.privacy._kind import Calibration
+from privasso.privacy._label_level import Level, direct_level
 from privasso.privacy._release import Release
-from privasso.queries import Ask
+from privasso.queries import LABEL_REPLACED, Ask, Neighbours
 
 #: Coefficients of this size have lost digits to underflow.
 _SMALLEST_EFFECT = 1e-290
@@ -30,17 +32,37 @@ class LabelBudget:
         Smallest and largest label.
     unit : float
         The power of two in which labels are measured.
+    neighbours : Neighbours
+        How data sets differ.
     """
 
     epsilon: float
     delta: float
     y_bounds: tuple[float, float]
     unit: float
+    neighbours: Neighbours = LABEL_REPLACED
 
     @property
     def width(self) -> float:
         """Range of the labels in their unit."""
         return (self.y_bounds[1] - self.y_bounds[0]) / self.unit
+
+    def label_sensitivity(self, t: float) -> float:
+        """2κR/σ of a perturbed objective with residuals clipped at κ and a ridge R²/t."""
+        kind = self.neighbours.of_objective
+        c = objective_sensitivity(self.epsilon, self.delta, t, kind)
+        return c if kind == "labels" else 2.0 * c
+
+    def direct_level(self, n_rows: int, asked: bool | None) -> Level | None:
+        """How the intercept of a fit is corrected; see `direct_level`."""
+        return direct_level(
+            self.epsilon, self.delta, n_rows, asked=asked, neighbours=self.neighbours
+        )
+
+    @property
+    def change(self) -> float:
+        """What one label may change, as a part of their range, measured from its middle."""
+        return 0.5 if self.neighbours.relation == "emptied" else 1.0
 
 
 class LabelMechanism(ABC):

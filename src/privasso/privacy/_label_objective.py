@@ -25,12 +25,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from privasso.accounting import objective_sensitivity
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
 from privasso.privacy._calibration import calibrate_objective
 from privasso.privacy._kind import Calibration
-from privasso.privacy._label_level import FromMean, Level, direct_level
+from privasso.privacy._label_level import FromMean, Level
 from privasso.privacy._label_mechanism import (
     LabelBudget,
     LabelMechanism,
@@ -41,7 +40,7 @@ from privasso.privacy._label_rows import LabelMap, LabelRows, as_release
 from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
-from privasso.queries import LABEL_REPLACED, Ask, ObjectiveNoise, PerturbedMinimiser
+from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 #: Values of t to choose from, relative to ε, and the one without columns to choose it for.
 _RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), LABEL_RIDGE
@@ -75,7 +74,7 @@ class LabelObjective(LabelMechanism):
         assert self.t is not None
         assert self.level is not None
         budget = self.budget
-        return _noise(budget.epsilon, budget.delta, self.kappa, self.t, n_rows, self.level)
+        return _noise(budget, self.kappa, self.t, n_rows, self.level)
 
     def shrink(self, rows: Covariates) -> float:
         """See `clipped_settings`."""
@@ -121,8 +120,7 @@ class LabelObjective(LabelMechanism):
         settled = self if self.t is not None else replace(self, t=t)
         # The mean of the residuals of weighted rows is not the one that such a fit is about.
         wanted = self.level if rows.centred and rows.weights is None else False
-        epsilon, delta = self.budget.epsilon, self.budget.delta
-        found = direct_level(epsilon, delta, rows.shape[0], asked=wanted)
+        found = self.budget.direct_level(rows.shape[0], wanted)
         settled = replace(settled, level=found is not None)
         noise = settled.noise(rows.shape[0])
         level = noise.sigma * self.budget.width
@@ -131,10 +129,10 @@ class LabelObjective(LabelMechanism):
         return Calibration(covariance, sigma_sum, None, weights, noise)
 
     def _sensitivities(self) -> dict[float, float]:
-        """Values of t to choose from, and the c that (ε, δ) allows for each."""
-        epsilon, delta = self.budget.epsilon, self.budget.delta
-        values = [part * epsilon for part in _RIDGES] if self.t is None else [self.t]
-        return {t: objective_sensitivity(epsilon, delta, t, "labels") for t in values}
+        """Values of t to choose from, and the 2κR/σ that (ε, δ) allows for each."""
+        budget = self.budget
+        values = [part * budget.epsilon for part in _RIDGES] if self.t is None else [self.t]
+        return {t: budget.label_sensitivity(t) for t in values}
 
     def weights(
         self, rows: Covariates, covariance: Covariance, sigma_sum: float
@@ -156,7 +154,7 @@ class LabelObjective(LabelMechanism):
         larger = default_kappa(epsilon) / default_kappa(self.budget.epsilon)
         kappa = min(max(LARGEST_KAPPA, before.kappa), larger * before.kappa)
         t, level = ratio * before.t, before.mu > 0.0
-        noise = _noise(epsilon, self.budget.delta, kappa, t, n_rows, level)
+        noise = _noise(replace(self.budget, epsilon=epsilon), kappa, t, n_rows, level)
         factor = noise.sigma / before.sigma
         return replace(
             old,
@@ -175,8 +173,9 @@ class LabelObjective(LabelMechanism):
             )
         made = LabelRows.of(rows, calibration, noise.sigma * budget.width)
         largest = 1.0 if rows.weights is None else float(np.max(rows.weights))
-        view = LabelMap(made, budget.y_bounds, noise.radius, largest)
-        level = direct_level(budget.epsilon, budget.delta, rows.shape[0], asked=self.level)
+        empty = budget.neighbours.empties
+        view = LabelMap(made, budget.y_bounds, noise.radius, largest, empty)
+        level = budget.direct_level(rows.shape[0], self.level)
         return ObjectiveProgram(rows, calibration, noise, budget, view, level)
 
     def composition(self, mu: float | None) -> str:
@@ -202,7 +201,7 @@ class ObjectiveProgram:
         """The minimiser as products of rows and labels."""
         noise, made = self.noise, self.view.rows
         free = np.zeros(made.n_columns)
-        u = ask(PerturbedMinimiser(self.view, noise, 0.0, free, neighbours=LABEL_REPLACED))
+        u = ask(PerturbedMinimiser(self.view, noise, 0.0, free))
         white = (made.normal_product(self._moments, u) + noise.ridge * u) / noise.sigma
         off = 0.0
         if self.level is not None and made.ones is not None:
@@ -216,7 +215,6 @@ class ObjectiveProgram:
                 FromMean(made.ones, mean),
                 view=self.view,
                 n_rows=total,
-                neighbours=LABEL_REPLACED,
             )
         bounds, unit = self.budget.y_bounds, self.budget.unit
         return as_release(self.rows, bounds, self.calibration, white, unit, level=off)
@@ -227,14 +225,12 @@ class ObjectiveProgram:
 
 
 @lru_cache(maxsize=64)
-def _noise(
-    epsilon: float, delta: float, kappa: float, t: float, n_rows: int, level: bool
-) -> ObjectiveNoise:
-    beside = direct_level(epsilon, delta, n_rows, asked=level)
+def _noise(budget: LabelBudget, kappa: float, t: float, n_rows: int, level: bool) -> ObjectiveNoise:
+    beside = budget.direct_level(n_rows, level)
     return calibrate_objective(
-        epsilon,
-        delta,
-        "labels",
+        budget.epsilon,
+        budget.delta,
+        budget.neighbours,
         kappa=kappa,
         radius=_RADIUS,
         t=t,

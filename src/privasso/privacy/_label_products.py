@@ -22,7 +22,7 @@ from privasso.privacy._label_rows import LabelRows, as_release
 from privasso.privacy._product_sum import ProductSum
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
-from privasso.queries import LABEL_REPLACED, Ask, NoisySum
+from privasso.queries import Ask, NoisySum
 
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
@@ -42,7 +42,7 @@ class LabelProducts(LabelMechanism):
     @property
     def _bound(self) -> float:
         """Largest size of a row in units of the noise."""
-        return self.mu / self.budget.width / _ROUNDING
+        return self.mu / (self.budget.change * self.budget.width) / _ROUNDING
 
     def shrink(self, rows: Covariates) -> float:
         """See `best_shrink`; labels are expected to vary by a sixth of their range."""
@@ -52,6 +52,8 @@ class LabelProducts(LabelMechanism):
 
     def calibrate(self, rows: Covariates, shape: Covariance) -> Calibration:
         """Scale the noise Σ so that (hi − lo)·max_μ ‖f_μ‖_{Σ⁻¹} = μ(ε, δ).
+
+        Where a label is emptied rather than replaced, it is half of that.
 
         The maximum is taken over the rows of F exactly. With an intercept the rows are
         (f_μ − mean, 1): of the squared sensitivity the label sum takes the share 1/(1+√N), which
@@ -116,12 +118,12 @@ class LabelProducts(LabelMechanism):
             raise ValueError(
                 "the noise was calibrated for a weaker guarantee than this one; calibrate it anew"
             )
-        made = LabelRows.of(rows, calibration, budget.width * _ROUNDING / mu)
+        made = LabelRows.of(rows, calibration, budget.change * budget.width * _ROUNDING / mu)
         summand = ProductSum(made, budget.y_bounds, ProductSum.bits_for(mu, made.n_columns))
-        question = NoisySum(summand, mu, LABEL_REPLACED)
+        question = NoisySum(summand, mu, budget.neighbours)
 
         def ask_for_products(ask: Ask) -> Release:
-            white = ask(question) * (mu / _ROUNDING)
+            white = ask(question) * (mu / budget.change / _ROUNDING)
             return as_release(rows, budget.y_bounds, calibration, white, budget.unit)
 
         return ask_for_products

@@ -18,7 +18,7 @@ from privasso._blas import one_thread
 from privasso._validation import X_FINITE
 from privasso.blocks import taken
 from privasso.operators import Covariates, Whitening
-from privasso.privacy._cells import bounded_labels
+from privasso.privacy._cells import bounded_labels, empty_records
 from privasso.privacy._kind import Calibration
 from privasso.privacy._record_map import shorter
 from privasso.privacy._release import Release
@@ -99,12 +99,15 @@ class LabelMap:
         Longest row.
     largest_weight : float
         Of those that are given.
+    empty : bool
+        Whether a record without a label becomes zeros; otherwise its label counts as the middle.
     """
 
     rows: LabelRows
     y_bounds: tuple[float, float]
     radius: float
     largest_weight: float = 1.0
+    empty: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -139,6 +142,9 @@ class LabelMap:
         longest = self.radius * shorter(self.n_columns)
         if not _shorten(rows, labels, longest, math.ldexp(1.0, self.grid), 2.0**LABEL_BITS):
             raise ValueError(X_FINITE)
+        if self.empty:
+            gone = empty_records(y[start:stop])
+            rows[gone], labels[gone] = 0.0, 0.0
         return rows, labels
 
 

@@ -49,12 +49,15 @@ class LabelScreening:
         b, as a part of the range of the labels.
     y_bounds : (float, float)
         Bounds of the labels.
+    neighbours : Neighbours
+        How data sets differ.
     """
 
     choices: ChoiceLoss
     mu: float
     clip: float
     y_bounds: tuple[float, float]
+    neighbours: Neighbours = LABEL_REPLACED
 
     @property
     def count(self) -> int:
@@ -66,7 +69,7 @@ class LabelScreening:
 
         The guarantee covers the order.
         """
-        centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu, LABEL_REPLACED)
+        centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu, self.neighbours)
         order: tuple[int, ...] = ()
         for _ in range(self.count):
             order += (int(ask(self.choice(peeled, order, centre))[0]),)
@@ -76,7 +79,7 @@ class LabelScreening:
         """The question for one column after some were chosen."""
         left = np.setdiff1d(np.arange(peeled.shape[1]), order)
         one = ChoiceLoss(self.choices.epsilon_each, 1)
-        return NoisyChoice(PeeledScores(self, peeled, order, centre), one, left, LABEL_REPLACED)
+        return NoisyChoice(PeeledScores(self, peeled, order, centre), one, left, self.neighbours)
 
     @property
     def radius(self) -> float:
@@ -85,7 +88,7 @@ class LabelScreening:
 
     def labels(self, y: np.ndarray, centre: float) -> np.ndarray:
         """Labels that are clipped around a centre, as integers in floating point."""
-        clipped = bounded_labels(y, self.y_bounds)
+        clipped = bounded_labels(y, self.y_bounds, empty=self.neighbours.empties)
         return clipped_integers(clipped, centre, self.radius, LABEL).astype(np.float64)
 
 
@@ -129,7 +132,8 @@ class PeeledScores(Scores):
     def change(self, neighbours: Neighbours) -> float:
         """Labels are at most LABEL in size, and the columns are public."""
         entries = self.peeled.integers(self.order)
-        return 2.0 * LABEL * max(int(np.max(np.abs(entries), initial=0)), 1)
+        largest = (1.0 if neighbours.relation == "emptied" else 2.0) * LABEL
+        return largest * max(int(np.max(np.abs(entries), initial=0)), 1)
 
 
 class Peeled:

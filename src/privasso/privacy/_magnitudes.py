@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri
 
 from privasso.privacy._cells import held_records
-from privasso.queries import Ask, Neighbours, NoisySum, Summand
+from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 
 #: Exponents of the largest bin and of the smallest: 2^±64 is about 10^±19.
 LARGEST, SMALLEST = 64, -63
@@ -83,9 +83,11 @@ class Magnitudes:
     n_rows: int
 
     @classmethod
-    def asked(cls, ask: Ask, bounds: np.ndarray, mu: float) -> Magnitudes:
+    def asked(
+        cls, ask: Ask, bounds: np.ndarray, mu: float, neighbours: Neighbours = EMPTIED
+    ) -> Magnitudes:
         """Ask for counts, such that one record changes the counts by μ deviations at most."""
-        query = NoisySum(MagnitudeCounts(bounds), mu)
+        query = NoisySum(MagnitudeCounts(bounds), mu, neighbours)
         counts = ask(query).reshape(len(bounds), -1)
         return cls(counts, math.ldexp(float(query.deviations[0]), -_COUNT_BITS), ask.n_rows)
 

@@ -52,10 +52,8 @@ class ScaleSums(Summand):
         return np.full(2 * n, math.ldexp(math.sqrt(per_column * n), 2 * _BITS) * ROUNDING)
 
 
-def noisy_scales(
-    ask: Ask, sums: ScaleSums, mu: float, *, centred: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and scale of columns with values in [−1, 1], for a sensitivity of μ deviations.
+def noisy_scales(ask: Ask, query: NoisySum, *, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and scale of columns with values in [−1, 1].
 
     The sums become the means that are to be expected after them, for columns that are uniform in
     [−1, 1] as far as is known beforehand. So where the noise hides the moments, a column keeps the
@@ -65,15 +63,13 @@ def noisy_scales(
     ----------
     ask : Ask
         Who answers.
-    sums : ScaleSums
-        What they contribute.
-    mu : float
-        No record changes the sums by more deviations of their noise.
+    query : NoisySum
+        Of `ScaleSums`.
     centred : bool
         Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
     """
-    n, n_rows, query = len(sums.bounds), ask.n_rows, NoisySum(sums, mu)
-    noisy = ask(query)
+    noisy, n_rows = ask(query), ask.n_rows
+    n = len(noisy) // 2
     # The means of all records; variance of their noise.
     first, second = noisy[:n] / n_rows, noisy[n:] / n_rows + 0.5
     variance = (math.ldexp(float(query.deviations[0]), -2 * _BITS) / n_rows) ** 2

@@ -22,8 +22,9 @@ _EPS = np.finfo(np.float64).eps
 class ProductSum(Summand):
     """Σ_μ k_μℓ_μ for integer rows k_μ ≈ 2^a w_μ g_μ with ‖k_μ‖ ≤ 2^a, and integer labels ℓ_μ.
 
-    A label between its bounds is one of 2²⁶ + 1 integers around zero. Sums are exact, so that
-    replacing a label changes them by a vector that is no longer than 2^(a+26).
+    A label between its bounds is one of 2²⁶ + 1 integers around zero, and a missing one is zero.
+    Sums are exact, so that replacing a label changes them by a vector that is no longer than
+    2^(a+26), and emptying it by one that is half as long.
 
     Attributes
     ----------
@@ -62,9 +63,10 @@ class ProductSum(Summand):
         return self.bits + _LABEL
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
-        """As a vector, they change by 2^(a+26) at most."""
+        """As a vector, they change by 2^(a+26) at most, or by half of that from zero."""
         assert neighbours.unit == "label"
-        return np.full(self.rows.n_columns, math.ldexp(1.0, self.bits + _LABEL))
+        bits = self.bits + _LABEL - (neighbours.relation == "emptied")
+        return np.full(self.rows.n_columns, math.ldexp(1.0, bits))
 
     def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The sums, the one for the intercept last."""

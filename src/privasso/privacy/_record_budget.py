@@ -10,6 +10,7 @@ from privasso.accounting import objective_sensitivity
 from privasso.design import ScreenedDesign, Sparse
 from privasso.privacy._screen import Screen
 from privasso.privacy._screening_design import best_screening
+from privasso.queries import EMPTIED
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class RecordBudget:
 
     def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
         """The best choice of columns for labels that fill their bounds in the usual way."""
-        return best_screening(self.epsilon, self.delta, "records", table, screen, None)
+        return best_screening(self.epsilon, self.delta, EMPTIED, table, screen, None)
 
     def objective_noise(self, t: float) -> float:
         """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""

@@ -16,7 +16,7 @@ from privasso.privacy._calibration import calibrate_objective, check_budget
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._guarantee import PREPARED, Guarantee
-from privasso.privacy._kind import PerturbsObjective, Terms, register_kind, stated
+from privasso.privacy._kind import PerturbsObjective, Terms, check_relation, register_kind, stated
 from privasso.privacy._label_level import Level, check_level, direct_level
 from privasso.privacy._record_logistic import (
     PerturbedLogistic,
@@ -38,7 +38,7 @@ from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening_design import best_screening
 from privasso.privacy._shaped_objective import ShapedObjective
-from privasso.queries import EMPTIED, ObjectiveNoise
+from privasso.queries import Neighbours, ObjectiveNoise, Relation
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 #: What is released before the fit.
@@ -57,9 +57,9 @@ class RecordDP(PerturbsObjective):
     """(ε, δ)-differential privacy of whole records, by objective perturbation.
 
     Two data sets are neighbours if one is the other with one record replaced by an empty one,
-    which contributes nothing; the number of rows is public. For such data sets D, D' and any set
-    of outputs A, P(A | D) ≤ e^ε P(A | D') + δ. Only the coefficients at one λ are released, and a
-    fit at another λ is another release.
+    which contributes nothing, or by any other one; the number of rows is public. For such data sets
+    D, D' and any set of outputs A, P(A | D) ≤ e^ε P(A | D') + δ. Only the coefficients at one λ are
+    released, and a fit at another λ is another release.
 
     Parameters
     ----------
@@ -105,6 +105,9 @@ class RecordDP(PerturbsObjective):
         zeros and ones. It takes a hundredth of the squared sensitivity that the budget allows. By
         default it is done where the budget and the number of rows leave so little noise in the
         mean that it helps; see `direct_level`.
+    neighbours : {"emptied", "replaced"}
+        Whether one record is emptied, or becomes any other one, which takes more noise for the
+        same ε and δ.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class RecordDP(PerturbsObjective):
     share: float = 0.2
     mechanism: Mechanism = "objective"
     level: bool | None = None
+    neighbours: Relation = "emptied"
 
     formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
@@ -166,6 +170,12 @@ class RecordDP(PerturbsObjective):
             raise ValueError(f"share is a part of the budget, below 1, not {share!r}")
         object.__setattr__(self, "share", share)
         check_level(self.level)
+        check_relation(self.neighbours)
+
+    @property
+    def pair(self) -> Neighbours:
+        """How data sets differ."""
+        return Neighbours("record", self.neighbours)
 
     @property
     def released_before(self) -> tuple[str, ...]:
@@ -196,7 +206,8 @@ class RecordDP(PerturbsObjective):
 
         What is released before the fit is taken out of the budget.
         """
-        return 1.0 / sensitivity_beside(self.epsilon, self.delta, t, self.mu_before)
+        kind = self.pair.of_objective
+        return 1.0 / sensitivity_beside(self.epsilon, self.delta, t, self.mu_before, kind)
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
@@ -239,7 +250,7 @@ class RecordDP(PerturbsObjective):
             check_units(bounds, self.label_width)
         estimate = None
         if scales or not bounded:
-            estimate = Estimate(self.mu_of_each, scales=scales, bounded=bounded)
+            estimate = Estimate(self.mu_of_each, scales, bounded, self.pair)
         return PerturbedObjective(
             self._calibrated(radius, n_rows, n_columns + fit_intercept, level),
             bounds,
@@ -266,7 +277,9 @@ class RecordDP(PerturbsObjective):
         """How the intercept is corrected, if there is one and it is."""
         if not fit_intercept:
             return None
-        return direct_level(self.epsilon, self.delta, n_rows, asked=self.level)
+        return direct_level(
+            self.epsilon, self.delta, n_rows, asked=self.level, neighbours=self.pair
+        )
 
     @property
     def _t(self) -> float:
@@ -280,7 +293,7 @@ class RecordDP(PerturbsObjective):
         return calibrate_objective(
             self.epsilon,
             self.delta,
-            "records",
+            self.pair,
             kappa=usual_kappa(self.epsilon, n_rows, n_columns) if kappa is None else kappa,
             radius=radius,
             t=self._t,
@@ -325,7 +338,13 @@ class RecordDP(PerturbsObjective):
                 "out bounds='private', scales, shape and other mechanisms, or screen"
             )
         settings = screening_settings(
-            self.epsilon, self.delta, n_rows, n_columns, screen, fit_intercept=fit_intercept
+            self.epsilon,
+            self.delta,
+            n_rows,
+            n_columns,
+            screen,
+            fit_intercept=fit_intercept,
+            neighbours=self.pair,
         )
         if settings is None:
             return None
@@ -343,7 +362,7 @@ class RecordDP(PerturbsObjective):
 
     def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
         """The choice of columns with the largest predicted R² for a table of a model."""
-        return best_screening(self.epsilon, self.delta, "records", table, screen, self.label_width)
+        return best_screening(self.epsilon, self.delta, self.pair, table, screen, self.label_width)
 
     def statistics(
         self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
@@ -379,7 +398,7 @@ class RecordDP(PerturbsObjective):
             "the number of rows and the names of the columns are public",
             PREPARED,
         )
-        return stated(self, EMPTIED, terms, losses, assumptions, released)
+        return stated(self, self.pair, terms, losses, assumptions, released)
 
     def check_release_use(self, what: str) -> None:
         """Refuse what needs a release, unless statistics are released."""

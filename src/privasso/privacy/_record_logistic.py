@@ -122,6 +122,7 @@ def logistic_objective(
     noise = calibrate_logistic(
         privacy.epsilon,
         privacy.delta,
+        privacy.pair,
         radius=radius,
         reach=reach,
         t=t,

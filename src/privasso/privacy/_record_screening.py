@@ -40,7 +40,7 @@ def screened_objective(
         noise = calibrate_objective(
             epsilon,
             settings.delta,
-            "records",
+            settings.neighbours,
             kappa=usual_kappa(left, n_rows, k) if kappa is None else kappa,
             radius=usual_row(k),
             t=t * usual_t(left) / usual_t(settings.epsilon) if ridge is None else ridge,
@@ -67,8 +67,9 @@ def screened_objective(
         beside=losses,
         other_shift=shift,
     )
+    neighbours, width = settings.neighbours, y_bounds[1] - y_bounds[0]
     screening = Screening(
-        settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept
+        settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept, neighbours
     )
-    level = Level(settings.mu_level, y_bounds[1] - y_bounds[0]) if fit_intercept else None
+    level = Level(settings.mu_level, width, neighbours=neighbours) if fit_intercept else None
     return ScreenedObjective(screening, last, tuple(rounds), settings, level)

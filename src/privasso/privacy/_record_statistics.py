@@ -140,14 +140,20 @@ class StatisticsMechanism:
         """
         v = 1.0 if self.standard else _VARIANCE
         d = len(self.table.bounds) + self.table.fit_intercept
-        sigma = self.radius**2 / self.mu
-        per_entry = 0.5 * sigma**2 * (_LABELS / v + self.weight**-2)
+        per_entry = 0.5 * self.sigma**2 * (_LABELS / v + self.weight**-2)
         return d * per_entry / (n_rows**2 * v) / _LABELS
+
+    @property
+    def sigma(self) -> float:
+        """Deviation of the noise on squares, up to rounding."""
+        replaced = self.table.noise.neighbours.relation == "replaced"
+        return (math.sqrt(2.0) if replaced else 1.0) * self.radius**2 / self.mu
 
     def __call__(self, ask: Ask, lam: float | None = None) -> RecordStatistics:
         """Ask for the noisy statistics, from which any λ is solved."""
         table = self.table.estimated(ask)
-        moments = SecondMoments.asked(ask, self.products(table), self.mu)
+        neighbours = table.noise.neighbours
+        moments = SecondMoments.asked(ask, self.products(table), self.mu, neighbours)
         return RecordStatistics(moments, table, self.weight)
 
     def products(self, table: PerturbedObjective) -> Products:

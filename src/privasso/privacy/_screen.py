@@ -6,6 +6,7 @@ from typing import Literal
 
 from privasso._validation import integer
 from privasso.privacy._screening_settings import ScreeningSettings, usual_screening
+from privasso.queries import EMPTIED, Neighbours
 
 Screen = int | Literal["auto"]
 
@@ -36,7 +37,7 @@ def screening_settings(
     screen: Screen,
     *,
     fit_intercept: bool = True,
-    neighbours: Literal["records", "labels"] = "records",
+    neighbours: Neighbours = EMPTIED,
 ) -> ScreeningSettings | None:
     """Return how many columns to choose and at which price; None where all are fitted."""
     check_screen(screen)

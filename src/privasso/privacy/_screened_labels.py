@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privasso.accounting import objective_epsilon, objective_sensitivity
+from privasso.accounting import objective_epsilon
 from privasso.design import clipped_settings
 from privasso.operators import Covariates
 from privasso.privacy._calibration import calibrate_objective
@@ -60,7 +60,8 @@ class ScreenedLabels:
         self, X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
     ) -> np.ndarray:
         """What a fit of some columns leaves of the labels."""
-        return bounded_labels(y, self.fit.y_bounds) - (X @ coef + intercept)
+        labels = bounded_labels(y, self.fit.y_bounds, empty=self.fit.pair.empties)
+        return labels - (X @ coef + intercept)
 
     def shrink(self, rows: Covariates) -> float:
         """Part of the rows of chosen columns and components that is shrunk in the fit.
@@ -71,7 +72,7 @@ class ScreenedLabels:
         fit = self.fit
         assert fit.kappa is not None
         assert fit.t is not None
-        c = objective_sensitivity(fit.epsilon, fit.delta, fit.t, "labels")
+        c = fit.budget.label_sensitivity(fit.t)
         return clipped_settings(rows, fit.kappa, {fit.t: c}, gain=_GAIN).shrink
 
 
@@ -85,7 +86,8 @@ def budget_of_fit(
 
     Examples
     --------
-    >>> settings = ScreeningSettings(10, 0.5, 1.0, 1e-6, neighbours="labels")
+    >>> from privasso.queries import LABEL_REPLACED
+    >>> settings = ScreeningSettings(10, 0.5, 1.0, 1e-6, neighbours=LABEL_REPLACED)
     >>> epsilon, kappa, t = budget_of_fit(settings, 1000, None, None)
     >>> 0.6 < epsilon < 0.75
     True
@@ -95,7 +97,7 @@ def budget_of_fit(
     noise = calibrate_objective(
         settings.epsilon,
         settings.delta,
-        "labels",
+        settings.neighbours,
         kappa=kappa,
         radius=1.0,
         t=settings.t if t is None else t,
@@ -103,10 +105,10 @@ def budget_of_fit(
         mu=settings.mu_sums,
         beside=(settings.choices,),
     )
-    epsilon = objective_epsilon(settings.delta, noise.c, noise.t, "labels")
+    epsilon = objective_epsilon(settings.delta, noise.c, noise.t, settings.neighbours.of_objective)
     return epsilon * (1.0 - 1e-9), kappa, noise.t
 
 
 def label_screening(settings: ScreeningSettings, y_bounds: tuple[float, float]) -> LabelScreening:
     """The choice of columns of the settings."""
-    return LabelScreening(settings.choices, settings.mu_centre, CLIP, y_bounds)
+    return LabelScreening(settings.choices, settings.mu_centre, CLIP, y_bounds, settings.neighbours)

@@ -37,7 +37,7 @@ class FurtherRound:
     def losses(self) -> tuple[ObjectiveLoss, ChoiceLoss]:
         """The losses of the fit and of the choice, up to the inexactness of the fit."""
         noise = self.table.noise
-        return ObjectiveLoss(noise.c, noise.t, "records"), self.choices
+        return ObjectiveLoss(noise.c, noise.t, noise.neighbours.of_objective), self.choices
 
 
 @dataclass(frozen=True, eq=False)

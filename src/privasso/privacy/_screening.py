@@ -21,7 +21,7 @@ from privasso.privacy._cells import within
 from privasso.privacy._estimate import half_ranges
 from privasso.privacy._label_centre import clipped_integers, noisy_centre
 from privasso.privacy._residuals import ordered_residuals
-from privasso.queries import Ask, Neighbours, NoisyChoice, Scores
+from privasso.queries import EMPTIED, Ask, Neighbours, NoisyChoice, Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,8 @@ class Screening:
     centred : bool
         Whether columns are measured from the middle of their bounds and labels from their centre,
         as for a fit with an intercept; otherwise both from zero.
+    neighbours : Neighbours
+        How data sets differ.
     """
 
     choices: ChoiceLoss
@@ -51,6 +53,7 @@ class Screening:
     bounds: np.ndarray = field(repr=False)
     y_bounds: tuple[float, float]
     centred: bool
+    neighbours: Neighbours = EMPTIED
 
     @property
     def count(self) -> int:
@@ -61,7 +64,7 @@ class Screening:
         """Return the indices of the columns, in increasing order."""
         centre = 0.0
         if self.centred:
-            centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu)
+            centre = noisy_centre(ask, self.y_bounds, self.radius, self.mu, self.neighbours)
         return ask(self.choice(self.choices, self.associations(centre, self.radius)))
 
     def choose_more(self, ask: Ask, fitted: Fitted, choices: ChoiceLoss, clip: float) -> np.ndarray:
@@ -84,9 +87,8 @@ class Screening:
     def choice(self, choices: ChoiceLoss, associations: Associations) -> NoisyChoice:
         """The question for columns that were not chosen before."""
         among, fitted = np.arange(len(self.bounds)), associations.fitted
-        return NoisyChoice(
-            associations, choices, among if fitted is None else np.setdiff1d(among, fitted.columns)
-        )
+        left = among if fitted is None else np.setdiff1d(among, fitted.columns)
+        return NoisyChoice(associations, choices, left, self.neighbours)
 
     def associations(
         self, centre: float, radius: float, fitted: Fitted | None = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from privasso.design import ScreenedDesign, Sparse
 from privasso.privacy._screen import Screen, check_screen
 from privasso.privacy._screening_forecast import ScreeningPrior
 from privasso.privacy._screening_settings import direct_r2, usual_screening
+from privasso.queries import Neighbours
 
 #: Most of the variance of labels that may be explained in a prediction.
 _MOST = 0.999
@@ -17,7 +17,7 @@ _MOST = 0.999
 def best_screening(
     epsilon: float,
     delta: float,
-    neighbours: Literal["records", "labels"],
+    neighbours: Neighbours,
     table: Sparse,
     screen: Screen,
     label_width: float | None,
@@ -38,7 +38,7 @@ def best_screening(
     )
     assert settings is not None
     return ScreenedDesign(
-        neighbours,
+        "labels" if neighbours.unit == "label" else "records",
         epsilon,
         delta,
         settings.columns,

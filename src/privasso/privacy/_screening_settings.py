@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ from privasso.accounting import (
     BesideGaussian,
     ChoiceLoss,
     GaussianLoss,
-    Neighbours,
     ObjectiveLoss,
     gaussian_epsilon,
     objective_sensitivity,
@@ -28,6 +27,7 @@ from privasso.privacy._label_screening import LARGEST_ENTRY
 from privasso.privacy._label_settings import LABEL_RIDGE, default_kappa
 from privasso.privacy._record_settings import usual_t
 from privasso.privacy._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
+from privasso.queries import EMPTIED, Neighbours
 
 #: Where labels are clipped for their associations, as a part of their range.
 CLIP = 0.08
@@ -70,8 +70,8 @@ class ScreeningSettings:
         The budget of the choice and of the fit together.
     centred : bool
         Whether the centre of the labels is found too.
-    neighbours : {"records", "labels"}
-        Whether a record is emptied, or a label replaced.
+    neighbours : Neighbours
+        How data sets differ.
     second : int
         Number of columns to choose in each further round, by their association with the residuals
         of a fit of the ones before; zero for one round.
@@ -86,7 +86,7 @@ class ScreeningSettings:
     epsilon: float
     delta: float
     centred: bool = True
-    neighbours: Literal["records", "labels"] = "records"
+    neighbours: Neighbours = EMPTIED
     second: int = 0
     further: int = 0
     components: int = 0
@@ -163,7 +163,7 @@ class ScreeningSettings:
     def t(self) -> float:
         """Of the fit: squared length of a row over the ridge."""
         left = self.epsilon_left
-        return LABEL_RIDGE * left if self.neighbours == "labels" else usual_t(left)
+        return LABEL_RIDGE * left if self.labels else usual_t(left)
 
     def chances(
         self,
@@ -190,11 +190,17 @@ class ScreeningSettings:
     @property
     def span(self) -> float:
         """How much a difference of two associations may change, in units of the clipped labels."""
-        return 4.0 * LARGEST_ENTRY if self.neighbours == "labels" else 2.0
+        largest = LARGEST_ENTRY if self.labels else 1.0
+        return (2.0 if self.neighbours.relation == "emptied" else 4.0) * largest
+
+    @property
+    def labels(self) -> bool:
+        """Whether labels alone are private."""
+        return self.neighbours.unit == "label"
 
     def known(self, prior: ScreeningPrior) -> ScreeningPrior:
         """The prior for columns as they are used: those of public tables have the variance 1."""
-        return replace(prior, column_variance=1.0) if self.neighbours == "labels" else prior
+        return replace(prior, column_variance=1.0) if self.labels else prior
 
     def found(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
         """Predict the chance that a column with a coefficient is chosen in any of the rounds."""
@@ -221,11 +227,11 @@ class ScreeningSettings:
         The choices count as a Gaussian mechanism. So does a fit before the last one, with its own
         c, and what its ε is more than that of a Gaussian mechanism adds up from fit to fit.
         """
-        epsilon, mu = self.epsilon, self.whole
+        epsilon, mu, kind = self.epsilon, self.whole, self.neighbours.of_objective
         if self.further:
             first, _, more = _PARTS[self.further]
             left = self.epsilon_first
-            c = sensitivity_beside(left, self.delta, usual_t(left), 0.0)
+            c = sensitivity_beside(left, self.delta, usual_t(left), 0.0, kind)
             epsilon -= self.further * (left - gaussian_epsilon(self.delta, c))
             mu = math.sqrt((first + more) * self.whole**2 + self.further * c**2)
         return _about_sensitivity(epsilon, self.delta, self.t, mu, self.neighbours)
@@ -236,7 +242,8 @@ class ScreeningSettings:
         """Chance of a column with a coefficient after one more round, from that before it."""
         choices, left = self.second_choices, self.epsilon_first
         assert choices is not None
-        c = sensitivity_beside(left, self.delta, usual_t(left), 0.0)
+        kind = self.neighbours.of_objective
+        c = sensitivity_beside(left, self.delta, usual_t(left), 0.0, kind)
         fitted = self.count + done * self.second
         r2 = max(predicted_r2(prior, n_rows, fitted, c, left, chance=chance), 0.0)
         # Residuals vary less, and each column that was missed explains a larger part of them.
@@ -266,17 +273,18 @@ def _epsilon_left(epsilon: float, delta: float, share: float) -> float:
 
 @lru_cache(maxsize=256)
 def _about_sensitivity(
-    epsilon: float, delta: float, t: float, mu: float, neighbours: Neighbours
+    epsilon: float, delta: float, t: float, mu: float, pair: Neighbours
 ) -> float:
     """About what `sensitivity_beside` returns, in a few steps; zero if nothing is left.
 
     >>> exact = sensitivity_beside(1.0, 1e-6, 0.3, 0.1)
-    >>> abs(_about_sensitivity(1.0, 1e-6, 0.3, 0.1, "records") / exact - 1.0) < 0.003
+    >>> abs(_about_sensitivity(1.0, 1e-6, 0.3, 0.1, EMPTIED) / exact - 1.0) < 0.003
     True
     """
     if epsilon <= 0.0 or GaussianLoss(mu).delta(epsilon) >= 0.99 * delta:
         return 0.0
     left = math.sqrt(sensitivity_for(epsilon, delta) ** 2 - mu**2)
+    neighbours = pair.of_objective
     guess = objective_sensitivity(gaussian_epsilon(delta, left), delta, t, neighbours)
 
     def excess(log_c: float) -> float:
@@ -299,9 +307,8 @@ def _fitted_r2(
     chance: float = 1.0,
 ) -> float:
     """R² of a fit with the usual settings; a label that is replaced moves its residual by 2κ."""
-    labels = neighbours == "labels"
-    kappa = default_kappa(epsilon) if labels else None
-    each = 0.5 * c if labels else c
+    kappa = default_kappa(epsilon) if neighbours.unit == "label" else None
+    each = 0.5 * c if neighbours.of_objective == "labels" else c
     return predicted_r2(prior, n_rows, n_columns, each, epsilon, chance=chance, t=t, kappa=kappa)
 
 
@@ -311,7 +318,7 @@ def direct_r2(
     delta: float,
     n_rows: int,
     n_columns: int,
-    neighbours: Literal["records", "labels"] = "records",
+    neighbours: Neighbours = EMPTIED,
 ) -> float:
     """Predict R² of the fit of all columns.
 
@@ -321,8 +328,8 @@ def direct_r2(
     >>> [round(direct_r2(prior, 1.0, 1e-6, 5000, n), 2) for n in (20, 200)]
     [0.5, 0.44]
     """
-    t = LABEL_RIDGE * epsilon if neighbours == "labels" else usual_t(epsilon)
-    c = sensitivity_beside(epsilon, delta, t, 0.0, neighbours)
+    t = LABEL_RIDGE * epsilon if neighbours.unit == "label" else usual_t(epsilon)
+    c = sensitivity_beside(epsilon, delta, t, 0.0, neighbours.of_objective)
     return _fitted_r2(prior, n_rows, n_columns, c, epsilon, t, neighbours)
 
 
@@ -336,7 +343,7 @@ def usual_screening(
     count: int | None = None,
     centred: bool = True,
     prior: ScreeningPrior | None = None,
-    neighbours: Literal["records", "labels"] = "records",
+    neighbours: Neighbours = EMPTIED,
     always: bool = False,
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
@@ -359,8 +366,8 @@ def usual_screening(
         Whether the fit has an intercept.
     prior : ScreeningPrior, optional
         What is expected of the table.
-    neighbours : {"records", "labels"}
-        Whether a record is emptied, or a label replaced.
+    neighbours : Neighbours
+        How data sets differ.
     always : bool
         Return settings where a fit of all columns is expected to be better, too.
 
@@ -388,7 +395,7 @@ def usual_screening(
             + _GAIN
         )
     kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
-    for further in _PARTS if neighbours == "records" else (0,):
+    for further in _PARTS if neighbours.unit == "record" else (0,):
         found, value = None, -1.0
         for share, k in itertools.product(_SHARES, counts):
             if k < _FEWEST[further]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from privasso.privacy._record_map import RecordMap
-from privasso.queries import ROUNDING, Ask, Neighbours, NoisySum, Summand
+from privasso.queries import EMPTIED, ROUNDING, Ask, Neighbours, NoisySum, Summand
 
 #: Rows are rounded to integers with entries up to about 2^17.
 _BITS = 17
@@ -95,9 +95,11 @@ class SecondMoments:
     n_rows: int
 
     @classmethod
-    def asked(cls, ask: Ask, products: Products, mu: float) -> SecondMoments:
+    def asked(
+        cls, ask: Ask, products: Products, mu: float, neighbours: Neighbours = EMPTIED
+    ) -> SecondMoments:
         """Ask for the sums, of which one record changes the matrix by μ deviations at most."""
-        query = NoisySum(products, mu)
+        query = NoisySum(products, mu, neighbours)
         matrix = np.zeros((products.size,) * 2)
         matrix[products.upper] = ask(query)
         sigma = math.ldexp(float(query.deviations[0]), -products.unit)

@@ -15,6 +15,7 @@ from privasso.queries._query import (
     REPLACED,
     Neighbours,
     Query,
+    Relation,
     same_question,
 )
 from privasso.queries._rounded_gaussian import BitSource, bit_source, rounded_gaussian
@@ -36,6 +37,7 @@ __all__ = [
     "ObjectiveNoise",
     "PerturbedMinimiser",
     "Query",
+    "Relation",
     "Replaying",
     "Scores",
     "Summand",

@@ -37,7 +37,7 @@ from privasso.queries._objective_noise import (
     output_exponent,
     without_small,
 )
-from privasso.queries._query import EMPTIED, Neighbours, Query
+from privasso.queries._query import Query
 from privasso.queries._rounded_gaussian import BitSource
 from privasso.queries._shaped_minimiser import shaped_minimiser, shrunk_rows
 from privasso.solvers import (
@@ -95,8 +95,6 @@ class PerturbedMinimiser(Query[np.ndarray]):
         The view needs these columns of the records only.
     factor : ndarray of shape (N, N), optional
         L, lower triangular. Rows with ‖L⁻¹g‖ > R are shrunk to that, together with their labels.
-    neighbours : Neighbours
-        How data sets differ.
     """
 
     view: RowView
@@ -105,7 +103,6 @@ class PerturbedMinimiser(Query[np.ndarray]):
     penalised: np.ndarray = field(repr=False)
     columns: np.ndarray | None = field(default=None, repr=False)
     factor: np.ndarray | None = field(default=None, repr=False)
-    neighbours: Neighbours = EMPTIED
 
     @property
     def sentence(self) -> str:
@@ -115,8 +112,8 @@ class PerturbedMinimiser(Query[np.ndarray]):
     @property
     def loss(self) -> InexactLoss:
         """That of objective perturbation, and of the distance which the output noise covers."""
-        noise, neighbours = self.noise, self.neighbours.of_objective
-        ideal = ObjectiveLoss(noise.c, noise.t, neighbours, noise.loss)
+        noise = self.noise
+        ideal = ObjectiveLoss(noise.c, noise.t, noise.neighbours.of_objective, noise.loss)
         return InexactLoss(ideal, shift=noise.shift)
 
     @property

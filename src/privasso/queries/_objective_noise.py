@@ -18,6 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from privasso.accounting import Slope
+from privasso.queries._query import EMPTIED, Neighbours
 from privasso.queries._rounded_gaussian import BitSource, rounded_gaussian
 
 #: Coefficients within so many deviations of the output noise of zero are set to zero.
@@ -57,7 +58,7 @@ class ObjectiveNoise:
     ridge : float
         Λ = R²/t, or RK/(4t) with the logistic loss.
     sigma : float
-        Deviation of η, so that c = Δψ·R/σ, where Δψ is κ for a record and 2κ for a label.
+        Deviation of η, so that c = Δψ·R/σ, where Δψ is 2κ for a label that is replaced, or else κ.
     c, t : float
         As in `objective_delta`.
     sigma_out : float
@@ -68,6 +69,8 @@ class ObjectiveNoise:
         ℓ. κ = 1 for the logistic one.
     mu : float
         Sensitivity of all Gaussian releases of the same data that the budget covers too.
+    neighbours : Neighbours
+        How data sets differ that must be hard to tell apart.
     """
 
     kappa: float
@@ -80,6 +83,7 @@ class ObjectiveNoise:
     shift: float
     loss: Slope = "huber"
     mu: float = 0.0
+    neighbours: Neighbours = EMPTIED
 
 
 @dataclass(frozen=True, eq=False)

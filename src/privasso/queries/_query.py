@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from types import MethodType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from privasso.blocks import RowBlocks
 from privasso.queries._rounded_gaussian import BitSource
 
 Answer = TypeVar("Answer")
+
+
+Relation: TypeAlias = Literal["emptied", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,15 @@ class Neighbours:
     """
 
     unit: Literal["label", "record"]
-    relation: Literal["emptied", "replaced"]
+    relation: Relation
+
+    @property
+    def empties(self) -> bool:
+        """Whether a record whose label is missing is empty: it contributes nothing.
+
+        Where one label becomes another one, a missing one counts as the middle of the bounds.
+        """
+        return self.unit == "record" or self.relation == "emptied"
 
     @property
     def of_objective(self) -> Literal["labels", "records", "replace"]:

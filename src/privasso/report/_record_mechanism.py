@@ -50,8 +50,7 @@ class RecordMechanism:
         assert isinstance(privacy, RecordDP)
         if isinstance(objective, StatisticsMechanism):
             name = "statistics"
-            sigma = objective.radius**2 / objective.mu
-            numbers = {"radius": objective.radius, "sigma": sigma, "mu": objective.mu}
+            numbers = {"radius": objective.radius, "sigma": objective.sigma, "mu": objective.mu}
         else:
             name, noise = "objective", objective.noise
             keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
