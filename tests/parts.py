@@ -28,5 +28,6 @@ def with_larger(guarantee, kind, which=-1, **factors):
     changed = replace(
         ideal[at], **{name: x * getattr(ideal[at], name) for name, x in factors.items()}
     )
-    losses[at] = replace(losses[at], ideal=changed) if losses[at] is not ideal[at] else changed
+    one = losses[at]
+    losses[at] = replace(one, ideal=changed) if isinstance(one, InexactLoss) else changed
     return replace(guarantee, losses=tuple(losses))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ledgers import mu_of
+from parts import last_fit
 
 import privasso as pv
 from privasso.fit import FitOptions, plan_for
@@ -72,10 +74,10 @@ def test_a_ridge_that_is_chosen_after_the_first_release(ridges):
     ledger.charge(first)
     fits = [fit for t in ridges if (fit := largest(ledger, t)) is not None]
     assert len(fits) == len(ridges)
-    mu, z = first.loss.mu, np.linspace(-7.0, 7.0, 71)
+    mu, z = mu_of(first), np.linspace(-7.0, 7.0, 71)
     likely = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
     left = EPSILON - (0.5 * mu * mu + mu * z)  # the loss of the first release, and what is left
-    noises = [fit.losses[0].ideal for fit in fits]
+    noises = [last_fit(fit) for fit in fits]
     profiles = [exact_profile(one.c, one.t, left) for one in noises]
     fixed = [float(likely @ profile) for profile in profiles]
     adaptive = float(likely @ np.max(profiles, axis=0))

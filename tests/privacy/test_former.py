@@ -8,6 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso._documents import DocumentError
+from privasso.fit import KeptStatistics
 from privasso.ledger import Book
 
 FILES = json.loads((Path(__file__).parent / "former" / "files.json").read_text("utf-8"))
@@ -91,4 +92,6 @@ def test_a_kept_release_is_solved_from(name, tmp_path):
 def test_kept_statistics_are_solved_from(tmp_path):
     path = tmp_path / "statistics.json"
     path.write_text(json.dumps(FILES["releases"]["statistics"]))
-    assert pv.load_release(path).solve(1.0).coef.shape == (2,)
+    kept = pv.load_release(path)
+    assert isinstance(kept, KeptStatistics)
+    assert kept.solve(1.0).coef.shape == (2,)

@@ -18,7 +18,7 @@ from privasso.accounting import (
 )
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, plan_for
-from privasso.privacy import Guarantee, Terms
+from privasso.privacy import Guarantee, PerturbedObjective, Terms
 from privasso.queries import Answering, bit_source
 
 Y = (-4.0, 4.0)
@@ -44,6 +44,7 @@ def statement(**changes):
     privacy = pv.RecordDP(1.0, 1e-6, **given)
     plan = plan_for(np.zeros((4000, 6)), FitOptions(privacy))
     assert isinstance(plan, RecordPlan)
+    assert isinstance(plan.objective, PerturbedObjective)
     return privacy, plan.objective, plan.guarantee
 
 
