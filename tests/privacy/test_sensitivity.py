@@ -25,7 +25,7 @@ from privasso.privacy import (
     _calibration,
 )
 from privasso.privacy._record_screening import screened_objective
-from privasso.queries import Answering, bit_source
+from privasso.queries import Answering, Relation, bit_source
 
 M, N, AT = 24, 4, 11
 BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
@@ -247,7 +247,7 @@ def test_bounds_of_labels_that_round(bounds, fit_intercept):
             assert square(found, (record, label), ([0.0] * N, NAN), MOMENTS) <= 1
 
 
-def labelled(mechanism, options, storage, neighbours="replaced"):
+def labelled(mechanism, options, storage, neighbours: Relation = "replaced"):
     """A fit of public covariates, as a function of the labels."""
     X, _ = table(np.random.default_rng(0))
     privacy = pv.LabelDP(3.0, 1e-3, (0.0, 3.0), mechanism, neighbours=neighbours)
