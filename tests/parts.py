@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from privasso.accounting import GaussianLoss, InexactLoss, ObjectiveLoss
 
@@ -25,9 +26,8 @@ def with_larger(guarantee, kind, which=-1, **factors):
     """The guarantee, of whose losses of a kind one has larger numbers."""
     losses, ideal = list(guarantee.losses), ideal_parts(guarantee)
     at = [k for k, loss in enumerate(ideal) if isinstance(loss, kind)][which]
-    changed = replace(
-        ideal[at], **{name: x * getattr(ideal[at], name) for name, x in factors.items()}
-    )
+    before: Any = ideal[at]
+    changed = replace(before, **{name: x * getattr(before, name) for name, x in factors.items()})
     one = losses[at]
     losses[at] = replace(one, ideal=changed) if isinstance(one, InexactLoss) else changed
     return replace(guarantee, losses=tuple(losses))

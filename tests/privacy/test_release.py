@@ -280,7 +280,7 @@ def test_bad_arguments(change, message):
         (lambda: pv.LabelDP(1.0, 0.1, (1e10, 1e10 + 1e-5)), "subtract a public number"),
         (lambda: pv.LabelDP(1.0, 0.1, (0, 1), kappa=1e200), "change the units"),
         (lambda: pv.LabelDP(1.0, 0.1, 3.0), "must be a pair"),  # pyright: ignore[reportArgumentType]
-        (lambda: replace(PRIVACY, neighbours="add-one"), "neighbours must be"),
+        (lambda: dataclasses.replace(PRIVACY, neighbours="add-one"), "neighbours must be"),
         (lambda: pv.LabelDP(1.0, 0.1, (0, 1), "laplace"), "mechanism must be"),  # pyright: ignore[reportArgumentType]
         (lambda: pv.LabelDP(1.0, 0.1, (0, 1), kappa=-1.0), "kappa must be positive"),
         (lambda: pv.LabelDP(1.0, 0.1, (0, 1), "release", t=0.1), "belongs to objective"),
