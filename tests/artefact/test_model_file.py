@@ -109,7 +109,7 @@ CORRUPT = {
     "a list": (lambda d: [d], "no JSON object"),
     "format": (changed(format="other"), "not a model"),
     "no format": (without("format"), "not a model"),
-    "version 2": (changed(version=2), "has version 2"),
+    "version 3": (changed(version=3), "has version 3"),
     "version true": (changed(version=True), "has version True"),
     "no version": (without("version"), "has version None"),
     "missing": (without("intercept"), "lacks the field 'intercept'"),

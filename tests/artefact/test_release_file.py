@@ -75,8 +75,8 @@ def test_other_covariates_are_refused(kept):
     ("change", "message"),
     [
         ({"format": "privasso-release"}, "not a kept release"),
-        ({"version": 2}, "reads version 1"),
-        ({"version": True}, "reads version 1"),
+        ({"version": 3}, "reads version 2"),
+        ({"version": True}, "reads version 2"),
         ({"extra": 1}, "unknown field 'extra'"),
         ({"b": [1.0, 2.0]}, "b must be a list of 3 numbers"),
         ({"b": [1.0, 2.0, "x"]}, "must be a real number"),

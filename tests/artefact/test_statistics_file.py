@@ -92,7 +92,7 @@ BAD = [
     ({"n_features": 0}, "n_features"),
     ({"lam": -1.0}, "lam must be positive"),
     ({"noise": None}, "unknown field 'noise'"),
-    ({"version": 2}, "version"),
+    ({"version": 3}, "version"),
     ({"feature_names": ["a", "a", "b"]}, "name twice"),
 ]
 

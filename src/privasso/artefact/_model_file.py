@@ -18,7 +18,7 @@ from privasso.privacy import Guarantee
 FORMAT = "privasso-model"
 #: An earlier name of the format; such files are still read.
 _OLD_FORMAT = "privasso-release"
-VERSION = 1
+VERSION, OLDER = 2, (1,)
 #: A larger file is refused without being read.
 MAX_BYTES = 256 * 1024 * 1024
 #: Most columns a model may have; a file with more is taken for corrupt or hostile.
@@ -111,7 +111,7 @@ def from_document(document: object) -> ReleasedModel:
     """Check every field and build the model."""
     if isinstance(document, dict) and document.get("format") == _OLD_FORMAT:
         document = {**document, "format": FORMAT}
-    fields = Fields.of_file(document, "a model", FORMAT, VERSION)
+    fields = Fields.of_file(document, "a model", FORMAT, VERSION, older=OLDER)
     n = fields.whole("n_features", 1, MAX_FEATURES)
     names = column_names(fields, n)
     model = ReleasedModel(

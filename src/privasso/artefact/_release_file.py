@@ -27,7 +27,7 @@ from privasso.noise import (
 from privasso.privacy import Guarantee, LabelDP, Privacy
 
 FORMAT = "privasso-kept-release"
-VERSION = 1
+VERSION, OLDER = 2, (1,)
 #: Settings of objective perturbation.
 _SETTINGS = ("kappa", "t", "level")
 #: Most rows that a release may be made from.
@@ -151,7 +151,7 @@ def _checked(document: object) -> KeptRelease | KeptStatistics:
 
 
 def _from_document(document: object) -> KeptRelease:
-    fields = Fields.of_file(document, "a kept release", FORMAT, VERSION)
+    fields = Fields.of_file(document, "a kept release", FORMAT, VERSION, older=OLDER)
     n = fields.whole("n_features", 1, MAX_FEATURES)
     without_sum = fields.is_null("label_sum")
     if without_sum != fields.is_null("sigma_sum"):

@@ -14,7 +14,7 @@ from privasso.fit import KeptStatistics
 from privasso.privacy import Guarantee, RecordDP, RecordStatistics, SecondMoments
 
 FORMAT = "privasso-kept-statistics"
-VERSION = 1
+VERSION, OLDER = 2, (1,)
 
 
 def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
 
 def statistics_from(document: object) -> KeptStatistics:
     """Check every field and build the statistics; the noise must be that of the statement."""
-    fields = Fields.of_file(document, "kept statistics", FORMAT, VERSION)
+    fields = Fields.of_file(document, "kept statistics", FORMAT, VERSION, older=OLDER)
     n = fields.whole("n_features", 1, MAX_FEATURES)
     guarantee = Guarantee.from_dict(fields.take("guarantee"))
     sums = all(isinstance(loss, GaussianLoss) for loss in guarantee.losses)
