@@ -51,6 +51,8 @@ _REFINEMENTS = 3
 #: More ε than this are bounded with the help of a grid, with so many points in a length of c, and
 #: at least and at most so many.
 _FEW, _IN_C, _LEAST_GRID, _MOST_GRID = 8, 25.0, 200, 4000
+#: More than the rounding error of a place on the grid, in steps.
+_EDGE = 1e-9
 
 _Profile: TypeAlias = Callable[[Vector], Vector]
 
@@ -270,7 +272,8 @@ def _tabulated(epsilons: Vector, c: float, with_: _Profile, without: _Profile) -
     """The least over all splits whose first part is on a grid, for many ε at a time.
 
     The δ of a pair is convex in e^ε, so that between points of a grid it lies below the chord of
-    any upper bounds there.
+    any upper bounds there. Where rounding leaves open in which cell an ε lies, the lower one is
+    taken, whose upper end has the larger δ.
     """
     most = float(np.max(epsilons))
     size = min(max(math.ceil(_IN_C * most / c), _LEAST_GRID), _MOST_GRID)
@@ -279,9 +282,9 @@ def _tabulated(epsilons: Vector, c: float, with_: _Profile, without: _Profile) -
     profiles = with_(grid), without(grid)
     best = np.zeros_like(epsilons)
     for k, epsilon in enumerate(epsilons.tolist()):
-        one = grid[: int(epsilon / step) + 1]
+        one = grid[: max(int(epsilon / step - _EDGE), 0) + 1]
         two = np.maximum((epsilon - one) * (1.0 - 4e-16), 0.0)
-        cell = np.minimum((two / step).astype(np.int64), size - 1)
+        cell = np.clip((two / step - _EDGE).astype(np.int64), 0, size - 1)
         part = np.clip(np.expm1(two - grid[cell]) / math.expm1(step), 1e-300, 1.0)
         with np.errstate(divide="ignore"):
             near, far = np.log1p(-part), np.log(part)
