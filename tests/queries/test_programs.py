@@ -1,5 +1,6 @@
 """Programs: what they ask depends on answers alone, and answers do not depend on the storage."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,8 @@ import privasso as pv
 from privasso.accounting import ChoiceLoss, compose_losses
 from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.fit import Classes, FitOptions, plan_for
+from privasso.fit._plan import statement
+from privasso.privacy import Terms
 from privasso.privacy._label_centre import ClippedLabels
 from privasso.queries import (
     Answering,
@@ -203,3 +206,13 @@ def test_the_same_model_to_the_last_bit_from_every_storage(name, tmp_path):
     expected = model(X, y)
     for storage in ("fortran", "three parts", "mapped", "seven files", "dask"):
         assert model(*stored(storage, X, y, tmp_path)) == expected, storage
+
+
+@pytest.mark.parametrize("name", ["plain", "private scales", "statistics", "screened"])
+def test_noise_for_other_neighbours_is_not_stated(name):
+    """A question that was meant for emptied records has the same loss, but half of the noise."""
+    plan, terms = planned(name, table()[0]), Terms(fit_intercept=True, seeded=True, n_rows=M)
+    emptied = plan.options.privacy
+    assert statement(emptied, partial(run, plan), terms).losses == plan.guarantee.losses
+    with pytest.raises((UndeclaredError, ValueError), match="not among those|other neighbours"):
+        statement(replace(emptied, neighbours="replaced"), partial(run, plan), terms)

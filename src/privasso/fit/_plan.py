@@ -22,12 +22,16 @@ from privasso.queries import Answering, Ask, Neighbours, UndeclaredError, bit_so
 def statement(
     privacy: Privacy, program: Callable[[Ask], Any], terms: Terms, then: Sequence[str] = ()
 ) -> Guarantee:
-    """What holds for the questions of a program, and for what is computed from the answers."""
+    """What holds for the questions of a program, and for what is computed from the answers.
+
+    All of them must have noise for the neighbours that the privacy is about.
+    """
     asked = declared(program, terms.n_rows) if privacy.formal else []
     losses = [query.loss for query in asked if query.loss is not None]
-    if len(losses) < len(asked):
+    found = privacy.guarantee(terms, losses, [*(query.sentence for query in asked), *then])
+    if len(losses) < len(asked) or any(one.neighbours != found.neighbours for one in asked):
         raise UndeclaredError
-    return privacy.guarantee(terms, losses, [*(query.sentence for query in asked), *then])
+    return found
 
 
 class Plan(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import scipy.sparse as sp
@@ -186,11 +187,12 @@ def plan_perturbed(
 
     def plan(objective: Objective) -> RecordPlan:
         lam = objective.lam if options.fixed_lam is None else options.fixed_lam
-        made = RecordPlan(options, objective, lam, privacy.guarantee(terms), seeded, X)
         what = "the coefficients and the intercept" if intercept else "the coefficients"
         at = "every λ" if isinstance(objective, StatisticsMechanism) else "one λ"
-        guarantee = statement(privacy, made.program, terms, (f"{what} at {at}",))
-        return made.stating(with_classes(guarantee, options.classes))
+        program = partial(objective, lam=lam)
+        guarantee = statement(privacy, program, terms, (f"{what} at {at}",))
+        guarantee = with_classes(guarantee, options.classes)
+        return RecordPlan(options, objective, lam, guarantee, seeded, X)
 
     if options.screen is not None:
         screened = privacy.screened(

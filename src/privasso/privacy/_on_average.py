@@ -46,6 +46,11 @@ class NoisyProducts(Query[Release]):
         return "products of covariates and labels, with noise"
 
     @property
+    def neighbours(self) -> None:
+        """There are none."""
+        return
+
+    @property
     def loss(self) -> None:
         """There is no bound."""
         return

@@ -37,7 +37,7 @@ from privasso.queries._objective_noise import (
     output_exponent,
     without_small,
 )
-from privasso.queries._query import Query
+from privasso.queries._query import Neighbours, Query
 from privasso.queries._rounded_gaussian import BitSource
 from privasso.queries._shaped_minimiser import shaped_minimiser, shrunk_rows
 from privasso.solvers import (
@@ -105,6 +105,11 @@ class PerturbedMinimiser(Query[np.ndarray]):
     factor: np.ndarray | None = field(default=None, repr=False)
 
     @property
+    def neighbours(self) -> Neighbours:
+        """Those that the noise was calibrated for."""
+        return self.noise.neighbours
+
+    @property
     def sentence(self) -> str:
         """What is released."""
         return "the minimiser of the perturbed objective"
@@ -113,7 +118,7 @@ class PerturbedMinimiser(Query[np.ndarray]):
     def loss(self) -> InexactLoss:
         """That of objective perturbation, and of the distance which the output noise covers."""
         noise = self.noise
-        ideal = ObjectiveLoss(noise.c, noise.t, noise.neighbours.of_objective, noise.loss)
+        ideal = ObjectiveLoss(noise.c, noise.t, self.neighbours.of_objective, noise.loss)
         return InexactLoss(ideal, shift=noise.shift)
 
     @property

@@ -73,6 +73,11 @@ class Query(ABC, Generic[Answer]):
 
     @property
     @abstractmethod
+    def neighbours(self) -> Neighbours | None:
+        """For which data sets its noise is large enough; None where nothing bounds the loss."""
+
+    @property
+    @abstractmethod
     def sentence(self) -> str:
         """What is asked, for a statement."""
 
@@ -113,6 +118,11 @@ class Given(Query[Answer]):
     def loss(self) -> Loss | None:
         """That of the question."""
         return self.query.loss
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """Those of the question."""
+        return self.query.neighbours
 
     @property
     def possible(self) -> Answer:
