@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from itertools import combinations, permutations
 
 import numpy as np
@@ -82,7 +81,7 @@ def test_the_score_is_a_log_likelihood_ratio(screen, n, intercept):
     X, y = table(n=n)
     plan, objective = planned(X, 4.0, 0.01, screen, fit_intercept=intercept)
     assert len(objective.rounds) == {2: 0, 6: 1, 12: 3}[screen]
-    (pair,) = record_pairs(plan, X, y, {0: "row"}, partial(objective, lam=plan.lam))
+    (pair,) = record_pairs(replace(plan, objective=objective), X, y, {0: "row"})
     check_ratio(pair, 150)
 
 
@@ -126,7 +125,7 @@ def record_plan(screen, n=40, intercept=True, epsilon=2.0):
     """A plan, and the pair of tables that is made for its choice."""
     plan, objective = planned(np.zeros((40, n)), epsilon, 0.02, screen, fit_intercept=intercept)
     ((X, y, name),) = record_for_choice(objective, 40)
-    return plan, record_pairs(plan, X, y, {0: name}, partial(objective, lam=plan.lam))
+    return plan, record_pairs(replace(plan, objective=objective), X, y, {0: name})
 
 
 def label_plan(screen, n=12, m=64, intercept=True):

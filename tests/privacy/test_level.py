@@ -175,8 +175,9 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
         objective = privacy.objective(60, 3, None, fit_intercept=True)
         # With a larger share than is ever used, so that the mean matters.
         objective = replace(objective, level=Level(0.8, 1.0))
-        plan = plan_for(X, FitOptions(privacy))
-        pair = record_pairs(plan, X, y, {3: "one"}, partial(objective, lam=1e-3))[0]
+        plan = plan_for(X, FitOptions(privacy, lam=1e-3))
+        assert isinstance(plan, RecordPlan)
+        pair = record_pairs(replace(plan, objective=objective), X, y, {3: "one"})[0]
     scores = pair.score(pair.out.releases(200, np.random.default_rng(0)))
     values = np.exp(scores)
     assert abs(values.mean() - 1.0) < 4.0 * values.std() / 200**0.5

@@ -24,19 +24,13 @@ Program: TypeAlias = Callable[[Ask], Any]
 Transcript: TypeAlias = list[tuple[Query[Any], Any]]
 
 
-def record_pairs(
-    plan: Plan,
-    X: FloatArray,
-    y: FloatArray,
-    records: dict[int, str],
-    program: Program | None = None,
-) -> list[Pair]:
+def record_pairs(plan: Plan, X: FloatArray, y: FloatArray, records: dict[int, str]) -> list[Pair]:
     """A pair for each record: all data, and all data with this record emptied, or replaced.
 
     It is replaced by its mirror image: covariates in the middle of the data, and its label in that
-    of the bounds. A program takes the place of that of the plan.
+    of the bounds.
     """
-    program = plan.program if program is None else program
+    program = plan.program
     everyone, pairs = RowBlocks.of_arrays(X, y), []
     world = World(partial(_transcripts, program, everyone))
     for k, name in records.items():
