@@ -214,5 +214,5 @@ def test_noise_for_other_neighbours_is_not_stated(name):
     plan, terms = planned(name, table()[0]), Terms(fit_intercept=True, seeded=True, n_rows=M)
     emptied = plan.options.privacy
     assert statement(emptied, partial(run, plan), terms).losses == plan.guarantee.losses
-    with pytest.raises((UndeclaredError, ValueError), match="not among those|other neighbours"):
+    with pytest.raises((UndeclaredError, ValueError), match=r"not among those|other neighbours"):
         statement(replace(emptied, neighbours="replaced"), partial(run, plan), terms)
