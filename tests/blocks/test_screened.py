@@ -76,9 +76,9 @@ def test_further_rounds(monkeypatch):
 
     program = ScreenedObjective.__call__
 
-    def counted(self, *given):
+    def counted(self, ask, lam):
         rounds.append(len(self.rounds))
-        return program(self, *given)
+        return program(self, ask, lam)
 
     monkeypatch.setattr(ScreenedObjective, "__call__", counted)
     blocks = RowBlocks.of_arrays(*table(), n_parts=4)

@@ -24,6 +24,7 @@ from privasso.ledger import BudgetError, Ledger
 from privasso.privacy import ScreeningPrior, ScreeningSettings, compose, usual_screening
 from privasso.privacy._record_screening import screened_objective
 from privasso.privacy._record_settings import usual_t
+from privasso.problem import Huber
 from privasso.queries import Answering, bit_source
 
 
@@ -209,7 +210,9 @@ def objective_of(settings, n, m):
     """The choice and the fit with these settings."""
     dp, t = privacy(n), usual_t(settings.epsilon)
     bounds = dp.column_bounds(n)
-    return screened_objective(settings, bounds, dp.y_bounds, m, fit_intercept=True, kappa=None, t=t)
+    return screened_objective(
+        settings, bounds, dp.y_bounds, m, fit_intercept=True, loss=Huber(), t=t
+    )
 
 
 def answered(program, X, y, seed):

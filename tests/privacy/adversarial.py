@@ -16,6 +16,7 @@ import privasso.queries._shaped_minimiser as shaped
 import privasso.solvers._exact_pass as passes
 from privasso.blocks import RowBlocks
 from privasso.fit import Classes, FitOptions, plan_for
+from privasso.problem import Huber, Loss
 
 TABLES = (
     "normal", "constant", "identical", "duplicated", "zeros and ones", "one row", "huge", "tiny",
@@ -23,6 +24,7 @@ TABLES = (
 )  # fmt: skip
 LABELS = ("separable", "linear", "zeros", "ones", "random", "far out", "missing")
 FITS = ("records", "blocks", "labels", "blocks of labels", "logistic", "shaped", "wide", "private")
+HUBER = Huber()
 
 
 def covariates(kind: str, m: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -74,6 +76,7 @@ class Case:
     kappa: float | None
     lam: float | str
     seed: int
+    loss: Loss = HUBER
 
     @classmethod
     def of(cls, seed: int, most_rows: int = 3000, most_columns: int = 60) -> Case:
@@ -127,7 +130,7 @@ class Case:
         if self.what == "logistic":
             privacy = pv.RecordDP(self.epsilon, 1e-6, box, (0, 1), t=self.t)
             y, classes = np.where(np.isnan(y), y, (y > 0.5).astype(float)), Classes()
-        options = FitOptions(privacy, lam=self.lam, classes=classes)
+        options = FitOptions(privacy, lam=self.lam, classes=classes, loss=self.loss)
         if self.what.startswith("blocks"):
             return plan_for(RowBlocks.of_arrays(X, y), options, seeded=True), None
         return plan_for(X, options, seeded=True), y
@@ -139,8 +142,7 @@ class Certified:
 
     G: np.ndarray
     y: np.ndarray
-    loss: str
-    kappa: float
+    loss: Loss
     ridge: float
     eta: list[Fraction]
     thresholds: np.ndarray
@@ -179,7 +181,7 @@ def certified(case: Case, monkeypatch) -> Certified | None:
     def of_blocks(_, source, view, setting, lam, noise, bits, penalty_weights):
         rows = seen["rows"][: source.shape[0]]
         seen.update(G=np.array([g for g, _ in rows]), y=np.array([v for _, v in rows]))
-        seen.update(thresholds=lam * penalty_weights, kappa=setting.clip)
+        seen.update(thresholds=lam * penalty_weights)
 
     for own, name, take in (
         (minimiser, "perturbed_minimiser", of_rows),
@@ -204,10 +206,9 @@ def certified(case: Case, monkeypatch) -> Certified | None:
     if "off" not in seen or "G" not in seen:
         return None
     noise = seen["noise"]
-    kappa = seen.get("kappa", noise.kappa)
     step = 0.5 * 2.0 ** output.output_exponent(noise, len(seen["point"]))
     return Certified(
-        seen["G"], seen["y"], noise.loss, kappa, noise.ridge, seen["eta"].exact,
+        seen["G"], seen["y"], noise.loss, noise.ridge, seen["eta"].exact,
         seen["thresholds"], seen.get("weights"), seen.get("L"), seen["point"],
         seen["off"] + step * len(seen["point"]) ** 0.5,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from scipy.special import log_ndtr
 
 import privasso as pv
 from privasso.privacy import calibrate_objective
+from privasso.problem import Huber
 from privasso.queries import (
     EMPTIED,
     LABEL_REPLACED,
@@ -208,7 +209,7 @@ def neighbours(kind, budget, t, *, kappa=0.1, radius=2.0, shape="alone", lam=0.0
     m, n = 200, 20
     rng = np.random.default_rng(seed)
     epsilon, delta = budget
-    pair, given = PAIRS[kind], {"kappa": kappa, "radius": radius, "t": t, "n_rows": m}
+    pair, given = PAIRS[kind], {"loss": Huber(kappa), "radius": radius, "t": t, "n_rows": m}
     noise = calibrate_objective(epsilon, delta, pair, **given)
     F = rng.standard_normal((m, n)) * np.exp(rng.normal(0.0, 0.5, n))
     direction = rng.standard_normal(n) if shape == "alone" else np.eye(n)[0]

@@ -39,7 +39,7 @@ class Replayed:
     """The releases of one fit after the other; from the second fit on they return the first's."""
 
     def __init__(self, neighbours="records"):
-        self.times = 2 if neighbours in ("labels", "replaced") else 1
+        self.neighbours = neighbours
         self.first: list[Release] | None = None
 
     def run(self, fit):
@@ -120,7 +120,7 @@ class Replayed:
             for one, row in zip(w, rows, strict=True):
                 square = sum(x * x for x in row)
                 assert one * one * square <= longest**2
-                assert one * square <= (4 if noise.loss == "logistic" else 1) * bend
+                assert one * square <= (4 if noise.loss.slope == "logistic" else 1) * bend
             part = [one * x for one, row in zip(w, rows, strict=True) for x in row], longest
             options = {"penalty_weights": penalty_weights}
             options |= {} if weights is None else {"weights": weights}
@@ -134,7 +134,9 @@ class Replayed:
 
         def minimiser(rows, view, setting, lam, noise, bits, penalty_weights):
             n, task = setting.n_columns, ExactPass(setting, view)
-            claim = self.times * Fraction(noise.kappa) * Fraction(noise.radius)
+            pulls = {"labels": noise.loss.label_change, "replaced": 2.0 * noise.loss.largest_pull}
+            pull = pulls.get(self.neighbours, noise.loss.largest_pull)
+            claim = Fraction(pull) * Fraction(noise.radius)
             claim *= 2 ** (setting.unit + setting.grid)
             sums = []
             for point in ((0,) * n, (1 << 40,) * n, (-(1 << 39),) * n):

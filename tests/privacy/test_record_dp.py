@@ -16,6 +16,7 @@ from privasso.privacy import (
     UncertifiedError,
     calibrate_objective,
 )
+from privasso.problem import Huber
 from privasso.queries import (
     EMPTIED,
     LABEL_REPLACED,
@@ -303,7 +304,7 @@ def test_very_many_rows_get_a_larger_ridge():
     """And a t to match, so that nothing is claimed that does not hold."""
     for rows, asked in ((100, 3.0), (10**7, 3.0), (10**6, 0.01)):
         noise = calibrate_objective(
-            10.0, 1e-6, EMPTIED, kappa=0.1, radius=1.0, t=asked, n_rows=rows
+            10.0, 1e-6, EMPTIED, loss=Huber(0.1), radius=1.0, t=asked, n_rows=rows
         )
         assert noise.ridge >= 5e-11 * rows**2
         assert noise.t == min(asked, 1.0 / (5e-11 * rows**2))
@@ -324,7 +325,7 @@ def test_a_million_rows_are_certified(epsilon):
 
 def test_more_noise_for_labels_than_for_records():
     both = [
-        calibrate_objective(1.0, 1e-6, kind, kappa=0.1, radius=1.0, t=0.3, n_rows=100).sigma
+        calibrate_objective(1.0, 1e-6, kind, loss=Huber(0.1), radius=1.0, t=0.3, n_rows=100).sigma
         for kind in (EMPTIED, LABEL_REPLACED)
     ]
     assert 1.5 * both[0] < both[1] < 2.1 * both[0]

@@ -25,6 +25,7 @@ from privasso.privacy import (
     _calibration,
 )
 from privasso.privacy._record_screening import screened_objective
+from privasso.problem import Huber
 from privasso.queries import Answering, Relation, bit_source
 
 M, N, AT = 24, 4, 11
@@ -121,7 +122,7 @@ def mechanism(settings, options) -> Any:
         if options.pop("rounds", 0):
             budget = ScreeningSettings(2, 0.5, 3.0, 1e-3, second=1, further=1)
             given = np.array(BOUNDS), privacy.y_bounds, M
-            return screened_objective(budget, *given, **options, kappa=None, t=1.0)
+            return screened_objective(budget, *given, **options, loss=Huber(), t=1.0)
         if "screen" in options:
             return privacy.screened(*table, **options)
         if options.pop("logistic", False):
@@ -190,7 +191,14 @@ def test_no_record_of_many_moves_a_release_by_more(name, storage, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["objective", "private bounds", "private scales", "statistics", "private shape", "screened"],
+    [
+        "objective",
+        "private bounds",
+        "private scales",
+        "statistics",
+        "private shape",
+        "screened",
+    ],
 )
 def test_no_record_in_the_place_of_another_moves_a_release_by_more(name, tmp_path):
     """All pairs of extreme records, where neighbours differ by one that is replaced."""

@@ -18,6 +18,7 @@ from privasso.privacy import (
     UncertifiedError,
     calibrate_objective,
 )
+from privasso.problem import Huber
 from privasso.queries import (
     EMPTIED,
     Answering,
@@ -85,7 +86,7 @@ def test_it_is_the_plain_mechanism_in_turned_coordinates(rho):
     X = covariates(500, 2, rho)
     y = np.clip(X @ TRUE / 8, -0.5, 0.5)
     L = shape_factor(X.T @ X / 500)
-    noise = calibrate_objective(1.0, 1e-6, EMPTIED, kappa=0.1, radius=3.0, t=0.4, n_rows=500)
+    noise = calibrate_objective(1.0, 1e-6, EMPTIED, loss=Huber(0.1), radius=3.0, t=0.4, n_rows=500)
     rows, labels = shrunk_rows(X, y, L, noise.radius)
     none = np.zeros(6)
     x = shaped_minimiser(rows, labels, 0.0, noise, bits(), L=L, penalty_weights=none)
@@ -106,7 +107,7 @@ def test_with_a_penalty_it_meets_the_optimality_conditions(monkeypatch):
     X = covariates(800, 3)
     y = np.clip(X @ TRUE / 8, -0.5, 0.5)
     L = shape_factor(X.T @ X / 800)
-    noise = calibrate_objective(1.0, 1e-6, EMPTIED, kappa=0.1, radius=3.0, t=0.4, n_rows=800)
+    noise = calibrate_objective(1.0, 1e-6, EMPTIED, loss=Huber(0.1), radius=3.0, t=0.4, n_rows=800)
     # So little noise on the output that the conditions can be checked on what comes out.
     noise = replace(noise, sigma_out=1e-3 * noise.sigma_out, shift=1.0)
     rows, labels = shrunk_rows(X, y, L, noise.radius)
@@ -124,12 +125,12 @@ def test_with_a_penalty_it_meets_the_optimality_conditions(monkeypatch):
 
 
 def test_nothing_is_published_without_a_certificate(monkeypatch):
-    solve = _shaped_minimiser.solve_clipped
+    solve = _shaped_minimiser.solve_clipped_problem
 
     def careless(*args, **kwargs):
         return replace(solve(*args, **kwargs), distance=1e-6)
 
-    monkeypatch.setattr(_shaped_minimiser, "solve_clipped", careless)
+    monkeypatch.setattr(_shaped_minimiser, "solve_clipped_problem", careless)
     far = FixedPoint((0,) * 7, 1), 1e-6, 1
     monkeypatch.setattr(_shaped_minimiser, "minimise_long", lambda *_: far)
     X, y = table(500)
@@ -140,7 +141,7 @@ def test_nothing_is_published_without_a_certificate(monkeypatch):
 @pytest.mark.parametrize("where", ["x", "L"])
 def test_the_certificate_notices_rounding_that_is_too_large(where):
     """The same bound with a unit of rounding a hundred million times as large is not enough."""
-    noise = calibrate_objective(1.0, 1e-6, EMPTIED, kappa=0.1, radius=3.0, t=0.4, n_rows=800)
+    noise = calibrate_objective(1.0, 1e-6, EMPTIED, loss=Huber(0.1), radius=3.0, t=0.4, n_rows=800)
     x = np.full(6, 1e9 if where == "x" else 0.1)
     L = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 1e-9 if where == "L" else 1.0])
     off = _shaped_minimiser._distance(x, 0.0, np.ones(6), L, noise)

@@ -27,7 +27,9 @@ def test_pull_is_minus_the_derivative(case):
     h = 1e-6
     slope = (loss.value(y, u + h) - loss.value(y, u - h)) / (2 * h)
     np.testing.assert_allclose(loss.pull(y, u), -slope, atol=1e-8)
-    assert np.abs(loss.pull(y, u)).max() <= getattr(loss, "kappa", 1.0)
+    assert np.abs(loss.pull(y, u)).max() <= loss.largest_pull
+    pulls = loss.pull(y, u).reshape(GRID.size, -1)
+    assert np.ptp(pulls, axis=1).max() <= loss.label_change
 
 
 def test_curvature_is_the_second_derivative(case):

@@ -57,7 +57,7 @@ def test_sums_of_a_pass_are_those_of_rational_numbers(kappa, size):
     rng = np.random.default_rng(1)
     bits = 75
     whole = tuple(int(size * z * 2**52) << (bits - 52) | 1 for z in rng.standard_normal(5))
-    setting = PassSetting.of(5, grid, kappa)
+    setting = PassSetting.of(5, grid, Huber(kappa))
     sums = ExactPass(setting)([(G, y)], PassState(FixedPoint(whole, bits)))
     x = [Fraction(k, 2**bits) for k in whole]
     exact, free = rational_sums(G, y, x, Fraction(setting.kappa, 2**setting.unit))
@@ -73,7 +73,7 @@ def test_sums_of_a_pass_are_those_of_rational_numbers(kappa, size):
 
 def test_changes_of_the_second_derivatives_add_up():
     G, y, grid, _ = rows(500, 4, 3)
-    setting = PassSetting.of(4, grid, 0.1)
+    setting = PassSetting.of(4, grid, Huber(0.1))
     task = ExactPass(setting)
     a, b = FixedPoint((0, 0, 0, 0), 60), FixedPoint((1 << 57, -(1 << 58), 3, 1 << 56), 60)
     first = task([(G, y)], PassState(a, fresh=True))["curved"]
@@ -91,12 +91,12 @@ def test_the_minimiser_is_that_of_the_other_solver(m, n, kappa, lam):
     eta = np.random.default_rng(7).standard_normal(n)
     omega = np.append(np.ones(n - 1), 0.0)
     ridge = radius**2 / 0.3
-    setting = PassSetting.of(n, grid, kappa)
+    setting = PassSetting.of(n, grid, Huber(kappa))
     task = ExactPass(setting)
     problem = ExactProblem(setting, m, radius, ridge, eta, lam * omega)
     first = task([(G, y)], PassState(FixedPoint((0,) * n, 1), fresh=True))
     found = minimise_exactly(problem, first, lambda state: task([(G, y)], state), 1e-14)
-    other = pv.solve_clipped(G, y, lam, eta, kappa=setting.clip, ridge=ridge, penalty_weights=omega)
+    other = pv.solve_clipped(G, y, lam, eta, kappa=kappa, ridge=ridge, penalty_weights=omega)
     assert found.distance <= 1e-14
     assert found.n_passes < 20
     apart = float(np.linalg.norm(found.x.values - other.x))
@@ -116,7 +116,7 @@ def test_rows_that_are_alike_and_change_sides_together_take_few_passes():
         y = (rng.random(m) < chance) - 0.5
         radius, ridge = float(np.sqrt(n)), rng.uniform(0.2, 2.0)
         eta, kappa = 0.3 * rng.standard_normal(n), rng.uniform(0.05, 0.2)
-        setting = PassSetting.of(n, entry_grid(1.0), kappa)
+        setting = PassSetting.of(n, entry_grid(1.0), Huber(kappa))
         task = ExactPass(setting)
         problem = ExactProblem(setting, m, radius, ridge, eta, np.zeros(n))
         first = task([(G, y)], PassState(FixedPoint((0,) * n, 1), fresh=True))
@@ -129,7 +129,7 @@ def test_rows_that_are_alike_and_change_sides_together_take_few_passes():
 def test_the_distance_is_a_bound():
     """The certificate of a point that is moved by a known amount covers that amount."""
     G, y, grid, radius = rows(200, 3, 5)
-    setting = PassSetting.of(3, grid, 0.1)
+    setting = PassSetting.of(3, grid, Huber(0.1))
     task = ExactPass(setting)
     problem = ExactProblem(setting, 200, radius, 2.0, np.ones(3), np.zeros(3))
     first = task([(G, y)], PassState(FixedPoint((0,) * 3, 1), fresh=True))
@@ -146,7 +146,7 @@ def test_the_distance_is_a_bound():
 
 def test_labels_far_from_any_prediction_and_huge_coefficients():
     G = np.ones((3, 1))
-    setting = PassSetting.of(1, 19, 0.5)
+    setting = PassSetting.of(1, 19, Huber(0.5))
     x = FixedPoint((5 << 90,), 70)  # 5·2²⁰
     sums = ExactPass(setting)([(G, np.array([1000.0, 0.0, -1000.0]))], PassState(x))
     assert pulled(sums["pull"]) == [-3 * setting.kappa << 19]
@@ -161,7 +161,7 @@ def test_fixed_points_by_hand():
 
 
 def test_sums_over_two_rows_by_hand():
-    setting = PassSetting.of(1, 19, 0.25)
+    setting = PassSetting.of(1, 19, Huber(0.25))
     rows, labels = np.array([[1.0], [0.5]]), np.array([0.125, 1.0])
     state = PassState(FixedPoint((0,), 70), fresh=True)
     sums = pass_sums(setting, None, [(rows, labels)], state)

@@ -15,6 +15,7 @@ from privasso.attacks._target import target_of
 from privasso.fit import Classes, FitOptions
 from privasso.noise import Noise
 from privasso.privacy import OnAverage, Privacy, check_kind
+from privasso.problem import Huber, Loss
 
 FloatArray = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ def audit(
     fit_intercept: bool = True,
     screen: int | Literal["auto"] | None = None,
     binary: bool = False,
+    loss: Loss | None = None,
     records: Literal["auto"] | Sequence[int] | Mapping[int, str] = "auto",
     releases: SupportsIndex = 1000,
     level: float = 0.01,
@@ -65,6 +67,8 @@ def audit(
         As in `PrivateLasso`.
     binary : bool
         Attack the fit of `PrivateLogisticLasso` to labels 0 and 1.
+    loss : Huber, Quantile or Logistic, optional
+        As in `PrivateLasso`.
     records : "auto", sequence of int, or mapping of int to str
         Which records are attacked: by default the two of most influence, two at random and some
         that are made up: for `RecordDP` with public bounds at the bounds of the columns, and with
@@ -105,6 +109,7 @@ def audit(
         fit_intercept=fit_intercept and not isinstance(privacy, OnAverage),
         screen=screen,
         classes=Classes() if binary else None,
+        loss=Huber() if loss is None else loss,
     )
     target = target_of(options, X, y)
     chosen = _records(records, target.influence, source)

@@ -94,13 +94,14 @@ def target_of(options: FitOptions, X: FloatArray, y: FloatArray) -> Target:
     plan = plan_for(X, options)
     if isinstance(plan, ScreenedLabelPlan):
         return _chosen_columns(plan, X, y)
-    if isinstance(plan, RecordPlan):
+    if isinstance(plan, RecordPlan) and privacy.protects_records:
         return _records(plan, X, y)
-    assert isinstance(plan, LabelPlan)
     if isinstance(privacy, LabelDP):
+        assert isinstance(plan, LabelPlan | RecordPlan)
         pairs = partial(label_pairs, plan, y, privacy.y_bounds)
         said = _LABELS[plan.neighbours.relation]
-        return Target(plan.guarantee, _label_influence(plan), pairs, said)
+        return Target(plan.guarantee, _label_influence(plan, X, y), pairs, said)
+    assert isinstance(plan, LabelPlan)
     return _members(plan, X, y)
 
 
@@ -122,8 +123,11 @@ def label_for_choice(plan: ScreenedLabelPlan) -> list[Pair]:
     return label_pairs(replace(plan, X=X, components=None), y, bounds, {0: name})
 
 
-def _label_influence(plan: LabelPlan) -> FloatArray:
+def _label_influence(plan: LabelPlan | RecordPlan, X: FloatArray, y: FloatArray) -> FloatArray:
     """Squared length of each row in the norm in which the noise is spherical."""
+    if isinstance(plan, RecordPlan):
+        assert isinstance(plan.objective, PerturbedObjective)
+        return record_influence(plan.objective, X, y)
     calibration, rows = plan.calibration, plan.rows
     found = rows.squared_row_norms(calibration.covariance)
     if rows.centred:

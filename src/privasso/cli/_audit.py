@@ -51,6 +51,7 @@ class AuditSettings:
     no_intercept: bool = option("Fit through the origin.", False)
     screen: str | None = option("As for privasso fit.")
     binary: bool = option("As for privasso fit.", False)
+    loss: str | None = option("As for privasso fit.")
     command: str | None = option("A program to attack instead, with {data} and {out}.")
     neighbour: Path | None = option("With --command: a file that differs in one record.")
     row: list[int] | None = option("Row to attack, from 0. Repeatable.  [default: a few]")
@@ -153,7 +154,7 @@ def _found(settings: AuditSettings, progress: Callable[[int, int], None], quiet:
         noise=settings.fit.named_noise(),
         fit_intercept=not settings.no_intercept,
         screen=settings.fit.screened(),
-        binary=settings.binary,
+        loss=settings.fit.named_loss(),
         records=settings.row or "auto",
         releases=1000 if settings.releases is None else settings.releases,
         level=settings.level,

@@ -68,16 +68,17 @@ def check(settings: FitSettings) -> None:
     settings.missing_rule()
     settings.screened()
     _check_privacy(settings, privacy_from(settings))
+    settings.named_loss()
     settings.named_noise()
     settings.rng()
 
 
 def check_plan(settings: FitSettings, plan: Plan) -> None:
     """Refuse what needs a release to solve from, where the size of the table decided on none."""
-    if not plan.solves_again and settings.record_dp:
-        _check_reuse(settings, _OBJECTIVE)
-    elif plan.outlook is not None:
+    if plan.outlook is not None and not settings.record_dp:
         _check_reuse(settings, _SCREENED)
+    elif not plan.solves_again and not settings.on_average:
+        _check_reuse(settings, _OBJECTIVE)
 
 
 def _check_privacy(settings: FitSettings, privacy: Privacy) -> None:

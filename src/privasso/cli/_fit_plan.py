@@ -40,6 +40,7 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
         ledger=None if settings.ledger is None else opened(settings.ledger),
         screen=settings.screened(),
         classes=settings.classes,
+        loss=settings.named_loss(),
     )
     seeded = settings.seed is not None
     plan = plan_for(table.X, options, seeded=seeded, feature_names=table.names)

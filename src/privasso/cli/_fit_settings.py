@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from privasso.encoding import Dictionary
     from privasso.fit import Classes
     from privasso.noise import NoiseDesign
+    from privasso.problem import Loss
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class FitSettings:
     record_dp: bool = option("Protect whole records, covariates and labels alike.", False)
     binary: bool = option(
         "Logistic regression for labels 0 and 1; --y-bounds is not needed.", False
+    )
+    loss: str | None = option(
+        "What predictions estimate, as a loss: huber for the mean, or quantile:0.9.  "
+        "[default: huber]",
+        metavar="NAME",
     )
     epsilon: Epsilon = None
     delta: Delta = None
@@ -176,6 +182,15 @@ class FitSettings:
         from privasso.fit import Classes
 
         return Classes() if self.binary else None
+
+    def named_loss(self) -> Loss:
+        """What the fit is about."""
+        from privasso.problem import Logistic, loss_from_name
+
+        if self.binary and self.loss is not None:
+            raise ValueError("--binary and --loss both say what the fit is about; keep one")
+        with named("--loss", ValueError):
+            return Logistic() if self.binary else loss_from_name(self.loss or "huber")
 
     @property
     def source(self) -> Path:

@@ -21,7 +21,7 @@ from privasso.fit import (
     warn_user,
 )
 from privasso.operators import Genotypes
-from privasso.privacy import PerturbsObjective, Privacy
+from privasso.privacy import Privacy
 
 P = TypeVar("P", bound=Plan)
 _COLUMN = (
@@ -58,7 +58,7 @@ class PrivateEstimator(BaseEstimator):
     @property
     def _private(self) -> bool:
         """Whether covariates are private."""
-        return isinstance(self.privacy, PerturbsObjective)
+        return isinstance(self.privacy, Privacy) and self.privacy.protects_records
 
     def _covariates(self, X: Any, *, first: bool = False) -> Any:
         """Covariates as a matrix, whose columns are noted in a fit and compared with it later.

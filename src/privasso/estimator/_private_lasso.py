@@ -13,6 +13,7 @@ from privasso.blocks import RowBlocks, blocks_of, sparse_of
 from privasso.estimator._base import PrivateEstimator, generator_of
 from privasso.estimator._genotypes import genotypes_of, phenotypes_of
 from privasso.fit import (
+    ONE_LAM,
     CoefficientPath,
     FitOptions,
     KeptRelease,
@@ -28,6 +29,7 @@ from privasso.model import Model
 from privasso.noise import Noise
 from privasso.operators import Genotypes, genotype_blocks
 from privasso.privacy import Guarantee, Privacy, Scales, check_public_fill
+from privasso.problem import Huber, Logistic, Loss
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -96,6 +98,10 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         alone how many, at which share of the budget, and whether to fit all columns instead. With
         `LabelDP` the covariates are public, and it may also fit their leading principal components
         beside the chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`.
+    loss : Huber, Quantile or Logistic, optional
+        What predictions estimate: the mean of the labels (the default), a quantile, or the
+        probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
+        with names of classes.
 
     Attributes
     ----------
@@ -171,6 +177,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         random_state: Any = None,
         ledger: Ledger | None = None,
         screen: int | str | None = None,
+        loss: Loss | None = None,
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -185,6 +192,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.random_state = random_state
         self.ledger = ledger
         self.screen = screen
+        self.loss = loss
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
         """Release noisy products of X and y, then solve from the release alone.
@@ -231,6 +239,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             time_limit=self.time_limit,
             ledger=self.ledger,
             screen=cast(Any, self.screen),
+            loss=self._loss,
         )
         rng = generator_of(self.random_state)
         self._forget()
@@ -288,21 +297,19 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         return self._opened(X, "path", sample_weight).path(lams)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return ``X @ coef_ + intercept_``."""
+        """Return ``X @ coef_ + intercept_``, as a probability with ``loss=Logistic()``."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "coef_")
         X, _ = self._validated(X)
-        return X @ self.coef_ + self.intercept_
+        return self._loss.mean(X @ self.coef_ + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of the predictions for these labels.
+        """Return R² of the predictions for these labels, or the same for a quantile.
 
         It is computed from the labels without noise. For the labels of the fit, and for any others
         that are to be protected, it is not private: the guarantee does not cover it.
         """
-        from sklearn.metrics import r2_score
-
         packed, table = genotypes_of(X, private=self._private), sparse_of(X, y)
         if packed is not None:
             y = phenotypes_of(X, y)
@@ -311,7 +318,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         predicted = self.predict(X)
         labels = real_labels(self._column(y), predicted.size, finite=True)
         weights = self._weights(sample_weight, labels.size)
-        return float(r2_score(labels, predicted, sample_weight=weights))
+        return self._loss.score(labels, predicted, weights)
 
     def released_model(self) -> ReleasedModel:
         """Return what may be published of this fit; `save` writes it."""
@@ -328,7 +335,12 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             denoised=self.denoised_,
             coef_se=getattr(self, "coef_se_", None),
             screened=getattr(self, "screened_", None),
+            classes=(0, 1) if isinstance(self._loss, Logistic) else None,
         )
+
+    @property
+    def _loss(self) -> Loss:
+        return Huber() if self.loss is None else self.loss
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,6 +397,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             )
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)
+        if hasattr(self, "coef_") and not hasattr(self, "release_"):
+            raise ValueError(ONE_LAM.format(verb))
         if not hasattr(self, "release_"):
             raise NotFittedError(f"call fit before {verb}: there is no release yet")
         if not isinstance(X, RowBlocks):

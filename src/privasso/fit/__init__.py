@@ -14,7 +14,7 @@ from privasso.fit._plan import Plan
 from privasso.fit._plan_for import Outcome, plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
-from privasso.fit._record_plan import Published, RecordPlan
+from privasso.fit._record_plan import ONE_LAM, Published, RecordPlan
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import AfterReleaseError, Released
 from privasso.fit._screened_label_plan import ScreenedLabelPlan
@@ -25,6 +25,7 @@ __all__ = [
     "DECLARED",
     "METHODS",
     "MOST_COLUMNS",
+    "ONE_LAM",
     "AfterReleaseError",
     "Classes",
     "CoefficientPath",

@@ -12,14 +12,15 @@ from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
 from privasso.privacy import (
-    PerturbsObjective,
     Privacy,
     ReleasesProducts,
     Scales,
     check_kind,
     check_screen,
 )
+from privasso.problem import Huber, Logistic, Loss
 
+_HUBER = Huber()
 #: Algorithms that work from a release alone.
 METHODS = ("auto", "amp", "cd")
 _NOISE_WORDS = ("isotropic", "gram", "power")
@@ -62,6 +63,8 @@ class FitOptions:
         decides by what is predicted from the size of the table; None fits all.
     classes : Classes or None
         The two classes of a logistic regression; None for a linear model.
+    loss : Loss
+        What the fit is about: ``Huber()`` for the mean, ``Quantile(q)``, or ``Logistic()``.
     """
 
     privacy: Privacy
@@ -77,9 +80,11 @@ class FitOptions:
     ledger: Ledger | None = None
     screen: int | Literal["auto"] | None = None
     classes: Classes | None = None
+    loss: Loss = _HUBER
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
+        self._check_loss()
         if self.classes is not None:
             object.__setattr__(self, "privacy", self.privacy.for_classes())
             if self.screen is not None:
@@ -100,13 +105,26 @@ class FitOptions:
         if self.ledger is not None:
             self._check_ledger()
         check_screen(self.screen)
-        if isinstance(self.privacy, PerturbsObjective):
+        if self.privacy.protects_records:
             self._check_perturbed()
         elif self.screen is not None and not self.privacy.formal:
             raise ValueError(
                 f"screen is not supported with {type(self.privacy).__name__}; leave it out, or use "
                 "LabelDP or RecordDP"
             )
+
+    def _check_loss(self) -> None:
+        if not isinstance(self.loss, Loss):
+            raise ValueError(
+                "loss must be Huber(), Quantile(level) or Logistic(), "
+                f"not an object of type {type(self.loss).__name__}"
+            )
+        if isinstance(self.loss, Logistic) and self.classes is None:
+            object.__setattr__(self, "classes", Classes())
+        if self.classes is not None:
+            object.__setattr__(self, "loss", Logistic())
+        elif not self.loss.about_mean and not self.privacy.formal:
+            raise ValueError(f"{self.loss!r} needs LabelDP or RecordDP")
 
     def _check_perturbed(self) -> None:
         """Refuse options that belong to a release of products of rows and labels."""

@@ -10,12 +10,17 @@ from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan
-from privasso.fit._record_plan import Published, check_screened, plan_perturbed
+from privasso.fit._record_plan import (
+    Published,
+    check_screened,
+    plan_labels_at_one_lam,
+    plan_perturbed,
+)
 from privasso.fit._released import Released
 from privasso.fit._screened_label_plan import plan_screened_labels
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
-from privasso.privacy import LabelDP, PerturbsObjective
+from privasso.privacy import LabelDP, RecordDP
 
 #: What comes of a plan: a model, or what models are solved from.
 Outcome: TypeAlias = Released | Published | KeptStatistics
@@ -31,7 +36,7 @@ def plan_for(
 ) -> Plan:
     """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
     privacy = options.privacy
-    if isinstance(X, RowBlocks) and not isinstance(privacy, PerturbsObjective | LabelDP):
+    if isinstance(X, RowBlocks) and not privacy.formal:
         raise ValueError(
             "blocks of rows are fitted with RecordDP or LabelDP; for other kinds of privacy pass "
             "an array in memory"
@@ -47,7 +52,14 @@ def plan_for(
         if screened is not None:
             return screened
         check_screened(X)
-    if not isinstance(privacy, PerturbsObjective):
+    if isinstance(privacy, LabelDP) and options.classes is None and not options.loss.about_mean:
+        if sample_weight is not None or options.screen is not None:
+            raise ValueError(
+                f"screen and sample_weight are not supported for labels and {options.loss!r}; "
+                "leave them out"
+            )
+        return plan_labels_at_one_lam(X, options, privacy, seeded=seeded)
+    if not isinstance(privacy, RecordDP):
         return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
     if sample_weight is not None:
         raise ValueError(

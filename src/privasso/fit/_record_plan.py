@@ -19,14 +19,16 @@ from privasso.fit._options import FitOptions
 from privasso.fit._path import CoefficientPath
 from privasso.fit._plan import Plan, statement
 from privasso.fit._released import AfterReleaseError
+from privasso.fit._rows import prepared_rows
 from privasso.fit._start import with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
 from privasso.privacy import (
     Guarantee,
+    LabelDP,
     PerturbedObjective,
-    PerturbsObjective,
     Privacy,
+    RecordDP,
     RecordFit,
     RecordStatistics,
     ScreenedObjective,
@@ -37,10 +39,18 @@ from privasso.privacy import (
     check_public_fill,
     check_room,
 )
+from privasso.problem import Clipped
 from privasso.queries import Ask
 
 Objective: TypeAlias = (
     PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
+)
+
+
+#: Said where the coefficients at one λ are all that is released.
+ONE_LAM = (
+    "{} needs a release to solve from, and this fit released coefficients at one λ only; call fit "
+    "again, which costs"
 )
 
 
@@ -64,13 +74,12 @@ class Published:
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""
         if lam is not None and lam != self.model.lam:
-            self.privacy.check_release_use("another λ")
+            raise ValueError(ONE_LAM.format("another λ"))
         return self.model
 
     def path(self, lams: ArrayLike) -> CoefficientPath:
         """Refuse: each λ would be a release of its own."""
-        self.privacy.check_release_use("a path over λ")
-        raise AssertionError("a perturbed objective has no release to solve from")
+        raise ValueError(ONE_LAM.format("a path over λ"))
 
     def failure(self, error: Exception, kept: str) -> Exception:
         """Return the error to raise when a step after the release fails."""
@@ -170,7 +179,7 @@ class RecordPlan(Plan):
 def plan_perturbed(
     X: Any,
     options: FitOptions,
-    privacy: PerturbsObjective,
+    privacy: RecordDP,
     *,
     seeded: bool,
     feature_names: tuple[str, ...] | None,
@@ -182,22 +191,13 @@ def plan_perturbed(
         feature_names = X.names
     else:
         X = covariates(X, finite=False)
-    (m, n), intercept = X.shape, options.fit_intercept
-    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=m)
-
-    def plan(objective: Objective) -> RecordPlan:
-        lam = objective.lam if options.fixed_lam is None else options.fixed_lam
-        what = "the coefficients and the intercept" if intercept else "the coefficients"
-        at = "every λ" if isinstance(objective, StatisticsMechanism) else "one λ"
-        program = partial(objective, lam=lam)
-        guarantee = statement(privacy, program, terms, (f"{what} at {at}",))
-        guarantee = with_classes(guarantee, options.classes)
-        return RecordPlan(options, objective, lam, guarantee, seeded, X)
-
+    m, n = X.shape
+    plan = partial(planned, X, options, seeded=seeded)
+    table: dict[str, Any] = {"fit_intercept": options.fit_intercept}
+    if isinstance(options.loss, Clipped):
+        table["loss"] = options.loss
     if options.screen is not None:
-        screened = privacy.screened(
-            m, n, feature_names, fit_intercept=intercept, screen=options.screen
-        )
+        screened = privacy.screened(m, n, feature_names, screen=options.screen, **table)
         if screened is not None:
             return plan(screened)
     check_screened(X)
@@ -208,14 +208,38 @@ def plan_perturbed(
         )
     check_room(n)
     if options.classes is not None:
-        return plan(privacy.logistic(m, n, feature_names, fit_intercept=intercept))
-    statistics = privacy.statistics(m, n, feature_names, fit_intercept=intercept)
+        return plan(privacy.logistic(m, n, feature_names, **table))
+    statistics = privacy.statistics(m, n, feature_names, **table)
     if statistics is not None:
         return plan(statistics)
-    objective = privacy.shaped(m, n, feature_names, fit_intercept=intercept)
+    objective = privacy.shaped(m, n, feature_names, **table)
     if objective is None:
-        objective = privacy.objective(m, n, feature_names, fit_intercept=intercept)
+        objective = privacy.objective(m, n, feature_names, **table)
     return plan(objective)
+
+
+def plan_labels_at_one_lam(
+    X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool
+) -> RecordPlan:
+    """The same for labels of public covariates and a loss that is not about their mean."""
+    rows = prepared_rows(X, options.fit_intercept)
+    if rows.sparse:
+        raise ValueError("a fit at one λ fills a sparse matrix; pass X.toarray()")
+    X = X if isinstance(X, RowBlocks) else covariates(X, finite=False)
+    assert isinstance(options.loss, Clipped)
+    return planned(X, options, privacy.objective(rows, options.loss), seeded=seeded)
+
+
+def planned(X: Any, options: FitOptions, objective: Objective, *, seeded: bool) -> RecordPlan:
+    """The plan that asks what the objective needs."""
+    privacy, intercept = options.privacy, options.fit_intercept
+    terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=X.shape[0])
+    lam = objective.lam if options.fixed_lam is None else options.fixed_lam
+    what = "the coefficients and the intercept" if intercept else "the coefficients"
+    at = "every λ" if isinstance(objective, StatisticsMechanism) else "one λ"
+    guarantee = statement(privacy, partial(objective, lam=lam), terms, (f"{what} at {at}",))
+    guarantee = with_classes(guarantee, options.classes)
+    return RecordPlan(options, objective, lam, guarantee, seeded, X)
 
 
 def check_screened(X: Any) -> None:

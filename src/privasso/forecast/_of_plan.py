@@ -19,8 +19,8 @@ def unavailable(plan: Plan, dictionary: Dictionary | None = None) -> str | None:
         return "fits of chosen columns are not simulated; see the chances above"
     if isinstance(plan, LabelPlan) and not plan.options.privacy.public_covariates:
         return "the noise does not follow the scales of the columns at hand"
-    if plan.options.classes is not None:
-        return "fits of logistic regressions are not simulated"
+    if not plan.options.loss.about_mean:
+        return f"fits of {plan.options.loss.about} are not simulated"
     return _scheme(plan, dictionary).unavailable
 
 

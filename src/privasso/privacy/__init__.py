@@ -11,7 +11,6 @@ from privasso.privacy._guarantee import (
 )
 from privasso.privacy._kind import (
     Calibration,
-    PerturbsObjective,
     Privacy,
     ReleasesProducts,
     Scales,
@@ -56,7 +55,6 @@ __all__ = [
     "Peeled",
     "PerturbedLogistic",
     "PerturbedObjective",
-    "PerturbsObjective",
     "Privacy",
     "RecordBudget",
     "RecordDP",

@@ -16,12 +16,13 @@ from privasso._files import fits_memory
 from privasso._validation import positive_float
 from privasso.accounting import (
     Loss,
-    Slope,
     check_coverable,
     sensitivity_beside,
     sensitivity_beside_choices,
     shift_epsilon,
 )
+from privasso.problem import Clipped, Logistic
+from privasso.problem import Loss as LossOfRow
 from privasso.queries import Neighbours, ObjectiveNoise
 
 #: Part of ε that is kept for the distance between the computed and the exact mechanism.
@@ -49,7 +50,7 @@ def calibrate_objective(
     delta: float,
     neighbours: Neighbours,
     *,
-    kappa: float,
+    loss: Clipped,
     radius: float,
     t: float,
     n_rows: int,
@@ -65,8 +66,8 @@ def calibrate_objective(
         The budget.
     neighbours : Neighbours
         How data sets differ.
-    kappa : float
-        κ, in units of the labels.
+    loss : Clipped
+        ℓ with its κ, in units of the labels.
     radius : float
         R.
     t : float
@@ -81,13 +82,13 @@ def calibrate_objective(
     other_shift : float
         Shifts of these, as in `ObjectiveNoise`, added up.
     """
-    kappa, radius = positive_float("kappa", kappa), positive_float("radius", radius)
+    positive_float("kappa", loss.kappa)
+    radius = positive_float("radius", radius)
     return _calibrated(
         epsilon,
         delta,
         neighbours,
-        "huber",
-        kappa,
+        loss,
         radius,
         radius**2,
         t,
@@ -129,17 +130,14 @@ def calibrate_logistic(
     """
     radius, reach = positive_float("radius", radius), positive_float("reach", reach)
     bend = 0.25 * radius * reach
-    return _calibrated(
-        epsilon, delta, neighbours, "logistic", 1.0, radius, bend, t, n_rows, _BEND, mu
-    )
+    return _calibrated(epsilon, delta, neighbours, Logistic(), radius, bend, t, n_rows, _BEND, mu)
 
 
 def _calibrated(
     epsilon: float,
     delta: float,
     neighbours: Neighbours,
-    loss: Slope,
-    kappa: float,
+    loss: LossOfRow,
     radius: float,
     bend: float,
     t: float,
@@ -166,12 +164,13 @@ def _calibrated(
     if beside:
         c = sensitivity_beside_choices(*budget, t, beside, mu, kind)
     else:
-        c = sensitivity_beside(*budget, t, mu, kind, loss=loss)
-    sigma = (2.0 if kind == "labels" else 1.0) * kappa * radius / c * _SLACK
+        c = sensitivity_beside(*budget, t, mu, kind, loss=loss.slope)
+    pull = loss.label_change if kind == "labels" else loss.largest_pull
+    sigma = pull * radius / c * _SLACK
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of
     # uncorrelated columns by this deviation at least.
     sigma_out = _output_share(n_rows) * sigma / (ridge + per_row * n_rows)
-    return ObjectiveNoise(kappa, radius, ridge, sigma, c, t, sigma_out, shift, loss, mu, neighbours)
+    return ObjectiveNoise(loss, radius, ridge, sigma, c, t, sigma_out, shift, mu, neighbours)
 
 
 def _output_share(n_rows: int) -> float:

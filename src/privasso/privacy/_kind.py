@@ -15,11 +15,7 @@ from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign
 from privasso.operators import Covariates
 from privasso.privacy._guarantee import Guarantee, alone, once
-from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._record_statistics import StatisticsMechanism
 from privasso.privacy._release import Release
-from privasso.privacy._screened_objective import ScreenedObjective
-from privasso.privacy._shaped_objective import ShapedObjective
 from privasso.queries import Ask, Neighbours, ObjectiveNoise
 from privasso.scales import ScaleLaw
 
@@ -123,6 +119,8 @@ class Privacy(ABC):
 
     #: Whether the guarantee bounds a privacy loss, which composes and can be charged to a ledger.
     formal: ClassVar[bool]
+    #: Whether whole records are protected: all that is known of the columns is given beforehand.
+    protects_records: ClassVar[bool] = False
     #: Whether covariates are public, so that facts about single columns may be shown.
     public_covariates: ClassVar[bool]
     #: Whether the guarantee covers the release itself, so that it may be kept and solved again.
@@ -221,49 +219,6 @@ class ReleasesProducts(Privacy):
     @abstractmethod
     def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
         """What is asked about the labels, and what becomes of the answers; reads no label."""
-
-
-class PerturbsObjective(Privacy):
-    """A kind whose mechanism adds a random linear term to the objective and releases its minimiser.
-
-    Each λ is a release of its own. Columns and labels are scaled by public numbers first.
-    """
-
-    @abstractmethod
-    def objective(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
-    ) -> PerturbedObjective:
-        """Return the noise and the scaling for a table of this shape; no data are read."""
-
-    @abstractmethod
-    def logistic(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
-    ) -> PerturbedObjective:
-        """Return the same for a logistic regression on labels 0 and 1."""
-
-    def shaped(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
-    ) -> ShapedObjective | None:
-        """Return the fit whose noise follows correlations of columns, if it is the one to use."""
-        return None
-
-    def screened(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        *,
-        fit_intercept: bool,
-        screen: int | Literal["auto"],
-    ) -> ScreenedObjective | None:
-        """Return the fit of columns that are chosen first; None where all are to be fitted."""
-        raise ValueError(f"{type(self).__name__} cannot choose columns; leave screen out")
-
-    def statistics(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
-    ) -> StatisticsMechanism | None:
-        """Return the mechanism that releases statistics instead, if it is the one to use."""
-        return None
 
 
 class _Budgeted(Protocol):

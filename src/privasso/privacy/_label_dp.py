@@ -15,7 +15,9 @@ from privasso.design import PrincipalComponents, ScreenedDesign, Sparse
 from privasso.model import Model
 from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
 from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy._calibration import calibrate_objective
 from privasso.privacy._component_settings import component_screening
+from privasso.privacy._estimate import widest_bounds
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import (
     Calibration,
@@ -30,10 +32,13 @@ from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
 from privasso.privacy._label_objective import LabelObjective
 from privasso.privacy._label_products import LabelProducts
 from privasso.privacy._label_settings import default_kappa
+from privasso.privacy._record_rows import PerturbedObjective
+from privasso.privacy._record_settings import usual_lam, usual_row, usual_t
 from privasso.privacy._release import Release
 from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
 from privasso.privacy._screening_design import best_screening
+from privasso.problem import Clipped
 from privasso.queries import Ask, Neighbours, Relation
 from privasso.scales import Empirical
 
@@ -324,6 +329,32 @@ class LabelDP(ReleasesProducts):
             "the label bounds were fixed before the labels were seen",
         )
         return stated(self, self.pair, terms, losses, assumptions, released)
+
+    def objective(self, rows: Covariates, loss: Clipped) -> PerturbedObjective:
+        """Noise, ridge and scaling for a fit at one λ, from covariates, which are public.
+
+        Columns are measured from their means, in units of their deviations.
+        """
+        if self.mechanism == "release" or self.level:
+            raise ValueError(
+                f"{loss.about} cannot be found from noisy products or corrected by a mean; leave "
+                "mechanism and level out"
+            )
+        n, intercept = rows.shape[1], rows.centred
+        usual = loss.suited(default_kappa(self.epsilon))
+        noise = calibrate_objective(
+            self.epsilon,
+            self.delta,
+            self.pair,
+            loss=usual if self.kappa is None else loss.clipped(self.kappa),
+            radius=usual_row(n + intercept, standard=True),
+            t=usual_t(self.epsilon) if self.t is None else self.t,
+            n_rows=rows.shape[0],
+        )
+        scale = np.where(rows.live, np.sqrt(rows.squares / rows.total), 0.0)
+        lam = usual_lam(rows.shape[0], self.width)
+        bounds, scaling = widest_bounds(n), (rows.mean, scale)
+        return PerturbedObjective(noise, bounds, self.y_bounds, intercept, lam, scaling)
 
     def screened(
         self,

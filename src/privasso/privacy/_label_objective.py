@@ -40,6 +40,7 @@ from privasso.privacy._label_rows import LabelMap, LabelRows, as_release
 from privasso.privacy._label_settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
 from privasso.privacy._release import Release
 from privasso.privacy._row_weights import row_weights
+from privasso.problem import Huber
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 #: Values of t to choose from, relative to ε, and the one without columns to choose it for.
@@ -231,7 +232,7 @@ def _noise(budget: LabelBudget, kappa: float, t: float, n_rows: int, level: bool
         budget.epsilon,
         budget.delta,
         budget.neighbours,
-        kappa=kappa,
+        loss=Huber(kappa),
         radius=_RADIUS,
         t=t,
         n_rows=n_rows,

@@ -16,7 +16,7 @@ from privasso.privacy._calibration import calibrate_objective, check_budget
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
 from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._guarantee import PREPARED, Guarantee
-from privasso.privacy._kind import PerturbsObjective, Terms, check_relation, register_kind, stated
+from privasso.privacy._kind import Privacy, Terms, check_relation, register_kind, stated
 from privasso.privacy._label_level import Level, check_level, direct_level
 from privasso.privacy._record_logistic import (
     PerturbedLogistic,
@@ -38,6 +38,7 @@ from privasso.privacy._screen import Screen, screening_settings
 from privasso.privacy._screened_objective import ScreenedObjective
 from privasso.privacy._screening_design import best_screening
 from privasso.privacy._shaped_objective import ShapedObjective
+from privasso.problem import Clipped, Huber
 from privasso.queries import Neighbours, ObjectiveNoise, Relation
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
@@ -47,13 +48,14 @@ _BEFORE = (
     "noisy sums of the columns",
     "noisy sums of products of covariates and labels",
 )
+_HUBER = Huber()
 #: Statistics are released by "auto" if they are predicted to lose no more R².
 _LARGEST_LOSS = 0.01
 
 
 @register_kind
 @dataclass(frozen=True)
-class RecordDP(PerturbsObjective):
+class RecordDP(Privacy):
     """(ε, δ)-differential privacy of whole records, by objective perturbation.
 
     Two data sets are neighbours if one is the other with one record replaced by an empty one,
@@ -135,6 +137,7 @@ class RecordDP(PerturbsObjective):
     neighbours: Relation = "emptied"
 
     formal: ClassVar[bool] = True
+    protects_records: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
     covers_release: ClassVar[bool] = False
     automatic_lam: ClassVar[bool] = True
@@ -214,13 +217,19 @@ class RecordDP(PerturbsObjective):
         return bounds_of_columns(self.bounds, n_columns, names)
 
     def objective(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        *,
+        fit_intercept: bool,
+        loss: Clipped = _HUBER,
     ) -> PerturbedObjective:
         """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
         standard = self.scales == PRIVATE
         radius = usual_row(n_columns + fit_intercept, standard=standard)
-        level = self._level(n_rows, fit_intercept)
-        return self._table(n_rows, n_columns, names, fit_intercept, radius, level)
+        level = self._level(n_rows, fit_intercept, loss)
+        return self._table(n_rows, n_columns, names, fit_intercept, radius, level, loss)
 
     def for_classes(self) -> RecordDP:
         """Refuse what a logistic regression on labels 0 and 1 does not have."""
@@ -242,6 +251,7 @@ class RecordDP(PerturbsObjective):
         fit_intercept: bool,
         radius: float,
         level: Level | None = None,
+        loss: Clipped = _HUBER,
     ) -> PerturbedObjective:
         """The scaling, and noise for rows of this length."""
         bounded, scales = self.bounds != PRIVATE, self.scales == PRIVATE
@@ -252,7 +262,7 @@ class RecordDP(PerturbsObjective):
         if scales or not bounded:
             estimate = Estimate(self.mu_of_each, scales, bounded, self.pair)
         return PerturbedObjective(
-            self._calibrated(radius, n_rows, n_columns + fit_intercept, level),
+            self._calibrated(radius, n_rows, n_columns + fit_intercept, level, loss),
             bounds,
             self.y_bounds,
             fit_intercept,
@@ -273,9 +283,9 @@ class RecordDP(PerturbsObjective):
         radius = longest_row(n_columns + fit_intercept, standard=self.scales == PRIVATE)
         return self._table(n_rows, n_columns, names, fit_intercept, radius, level)
 
-    def _level(self, n_rows: int, fit_intercept: bool) -> Level | None:
+    def _level(self, n_rows: int, fit_intercept: bool, loss: Clipped) -> Level | None:
         """How the intercept is corrected, if there is one and it is."""
-        if not fit_intercept:
+        if not (fit_intercept and loss.about_mean):
             return None
         return direct_level(
             self.epsilon, self.delta, n_rows, asked=self.level, neighbours=self.pair
@@ -286,15 +296,15 @@ class RecordDP(PerturbsObjective):
         return usual_t(self.epsilon) if self.t is None else self.t
 
     def _calibrated(
-        self, radius: float, n_rows: int, n_columns: int, level: Level | None
+        self, radius: float, n_rows: int, n_columns: int, level: Level | None, loss: Clipped
     ) -> ObjectiveNoise:
         """The noise for rows of this length, beside what is released before the fit and after."""
-        kappa = self.kappa
+        usual = usual_kappa(self.epsilon, n_rows, n_columns)
         return calibrate_objective(
             self.epsilon,
             self.delta,
             self.pair,
-            kappa=usual_kappa(self.epsilon, n_rows, n_columns) if kappa is None else kappa,
+            loss=loss.suited(usual) if self.kappa is None else loss.clipped(self.kappa),
             radius=radius,
             t=self._t,
             n_rows=n_rows,
@@ -302,7 +312,13 @@ class RecordDP(PerturbsObjective):
         )
 
     def shaped(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        *,
+        fit_intercept: bool,
+        loss: Clipped = _HUBER,
     ) -> ShapedObjective | None:
         """The fit with noise that follows the correlations of the columns, if it was asked for."""
         if self.shape is None:
@@ -311,10 +327,10 @@ class RecordDP(PerturbsObjective):
         public = None if self.shape == PRIVATE else np.array(self.shape)
         if public is not None and public.shape[1] != n_columns:
             raise ValueError(f"shape must have the {n_columns} columns of X, not {public.shape[1]}")
-        level = self._level(n_rows, fit_intercept)
+        level = self._level(n_rows, fit_intercept, loss)
         return ShapedObjective(
             self._product_table(n_rows, n_columns, names, fit_intercept, level),
-            self._calibrated(usual_row(width, standard=True), n_rows, width, level),
+            self._calibrated(usual_row(width, standard=True), n_rows, width, level, loss),
             public,
             self.mu_of_each if public is None else None,
         )
@@ -327,6 +343,7 @@ class RecordDP(PerturbsObjective):
         *,
         fit_intercept: bool,
         screen: Screen,
+        loss: Clipped = _HUBER,
     ) -> ScreenedObjective | None:
         """The choice of columns and the fit of these, unless a fit of all is expected to be better.
 
@@ -356,7 +373,7 @@ class RecordDP(PerturbsObjective):
             self.y_bounds,
             n_rows,
             fit_intercept=fit_intercept,
-            kappa=self.kappa,
+            loss=loss if self.kappa is None else loss.clipped(self.kappa),
             t=self._t,
         )
 
@@ -365,10 +382,18 @@ class RecordDP(PerturbsObjective):
         return best_screening(self.epsilon, self.delta, self.pair, table, screen, self.label_width)
 
     def statistics(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: Sequence[str] | None,
+        *,
+        fit_intercept: bool,
+        loss: Clipped = _HUBER,
     ) -> StatisticsMechanism | None:
         """The mechanism that releases statistics, if it is the one to use."""
-        if self.mechanism == "objective":
+        if not loss.about_mean and self.mechanism == "statistics":
+            raise ValueError(f"{loss.about} cannot be found from statistics; leave mechanism out")
+        if not loss.about_mean or self.mechanism == "objective":
             return None
         whole, before = sensitivity_for(self.epsilon, self.delta), self.mu_before
         mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)

@@ -54,6 +54,8 @@ class RecordMap:
         Whether a column of ones follows.
     radius : float
         Rows longer than this are shrunk to it together with their labels.
+    empty : bool
+        Whether a record without a label is an empty one; otherwise its label is the middle.
     """
 
     bounds: np.ndarray = field(repr=False)
@@ -64,6 +66,7 @@ class RecordMap:
     width: float
     intercept: bool
     radius: float
+    empty: bool = True
 
     @property
     def n_columns(self) -> int:
@@ -120,7 +123,7 @@ class RecordMap:
         """What concerns labels and lengths."""
         longest = self.radius * shorter(self.n_columns)
         grids = math.ldexp(1.0, self.grid), math.ldexp(1.0, LABEL_BITS)
-        return np.array([*self.y_bounds, self.middle, self.width, longest, *grids])
+        return np.array([*self.y_bounds, self.middle, self.width, longest, *grids, self.empty])
 
 
 @njit(nogil=True, cache=True)
@@ -155,7 +158,7 @@ def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pr
             factor = min(1.0, label[4] / np.sqrt(total))
         v = y[start + low + i]
         if np.isnan(v):
-            factor = 0.0
+            factor = 0.0 if label[7] else factor
             labels[low + i] = 0.0
         else:
             v = (min(max(v, label[0]), label[1]) - label[2]) / label[3]

@@ -136,6 +136,7 @@ class PerturbedObjective:
             self.width,
             bool(self.fit_intercept),
             self.noise.radius,
+            self.noise.neighbours.empties,
         )
 
     @property

@@ -14,6 +14,7 @@ from privasso.privacy._record_settings import usual_kappa, usual_lam, usual_row,
 from privasso.privacy._screened_objective import FurtherRound, ScreenedObjective
 from privasso.privacy._screening import Screening
 from privasso.privacy._screening_settings import CLIP, RESIDUAL_CLIP, ScreeningSettings
+from privasso.problem import Clipped
 
 
 def screened_objective(
@@ -23,7 +24,7 @@ def screened_objective(
     n_rows: int,
     *,
     fit_intercept: bool,
-    kappa: float | None,
+    loss: Clipped,
     t: float,
 ) -> ScreenedObjective:
     """Return the choice and the fit that together have the budget of the settings.
@@ -41,7 +42,7 @@ def screened_objective(
             epsilon,
             settings.delta,
             settings.neighbours,
-            kappa=usual_kappa(left, n_rows, k) if kappa is None else kappa,
+            loss=loss.suited(usual_kappa(left, n_rows, k)),
             radius=usual_row(k),
             t=t * usual_t(left) / usual_t(settings.epsilon) if ridge is None else ridge,
             n_rows=n_rows,
@@ -71,5 +72,7 @@ def screened_objective(
     screening = Screening(
         settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept, neighbours
     )
-    level = Level(settings.mu_level, width, neighbours=neighbours) if fit_intercept else None
+    level = None
+    if fit_intercept and loss.about_mean:
+        level = Level(settings.mu_level, width, neighbours=neighbours)
     return ScreenedObjective(screening, last, tuple(rounds), settings, level)

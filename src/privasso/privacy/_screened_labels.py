@@ -17,6 +17,7 @@ from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
 from privasso.privacy._screening_settings import CLIP, ScreeningSettings
+from privasso.problem import Huber
 
 if TYPE_CHECKING:
     from privasso.privacy._label_dp import LabelDP
@@ -98,7 +99,7 @@ def budget_of_fit(
         settings.epsilon,
         settings.delta,
         settings.neighbours,
-        kappa=kappa,
+        loss=Huber(kappa),
         radius=1.0,
         t=settings.t if t is None else t,
         n_rows=n_rows,

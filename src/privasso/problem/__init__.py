@@ -21,7 +21,7 @@ from privasso.problem._certificate import (
 from privasso.problem._certificates import certify_rows
 from privasso.problem._clipped import ClippedProblem, smallest_subgradient
 from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
-from privasso.problem._loss import Huber, Logistic, Loss
+from privasso.problem._loss import Clipped, Huber, Logistic, Loss, loss_from_name
 from privasso.problem._problem import LabelledProblem, Problem, violations
 from privasso.problem._ray_search import RaySearch
 from privasso.problem._ridge import as_ridge
@@ -31,6 +31,7 @@ __all__ = [
     "LP_LIMIT",
     "NO_CERTIFICATE",
     "Certificate",
+    "Clipped",
     "ClippedCertificate",
     "ClippedProblem",
     "Huber",
@@ -50,6 +51,7 @@ __all__ = [
     "dual_gap",
     "is_ray",
     "linear_programme",
+    "loss_from_name",
     "ray_from",
     "rounding_floor",
     "sharpened",

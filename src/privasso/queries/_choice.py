@@ -41,14 +41,19 @@ class NoisyChoice(Query[np.ndarray]):
         How many are chosen, and ε₀.
     among : ndarray of int
         The indices to choose from, in increasing order.
-    neighbours : Neighbours
+    pair : Neighbours
         How data sets differ.
     """
 
     scores: Scores
     choices: ChoiceLoss
     among: np.ndarray = field(repr=False)
-    neighbours: Neighbours = EMPTIED
+    pair: Neighbours = EMPTIED
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """How data sets differ."""
+        return self.pair
 
     @property
     def loss(self) -> ChoiceLoss:
@@ -68,7 +73,7 @@ class NoisyChoice(Query[np.ndarray]):
     @property
     def scale(self) -> float:
         """That of the noise, in units of the integers, rounded up."""
-        return 2.0 * self.scores.change(self.neighbours) / self.choices.epsilon_each * ROUNDING
+        return 2.0 * self.scores.change(self.pair) / self.choices.epsilon_each * ROUNDING
 
     def run(self, rows: RowBlocks, bits: BitSource) -> np.ndarray:
         """The indices, in increasing order."""

@@ -27,7 +27,7 @@ import numpy as np
 
 from privasso.accounting import InexactLoss, ObjectiveLoss
 from privasso.blocks import RowBlocks, View
-from privasso.problem import ClippedProblem, Huber, Logistic
+from privasso.problem import Clipped, ClippedProblem
 from privasso.queries._objective_noise import (
     ENOUGH,
     ObjectiveNoise,
@@ -112,13 +112,15 @@ class PerturbedMinimiser(Query[np.ndarray]):
     @property
     def sentence(self) -> str:
         """What is released."""
-        return "the minimiser of the perturbed objective"
+        loss = self.noise.loss
+        more = "" if loss.about_mean else f", whose predictions are {loss.about}"
+        return f"the minimiser of the perturbed objective{more}"
 
     @property
     def loss(self) -> InexactLoss:
         """That of objective perturbation, and of the distance which the output noise covers."""
         noise = self.noise
-        ideal = ObjectiveLoss(noise.c, noise.t, self.neighbours.of_objective, noise.loss)
+        ideal = ObjectiveLoss(noise.c, noise.t, self.neighbours.of_objective, noise.loss.slope)
         return InexactLoss(ideal, shift=noise.shift)
 
     @property
@@ -142,8 +144,10 @@ class PerturbedMinimiser(Query[np.ndarray]):
     def run(self, rows: RowBlocks, bits: BitSource) -> np.ndarray:
         """Draw η, minimise, certify, and add the output noise."""
         if self.sums_are_exact(rows.shape[0]):
+            loss = self.noise.loss
             assert self.view.grid is not None
-            setting = PassSetting.of(self.view.n_columns, self.view.grid, self.noise.kappa)
+            assert isinstance(loss, Clipped)
+            setting = PassSetting.of(self.view.n_columns, self.view.grid, loss)
             return exact_minimiser(
                 *rows.select(self.columns).viewed(self.view),
                 setting,
@@ -186,7 +190,7 @@ class PerturbedMinimiser(Query[np.ndarray]):
             self.lam,
             self.noise.sigma,
             np.array(answers).T,
-            loss=Logistic() if self.noise.loss == "logistic" else Huber(self.noise.kappa),
+            loss=self.noise.loss,
             ridge=self.noise.ridge,
             penalty_weights=self.penalised,
             weights=weights[full],
@@ -269,12 +273,11 @@ def perturbed_minimiser(
     """
     n = G.shape[1]
     eta = drawn_eta(noise, n, bits)
-    assert weights is None or noise.loss == "logistic"
     problem = ClippedProblem(
         G,
         y,
         lam,
-        loss=Logistic() if noise.loss == "logistic" else Huber(noise.kappa),
+        loss=noise.loss,
         ridge=noise.ridge,
         eta=eta.values,
         weights=weights,

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privasso.accounting import Slope
+from privasso.problem import Loss
 from privasso.queries._query import EMPTIED, Neighbours
 from privasso.queries._rounded_gaussian import BitSource, rounded_gaussian
 
@@ -51,29 +51,28 @@ class ObjectiveNoise:
 
     Attributes
     ----------
-    kappa : float
-        Largest residual that is not clipped.
+    loss : Loss
+        ℓ, with its κ.
     radius : float
         R: no row, times its weight, is longer.
     ridge : float
         Λ = R²/t, or RK/(4t) with the logistic loss.
     sigma : float
-        Deviation of η, so that c = Δψ·R/σ, where Δψ is 2κ for a label that is replaced, or else κ.
+        Deviation of η, so that c = Δψ·R/σ, where Δψ is what a label that is replaced changes in a
+        slope of ℓ, or else the largest slope.
     c, t : float
         As in `objective_delta`.
     sigma_out : float
         Deviation of the noise that is added to the coefficients.
     shift : float
         Bound on the distance ‖x − x̂‖ between computed and exact minimiser, in units of sigma_out.
-    loss : {"huber", "logistic"}
-        ℓ. κ = 1 for the logistic one.
     mu : float
         Sensitivity of all Gaussian releases of the same data that the budget covers too.
     neighbours : Neighbours
         How data sets differ that must be hard to tell apart.
     """
 
-    kappa: float
+    loss: Loss
     radius: float
     ridge: float
     sigma: float
@@ -81,9 +80,13 @@ class ObjectiveNoise:
     t: float
     sigma_out: float
     shift: float
-    loss: Slope = "huber"
     mu: float = 0.0
     neighbours: Neighbours = EMPTIED
+
+    @property
+    def kappa(self) -> float:
+        """κ of the loss."""
+        return self.loss.kappa
 
 
 @dataclass(frozen=True, eq=False)

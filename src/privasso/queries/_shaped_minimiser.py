@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from privasso.problem import Huber
+from privasso.problem import ClippedProblem
 from privasso.queries._objective_noise import (
     ENOUGH,
     ETA_BITS,
@@ -37,7 +37,7 @@ from privasso.solvers import (
     LongProblem,
     exact_product,
     minimise_long,
-    solve_clipped,
+    solve_clipped_problem,
 )
 
 #: Eigenvalues of S are raised to this part of the largest, so that rounding errors stay small.
@@ -94,16 +94,16 @@ def shaped_minimiser(
     n = G.shape[1]
     drawn = drawn_eta(noise, n, bits)
     z, S = drawn.normal, L @ L.T
-    solution = solve_clipped(
+    problem = ClippedProblem(
         G,
         y,
         lam,
-        noise.sigma * (L @ z),
-        kappa=noise.kappa,
+        loss=noise.loss,
         ridge=noise.ridge * (0.5 * (S + S.T)),
+        eta=noise.sigma * (L @ z),
         penalty_weights=penalty_weights,
-        throw=False,
     )
+    solution = solve_clipped_problem(problem, throw=False)
     exponent = output_exponent(noise, n)
     off = _distance(solution.x, solution.distance, z, L, noise)
     if covers(noise, off, n):
@@ -128,7 +128,7 @@ def _long(
     """Lᵀx in steps of its grid, and its distance, in longer numbers than double precision."""
     noise, n = drawn.noise, len(start)
     problem = LongProblem.of_rows(
-        G, y, Huber(noise.kappa), None, noise.ridge, exact_product(L, drawn.exact), thresholds, L
+        G, y, noise.loss, None, noise.ridge, exact_product(L, drawn.exact), thresholds, L
     )
     exponent = output_exponent(noise, n)
     wanted = ENOUGH * noise.shift * noise.sigma_out

@@ -73,13 +73,18 @@ class NoisySum(Query[np.ndarray]):
         What a record contributes.
     mu : float
         One record moves the sums by at most μ deviations of their noise.
-    neighbours : Neighbours
+    pair : Neighbours
         How data sets differ in one record.
     """
 
     summand: Summand
     mu: float
-    neighbours: Neighbours = EMPTIED
+    pair: Neighbours = EMPTIED
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """How data sets differ."""
+        return self.pair
 
     @property
     def loss(self) -> GaussianLoss:
@@ -100,7 +105,7 @@ class NoisySum(Query[np.ndarray]):
     @cached_property
     def deviations(self) -> np.ndarray:
         """Of the noise, in units of the integers."""
-        lengths = self.summand.lengths(self.neighbours)
+        lengths = self.summand.lengths(self.pair)
         found = {one: noise_deviation(one, self.mu) for one in np.unique(lengths).tolist()}
         return np.array([found[one] for one in lengths.tolist()])
 

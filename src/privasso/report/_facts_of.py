@@ -55,7 +55,6 @@ def facts_of(
     if isinstance(plan, ScreenedLabelPlan):
         facts = screened_facts(model, plan, command=command, target=named)
     elif isinstance(plan, RecordPlan):
-        assert dictionary is not None
         facts = record_facts(
             model,
             plan,

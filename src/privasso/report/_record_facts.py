@@ -14,7 +14,7 @@ from privasso.report._record_mechanism import RecordMechanism
 def record_facts(
     model: ReleasedModel,
     plan: RecordPlan,
-    dictionary: Dictionary,
+    dictionary: Dictionary | None,
     *,
     command: str,
     target: str,
@@ -25,7 +25,7 @@ def record_facts(
 
     Ranges that were found with noise are shown where they are released, as with `statistics`.
     """
-    privacy, bounds = plan.options.privacy, dictionary.bounds
+    privacy, bounds = plan.options.privacy, None if dictionary is None else dictionary.bounds
     ranges = None
     if bounds is not None:
         ranges = np.array([high - low for low, high in bounds.values()])
@@ -43,7 +43,7 @@ def record_facts(
         mechanism=RecordMechanism.of(plan),
         ranges=ranges,
         outlook=plan.outlook,
-        records=True,
+        records=privacy.protects_records,
         effect_error=None if forecast is None else forecast.effect_error,
     )
 

@@ -47,26 +47,22 @@ class RecordMechanism:
     def of(cls, plan: RecordPlan) -> RecordMechanism:
         """The mechanism of a plan."""
         objective, privacy = plan.objective, plan.options.privacy
-        assert isinstance(privacy, RecordDP)
         if isinstance(objective, StatisticsMechanism):
             name = "statistics"
             numbers = {"radius": objective.radius, "sigma": objective.sigma, "mu": objective.mu}
         else:
             name, noise = "objective", objective.noise
             keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
-            name = "logistic" if noise.loss == "logistic" else name
+            name = "logistic" if noise.loss.slope == "logistic" else name
             numbers = {key: getattr(noise, key) for key in keys}
             level = _level(objective)
             if level is not None:
                 numbers["level"] = level.noise(plan.guarantee["n_rows"])
-        unit = "half the range of its bounds"
-        if privacy.bounds == "private":
-            unit = "half the range that is found"
-        if privacy.scales == "private":
-            unit = "its scale, which is found with noise"
+        unit, before, share, chances = "its standard deviation", (), 0.0, ()
+        if isinstance(privacy, RecordDP):
+            unit, before, share = _unit(privacy), privacy.released_before, privacy.share
         if isinstance(objective, ShapedObjective):
             unit += ", and rows in the norm of the shape"
-        before, share, chances = privacy.released_before, privacy.share, ()
         if isinstance(objective, ScreenedObjective):
             before, share = plan.guarantee.released[:1], objective.settings.share
             size = int(plan.guarantee["n_rows"]), len(objective.screening.bounds)
@@ -78,7 +74,7 @@ class RecordMechanism:
             before,
             share,
             unit,
-            privacy.label_width,
+            privacy.label_width or 1.0,
             chances,
         )
 
@@ -142,6 +138,14 @@ class RecordMechanism:
         if self.chances:
             found["chances"] = [{"explains": x, "chosen": p} for x, p in self.chances]
         return found
+
+
+def _unit(privacy: RecordDP) -> str:
+    """What columns are divided by."""
+    if privacy.scales == "private":
+        return "its scale, which is found with noise"
+    found = privacy.bounds == "private"
+    return "half the range that is found" if found else "half the range of its bounds"
 
 
 def _level(objective: PerturbedObjective | ScreenedObjective | ShapedObjective) -> Level | None:

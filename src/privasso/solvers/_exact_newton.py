@@ -143,7 +143,8 @@ class _Run(Steps):
     def distance(self, at: ExactPoint) -> float:
         """‖g‖/Λ, with what the rounding of the pulls of all rows can add to ‖g‖."""
         problem = self.problem
-        if problem.radius * float(np.linalg.norm(at.values)) > _LARGEST * problem.setting.clip:
+        largest = _LARGEST * problem.setting.loss.kappa
+        if problem.radius * float(np.linalg.norm(at.values)) > largest:
             return math.inf  # predictions that the integers of a pass may not hold
         size = float(np.linalg.norm(self.residual(at)))
         return (size + problem.lost) / problem.ridge * _SLACK

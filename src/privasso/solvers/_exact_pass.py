@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from privasso._blas import one_thread
-from privasso.problem import Huber
+from privasso.problem import Clipped
 from privasso.solvers._fixed_point import FixedPoint, digit_width
 from privasso.solvers._long_sums import row_sums
 
@@ -59,25 +59,23 @@ class PassSetting:
     - `n_columns`: N.
     - `grid`: s: entries are multiples of 2⁻ˢ.
     - `unit`: q: ψ is computed in multiples of 2^−q.
-    - `kappa`: κ in that unit, at most 2⁶¹.
+    - `loss`: ℓ.
+    - `kappa`, `offset`: those of the loss in that unit, at most 2⁶¹, which are integers.
     """
 
     n_columns: int
     grid: int
     unit: int
+    loss: Clipped
     kappa: int
+    offset: int
 
     @staticmethod
-    def of(n_columns: int, grid: int, kappa: float) -> PassSetting:
-        """Return the setting for residuals clipped at κ, which is rounded down."""
-        unit = 61 - math.ceil(math.log2(kappa))
-        numerator, denominator = kappa.as_integer_ratio()
-        return PassSetting(n_columns, grid, unit, (numerator << unit) // denominator)
-
-    @property
-    def clip(self) -> float:
-        """κ as it is used."""
-        return math.ldexp(float(self.kappa), -self.unit)
+    def of(n_columns: int, grid: int, loss: Clipped) -> PassSetting:
+        """Return the setting for rows of this length and entries on this grid."""
+        unit = 61 - math.ceil(math.log2(loss.kappa))
+        kappa, offset = (int(math.ldexp(one, unit)) for one in (loss.kappa, loss.offset))
+        return PassSetting(n_columns, grid, unit, loss, kappa, offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +147,7 @@ def _long_sums(
     setting: PassSetting, prepare: Prepare | None, chunks: Iterable[Rows], x: FixedPoint
 ) -> Sums:
     """The sums of `row_sums`, in digits, and Σ h f fᵀ for two curvatures h of the rows."""
-    n, grid, loss = setting.n_columns, setting.grid, Huber(setting.clip)
+    n, grid, loss = setting.n_columns, setting.grid, setting.loss
     pull, value = [0] * n, 0
     matrices = {name: _Products(n, grid) for name in ("below", "above")}
     with one_thread():
@@ -203,12 +201,12 @@ class _Point:
         self.whole = math.ldexp(1.0, setting.grid)
 
     def clipped(self, fitted: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Clipped residuals in multiples of 2^−q, and which are not clipped."""
+        """The pulls in multiples of 2^−q, and which residuals are not clipped."""
         s = self.setting
         psi, free = np.empty(len(labels), dtype=np.int64), np.empty(len(labels), dtype=np.bool_)
-        lift, clip = s.unit - LABEL_BITS, s.clip
+        lift, clip = s.unit - LABEL_BITS, s.loss.kappa
         _clip(fitted, labels, self.shifts, self.scales, lift, s.kappa, clip, psi, free)
-        return psi, free
+        return psi + s.offset, free
 
 
 def _clipped(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from privasso.problem import Huber, Loss
+from privasso.problem import Clipped, Loss
 from privasso.solvers._fixed_point import FixedPoint, digit_width
 
 #: Bits of an entry of a slice, and of a digit of a pull; with at most so many rows at a time,
@@ -68,7 +68,7 @@ def row_sums(
     finest = max((s for _, s in slices), default=grid)
     fitted, lift = _predictions(slices, finest, x, len(y)), p - finest - x.bits
     fitted = fitted << lift if lift >= 0 else fitted >> -lift
-    if isinstance(loss, Huber):
+    if isinstance(loss, Clipped):
         psi, value, curvature, above = _huber(y, fitted, loss, p)
     else:
         psi, value, curvature, above = _logistic(y, fitted, loss, p)
@@ -134,7 +134,7 @@ def _digits(psi: np.ndarray) -> np.ndarray:
 Terms = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def _huber(y: np.ndarray, fitted: np.ndarray, loss: Huber, p: int) -> Terms:
+def _huber(y: np.ndarray, fitted: np.ndarray, loss: Clipped, p: int) -> Terms:
     """ψ, 2²ᵖ times ℓ, and two curvatures. Labels, predictions and κ are off by one unit each."""
     r = _whole(y, p) - fitted
     kappa = math.floor(Fraction(loss.kappa) * (1 << p))
@@ -142,6 +142,9 @@ def _huber(y: np.ndarray, fitted: np.ndarray, loss: Huber, p: int) -> Terms:
     near = np.array([math.ldexp(float(k), -p) for k in r.tolist()])
     nothing = np.zeros_like(near)
     value = (psi * (2 * r - psi)) >> 1
+    if loss.offset:
+        more = math.floor(Fraction(loss.offset) * (1 << p))
+        psi, value = psi + more, value + more * r
     return psi, value, loss.curvature(near, nothing), loss.majorant(near, nothing)
 
 
