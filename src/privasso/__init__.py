@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from privasso.model import Model
     from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
     from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP
-    from privasso.problem import Huber, Logistic, critical_lambda
+    from privasso.problem import Huber, Logistic, Quantile, critical_lambda
     from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
     from privasso.solvers import (
         NotConvergedError,
@@ -96,7 +96,7 @@ _HOMES = {
     "model": ("Model",),
     "noise": ("Gram", "Isotropic", "NoiseDesign", "PowerLaw", "Shaped", "Tabulated"),
     "privacy": ("Guarantee", "LabelDP", "OnAverage", "RecordDP"),
-    "problem": ("Huber", "Logistic", "critical_lambda"),
+    "problem": ("Huber", "Logistic", "Quantile", "critical_lambda"),
     "scales": ("Constant", "Empirical", "LogNormal", "ScaleLaw", "Uniform"),
     "solvers": (
         "NotConvergedError",
@@ -146,6 +146,7 @@ __all__ = [
     "PrivacyWarning",
     "PrivateLasso",
     "PrivateLogisticLasso",
+    "Quantile",
     "RecordDP",
     "ReleasedModel",
     "ScaleLaw",

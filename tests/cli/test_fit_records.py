@@ -255,3 +255,40 @@ def test_neighbours_are_chosen(folder, capsys):
     assert "one entry replaced by an empty one" in capsys.readouterr().out
     fit(f"{label} --neighbours added", code=2)
     assert "'emptied' or 'replaced'" in capsys.readouterr().err
+
+
+def test_a_quantile(folder, capsys):
+    """In a dry run, in a ledger and in an audit."""
+    ask = f"{DP} --bounds bounds.csv --loss quantile:0.8"
+    assert main(["ledger", "create", "budget.json", "--epsilon", "2", "--delta", "1e-5"]) == 0
+    fit(f"{ask} --dry-run")
+    fit(f"{ask} {SEED} --ledger budget.json")
+    said = "the minimiser of the perturbed objective, whose predictions are the 0.8-quantile"
+    shown = capsys.readouterr().out
+    assert shown.count(said) == 2
+    assert "fits of the 0.8-quantile of the labels are not simulated" in shown
+    (entry,) = pv.Ledger.open("budget.json").entries
+    assert any(said in released for released in entry.guarantee.released)
+    model = pv.load("model.json")
+    frame = table()
+    assert np.mean(frame["y"].to_numpy() <= model.predict(matrix(frame))) > 0.7
+    attack = f"audit data.csv {ask} --releases 20 --row 3 --seed 1 --json"
+    assert main(attack.split()) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--loss median", "a loss is one of huber, logistic, quantile"),
+        ("--loss quantile:2", "a loss is one of huber, logistic, quantile"),
+        ("--loss quantile", "a loss is one of huber, logistic, quantile"),
+        ("--loss huber --binary", "both say what the fit is about"),
+        ("--loss quantile:0.9 --mechanism statistics", "cannot be found from statistics"),
+    ],
+)
+def test_a_loss_that_is_none(folder, capsys, options, said):
+    bounds = DP.replace("60 200", "0 1") if "binary" in options else DP
+    fit(f"{bounds} --bounds bounds.csv {options} --out model.json", code=2)
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert "model.json" not in files(folder)

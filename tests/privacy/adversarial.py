@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ TABLES = (
 LABELS = ("separable", "linear", "zeros", "ones", "random", "far out", "missing")
 FITS = ("records", "blocks", "labels", "blocks of labels", "logistic", "shaped", "wide", "private")
 HUBER = Huber()
+QUANTILES = ("records", "blocks", "labels", "shaped", "wide")
 
 
 def covariates(kind: str, m: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -105,6 +106,16 @@ class Case:
             "auto" if rng.random() < 0.6 else float(10.0 ** rng.uniform(-3.0, 6.0)),
             seed,
         )
+
+    def of_quantile(self) -> Case:
+        """The same fit of a quantile."""
+        rng = np.random.default_rng([self.seed, 32])
+        what, n = str(rng.choice(QUANTILES)), min(self.n, self.m - 1)
+        table = self.table if what != "labels" else "normal"
+        kappa = None if self.kappa is None else max(self.kappa, 1e-3)
+        loss = pv.Quantile(float(rng.uniform(0.02, 0.98)))
+        n = self.n if what == "wide" else max(n, 1)
+        return replace(self, what=what, table=table, n=n, kappa=kappa, loss=loss)
 
     def fit(self) -> None:
         """Draw the table, and fit it."""

@@ -102,11 +102,11 @@ def distance(problem: Certified) -> mp.mpf:
         return mp.norm(exactly.L.T * exactly.minimiser() - exactly.point)
 
 
-def check(seed: int) -> str | None:
+def check(seed: int, quantile: bool = False) -> str | None:
     """Check one certificate; None where the fit has none."""
     case = Case.of(seed, most_rows=200, most_columns=6)
     with pytest.MonkeyPatch.context() as patch:
-        problem = certified(case, patch)
+        problem = certified(case.of_quantile() if quantile else case, patch)
     if problem is None:
         return None
     assert distance(problem) <= problem.off
@@ -130,6 +130,7 @@ def test_none_of_many_fits_is_refused(start):
 
 def test_certificates_are_true():
     assert None not in [check(seed) for seed in (1, 2)]
+    assert [check(seed, quantile=True) for seed in (1, 2, 3)] == ["Quantile"] * 3
 
 
 @pytest.mark.slow
@@ -137,3 +138,8 @@ def test_two_hundred_certificates_are_true():
     found = [check(seed) for seed in range(1000, 1300)]
     assert sum(loss is not None for loss in found) >= 200
     assert {"Huber", "Logistic"} <= set(found)
+
+
+@pytest.mark.slow
+def test_sixty_certificates_of_quantiles_are_true():
+    assert [check(seed, quantile=True) for seed in range(60)].count("Quantile") >= 50

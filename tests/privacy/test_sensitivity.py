@@ -39,6 +39,8 @@ PLAIN = (*DENSE, "memmap", "blocks", "genotypes")
 ALL = (*DENSE, "csr", "csc", "memmap", "blocks", "genotypes")
 RECORDS = {
     "objective": ({"level": True}, {}, PLAIN, {ROWS, LEVEL}),
+    "quantile": ({}, {"loss": pv.Quantile(0.8)}, PLAIN, {ROWS}),
+    "low quantile": ({}, {"loss": pv.Quantile(0.1)}, (*DENSE, "blocks"), {ROWS}),
     "wide": ({"level": True, "kappa": 2.0**-21}, {}, PLAIN, {"rows", LEVEL}),
     "through zero": ({}, {"fit_intercept": False}, (*DENSE, "blocks"), {ROWS}),
     "private bounds": ({"bounds": "private"}, {}, (*DENSE, "blocks"), {COUNTS, ROWS}),
@@ -193,6 +195,7 @@ def test_no_record_of_many_moves_a_release_by_more(name, storage, tmp_path):
     "name",
     [
         "objective",
+        "quantile",
         "private bounds",
         "private scales",
         "statistics",
@@ -284,6 +287,7 @@ LABELS = {
         {PRODUCTS},
     ),
     "objective": ("objective", {}, ("array", "csc", "blocks", "large"), {ROWS}),
+    "quantile": ("objective", {"loss": pv.Quantile(0.8)}, ("array", "blocks"), {ROWS}),
     "screened": ("auto", {"screen": 2}, ("array", "csr"), {CENTRE, "choice", ROWS, LEVEL}),
 }
 
@@ -322,7 +326,7 @@ def test_no_label_moves_a_release_by_more_than_its_noise_hides(name, storage, mo
 @pytest.mark.parametrize("storage", ["array", "blocks"])
 @pytest.mark.parametrize(
     "name",
-    ["products", "objective", pytest.param("screened", marks=pytest.mark.slow)],
+    ["products", "objective", "quantile", pytest.param("screened", marks=pytest.mark.slow)],
 )
 def test_no_emptied_label_moves_a_release_by_more(name, storage):
     """A record without a label contributes nothing, and each label is compared with that."""

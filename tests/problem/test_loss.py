@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from privasso.operators import Enclosed
-from privasso.problem import Huber, Logistic
+from privasso.problem import Huber, Logistic, Quantile
 
 LOSSES = {
     "huber": (Huber(0.7), np.array([-2.0, -0.1, 0.0, 0.4, 3.0])),
     "quadratic": (Huber(np.inf), np.array([-2.0, -0.1, 0.0, 0.4, 3.0])),
+    "quantile": (Quantile(0.8, 0.7), np.array([-2.0, -0.1, 0.0, 0.4, 3.0])),
     "logistic": (Logistic(), np.array([0.0, 1.0, 1.0, 0.0, 1.0])),
 }
 GRID = np.linspace(-6, 6, 25) + 0.0137  # no point at a kink

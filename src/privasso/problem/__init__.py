@@ -23,6 +23,7 @@ from privasso.problem._clipped import ClippedProblem, smallest_subgradient
 from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
 from privasso.problem._loss import Clipped, Huber, Logistic, Loss, loss_from_name
 from privasso.problem._problem import LabelledProblem, Problem, violations
+from privasso.problem._quantile import Quantile
 from privasso.problem._ray_search import RaySearch
 from privasso.problem._ridge import as_ridge
 from privasso.problem._sharper import certain_curvature, sharpened, undecided_columns
@@ -40,6 +41,7 @@ __all__ = [
     "Loss",
     "Problem",
     "ProgrammeError",
+    "Quantile",
     "RaySearch",
     "as_ridge",
     "certain_curvature",
