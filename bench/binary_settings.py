@@ -23,7 +23,7 @@ from bench.real.cells import DELTA, TRAINING
 from bench.real.tables import available, load
 from bench.real.task import area, log_loss
 from privasso.accounting import objective_sensitivity
-from privasso.privacy._record_settings import logistic_t, usual_t
+from privasso.planning._settings import logistic_t, usual_t
 from privasso.problem import ClippedProblem, Logistic
 from privasso.solvers import solve_clipped_problem
 

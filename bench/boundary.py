@@ -11,7 +11,7 @@ import polars as pl
 import privasso as pv
 from bench.timing import best_times
 from privasso.fit import FitOptions, plan_fit
-from privasso.privacy import Release
+from privasso.programs import Release
 from privasso.queries import Query, rounded_gaussian
 
 TITLE = "The exact privacy boundary, 100000 rows × 500 columns"

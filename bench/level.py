@@ -20,7 +20,7 @@ from bench.real.cells import DELTA, Cell, split
 from bench.real.split import Split
 from bench.real.tables import Kind, available, load
 from bench.real.task import r_squared
-from privasso.privacy import direct_level
+from privasso.programs import direct_level
 
 SPLITS = 5
 EPSILONS = (1.0, 3.0, 10.0)

@@ -21,8 +21,9 @@ import privasso as pv
 from bench.page import renew
 from bench.real.cells import DELTA, TRAINING
 from bench.real.tables import available, load
+from bench.record_prior import record_settings
 from privasso.accounting import objective_sensitivity
-from privasso.privacy import record_settings
+from privasso.planning import RecordTable
 
 SPLITS = 10
 EPSILONS = (1.0, 3.0, 10.0)
@@ -59,7 +60,7 @@ def _before(epsilon: float) -> float:
 
 
 def _default(privacy: pv.RecordDP, rows: int, columns: int) -> tuple[float, float, float]:
-    objective = privacy.objective(rows, columns - 1, None, fit_intercept=True)
+    objective = RecordTable(privacy, rows, columns - 1).objective()
     return objective.noise.kappa, objective.noise.t, objective.lam / rows
 
 

@@ -16,7 +16,7 @@ from numba import njit
 from privasso.accounting import ChoiceLoss
 from privasso.blocks import RowBlocks
 from privasso.operators import Genotypes
-from privasso.privacy._screening import Screening
+from privasso.programs._screening import Screening
 from privasso.queries import Answering, bit_source
 
 REPEATS = 7

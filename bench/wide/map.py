@@ -13,7 +13,7 @@ import polars as pl
 from bench.wide import ours
 from bench.wide.data import Y_BOUNDS, wide
 from bench.wide.problem import Problem
-from privasso.privacy import ScreeningPrior, direct_r2, usual_screening
+from privasso.planning import ScreeningPrior, direct_r2, usual_screening
 
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "images" / "wide-map.png"
 DELTA = 1e-6

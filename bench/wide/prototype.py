@@ -11,7 +11,7 @@ from bench.wide import ours
 from bench.wide.data import wide
 from bench.wide.map import predicted
 from bench.wide.problem import Problem
-from privasso.privacy import usual_screening
+from privasso.planning import usual_screening
 
 DELTA, EPSILON, TABLES = 1e-6, 1.0, 5
 #: Rows, columns, and how many of them have coefficients.

@@ -17,7 +17,7 @@ from privasso.attacks._programs import label_pairs, record_pairs
 from privasso.attacks._target import label_for_choice, target_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
-from privasso.privacy import Peeled, ScreenedObjective, _screening
+from privasso.programs import Peeled, ScreenedObjective, _screening
 from privasso.queries import Answering, _choice, bit_source
 from privasso.theory import log_set_probability
 

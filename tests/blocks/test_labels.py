@@ -12,8 +12,8 @@ from privasso.blocks import DataChangedError, Local, RowBlocks, on_dask, open_fi
 from privasso.fit import AfterReleaseError, FitOptions, LabelPlan, plan_for
 from privasso.noise import Diagonal, Factored
 from privasso.operators import BlockCovariates, Covariates
-from privasso.privacy import calibrate
-from privasso.privacy._label_rows import scaled_labels
+from privasso.planning import calibrate, release_mechanism
+from privasso.programs._label_rows import scaled_labels
 from privasso.queries import Answering, bit_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
@@ -189,7 +189,7 @@ def test_the_sensitivity_holds_for_the_integers_that_are_summed(full):
 def questions(kind, rows, calibration, source):
     """What is asked in a fit."""
     ask = Answering(source, bit_source(np.random.default_rng(0)))
-    kind.program(rows, calibration)(ask)
+    release_mechanism(kind).program(rows, calibration)(ask)
     found: list[Any] = [query for query, _ in ask.transcript]
     return found
 

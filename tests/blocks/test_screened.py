@@ -72,7 +72,7 @@ def test_other_settings(options):
 def test_further_rounds(monkeypatch):
     """With residuals of a first fit, which are the same in any block."""
     rounds = []
-    from privasso.privacy import ScreenedObjective
+    from privasso.programs import ScreenedObjective
 
     program = ScreenedObjective.__call__
 

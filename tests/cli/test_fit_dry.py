@@ -7,7 +7,7 @@ import pytest
 from cli_labels import DP, data, files, fit, prepared
 
 import privasso as pv
-from privasso.privacy import release_labels
+from privasso.planning import release_labels
 from privasso.tables import open_table
 
 # Outside of the tests each command is a process of its own, which fits once.

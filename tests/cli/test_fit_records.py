@@ -10,6 +10,7 @@ from cli_records import BOUNDS, DP, SEED, files, fit, matrix, prepared, table
 
 import privasso as pv
 from privasso.cli import main
+from privasso.queries import UncertifiedError
 
 # Outside of the tests each command is a process of its own, which fits once.
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
@@ -114,7 +115,7 @@ def test_a_ledger_is_charged_once(folder, capsys):
 def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
     monkeypatch.setattr(
         "privasso.queries._minimiser.noisy_output",
-        lambda *_, **__: (_ for _ in ()).throw(pv.privacy.UncertifiedError("no certificate")),
+        lambda *_, **__: (_ for _ in ()).throw(UncertifiedError("no certificate")),
     )
     fit(f"{DP} --bounds bounds.csv --out model.json", code=2)
     error = capsys.readouterr().err
@@ -124,7 +125,7 @@ def test_an_uncertified_fit_publishes_nothing(folder, capsys, monkeypatch):
 
 def test_an_uncertified_fit_of_labels_is_one_sentence(folder, capsys, monkeypatch):
     def fails(*_, **__):
-        raise pv.privacy.UncertifiedError("no certificate, so nothing was published")
+        raise UncertifiedError("no certificate, so nothing was published")
 
     monkeypatch.setattr("privasso.fit.Plan.release", fails)
     label = DP.replace("record", "label")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from privasso.design import _clipped_rows, clipped_settings, release_shape, whitened_moments
 from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
+from privasso.planning import _clipped_rows, clipped_settings, release_shape, whitened_moments
 from privasso.solvers import solve_clipped
 
 

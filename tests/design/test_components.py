@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privasso.design import PrincipalComponents, column_blocks, standardised
+from privasso.planning import PrincipalComponents, standardised
+from privasso.programs import column_blocks
 
 
 def factors(m=200, n=60, seed=0):

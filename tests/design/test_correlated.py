@@ -9,6 +9,7 @@ import privasso as pv
 from privasso.design._correlated_shape import best_shape, row_size, shape_gap
 from privasso.model import AutoRegressive, GivenCovariance
 from privasso.noise import Factored, MatrixPower
+from privasso.planning import objective_noise
 
 BUDGET = pv.LabelDP(3.0, 1e-5, (-1, 1))
 
@@ -99,7 +100,7 @@ def test_objective_perturbation_of_records_keeps_to_the_budget(model):
     best: Any = pv.optimal_design(model, record_dp=budget, gamma=0.5, rng=0)
     C = model.covariance.covariance
     assert best.covers == "records"
-    assert best.sigma == pytest.approx(best.kappa * best.radius * budget.objective_noise(best.t))
+    assert best.sigma == pytest.approx(best.kappa * best.radius * objective_noise(budget, best.t))
     shape = MatrixPower(1.0, 0.5).covariance(C)
     norms = shape.row_norms(model.sample(rng=1).F)
     assert np.sqrt(np.mean(norms**2)) == pytest.approx(best.radius, rel=0.03)
@@ -133,7 +134,7 @@ def test_objective_perturbation_of_records(model):
         row = rows[name]
         F = model.sample(rng=1).F
         radius = np.sqrt(np.mean(MatrixPower(1.0, gamma).covariance(C).row_norms(F) ** 2))
-        sigma = row["kappa"] * radius * budget.objective_noise(row["t"])
+        sigma = row["kappa"] * radius * objective_noise(budget, row["t"])
         assert row["sigma"] == pytest.approx(sigma, rel=0.1)
 
 

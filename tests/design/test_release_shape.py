@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privasso.design import best_shrink, release_shape
 from privasso.operators import Covariates
+from privasso.planning import best_shrink, release_shape
 
 SUM_WEIGHT = 4.0
 

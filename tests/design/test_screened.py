@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 import privasso as pv
-from privasso.privacy import RecordBudget, ScreeningPrior, direct_r2, usual_screening
+from privasso.planning import ScreeningPrior, direct_r2, usual_screening
+from privasso.privacy import RecordBudget
 
 WIDE = pv.Model(alpha=0.5, rho=0.005, sigma_xi=0.05, scales=pv.Constant(1.0))
 RECORDS = RecordBudget(1.0, 1e-6)

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes
 
 import privasso as pv
-from privasso.design import _shape
 from privasso.operators import Covariates
+from privasso.planning import _shape
 
 
 def standardised_cost(S, F):

@@ -8,9 +8,9 @@ import privasso as pv
 from privasso.accounting import ChoiceLoss
 from privasso.blocks import RowBlocks
 from privasso.operators import Genotypes
-from privasso.privacy import Screening
-from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
-from privasso.privacy._estimate import half_ranges
+from privasso.programs import Screening
+from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
+from privasso.programs._estimate import half_ranges
 from privasso.queries import Answering, bit_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

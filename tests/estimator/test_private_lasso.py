@@ -16,7 +16,8 @@ import privasso as pv
 from privasso.fit import FitOptions, Postprocess, plan_fit
 from privasso.fit import _plan as inside
 from privasso.operators import Covariates
-from privasso.privacy import Release, release_labels
+from privasso.planning import release_labels
+from privasso.programs import Release
 
 WEAK = pv.LabelDP(epsilon=1e7, delta=0.5, y_bounds=(-50.0, 50.0))  # next to no noise
 STRONG = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-3.0, 3.0))

@@ -10,6 +10,7 @@ from privasso.examples import METHODS, Split, compare_methods, simulated_splits,
 from privasso.examples._methods import NOISES, perturb, prepare
 from privasso.fit import Postprocess, choose_lambda
 from privasso.fit._posterior import Posterior
+from privasso.planning import release_labels
 
 PRIVACY = pv.LabelDP(3.0, 1e-6, (-4.0, 4.0))
 
@@ -42,7 +43,7 @@ def test_the_rule_is_that_of_the_library(method):
     data = prepare(split, standardise=False)
     one = perturb(data, method, PRIVACY, 0, np.random.default_rng(1))
     rng = np.random.default_rng(1)
-    release = pv.privacy.release_labels(split.X, split.y, PRIVACY, NOISES[method], rng=rng)
+    release = release_labels(split.X, split.y, PRIVACY, NOISES[method], rng=rng)
     assert np.array_equal(release.b, one.b)
     post = Postprocess(release, data.rows)
     target = one.target(data)

@@ -9,7 +9,8 @@ from privasso.fit import Postprocess, choose_lambda
 from privasso.fit._choose_lambda import _cautious_risk
 from privasso.noise import Diagonal
 from privasso.operators import Covariates
-from privasso.privacy import Release, release_labels
+from privasso.planning import release_labels
+from privasso.programs import Release
 
 # rows per column, law of the scales, columns, ε, label noise, sparsity
 CASES = {

@@ -11,7 +11,7 @@ from privasso.fit._logistic_law import LogisticLaw
 from privasso.fit._logistic_rows import LogisticRows
 from privasso.noise import Diagonal
 from privasso.operators import Covariates
-from privasso.privacy import Release
+from privasso.programs import Release
 from privasso.solvers import Clock, Status
 
 TRUE = np.array([1.5, 0.0, -0.7, 0.0])

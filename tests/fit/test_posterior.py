@@ -16,7 +16,7 @@ from privasso.fit._gibbs import posterior_moments
 from privasso.fit._posterior import posterior
 from privasso.noise import Factored
 from privasso.operators import Covariates
-from privasso.privacy import Release
+from privasso.programs import Release
 
 N = 8
 NARROW = 1e-4

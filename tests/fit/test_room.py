@@ -8,7 +8,7 @@ import privasso as pv
 
 @pytest.mark.parametrize("kind", ["labels", "records"])
 def test_more_columns_than_memory_are_refused_before_the_charge(kind, monkeypatch):
-    monkeypatch.setattr("privasso.privacy._calibration._MATRICES", 1 << 50)
+    monkeypatch.setattr("privasso.planning._objective_noise._MATRICES", 1 << 50)
     X, y, ledger = np.random.default_rng(0).random((6, 8)), np.linspace(0, 1, 6), pv.Ledger(3, 1e-5)
     privacy = {
         "labels": pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="objective"),

@@ -21,9 +21,10 @@ from privasso.accounting import (
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, ScreenedLabelPlan, plan_for
 from privasso.ledger import BudgetError, Ledger
-from privasso.privacy import ScreeningPrior, ScreeningSettings, compose, usual_screening
-from privasso.privacy._record_screening import screened_objective
-from privasso.privacy._record_settings import usual_t
+from privasso.planning import ScreeningPrior, ScreeningSettings, usual_screening
+from privasso.planning._record_screening import screened_objective
+from privasso.planning._settings import usual_t
+from privasso.privacy import compose
 from privasso.problem import Huber
 from privasso.queries import Answering, bit_source
 

@@ -6,7 +6,7 @@ import pytest
 import privasso as pv
 from privasso.forecast import Assumptions, compare, predict
 from privasso.operators import Covariates
-from privasso.privacy import calibrate
+from privasso.planning import calibrate
 
 
 def test_the_prediction_is_what_simulated_fits_do():

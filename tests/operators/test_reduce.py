@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 from privasso.fit import Postprocess
 from privasso.noise import Diagonal
 from privasso.operators import Covariates, square_root
-from privasso.privacy import Release
+from privasso.programs import Release
 
 
 def problem(m=400, n=20, centre=True, collinear=0.0):

@@ -202,7 +202,7 @@ def certified(case: Case, monkeypatch) -> Certified | None:
         users = [
             m
             for n, m in list(sys.modules.items())
-            if n.startswith(("privasso.privacy._", "privasso.queries._"))
+            if n.startswith(("privasso.programs._", "privasso.queries._"))
         ]
         original = getattr(own, name)
         for module in users:

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import log_ndtr
 
 import privasso as pv
-from privasso.privacy import calibrate_objective
+from privasso.planning import calibrate_objective
 from privasso.problem import Huber
 from privasso.queries import (
     EMPTIED,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privasso.planning import release_mechanism
 from privasso.queries import Ask, NoisySum
 
 
@@ -30,7 +31,7 @@ class _Noting(Ask):
 
 def question(rows, privacy, calibration) -> NoisySum:
     ask = _Noting(rows.labelled([0.0] * rows.shape[0]))
-    privacy.program(rows, calibration)(ask)
+    release_mechanism(privacy).program(rows, calibration)(ask)
     (query, _), *rest = ask.transcript
     assert not rest
     assert isinstance(query, NoisySum)

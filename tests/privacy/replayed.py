@@ -70,7 +70,7 @@ class Replayed:
         return found
 
     def _hooks(self):
-        rooms = "privasso.privacy._", "privasso.queries._"
+        rooms = "privasso.programs._", "privasso.queries._"
         for module in [m for name, m in sys.modules.items() if name.startswith(rooms)]:
             for name, wrap in (
                 ("perturbed_minimiser", self._minimiser),

@@ -10,8 +10,8 @@ import privasso as pv
 from privasso.accounting import gaussian_delta
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import calibrate, release_labels
-from privasso.privacy._label_products import LabelProducts
+from privasso.planning import calibrate, release_labels, release_mechanism
+from privasso.planning._label_products import LabelProducts
 from privasso.queries import Answering, bit_source
 
 LEVEL = 1e-4  # probability that the lower bound exceeds the true value
@@ -30,7 +30,7 @@ def bound(privacy: pv.LabelDP, design: Noise, fit_intercept: bool, count: int, s
     F = rng.standard_normal((6, 3)) * [0.1, 1.0, 10.0] + [0.0, 2.0, 5.0]
     rows = Covariates(F, centre=fit_intercept)
     calibration = calibrate(rows, privacy, design)
-    program = privacy.program(rows, calibration)
+    program = release_mechanism(privacy).program(rows, calibration)
 
     def releases(y: np.ndarray, count: int) -> np.ndarray:
         table, bits = rows.labelled(y), bit_source(rng)

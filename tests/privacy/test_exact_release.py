@@ -11,9 +11,10 @@ from products import moved, statistic
 import privasso as pv
 from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
-from privasso.privacy import Calibration, calibrate, release_labels
-from privasso.privacy._label_rows import integer_rows, scaled_labels
-from privasso.privacy._product_sum import ProductSum
+from privasso.planning import calibrate, release_labels, release_mechanism
+from privasso.programs import Calibration
+from privasso.programs._label_rows import integer_rows, scaled_labels
+from privasso.programs._product_sum import ProductSum
 
 DESIGNS = [pv.Isotropic(1.0), pv.PowerLaw(1.0, 0.5), pv.PowerLaw(1.0, 1.0), pv.Gram(1.0)]
 
@@ -71,7 +72,7 @@ def shape_of(rows, rng):
     if rng.random() < 0.6 or n == 0:
         return privacy, calibrate(rows, privacy, DESIGNS[rng.integers(len(DESIGNS))])
     root = np.sqrt(rows.squares[rows.live])[:, None] * (rng.standard_normal((n, n)) + 2 * np.eye(n))
-    return privacy, privacy.calibrate(rows, Factored(root), rows.v)
+    return privacy, release_mechanism(privacy).calibrate(rows, Factored(root), rows.v)
 
 
 def worst(rows, privacy, calibration, y):
@@ -246,7 +247,7 @@ def test_noise_in_the_span_of_few_rows(centre):
     rows = Covariates(rng.standard_normal((6, 15)), centre=centre)
     root = np.linalg.qr(rows.operator().toarray().T)[0][:, : 6 - centre]
     privacy = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
-    calibration = privacy.calibrate(rows, Factored(root), rows.v)
+    calibration = release_mechanism(privacy).calibrate(rows, Factored(root), rows.v)
     base, squared = worst(rows, privacy, calibration, rng.random(6))
     assert len(base.values) == root.shape[1] + centre
     assert Fraction(0.999 * privacy.mu) ** 2 < squared <= Fraction(base.mu) ** 2

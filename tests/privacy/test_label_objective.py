@@ -16,7 +16,7 @@ import privasso as pv
 from privasso.accounting import GaussianLoss, objective_delta
 from privasso.fit import FitOptions, plan_fit
 from privasso.operators import Covariates
-from privasso.privacy import calibrate, release_labels
+from privasso.planning import calibrate, release_labels, release_mechanism
 from privasso.queries import bit_source, rounded_gaussian
 
 BOUNDS = (-2.0, 6.0)
@@ -34,7 +34,7 @@ def data(m=60, n=4, seed=0):
 
 def whitened(rows, calibration, privacy=PRIVACY):
     """Rows as the mechanism sees them, and what labels at the upper bound become."""
-    view: Any = privacy.program(rows, calibration)
+    view: Any = release_mechanism(privacy).program(rows, calibration)
     table = rows.labelled(np.full(rows.shape[0], privacy.y_bounds[1]))
     return table.gathered(view.view)
 

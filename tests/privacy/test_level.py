@@ -14,14 +14,10 @@ from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._programs import label_pairs, record_pairs
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, plan_fit, plan_for
-from privasso.privacy import (
-    Guarantee,
-    Level,
-    Terms,
-    direct_level,
-    full_residuals,
-)
-from privasso.privacy._label_level import FromMean, ResidualSum
+from privasso.planning import RecordTable
+from privasso.privacy import Guarantee, Terms
+from privasso.programs import Level, direct_level, full_residuals
+from privasso.programs._intercept import FromMean, ResidualSum
 from privasso.queries import declared
 
 WHOLE = 1 << 34
@@ -80,8 +76,8 @@ def test_a_forgotten_mean_is_refused():
     """Noise as for the whole budget beside a mean that takes a part of it."""
     privacy, terms = kinds(True)[1], Terms(fit_intercept=True, seeded=False, n_rows=3000)
     assert isinstance(privacy, pv.RecordDP)
-    whole = replace(privacy, level=False).objective(3000, 3, None, fit_intercept=True)
-    right = privacy.objective(3000, 3, None, fit_intercept=True)
+    whole = RecordTable(replace(privacy, level=False), 3000, 3).objective()
+    right = RecordTable(privacy, 3000, 3).objective()
     for noise in (right.noise, whole.noise):
         asked = declared(partial(replace(right, noise=noise), lam=1.0), 3000)
         losses = [query.loss for query in asked if query.loss is not None]
@@ -172,7 +168,7 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
         pair = label_pairs(plan_fit(X, FitOptions(privacy)), y, (0, 1), {3: "one"})[0]
     else:
         assert isinstance(privacy, pv.RecordDP)
-        objective = privacy.objective(60, 3, None, fit_intercept=True)
+        objective = RecordTable(privacy, 60, 3).objective()
         # With a larger share than is ever used, so that the mean matters.
         objective = replace(objective, level=Level(0.8, 1.0))
         plan = plan_for(X, FitOptions(privacy, lam=1e-3))

@@ -17,7 +17,7 @@ from sklearn.datasets import load_diabetes
 
 import privasso as pv
 from privasso.operators import Covariates
-from privasso.privacy import calibrate, release_labels
+from privasso.planning import calibrate, release_labels
 
 PRIVACY = pv.LabelDP(1.0, 1e-6, (0.0, 1.0), mechanism="release")
 NOISE = pv.PowerLaw(1.0, 0.5)

@@ -18,7 +18,9 @@ from privasso.accounting import (
 )
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, plan_for
-from privasso.privacy import Guarantee, PerturbedObjective, Terms
+from privasso.planning import RecordTable
+from privasso.privacy import Guarantee, Terms
+from privasso.programs import PerturbedObjective
 from privasso.queries import Answering, bit_source
 
 Y = (-4.0, 4.0)
@@ -100,7 +102,7 @@ def test_a_forgotten_share_is_refused():
     """Noise as for the whole budget beside counts that took a share of it."""
     privacy, _, guarantee = statement()
     alone = pv.RecordDP(1.0, 1e-6, np.tile([0.0, 1.0], (6, 1)), Y, level=False)
-    noise = alone.objective(4000, 6, None, fit_intercept=True).noise
+    noise = RecordTable(alone, 4000, 6).objective().noise
     with pytest.raises(ValueError, match="small enough for its ε and δ"):
         privacy.guarantee(
             TERMS, [*guarantee.losses[:-1], ObjectiveLoss(noise.c, noise.t, "records")]
@@ -142,9 +144,7 @@ def test_a_column_that_is_not_found_has_no_coefficient_or_keeps_its_bounds():
     est = pv.PrivateLasso(privacy=privacy, random_state=0).fit(X, y)
     assert not est.coef_[[0, 1, 3, 5]].any()
     bounds = np.tile([-2.0, 3.0], (6, 1))
-    kept = pv.RecordDP(1.0, 1e-6, bounds, Y, scales="private").objective(
-        100, 6, None, fit_intercept=True
-    )
+    kept = RecordTable(pv.RecordDP(1.0, 1e-6, bounds, Y, scales="private"), 100, 6).objective()
     rows = RowBlocks.of_arrays(X, y)
     found = kept.estimated(Answering(rows, bit_source(np.random.default_rng(0))))
     assert np.array_equal(found.bounds, bounds)

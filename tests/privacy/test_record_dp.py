@@ -11,15 +11,13 @@ from scipy.optimize import minimize
 
 import privasso as pv
 from privasso.accounting import objective_delta
-from privasso.privacy import (
-    Guarantee,
-    UncertifiedError,
-    calibrate_objective,
-)
+from privasso.planning import RecordTable, calibrate_objective, release_mechanism
+from privasso.privacy import Guarantee
 from privasso.problem import Huber
 from privasso.queries import (
     EMPTIED,
     LABEL_REPLACED,
+    UncertifiedError,
     _minimiser,
     _objective_noise,
     bit_source,
@@ -46,7 +44,7 @@ def test_no_row_is_longer_than_the_radius_and_no_residual_counts_beyond_kappa(fi
     from fractions import Fraction
 
     X, y = table(far=far)
-    objective = PRIVACY.objective(400, 4, None, fit_intercept=fit_intercept)
+    objective = RecordTable(PRIVACY, 400, 4, fit_intercept=fit_intercept).objective()
     rows, labels = objective.rows(X, y)
     radius = Fraction(objective.noise.radius)
     for row in rows:
@@ -62,7 +60,7 @@ def test_no_row_is_longer_than_the_radius_and_no_residual_counts_beyond_kappa(fi
 
 def test_a_row_depends_on_its_own_record_only():
     X, y = table(far=True)
-    objective = PRIVACY.objective(400, 4, None, fit_intercept=True)
+    objective = RecordTable(PRIVACY, 400, 4).objective()
     rows, labels = objective.rows(X, y)
     X[7], y[7] = 1e300, -1e300
     other, others = objective.rows(X, y)
@@ -74,9 +72,9 @@ def test_a_row_depends_on_its_own_record_only():
 def test_the_minimiser_is_that_of_the_objective(monkeypatch):
     """Against a general-purpose optimiser, the noise of the objective and the output known."""
     X, y = table(60)
-    objective = pv.RecordDP(1.0, 1e-3, bounds=BOUNDS, y_bounds=(0.0, 5.0), kappa=0.05).objective(
-        60, 4, None, fit_intercept=True
-    )
+    objective = RecordTable(
+        pv.RecordDP(1.0, 1e-3, bounds=BOUNDS, y_bounds=(0.0, 5.0), kappa=0.05), 60, 4
+    ).objective()
     rows, labels = objective.rows(X, y)
     noise, drawn = objective.noise, []
 
@@ -124,7 +122,7 @@ def test_nothing_is_published_without_a_certificate(monkeypatch):
 
 def releases(privacy, X, y, count, seed):
     """Coefficients of many fits, in the units of the scaled rows."""
-    objective = privacy.objective(*X.shape, None, fit_intercept=False)
+    objective = RecordTable(privacy, *X.shape, fit_intercept=False).objective()
     rows, labels = objective.rows(X, y)
     rng = np.random.default_rng(seed)
     return np.array([
@@ -161,9 +159,9 @@ def test_the_attack_stays_below_the_claim_and_catches_a_fault(fault, count, leas
     X, y = np.zeros((8, 1)), np.zeros(8)
     X[0], y[0] = 1.0, 1.0
     if fault == "radius":  # rows are not shrunk to the radius that the noise was made for
-        monkeypatch.setattr("privasso.privacy._record_dp.usual_row", lambda n, standard: 0.4)
+        monkeypatch.setattr("privasso.planning._records.usual_row", lambda n, standard: 0.4)
         monkeypatch.setattr(
-            "privasso.privacy._record_rows.PerturbedObjective.rows",
+            "privasso.programs._record_rows.PerturbedObjective.rows",
             lambda self, X, y: (np.asarray(X) / 1.0, np.asarray(y) / 2.0),
         )
     empty, blank = X.copy(), y.copy()
@@ -283,7 +281,7 @@ def test_bad_settings(arguments, message):
         (lambda X, y: pv.PrivateLasso(privacy=PRIVACY, noise="gram").fit(X, y), "leave noise"),
         (lambda X, y: pv.PrivateLasso(privacy=PRIVACY, method="cd").fit(X, y), "leave method out"),
         (lambda X, y: pv.PrivateLasso(privacy=PRIVACY).fit(X, y, y), "sample_weight is not"),
-        (lambda X, y: pv.privacy.check_products(PRIVACY), "coefficients only"),
+        (lambda X, y: release_mechanism(PRIVACY), "coefficients only"),
     ],
 )
 def test_bad_input(change, message):

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 import privasso as pv
 from privasso.accounting import gaussian_delta
 from privasso.blocks import RowBlocks
-from privasso.privacy._calibration import calibrate_logistic
+from privasso.planning import RecordTable
+from privasso.planning._objective_noise import calibrate_logistic
 from privasso.queries import EMPTIED, Answering, bit_source
 from privasso.queries import _minimiser as inside
 
@@ -109,7 +110,7 @@ def scaled(table, X, y):
 def test_with_next_to_no_noise_it_is_scikit_learns_solution():
     X, y = binary_table(4000)
     privacy = pv.RecordDP(100.0, 0.1, bounds=BOUNDS, y_bounds=(0, 1))
-    table = privacy.logistic(len(X), 3, None, fit_intercept=True)
+    table = RecordTable(privacy, len(X), 3).logistic()
     lam = 30.0
     coef, intercept = fitted(table, X, y, lam)
     rows = scaled(table, X, y)
@@ -124,7 +125,7 @@ def test_with_next_to_no_noise_it_is_scikit_learns_solution():
 
 def test_no_row_pulls_or_bends_more_than_the_accounting_says():
     privacy = pv.RecordDP(1.0, 1e-6, bounds=BOUNDS, y_bounds=(0, 1))
-    table = privacy.logistic(60, 3, None, fit_intercept=True)
+    table = RecordTable(privacy, 60, 3).logistic()
     rng = np.random.default_rng(1)
     X = rng.uniform(-1.0, 2.0, (60, 3)) * [10.0, 3.0, 200.0]  # many values outside of the bounds
     rows = scaled(table, X, np.zeros(60))
@@ -168,7 +169,7 @@ def exact_minimiser(rows, y, w, lam, noise, eta, start):
 def test_certified_distance_holds_against_fifty_digits(monkeypatch):
     X, y = binary_table(40, seed=3)
     privacy = pv.RecordDP(2.0, 1e-3, bounds=BOUNDS, y_bounds=(0, 1))
-    table = privacy.logistic(len(X), 3, None, fit_intercept=True)
+    table = RecordTable(privacy, len(X), 3).logistic()
     seen = []
     solve = inside.solve_clipped_problem
 
@@ -232,7 +233,7 @@ def test_a_label_far_outside_is_one_of_two():
     # Nothing but 0 and 1 reaches the mechanism, also if someone calls it with other labels.
     X, y = binary_table(200)
     privacy = pv.RecordDP(5.0, 1e-3, bounds=BOUNDS, y_bounds=(0, 1))
-    table = privacy.logistic(len(X), 3, None, fit_intercept=True)
+    table = RecordTable(privacy, len(X), 3).logistic()
     first, second = (
         fitted(table, X, labels, 0.1) for labels in (y, np.where(y > 0, 1e300, -1e300))
     )
@@ -242,7 +243,7 @@ def test_a_label_far_outside_is_one_of_two():
 def test_a_record_without_a_label_is_empty():
     X, y = binary_table(200)
     privacy = pv.RecordDP(5.0, 1e-3, bounds=BOUNDS, y_bounds=(0, 1))
-    table = privacy.logistic(200, 3, None, fit_intercept=True)
+    table = RecordTable(privacy, 200, 3).logistic()
     missing = np.where(np.arange(200) < 50, np.nan, y)
     moved = X.copy()
     moved[:50] = 7.0  # what an empty record holds does not matter

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.privacy import record_settings
-from privasso.privacy._record_settings import origins, usual_kappa, usual_row, usual_t
+from bench.record_prior import record_settings
+from privasso.planning import RecordTable
+from privasso.planning._settings import usual_kappa, usual_row, usual_t
+from privasso.programs._estimate import origins
 
 
 def test_the_defaults_follow_from_the_budget_and_the_size_of_the_table():
@@ -25,11 +27,11 @@ def test_the_defaults_follow_from_the_budget_and_the_size_of_the_table():
 @pytest.mark.parametrize(("m", "n"), [(50, 3), (4000, 3), (10**5, 40)])
 def test_a_fit_uses_them(m, n):
     privacy = pv.RecordDP(2.0, 1e-6, bounds=[(0.0, 1.0)] * n, y_bounds=(0.0, 3.0))
-    noise = privacy.objective(m, n, None, fit_intercept=True).noise
+    noise = RecordTable(privacy, m, n).objective().noise
     assert noise.kappa == usual_kappa(2.0, m, n + 1)
     assert noise.t == usual_t(2.0)
     assert noise.radius == usual_row(n + 1)
-    other = replace(privacy, kappa=0.2, t=0.7).objective(m, n, None, fit_intercept=True).noise
+    other = RecordTable(replace(privacy, kappa=0.2, t=0.7), m, n).objective().noise
     assert (other.kappa, other.t) == (0.2, 0.7)
 
 
@@ -37,7 +39,7 @@ def test_columns_are_measured_from_a_place_between_their_bounds():
     bounds = np.array([[0.0, 10.0], [-4.0, 4.0], [5.0, 5.0], [2.0, 6.0]])
     assert origins(bounds) == pytest.approx([3.5, 0.0, 5.0, 3.4])
     privacy = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(0.0, 1.0))
-    objective = privacy.objective(2, 4, None, fit_intercept=True)
+    objective = RecordTable(privacy, 2, 4).objective()
     rows, _ = objective.rows(np.array([[10.0, 4.0, 5.0, 6.0], [0.0, -9.0, 5.0, 2.0]]), np.zeros(2))
     # Rows are shrunk; the intercept tells by how much. The upper bound is 1.3 from the origin.
     unshrunk = rows / rows[:, -1:]

@@ -13,8 +13,9 @@ import privasso as pv
 from privasso.accounting import gaussian_delta
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
+from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
-from privasso.privacy._second_moments import Products
+from privasso.programs._second_moments import Products
 from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
 
 Y = (-4.0, 4.0)
@@ -42,7 +43,7 @@ def fitted(X, y, lam: float | str = "auto", seed=0, **settings):
 
 def products(m=50):
     """How records become products, and the integers that their rows become."""
-    mechanism = record_dp().statistics(m, 4, None, fit_intercept=True)
+    mechanism = RecordTable(record_dp(), m, 4).statistics()
     assert mechanism is not None
     X, y = table(m)
     one = Products(mechanism.table.view, mechanism.weight, mechanism.radius)
@@ -75,7 +76,9 @@ def test_no_record_moves_the_statistics_by_more_than_the_noise_allows(
     X, y = table(200)
     X[:50] *= 1e3  # far outside of the bounds
     y[:20] = 1e9
-    mechanism = record_dp(y_bounds=y_bounds).statistics(200, 4, None, fit_intercept=fit_intercept)
+    mechanism = RecordTable(
+        record_dp(y_bounds=y_bounds), 200, 4, fit_intercept=fit_intercept
+    ).statistics()
     assert mechanism is not None
     mechanism(Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(0))))
     (off, many), (diagonal, few) = seen
@@ -123,7 +126,7 @@ def test_without_noise_it_is_the_lasso(monkeypatch):
         "privasso.queries._integer_noise.rounded_gaussian",
         lambda deviation, size, bits: np.zeros(size, dtype=np.int64),
     )
-    monkeypatch.setattr("privasso.privacy._record_statistics._RIDGE", 1e-9)
+    monkeypatch.setattr("privasso.programs._record_statistics._RIDGE", 1e-9)
     X, y = table(2000)
     X, y = np.clip(X, 0.4 * BOUNDS[:, 0], 0.4 * BOUNDS[:, 1]), np.clip(y, -2.5, 2.5)
     lam = 0.05 * 2000
@@ -154,7 +157,7 @@ def test_the_statement():
 def test_after_private_scales_all_parts_are_counted(bounds):
     X, y = table()
     privacy = record_dp(bounds=bounds, scales="private")
-    mechanism = privacy.statistics(20_000, 4, None, fit_intercept=True)
+    mechanism = RecordTable(privacy, 20_000, 4).statistics()
     assert mechanism is not None
     estimate = mechanism.table.estimate
     assert estimate is not None
@@ -177,14 +180,14 @@ def test_the_ledger_and_no_warning_for_another_lambda():
 def test_automatic_choice():
     """Statistics where little is predicted to be lost; the prediction is of the right size."""
     few, many = (
-        record_dp(mechanism="auto").statistics(m, 4, None, fit_intercept=True) is not None
+        RecordTable(record_dp(mechanism="auto"), m, 4).statistics() is not None
         for m in (1000, 100_000)
     )
     assert (few, many) == (False, True)
     X, y = table(5000)
     est = fitted(X, y, mechanism="auto")
     assert est.guarantee_.kind == "record-dp"
-    mechanism = record_dp().statistics(5000, 4, None, fit_intercept=True)
+    mechanism = RecordTable(record_dp(), 5000, 4).statistics()
     assert mechanism is not None
     noise_free = 1 - 0.16 / np.var(y)
     found = np.mean([fitted(X, y + k * 1e-9, seed=k).score(X, y) for k in range(1, 9)])
@@ -214,7 +217,7 @@ def test_standard_errors_cover_sampling_and_privacy_noise(repeats, settings):
 def test_standard_errors_without_privacy_noise_are_too_small(monkeypatch):
     """The test above notices when the noise of the release is left out."""
     monkeypatch.setattr(
-        "privasso.privacy._record_statistics.RecordStatistics._errors",
+        "privasso.programs._record_statistics.RecordStatistics._errors",
         lambda self, u, A, H: np.append(0.4 / np.sqrt(12_000) * np.ones(4) / 8, 0.0),
     )
     assert np.mean(np.abs(coverage(12_000, 6)) < 1.96) < 0.6

@@ -13,7 +13,8 @@ from scipy import stats
 import privasso as pv
 from privasso.noise import Diagonal
 from privasso.operators import Covariates
-from privasso.privacy import Release, release_labels
+from privasso.planning import release_labels
+from privasso.programs import Release
 
 BOUNDS = (-1.0, 3.0)
 PRIVACY = pv.LabelDP(1.0, 1e-5, BOUNDS, mechanism="release")

@@ -12,14 +12,14 @@ from scipy.stats import chisquare
 
 from privasso.accounting import ChoiceLoss
 from privasso.blocks import RowBlocks
-from privasso.design import PrincipalComponents
-from privasso.privacy import Peeled
-from privasso.privacy._associations import ENTRY, LABEL, IntegerColumns
-from privasso.privacy._estimate import half_ranges
-from privasso.privacy._label_centre import noisy_centre
-from privasso.privacy._label_level import Level
-from privasso.privacy._label_screening import _project, integer_entries, standard_columns
-from privasso.privacy._screening import Screening
+from privasso.planning import PrincipalComponents
+from privasso.programs import Peeled
+from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
+from privasso.programs._centre import noisy_centre
+from privasso.programs._estimate import half_ranges
+from privasso.programs._intercept import Level
+from privasso.programs._label_screening import _project, integer_entries, standard_columns
+from privasso.programs._screening import Screening
 from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, bit_source, noisy_largest
 
 

@@ -19,13 +19,10 @@ import privasso as pv
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.operators import Genotypes, genotype_blocks
-from privasso.privacy import (
-    ScreenedObjective,
-    ScreeningSettings,
-    _calibration,
-)
-from privasso.privacy._record_screening import screened_objective
+from privasso.planning import RecordTable, ScreeningSettings, _objective_noise
+from privasso.planning._record_screening import screened_objective
 from privasso.problem import Huber
+from privasso.programs import ScreenedObjective
 from privasso.queries import Answering, Relation, bit_source
 
 M, N, AT = 24, 4, 11
@@ -115,22 +112,20 @@ def mechanism(settings, options) -> Any:
     """What a fit releases and how; the level of its noise does not matter here."""
     given = {"bounds": BOUNDS, "y_bounds": (0.0, 3.0), **settings}
     privacy = pv.RecordDP(3.0, 1e-3, **given)
-    table = M, N, None
     options = {"fit_intercept": True, **options}
     with (
-        mock.patch.object(_calibration, "sensitivity_beside", return_value=0.2),
-        mock.patch.object(_calibration, "sensitivity_beside_choices", return_value=0.2),
+        mock.patch.object(_objective_noise, "sensitivity_beside", return_value=0.2),
+        mock.patch.object(_objective_noise, "sensitivity_beside_choices", return_value=0.2),
     ):
         if options.pop("rounds", 0):
             budget = ScreeningSettings(2, 0.5, 3.0, 1e-3, second=1, further=1)
             given = np.array(BOUNDS), privacy.y_bounds, M
             return screened_objective(budget, *given, **options, loss=Huber(), t=1.0)
-        if "screen" in options:
-            return privacy.screened(*table, **options)
-        if options.pop("logistic", False):
-            return privacy.logistic(*table, **options)
-        found = privacy.statistics(*table, **options) or privacy.shaped(*table, **options)
-        return found or privacy.objective(*table, **options)
+        screen, logistic = options.pop("screen", None), options.pop("logistic", False)
+        planned = RecordTable(privacy, M, N, **options)
+        if screen is not None:
+            return planned.screened(screen)
+        return planned.logistic() if logistic else planned.direct()
 
 
 def released(objective, storage, X, y, folder):

@@ -12,17 +12,14 @@ import privasso as pv
 from privasso.accounting import objective_sensitivity, sensitivity_for
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
-from privasso.privacy import (
-    Guarantee,
-    Terms,
-    UncertifiedError,
-    calibrate_objective,
-)
+from privasso.planning import RecordTable, calibrate_objective
+from privasso.privacy import Guarantee, Terms
 from privasso.problem import Huber
 from privasso.queries import (
     EMPTIED,
     Answering,
     NoisySum,
+    UncertifiedError,
     _objective_noise,
     _shaped_minimiser,
     bit_source,
@@ -56,7 +53,7 @@ def record_dp(**settings):
 
 
 def shaped(m=5000, **settings):
-    found = record_dp(**settings).shaped(m, 6, None, fit_intercept=True)
+    found = RecordTable(record_dp(**settings), m, 6).shaped()
     assert found is not None
     return found
 

@@ -11,7 +11,8 @@ from products import moved, statistic
 import privasso as pv
 from privasso.noise import Diagonal, Factored
 from privasso.operators import Covariates
-from privasso.privacy import Calibration, calibrate, release_labels
+from privasso.planning import calibrate, release_labels, release_mechanism
+from privasso.programs import Calibration
 
 M = 28
 BOUNDS = (-1.0, 3.0)
@@ -95,7 +96,7 @@ def test_weights_of_a_millionth_and_of_nothing():
     F = np.column_stack([np.arange(1.0, 5.0), np.zeros(4)])
     F[2] = [0.0, 1.0]
     thin = Factored(np.array([[3.0], [0.0]]))
-    w = PRIVACY.weights(Covariates(F, centre=False), thin, 0.0)
+    w = release_mechanism(PRIVACY).weights(Covariates(F, centre=False), thin, 0.0)
     assert w is not None
     assert w[2] == 0.0
     calibration = Calibration(thin, 0.0, PRIVACY.mu, w)

@@ -14,7 +14,7 @@ from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.fit import Classes, FitOptions, plan_for
 from privasso.fit._plan import statement
 from privasso.privacy import Terms
-from privasso.privacy._label_centre import ClippedLabels
+from privasso.programs._centre import ClippedLabels
 from privasso.queries import (
     Answering,
     NoisySum,

@@ -8,9 +8,10 @@ import pytest
 
 import privasso as pv
 from privasso.blocks import DataChangedError, RowBlocks
-from privasso.privacy._magnitudes import MagnitudeCounts
-from privasso.privacy._moments import ScaleSums
-from privasso.privacy._second_moments import Products
+from privasso.planning import RecordTable
+from privasso.programs._magnitudes import MagnitudeCounts
+from privasso.programs._moments import ScaleSums
+from privasso.programs._second_moments import Products
 from privasso.queries import EMPTIED, REPLACED, NoisySum, bit_source
 
 N = 3
@@ -19,7 +20,7 @@ BOUNDS = np.array([[-1.0, 1.0], [0.0, 2.0], [-3.0, 5.0]])
 
 def products():
     privacy = pv.RecordDP(1.0, 1e-6, BOUNDS, (0.0, 3.0), mechanism="statistics")
-    mechanism = privacy.statistics(40, N, None, fit_intercept=True)
+    mechanism = RecordTable(privacy, 40, N).statistics()
     assert mechanism is not None
     return Products(mechanism.table.view, mechanism.weight, mechanism.radius)
 

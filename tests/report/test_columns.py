@@ -8,7 +8,8 @@ import privasso as pv
 from privasso.fit import Postprocess
 from privasso.noise import Diagonal
 from privasso.operators import Covariates
-from privasso.privacy import Release, calibrate
+from privasso.planning import calibrate
+from privasso.programs import Release
 from privasso.report import coefficient_noise, column_noise, stability_of
 from privasso.report._facts import row_influence
 

@@ -11,7 +11,9 @@ from privasso._documents import DocumentError, Fields, check_moderate
 from privasso.accounting import GaussianLoss
 from privasso.artefact._model_file import MAX_FEATURES, column_names, encoding_of
 from privasso.fit import KeptStatistics
-from privasso.privacy import Guarantee, RecordDP, RecordStatistics, SecondMoments
+from privasso.planning import RecordTable
+from privasso.privacy import Guarantee, RecordDP
+from privasso.programs import RecordStatistics, SecondMoments
 
 FORMAT = "privasso-kept-statistics"
 VERSION, OLDER = 2, (1,)
@@ -72,7 +74,7 @@ def statistics_from(document: object) -> KeptStatistics:
         neighbours="emptied" if guarantee.neighbours is None else guarantee.neighbours.relation,
     )
     n_rows = int(guarantee["n_rows"])
-    mechanism = privacy.statistics(n_rows, n, None, fit_intercept=intercept)
+    mechanism = RecordTable(privacy, n_rows, n, None, intercept).statistics()
     assert mechanism is not None
     matrix = np.zeros((d, d))
     below = np.tril_indices(d)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
-from privasso.privacy import PerturbedLogistic, PerturbedObjective, ScreenedObjective
+from privasso.programs import PerturbedLogistic, PerturbedObjective, ScreenedObjective
 
 FloatArray = NDArray[np.float64]
 #: Covariates, labels, and what the first record is.

@@ -20,13 +20,8 @@ from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair
 from privasso.attacks._programs import label_pairs, record_pairs
 from privasso.fit import FitOptions, LabelPlan, RecordPlan, ScreenedLabelPlan, plan_for
-from privasso.privacy import (
-    Guarantee,
-    LabelDP,
-    OnAverage,
-    PerturbedObjective,
-    ScreenedObjective,
-)
+from privasso.privacy import Guarantee, LabelDP, OnAverage
+from privasso.programs import PerturbedObjective, ScreenedObjective
 
 FloatArray = NDArray[np.float64]
 

@@ -10,7 +10,8 @@ from privasso._text import escaped, json_text
 from privasso.cli._fit_write import FitResult
 from privasso.cli._print import print_table
 from privasso.encoding import Encoding, LevelCode
-from privasso.privacy import Guarantee, ScreeningOutlook, meaning
+from privasso.planning import ScreeningOutlook
+from privasso.privacy import Guarantee, meaning
 from privasso.report import (
     OUTLOOK_TITLES,
     FitFacts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from scipy.special import log_ndtr
 
@@ -12,35 +12,17 @@ from privasso._validation import integer
 from privasso.design._correlated_objective import correlated_objective
 from privasso.design._infeasible import least_lambda
 from privasso.design._limits import Limit
-from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
+from privasso.design._objective import ObjectiveSearch
 from privasso.design._program import SENSITIVITY, NonlinearProgram
 from privasso.design._request import DesignRequest
-from privasso.design._screened import Screen, ScreeningBudget, Sparse
+from privasso.design._screened import Sparse, best_screening
 from privasso.design._target import Setting, Target
+from privasso.planning import Screen
+from privasso.privacy import FormalBudget, LabelDP
 from privasso.theory import FixedPoint
 
 #: How a formal guarantee is met: noise on Fᵀy, or in the objective of a clipped-residual LASSO.
 Mechanism: TypeAlias = Literal["release", "objective"]
-
-
-@runtime_checkable
-class LabelBudget(Protocol):
-    """What noise on Fᵀy needs to know of a privacy budget for labels, such as `LabelDP`."""
-
-    @property
-    def epsilon(self) -> float:
-        """ε of (ε, δ)-differential privacy."""
-        ...
-
-    @property
-    def mu(self) -> float:
-        """The largest Mahalanobis sensitivity that (ε, δ) allows."""
-        ...
-
-    @property
-    def width(self) -> float:
-        """Width of the interval that holds the labels."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -82,30 +64,34 @@ class Budget(Target[Any]):
     ('screened', True, True)
     """
 
-    privacy: LabelBudget | ObjectiveBudget | ScreeningBudget
+    privacy: FormalBudget
     mechanism: Mechanism | None = None
     screen: Screen | None = None
 
     def __post_init__(self) -> None:
         check_mechanism(self.mechanism)
-        if self.mechanism == "release" and not isinstance(self.privacy, LabelBudget):
-            raise ValueError("whole records are protected by mechanism='objective' only")
-        if not isinstance(self.privacy, LabelBudget | ObjectiveBudget | ScreeningBudget):
+        if not isinstance(self.privacy, FormalBudget):
             raise ValueError(
                 "privacy must be a budget such as LabelDP(epsilon, delta, y_bounds) or "
                 f"RecordBudget(epsilon, delta), not {self.privacy!r}"
             )
+        if self.mechanism == "release" and not self._labels:
+            raise ValueError("whole records are protected by mechanism='objective' only")
+
+    @property
+    def _labels(self) -> bool:
+        """Whether labels alone are private."""
+        return self.privacy.pair.unit == "label"
 
     def design(self, setting: Setting) -> Any:
         """Return the best design for the mechanism."""
         budget = self.privacy
         if self.screen is not None:
             return self._screened(setting, self.screen)
-        if self.mechanism != "objective" and isinstance(budget, LabelBudget):
-            return _LabelLimit(budget).design(setting)
+        if self.mechanism != "objective" and self._labels:
+            return _LabelLimit(cast(LabelDP, budget)).design(setting)
         if not setting.plain:
             raise ValueError(ALONE)
-        assert isinstance(budget, ObjectiveBudget)
         if setting.correlated:
             return correlated_objective(budget, setting)
         search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
@@ -118,9 +104,8 @@ class Budget(Target[Any]):
             raise ValueError("screen needs n_features, the number of columns to choose from")
         if setting.correlated:
             raise ValueError("this design is for independent columns; leave the covariance out")
-        assert isinstance(self.privacy, ScreeningBudget)
         count = integer("n_features", setting.n_features, minimum=2)
-        return self.privacy.screened_design(Sparse.of(setting.models[0], count), screen)
+        return best_screening(self.privacy, Sparse.of(setting.models[0], count), screen)
 
 
 ALONE = (
@@ -140,7 +125,7 @@ def check_mechanism(mechanism: object) -> None:
 class _LabelLimit(Limit):
     """Least error of noise on Fᵀy under a budget for labels."""
 
-    budget: LabelBudget
+    budget: LabelDP
 
     kind: ClassVar[str] = "label_dp"
     constraint: ClassVar[str] = SENSITIVITY

@@ -15,11 +15,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from privasso.design._correlated_shape import row_size
-from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
+from privasso.design._objective import ObjectiveSearch
 from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._target import Setting
 from privasso.model import Model
 from privasso.noise import MatrixPower, PowerLaw
+from privasso.planning import objective_noise
+from privasso.privacy import FormalBudget
 from privasso.theory import FixedPoint, state_evolution
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
         return pl.DataFrame(rows)
 
 
-def correlated_objective(budget: ObjectiveBudget, setting: Setting) -> CorrelatedObjectiveDesign:
+def correlated_objective(budget: FormalBudget, setting: Setting) -> CorrelatedObjectiveDesign:
     """Return the design of least predicted error."""
     lam, gamma, rng = setting.lam, setting.gamma, setting.rng
     model = setting.models[0].realised(setting.n_features, rng)
@@ -81,7 +83,7 @@ def correlated_objective(budget: ObjectiveBudget, setting: Setting) -> Correlate
     powers = _POWERS if gamma is None else (gamma,)
     best = min((search.at(MatrixPower(1.0, power)) for power in powers), key=lambda f: f.point.E)
     return CorrelatedObjectiveDesign(
-        covers="labels" if budget.public_covariates else "records",
+        covers="labels" if budget.pair.unit == "label" else "records",
         epsilon=budget.epsilon, delta=budget.delta, t=best.t, radius=best.radius,
         point=best.point, n_features=model.covariance.n_columns, _search=search,
     )  # fmt: skip
@@ -103,7 +105,7 @@ class _Search:
     def __init__(
         self,
         model: Model,
-        budget: ObjectiveBudget,
+        budget: FormalBudget,
         lam: float | None,
         start: ObjectiveDesign,
         seed: int,
@@ -129,7 +131,7 @@ class _Search:
         def value(x: np.ndarray) -> float:
             kappa, t = math.exp(x[0]), math.exp(x[1])
             lam = math.exp(x[2]) if self._lam is None else self._lam
-            sigma = kappa * radius * budget.objective_noise(t)
+            sigma = kappa * radius * objective_noise(budget, t)
             fp = state_evolution(
                 self._model, lam, shape.with_sigma(sigma), kappa=kappa,
                 ridge=shape.with_sigma(radius / math.sqrt(t)), draws=_DRAWS, rng=self._seed,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from privasso._validation import positive_float, probability
-from privasso.design._budget import ALONE, Budget, LabelBudget, check_mechanism
+from privasso.design._budget import ALONE, Budget, check_mechanism
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage
-from privasso.design._objective import ObjectiveBudget
 from privasso.design._target import Target
+from privasso.privacy import FormalBudget
 
 _LIMITS = {
     "max_onavekl": (positive_float, MaxLeakage),
@@ -50,17 +50,17 @@ def target_of(
     for name, value in given.items():
         check, target = _LIMITS[name]
         return target(check(name, value))
-    if not isinstance(label_dp, LabelBudget):
+    if not isinstance(label_dp, FormalBudget) or label_dp.pair.unit != "label":
         raise ValueError("label_dp must be LabelDP(epsilon, delta, y_bounds)")
     return Budget(label_dp)
 
 
-def objective_budget(label_dp: object, record_dp: object) -> ObjectiveBudget:
+def objective_budget(label_dp: object, record_dp: object) -> FormalBudget:
     """Return the one budget that was given, for labels or for records."""
     if (label_dp is None) == (record_dp is None):
         raise ValueError("mechanism='objective' needs a budget: give label_dp or record_dp")
     name, budget = ("label_dp", label_dp) if record_dp is None else ("record_dp", record_dp)
-    if isinstance(budget, ObjectiveBudget) and budget.public_covariates == (record_dp is None):
+    if isinstance(budget, FormalBudget) and (budget.pair.unit == "label") == (record_dp is None):
         return budget
     wanted = (
         "LabelDP(epsilon, delta, y_bounds)" if record_dp is None else "RecordBudget(epsilon, delta)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,8 @@ from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._result import InfeasibleError
 from privasso.model import Model
 from privasso.noise import PowerLaw
+from privasso.planning import objective_noise
+from privasso.privacy import FormalBudget
 from privasso.theory import clipped_point, label_sensitivity, largest_row_norm, state_evolution
 
 FloatArray = NDArray[np.float64]
@@ -38,31 +39,6 @@ _FAR, _LEAST = 300.0, 1e-200
 _FIRST_SIMPLEX = np.array([0.5, 0.4, 0.5, 0.25])
 
 
-@runtime_checkable
-class ObjectiveBudget(Protocol):
-    """What a design of objective perturbation needs to know of a privacy budget.
-
-    `LabelDP` is one for labels, `RecordBudget` one for whole records.
-    """
-
-    #: Whether only the labels are protected.
-    public_covariates: ClassVar[bool]
-
-    @property
-    def epsilon(self) -> float:
-        """ε of (ε, δ)-differential privacy."""
-        ...
-
-    @property
-    def delta(self) -> float:
-        """δ of (ε, δ)-differential privacy."""
-        ...
-
-    def objective_noise(self, t: float) -> float:
-        """σ/(κR) that this budget needs with a ridge Λ = R²/t."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class ObjectiveSearch:
     """The search for κ, t, λ and the power of v, in x = (log κ, log t, log λ, γ).
@@ -71,7 +47,7 @@ class ObjectiveSearch:
     N(0, (κRν(t))²S), where ν is the `objective_noise` of the budget.
     """
 
-    budget: ObjectiveBudget
+    budget: FormalBudget
     lam: float | None = None
     gamma: float | None = None
     n_features: int | None = None
@@ -91,13 +67,13 @@ class ObjectiveSearch:
         lam = math.exp(x[2]) if self.lam is None else self.lam
         shape = PowerLaw(1.0, float(x[3]))
         radius = self.radius(model, shape)
-        noise = shape.with_sigma(kappa * radius * self.budget.objective_noise(t))
+        noise = shape.with_sigma(kappa * radius * objective_noise(self.budget, t))
         ridge = shape.with_sigma(radius / math.sqrt(t))
         point = state_evolution(
             model, lam, noise, kappa=kappa, ridge=ridge, n_features=self.n_features
         )
         found = ObjectiveDesign(
-            covers="labels" if self.budget.public_covariates else "records",
+            covers="labels" if self.budget.pair.unit == "label" else "records",
             epsilon=self.budget.epsilon,
             delta=self.budget.delta,
             t=t,
@@ -116,7 +92,7 @@ class ObjectiveSearch:
         """Log ν as a function of log t."""
         log_t = np.linspace(*self.t_range, _T_NODES)
         return PchipInterpolator(
-            log_t, [math.log(self.budget.objective_noise(math.exp(x))) for x in log_t]
+            log_t, [math.log(objective_noise(self.budget, math.exp(x))) for x in log_t]
         )
 
     @cached_property

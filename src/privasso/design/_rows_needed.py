@@ -12,9 +12,10 @@ from scipy.optimize import minimize_scalar, root_scalar
 
 from privasso._validation import integer, probability
 from privasso.design._keywords import objective_budget
-from privasso.design._objective import ObjectiveBudget, ObjectiveSearch
+from privasso.design._objective import ObjectiveSearch
 from privasso.model import Model
 from privasso.noise import Isotropic
+from privasso.privacy import FormalBudget
 from privasso.theory import state_evolution
 
 #: Rows per column that are considered, as logarithms.
@@ -27,8 +28,8 @@ def rows_needed(
     model: Model,
     explained: float,
     *,
-    label_dp: ObjectiveBudget | None = None,
-    record_dp: ObjectiveBudget | None = None,
+    label_dp: FormalBudget | None = None,
+    record_dp: FormalBudget | None = None,
     gamma: float | None = None,
     n_features: SupportsIndex | None = None,
 ) -> float:
@@ -45,7 +46,7 @@ def rows_needed(
         Its `alpha` is where the search starts and has no effect otherwise.
     explained : float
         Between 0 and 1.
-    label_dp, record_dp : ObjectiveBudget, optional
+    label_dp, record_dp : FormalBudget, optional
         A budget for labels or for records.
     gamma, n_features
         As in `optimal_design`.

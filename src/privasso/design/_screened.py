@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
 
 from privasso.model import Model
+from privasso.planning import Screen, ScreeningPrior, check_screen, direct_r2, usual_screening
+from privasso.privacy import FormalBudget
 
-Screen = int | Literal["auto"]
+#: Most of the variance of labels that may be explained in a prediction.
+_MOST = 0.999
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,32 @@ class ScreenedDesign:
         return (1.0 - self.r2) * self.table.label_sd**2
 
 
-@runtime_checkable
-class ScreeningBudget(Protocol):
-    """A privacy budget under which columns can be chosen, such as `LabelDP` or `RecordBudget`."""
+def best_screening(privacy: FormalBudget, table: Sparse, screen: Screen) -> ScreenedDesign:
+    """Return the numbers with the largest predicted R² for this table.
 
-    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
-        """Return the choice with the largest predicted R², of so many columns if they are given."""
-        ...
+    Where the labels have bounds, their deviation relative to these follows from the model.
+    """
+    check_screen(screen)
+    epsilon, delta, neighbours = privacy.epsilon, privacy.delta, privacy.pair
+    prior = ScreeningPrior(n_true=table.n_true, explained=min(table.explained, _MOST))
+    if privacy.label_width is not None:
+        prior = replace(prior, label_deviation=table.label_sd / privacy.label_width)
+    size = table.n_rows, table.n_columns
+    count = None if screen == "auto" else int(screen)
+    # A number that is given, or the best one, even where a fit of all columns is better.
+    settings = usual_screening(
+        epsilon, delta, *size, count=count, prior=prior, neighbours=neighbours, always=True
+    )
+    assert settings is not None
+    return ScreenedDesign(
+        "labels" if neighbours.unit == "label" else "records",
+        epsilon,
+        delta,
+        settings.columns,
+        settings.further + 1,
+        settings.share,
+        settings.found(prior, *size),
+        max(settings.r2(prior, *size), 0.0),
+        max(direct_r2(prior, epsilon, delta, *size, neighbours), 0.0),
+        table,
+    )

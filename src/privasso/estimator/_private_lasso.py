@@ -28,8 +28,9 @@ from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
 from privasso.operators import Genotypes, genotype_blocks
-from privasso.privacy import Guarantee, Privacy, Scales, check_public_fill
+from privasso.privacy import Guarantee, Privacy, Scales
 from privasso.problem import Huber, Logistic, Loss
+from privasso.programs import check_public_fill
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):

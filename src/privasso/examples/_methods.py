@@ -12,7 +12,8 @@ from privasso.examples._data import Split
 from privasso.fit import FitOptions, PrivacyWarning, plan_fit, posterior_mean
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
 from privasso.operators import Covariates
-from privasso.privacy import LabelDP, release_labels
+from privasso.planning import release_labels
+from privasso.privacy import LabelDP
 
 #: Methods with noise in the objective, by the design of the noise.
 NOISES: dict[str, NoiseDesign] = {

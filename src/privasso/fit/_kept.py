@@ -16,7 +16,8 @@ from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Release, ReleasesProducts
+from privasso.privacy import Guarantee, Privacy
+from privasso.programs import Release
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released
@@ -69,7 +70,7 @@ class KeptRelease(Release):
     """
 
     column_squares: np.ndarray
-    privacy: ReleasesProducts
+    privacy: Privacy
     guarantee: Guarantee
     noise: Noise | None
     feature_names: tuple[str, ...] | None = None

@@ -20,16 +20,9 @@ from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._start import with_classes
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import (
-    Calibration,
-    Guarantee,
-    Release,
-    ReleasesProducts,
-    Terms,
-    calibrate,
-    check_products,
-    check_room,
-)
+from privasso.planning import calibrate, check_room, release_mechanism
+from privasso.privacy import Guarantee, Terms
+from privasso.programs import Calibration, Release
 from privasso.queries import Ask
 
 #: What a statement covers besides the answers to the questions.
@@ -124,7 +117,6 @@ class LabelPlan(Plan):
     ) -> Released:
         """The release with what is needed to solve from it."""
         options, privacy = self.options, self.options.privacy
-        assert isinstance(privacy, ReleasesProducts)
         return Released(
             release=found,
             rows=self.rows,
@@ -165,8 +157,7 @@ def plan_fit(
         Whether the noise will come from a fixed random state, which the statement must say.
     """
     privacy = options.privacy
-    check_products(privacy)
-    assert isinstance(privacy, ReleasesProducts)
+    mechanism = release_mechanism(privacy)
     if options.classes is not None and sample_weight is not None:
         raise ValueError("logistic regression takes no sample_weight; leave it out")
     rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
@@ -177,7 +168,7 @@ def plan_fit(
         )
     design = options.design(rows)
     calibration = calibrate(rows, privacy, design, scales=options.scales)
-    privacy = privacy.settled(calibration)
+    privacy = mechanism.settled(calibration)
     options = replace(options, privacy=privacy)
     noise = design.with_sigma(calibration.level)
     terms = Terms(
@@ -189,6 +180,6 @@ def plan_fit(
         model=options.model,
         lam=options.fixed_lam,
     )
-    source, program = X if isinstance(X, RowBlocks) else None, privacy.program(rows, calibration)
+    source, program = X if isinstance(X, RowBlocks) else None, mechanism.program(rows, calibration)
     guarantee = with_classes(statement(privacy, program, terms, (COMPUTED,)), options.classes)
     return LabelPlan(options, rows, noise, calibration, guarantee, seeded, program, source)

@@ -16,8 +16,8 @@ from privasso.fit._path import CoefficientPath
 from privasso.fit._release_law import joint_noise
 from privasso.fit._uses import warn_user
 from privasso.operators import Covariates
-from privasso.privacy import Release
 from privasso.problem import ClippedProblem, Logistic
+from privasso.programs import Release
 from privasso.solvers import NotConvergedError, Solution, Status, solve_clipped_problem
 
 #: The smallest λ that is tried, relative to the one above which all coefficients are zero.

@@ -11,7 +11,7 @@ from scipy.special import expit
 from privasso._blas import threads_for
 from privasso.fit._gibbs import posterior_moments
 from privasso.fit._logistic_rows import LogisticRows
-from privasso.privacy import sandwich_errors
+from privasso.programs import sandwich_errors
 
 #: Largest variance of the log odds over the rows, and deviation of the intercept under the prior.
 _MOST_SIGNAL, _INTERCEPT = 20.0, 2.5

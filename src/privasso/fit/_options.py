@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from privasso._validation import positive_float
+from privasso.design import best_power
 from privasso.fit._classes import Classes
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
-from privasso.privacy import (
-    Privacy,
-    ReleasesProducts,
-    Scales,
-    check_kind,
-    check_screen,
-)
+from privasso.planning import check_screen, release_mechanism
+from privasso.privacy import Privacy, Scales, check_kind
 from privasso.problem import Huber, Logistic, Loss
 
 _HUBER = Huber()
@@ -156,14 +152,13 @@ class FitOptions:
 
     def design(self, rows: Covariates) -> Noise:
         """Return how the noise is spread; its level is still to be calibrated."""
-        assert isinstance(self.privacy, ReleasesProducts)
         if isinstance(self.noise, NoiseDesign | Shaped):
             return self.noise
         if self.noise == "optimal":
             assert self.model is not None
-            return self.privacy.optimal_noise(self.model, self.fixed_lam, rows)
+            return best_power(self.privacy, self.model, self.fixed_lam, rows)
         named = self._named_noise()
-        return self.privacy.default_noise(rows) if named is None else named
+        return release_mechanism(self.privacy).default_noise(rows) if named is None else named
 
     def _named_noise(self) -> Noise | None:
         """Return the design of that name, or None where it depends on the privacy or the data."""

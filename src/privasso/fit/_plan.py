@@ -15,7 +15,8 @@ from privasso.fit._charge import Charge
 from privasso.fit._options import FitOptions
 from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
-from privasso.privacy import Guarantee, Privacy, ScreeningOutlook, Terms
+from privasso.planning import ScreeningOutlook
+from privasso.privacy import Guarantee, Privacy, Terms
 from privasso.queries import Answering, Ask, Neighbours, UndeclaredError, bit_source, declared
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.operators import Covariates
-from privasso.privacy import Release
+from privasso.programs import Release
 
 #: The guess needs dense matrices over the columns.
 MOST_COLUMNS = 2048

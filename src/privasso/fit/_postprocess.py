@@ -13,8 +13,8 @@ from privasso.fit._path import CoefficientPath
 from privasso.fit._posterior import uncentred
 from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators import Covariates, Operator, as_operator, square_root
-from privasso.privacy import Release
 from privasso.problem import LP_LIMIT, Problem, critical_lambda, rounding_floor, violations
+from privasso.programs import Release
 from privasso.solvers import (
     NotConvergedError,
     Solution,

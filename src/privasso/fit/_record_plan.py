@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
@@ -23,29 +23,23 @@ from privasso.fit._rows import prepared_rows
 from privasso.fit._start import with_classes
 from privasso.fit._statistics import KeptStatistics
 from privasso.operators import Genotypes
-from privasso.privacy import (
-    Guarantee,
-    LabelDP,
-    PerturbedObjective,
-    Privacy,
-    RecordDP,
+from privasso.planning import (
+    RecordProgram,
+    RecordTable,
+    ScreeningOutlook,
+    check_room,
+    labels_at_one_lam,
+)
+from privasso.privacy import Guarantee, LabelDP, Privacy, RecordDP, Terms
+from privasso.problem import Clipped
+from privasso.programs import (
     RecordFit,
     RecordStatistics,
     ScreenedObjective,
-    ScreeningOutlook,
-    ShapedObjective,
     StatisticsMechanism,
-    Terms,
     check_public_fill,
-    check_room,
 )
-from privasso.problem import Clipped
 from privasso.queries import Ask
-
-Objective: TypeAlias = (
-    PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
-)
-
 
 #: Said where the coefficients at one λ are all that is released.
 ONE_LAM = (
@@ -115,7 +109,7 @@ class RecordPlan(Plan):
     """
 
     options: FitOptions
-    objective: Objective
+    objective: RecordProgram
     lam: float
     guarantee: Guarantee = field(repr=False)
     seeded: bool
@@ -192,30 +186,18 @@ def plan_perturbed(
     else:
         X = covariates(X, finite=False)
     m, n = X.shape
-    plan = partial(planned, X, options, seeded=seeded)
-    table: dict[str, Any] = {"fit_intercept": options.fit_intercept}
-    if isinstance(options.loss, Clipped):
-        table["loss"] = options.loss
-    if options.screen is not None:
-        screened = privacy.screened(m, n, feature_names, screen=options.screen, **table)
-        if screened is not None:
-            return plan(screened)
-    check_screened(X)
-    if sp.issparse(X):
-        raise ValueError(
-            f"{type(privacy).__name__} moves each column to the middle of its bounds, which fills "
-            "a sparse matrix; pass X.toarray(), or choose some columns first with screen="
-        )
-    check_room(n)
-    if options.classes is not None:
-        return plan(privacy.logistic(m, n, feature_names, **table))
-    statistics = privacy.statistics(m, n, feature_names, **table)
-    if statistics is not None:
-        return plan(statistics)
-    objective = privacy.shaped(m, n, feature_names, **table)
-    if objective is None:
-        objective = privacy.objective(m, n, feature_names, **table)
-    return plan(objective)
+    table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
+    program = None if options.screen is None else table.screened(options.screen)
+    if program is None:
+        check_screened(X)
+        if sp.issparse(X):
+            raise ValueError(
+                f"{type(privacy).__name__} moves each column to the middle of its bounds, which "
+                "fills a sparse matrix; pass X.toarray(), or choose some columns first with screen="
+            )
+        check_room(n)
+        program = table.direct()
+    return planned(X, options, program, seeded=seeded)
 
 
 def plan_labels_at_one_lam(
@@ -227,10 +209,10 @@ def plan_labels_at_one_lam(
         raise ValueError("a fit at one λ fills a sparse matrix; pass X.toarray()")
     X = X if isinstance(X, RowBlocks) else covariates(X, finite=False)
     assert isinstance(options.loss, Clipped)
-    return planned(X, options, privacy.objective(rows, options.loss), seeded=seeded)
+    return planned(X, options, labels_at_one_lam(privacy, rows, options.loss), seeded=seeded)
 
 
-def planned(X: Any, options: FitOptions, objective: Objective, *, seeded: bool) -> RecordPlan:
+def planned(X: Any, options: FitOptions, objective: RecordProgram, *, seeded: bool) -> RecordPlan:
     """The plan that asks what the objective needs."""
     privacy, intercept = options.privacy, options.fit_intercept
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=X.shape[0])

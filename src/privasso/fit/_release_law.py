@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from privasso._blas import threads_for
 from privasso.fit._gibbs import posterior_moments
 from privasso.operators import Covariates
-from privasso.privacy import sandwich_errors
+from privasso.programs import sandwich_errors
 
 #: Largest variance of the signal, in units of that to expect of the labels: half the variance of
 #: labels that are all at one of their bounds, three deviations from the middle.

@@ -24,7 +24,8 @@ from privasso.fit._postprocess import Postprocess
 from privasso.fit._release_law import ReleaseLaw
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Privacy, Release, ReleasesProducts
+from privasso.privacy import Guarantee, Privacy
+from privasso.programs import Release
 from privasso.solvers import SolveError
 
 
@@ -101,7 +102,6 @@ class Released:
         made = self.release
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
             return made if isinstance(made, KeptRelease) else None
-        assert isinstance(self.privacy, ReleasesProducts)
         return KeptRelease(
             **vars(made),
             column_squares=self.rows.squares,

@@ -12,7 +12,9 @@ from privasso._validation import X_FINITE, real_array
 from privasso.blocks import RowBlocks
 from privasso.noise import Diagonal
 from privasso.operators import BlockCovariates, Covariates
-from privasso.privacy import Release, ReleasesProducts
+from privasso.planning import release_mechanism
+from privasso.privacy import Privacy
+from privasso.programs import Release
 
 #: Tables with more entries are read in blocks, from which sums are made: half a gigabyte.
 LARGEST = 1 << 26
@@ -57,9 +59,7 @@ def _is_large(shape: tuple[int, int]) -> bool:
     return shape[0] * shape[1] > LARGEST and shape[1] <= BlockCovariates.MOST_COLUMNS
 
 
-def released_weights(
-    release: Release, rows: Covariates, privacy: ReleasesProducts
-) -> np.ndarray | None:
+def released_weights(release: Release, rows: Covariates, privacy: Privacy) -> np.ndarray | None:
     """Weights of the rows in a release, from its noise alone; None where all are 1.
 
     The mechanism raises the noise it was given by some roundings. Found from the noise that the
@@ -67,4 +67,4 @@ def released_weights(
     """
     live = np.flatnonzero(rows.live)
     covariance = release.covariance.restricted(live) if live.size else Diagonal([])
-    return privacy.weights(rows, covariance, release.sigma_sum or 0.0)
+    return release_mechanism(privacy).weights(rows, covariance, release.sigma_sum or 0.0)

@@ -15,7 +15,6 @@ from privasso._clock import Clock
 from privasso._covariates import covariates
 from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
-from privasso.design import PrincipalComponents
 from privasso.fit._denoised import Denoised
 from privasso.fit._label_plan import COMPUTED, LabelPlan, plan_fit
 from privasso.fit._model import ReleasedModel
@@ -26,16 +25,15 @@ from privasso.fit._record_plan import Published
 from privasso.fit._rows import prepared_rows
 from privasso.noise import Shaped
 from privasso.operators import Genotypes
-from privasso.privacy import (
+from privasso.planning import (
     MOST_COMPONENTS,
-    Guarantee,
-    LabelDP,
-    Peeled,
+    PrincipalComponents,
     ScreenedLabels,
     ScreeningOutlook,
-    Terms,
-    check_size,
+    screened_labels,
 )
+from privasso.privacy import Guarantee, LabelDP, Terms
+from privasso.programs import Peeled, check_size
 from privasso.queries import Ask, Beside
 
 #: Components are considered where there are more columns than this part of the rows.
@@ -212,13 +210,7 @@ def plan_screened_labels(
     if options.screen == "auto" and options.fit_intercept and n > _WIDE * m:
         check_size(m, n)
         components = PrincipalComponents.of(X, MOST_COMPONENTS)
-    screened = privacy.screened(
-        m,
-        n,
-        fit_intercept=options.fit_intercept,
-        screen=options.screen,
-        components=components,
-    )
+    screened = screened_labels(privacy, m, n, screen=options.screen, components=components)
     if screened is None:
         return None
     terms = Terms(fit_intercept=options.fit_intercept, seeded=seeded, n_rows=m)

@@ -17,7 +17,8 @@ from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
-from privasso.privacy import Guarantee, Privacy, RecordStatistics
+from privasso.privacy import Guarantee, Privacy
+from privasso.programs import RecordStatistics
 from privasso.solvers import Status
 
 #: Noise that is smaller by less than this part is that of a file with rounded numbers.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso.design import whitened_moments
 from privasso.fit import RowMoments
 from privasso.noise import Covariance
+from privasso.planning import whitened_moments
 from privasso.queries import ObjectiveNoise
 from privasso.theory import clipped_moments
 

@@ -21,7 +21,8 @@ from privasso.fit import FitOptions, RecordPlan, plan_for
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast
 from privasso.forecast._simulate import Simulated
-from privasso.privacy import RecordDP, RecordStatistics, StatisticsMechanism
+from privasso.privacy import RecordDP
+from privasso.programs import RecordStatistics, StatisticsMechanism
 from privasso.queries import Answering, bit_source
 
 #: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.

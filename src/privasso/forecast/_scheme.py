@@ -9,7 +9,9 @@ import numpy as np
 from privasso.fit import MOST_COLUMNS, LabelPlan, Released
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
-from privasso.privacy import Calibration, LabelDP, calibrate
+from privasso.planning import LabelRelease, calibrate
+from privasso.privacy import LabelDP
+from privasso.programs import Calibration
 
 #: Largest mean of a column, relative to its root mean square, of a fit without intercept.
 _LARGEST_MEAN = 0.5
@@ -57,7 +59,7 @@ class Scheme:
         made, rows = released.release, released.rows
         assert isinstance(released.privacy, LabelDP)
         covariance = made.covariance.restricted(np.flatnonzero(rows.live))
-        calibration = released.privacy.calibrated(
+        calibration = LabelRelease(released.privacy).calibrated(
             covariance, made.sigma_sum or 0.0, made.mu, released.weights, rows.shape[0]
         )
         # Other designs may have been applied to given scales, which a release does not hold.
@@ -102,7 +104,9 @@ class Scheme:
         True
         """
         epsilon = factor * self.privacy.epsilon
-        privacy, calibration = self.privacy.rescaled(self.calibration, epsilon, self.rows.shape[0])
+        privacy, calibration = LabelRelease(self.privacy).rescaled(
+            self.calibration, epsilon, self.rows.shape[0]
+        )
         return replace(self, privacy=privacy, calibration=calibration)
 
     def on_columns(self, columns: np.ndarray) -> Scheme:

@@ -13,7 +13,8 @@ from privasso.forecast._assumptions import Assumptions
 from privasso.model import Model
 from privasso.noise import Isotropic, Noise, NoiseDesign, PowerLaw, noise_to_dict
 from privasso.operators import Covariates
-from privasso.privacy import Privacy, ReleasesProducts, calibrate
+from privasso.planning import calibrate
+from privasso.privacy import Privacy
 from privasso.scales import Empirical
 from privasso.theory import FixedPointStatus, critical_lambda_ratio, state_evolution
 
@@ -129,7 +130,6 @@ def compare(
 
     ``privacy.compared_at`` names what is equal.
     """
-    assert isinstance(privacy, ReleasesProducts)
     even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
     shapes = (noise,) if even else (noise, Isotropic(1.0))
     return [

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso.accounting import Loss
 from privasso.model import Model
-from privasso.noise import Covariance, Noise, NoiseDesign
-from privasso.operators import Covariates
+from privasso.noise import Noise
 from privasso.privacy._guarantee import Guarantee, alone, once
-from privasso.privacy._release import Release
-from privasso.queries import Ask, Neighbours, ObjectiveNoise
+from privasso.queries import Neighbours
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
@@ -26,45 +23,6 @@ KNOWN_SEED = "nobody knows the fixed random state that the noise came from"
 UNKNOWN_SEED = (
     "nobody can predict the noise, which came from the operating system's cryptographic generator"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """The noise that a kind of privacy asks for on given covariates; no label is read for it.
-
-    Attributes
-    ----------
-    covariance : Covariance
-        Of the noise on the live columns.
-    sigma_sum : float
-        Standard deviation of the noise on the label sum; zero without an intercept.
-    mu : float or None
-        Largest Mahalanobis distance between the releases of two neighbouring data sets; None where
-        there is none, or the release comes from a perturbed objective.
-    weights : ndarray of shape (M,) or None
-        Weights of the rows in the release, those of shrunk rows included; None if all are 1.
-    objective : ObjectiveNoise or None
-        The perturbed objective that the release comes from, for whitened rows and labels in units
-        of their range; None where the products themselves are released.
-    """
-
-    covariance: Covariance = field(repr=False)
-    sigma_sum: float
-    mu: float | None
-    weights: np.ndarray | None = field(default=None, repr=False)
-    objective: ObjectiveNoise | None = None
-
-    @property
-    def level(self) -> float:
-        """Root of the mean variance over the live columns."""
-        n = self.covariance.size
-        return float(np.sqrt(self.covariance.trace() / n)) if n else 0.0
-
-    @property
-    def shrunk(self) -> tuple[int, float]:
-        """How many rows have a weight below 1, and the mean weight of these."""
-        small = np.empty(0) if self.weights is None else self.weights[self.weights < 1.0]
-        return small.size, float(np.mean(small)) if small.size else 1.0
 
 
 @dataclass(frozen=True)
@@ -177,50 +135,6 @@ class Privacy(ABC):
             )
 
 
-class ReleasesProducts(Privacy):
-    """A kind whose mechanism releases noisy products of rows and labels, b = Fᵀy − η.
-
-    Coefficients are computed from the release. A guarantee that covers it covers them at every λ.
-    """
-
-    @abstractmethod
-    def default_noise(self, rows: Covariates) -> Noise:
-        """Return the noise of ``noise="auto"``; its level is set by `calibrate`."""
-
-    @abstractmethod
-    def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
-        """Return the design of ``noise="optimal"``: the best power of v under the model."""
-
-    @abstractmethod
-    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
-        """Scale noise of this shape over the live columns to the level that is asked for.
-
-        v holds the squared scales that the shape was made from.
-        """
-
-    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
-        """Shape noise for these rows, and scale it to the level that is asked for."""
-        raise ValueError(
-            "noise of the best covariance for the rows would reveal them, and "
-            f"{type(self).__name__} does not take the covariates for public; choose a design such "
-            "as PowerLaw(1.0, gamma=1.0)"
-        )
-
-    def weights(
-        self, rows: Covariates, covariance: Covariance, sigma_sum: float
-    ) -> np.ndarray | None:
-        """Weights of the rows in a release with this noise; None where all are 1."""
-        return rows.weights
-
-    def settled(self, calibration: Calibration) -> ReleasesProducts:
-        """Return the kind with everything written out that the calibration has decided."""
-        return self
-
-    @abstractmethod
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
-        """What is asked about the labels, and what becomes of the answers; reads no label."""
-
-
 class _Budgeted(Protocol):
     """A kind with a budget and bounds of the labels."""
 
@@ -242,6 +156,20 @@ def check_relation(neighbours: object) -> None:
     """
     if neighbours not in ("emptied", "replaced"):
         raise ValueError(f"neighbours must be 'emptied' or 'replaced', not {neighbours!r}")
+
+
+def check_level(level: object) -> None:
+    """Refuse what is neither None, True nor False.
+
+    Examples
+    --------
+    >>> check_level("yes")
+    Traceback (most recent call last):
+    ...
+    ValueError: level must be True, False or None, not 'yes'
+    """
+    if level is not None and not isinstance(level, bool):
+        raise ValueError(f"level must be True, False or None, not {level!r}")
 
 
 def stated(
@@ -280,16 +208,6 @@ def register_kind(kind: _Kind) -> _Kind:
     """Add a kind of privacy; a decorator."""
     _KINDS.add(kind)
     return kind
-
-
-def check_products(privacy: object) -> None:
-    """Refuse what does not release products of rows and labels."""
-    check_kind(privacy)
-    if not isinstance(privacy, ReleasesProducts):
-        raise ValueError(
-            f"{type(privacy).__name__} releases coefficients only, no products of rows and labels; "
-            "use LabelDP or OnAverage, or PrivateLasso"
-        )
 
 
 def check_kind(privacy: object) -> None:

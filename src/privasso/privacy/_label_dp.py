@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from privasso._validation import check_coded, label_bounds, positive_float, probability, squarable
 from privasso.accounting import GaussianLoss, Loss, sensitivity_for
-from privasso.design import PrincipalComponents, ScreenedDesign, Sparse
-from privasso.model import Model
-from privasso.noise import Covariance, Noise, NoiseDesign, PowerLaw, Shaped
-from privasso.operators import BlockCovariates, Covariates
-from privasso.privacy._calibration import calibrate_objective
-from privasso.privacy._component_settings import component_screening
-from privasso.privacy._estimate import widest_bounds
 from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import (
-    Calibration,
-    ReleasesProducts,
+    Privacy,
     Terms,
+    check_level,
     check_relation,
     register_kind,
     stated,
 )
-from privasso.privacy._label_level import Level, check_level
-from privasso.privacy._label_mechanism import LabelBudget, LabelMechanism
-from privasso.privacy._label_objective import LabelObjective
-from privasso.privacy._label_products import LabelProducts
-from privasso.privacy._label_settings import default_kappa
-from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._record_settings import usual_lam, usual_row, usual_t
-from privasso.privacy._release import Release
-from privasso.privacy._screen import Screen, screening_settings
-from privasso.privacy._screened_labels import ScreenedLabels, budget_of_fit, label_screening
-from privasso.privacy._screening_design import best_screening
-from privasso.problem import Clipped
-from privasso.queries import Ask, Neighbours, Relation
-from privasso.scales import Empirical
+from privasso.queries import Neighbours, Relation
 
-#: Most columns for which the noise has a full covariance by default.
-LARGEST_SHAPE = 2048
-#: Most entries of a table, and largest ε, for which "auto" perturbs the objective: whitened rows
-#: are held in memory, and at large ε the noise does not matter.
-_LARGEST_TABLE, _LARGEST_EPSILON = 1 << 28, 50.0
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
 _ORDINARY = 200
 _MECHANISMS = ("auto", "objective", "release")
@@ -54,7 +27,7 @@ _MECHANISMS = ("auto", "objective", "release")
 
 @register_kind
 @dataclass(frozen=True)
-class LabelDP(ReleasesProducts):
+class LabelDP(Privacy):
     """(ε, δ)-differential privacy of the labels, given public covariates F.
 
     For any two label vectors that differ in one entry, and any set of outputs A,
@@ -144,18 +117,14 @@ class LabelDP(ReleasesProducts):
         return Neighbours("label", self.neighbours)
 
     @property
-    def budget(self) -> LabelBudget:
-        """What mechanisms need to know."""
-        return LabelBudget(self.epsilon, self.delta, self.y_bounds, self.unit, self.pair)
+    def mu_before(self) -> float:
+        """Nothing is released before a fit of labels."""
+        return 0.0
 
     @property
     def mu(self) -> float:
         """The largest Mahalanobis sensitivity that (ε, δ) allows."""
         return sensitivity_for(self.epsilon, self.delta)
-
-    def objective_noise(self, t: float) -> float:
-        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""
-        return 2.0 / self.budget.label_sensitivity(t)
 
     @property
     def width(self) -> float:
@@ -169,6 +138,11 @@ class LabelDP(ReleasesProducts):
         return 1.0 if abs(exponent) <= _ORDINARY else math.ldexp(1.0, exponent)
 
     @property
+    def units(self) -> float:
+        """High minus low, in this unit."""
+        return self.width / self.unit
+
+    @property
     def centre(self) -> float:
         """The middle of the bounds."""
         return self.y_bounds[0] + 0.5 * self.width
@@ -177,61 +151,6 @@ class LabelDP(ReleasesProducts):
     def label_width(self) -> float:
         """The same as `width`."""
         return self.width
-
-    def default_noise(self, rows: Covariates) -> Noise:
-        """The best covariance for the rows; with very many columns σ² ∝ √v, the best diagonal one.
-
-        The best covariance has a dense root, whose size and cost grow with the square and the cube
-        of the number of columns. Rows are shrunk where that is expected to pay.
-        """
-        if int(rows.live.sum()) > LARGEST_SHAPE:
-            return PowerLaw(1.0, 0.5)
-        if isinstance(rows, BlockCovariates):
-            return Shaped(shrink=0.0)
-        return Shaped(shrink=self._for_shaped(rows).shrink(rows))
-
-    def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
-        """Return the power of v with the least predicted error at this budget.
-
-        The prediction takes the number of rows and the scales of the columns from the covariates,
-        which are public, and ρ and σ_ξ from the model; λ is optimised too where `lam` is None.
-
-        Examples
-        --------
-        >>> import numpy as np, privasso as pv
-        >>> rows = pv.operators.Covariates(np.random.default_rng(0).random((500, 9)), centre=True)
-        >>> privacy = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(0, 1))
-        >>> 0.3 < privacy.optimal_noise(pv.Model(), None, rows).gamma < 1.0
-        True
-        """
-        from privasso.design import optimal_design
-
-        n, m = int(rows.live.sum()), rows.shape[0]
-        if n == 0:
-            return PowerLaw(1.0, 0.5)
-        scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
-        data = replace(model, alpha=m / n, scales=scales)
-        return optimal_design(data, label_dp=self, lam=lam, n_features=n).noise
-
-    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
-        """Scale noise of a given shape; see `LabelProducts` and `LabelObjective`.
-
-        A design that is given asks for Gaussian noise of exactly that shape, so that products are
-        released unless the objective is to be perturbed by name.
-        """
-        return self._mechanism.calibrate(rows, shape)
-
-    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
-        """Noise of the best covariance, at the level where no row has a size above the bound.
-
-        Rows that would exceed it are shrunk, see `row_weights`.
-        """
-        if isinstance(rows, BlockCovariates) and shrink > 0.0:
-            raise ValueError(
-                "rows in blocks are not shrunk; leave noise out, or choose Shaped(shrink=0.0) or a "
-                "design such as PowerLaw(1.0, gamma=0.5)"
-            )
-        return self._for_shaped(rows).calibrate_shaped(rows, shrink)
 
     def for_classes(self) -> LabelDP:
         """Release products: the logistic loss depends on the labels through them alone.
@@ -246,66 +165,6 @@ class LabelDP(ReleasesProducts):
                 "out"
             )
         return replace(self, mechanism="release")
-
-    def settled(self, calibration: Calibration) -> LabelDP:
-        """Return the privacy with the mechanism, κ and t that the calibration has decided."""
-        noise = calibration.objective
-        if noise is None:
-            return replace(self, mechanism="release", kappa=None, t=None, level=None)
-        level = noise.mu > 0.0
-        return replace(self, mechanism="objective", kappa=noise.kappa, t=noise.t, level=level)
-
-    def rescaled(
-        self, calibration: Calibration, epsilon: float, n_rows: int
-    ) -> tuple[LabelDP, Calibration]:
-        """Return the privacy at another ε, and the same shape of noise at the level for it."""
-        changed = self.settled(calibration)._mechanism.rescaled(calibration, epsilon, n_rows)
-        return replace(self, epsilon=epsilon).settled(changed), changed
-
-    def calibrated(
-        self,
-        covariance: Covariance,
-        sigma_sum: float,
-        mu: float | None,
-        weights: np.ndarray | None,
-        n_rows: int,
-    ) -> Calibration:
-        """The calibration of a release that was made with this noise under settled privacy."""
-        mechanism = self._mechanism
-        noise = mechanism.noise(n_rows) if isinstance(mechanism, LabelObjective) else None
-        return Calibration(covariance, sigma_sum, mu, weights, noise)
-
-    def weights(
-        self, rows: Covariates, covariance: Covariance, sigma_sum: float
-    ) -> np.ndarray | None:
-        """Weights by which the largest rows are shrunk, so that the guarantee holds."""
-        return self._mechanism.weights(rows, covariance, sigma_sum)
-
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
-        """That of the mechanism which was calibrated."""
-        return self.settled(calibration)._mechanism.program(rows, calibration)
-
-    def _for_shaped(self, rows: Covariates) -> LabelMechanism:
-        """The mechanism with noise of the best covariance for these rows."""
-        if isinstance(rows, BlockCovariates):
-            enough = rows.shape[0] > rows.shape[1]
-            if self.mechanism == "auto" and enough and self.epsilon <= _LARGEST_EPSILON:
-                return replace(self, mechanism="objective")._mechanism
-            return self._mechanism
-        entries = rows.shape[0] * (rows.shape[1] + 1)
-        small = entries <= _LARGEST_TABLE and self.epsilon <= _LARGEST_EPSILON
-        if self.mechanism == "auto" and small:
-            return replace(self, mechanism="objective")._mechanism
-        return self._mechanism
-
-    @property
-    def _mechanism(self) -> LabelMechanism:
-        """The mechanism by name; products are released where it is still open."""
-        budget = self.budget
-        if self.mechanism != "objective":
-            return LabelProducts(budget)
-        kappa = default_kappa(self.epsilon) if self.kappa is None else self.kappa
-        return LabelObjective(budget, kappa, self.t, self.level)
 
     def guarantee(
         self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
@@ -330,72 +189,18 @@ class LabelDP(ReleasesProducts):
         )
         return stated(self, self.pair, terms, losses, assumptions, released)
 
-    def objective(self, rows: Covariates, loss: Clipped) -> PerturbedObjective:
-        """Noise, ridge and scaling for a fit at one λ, from covariates, which are public.
-
-        Columns are measured from their means, in units of their deviations.
-        """
-        if self.mechanism == "release" or self.level:
-            raise ValueError(
-                f"{loss.about} cannot be found from noisy products or corrected by a mean; leave "
-                "mechanism and level out"
-            )
-        n, intercept = rows.shape[1], rows.centred
-        usual = loss.suited(default_kappa(self.epsilon))
-        noise = calibrate_objective(
-            self.epsilon,
-            self.delta,
-            self.pair,
-            loss=usual if self.kappa is None else loss.clipped(self.kappa),
-            radius=usual_row(n + intercept, standard=True),
-            t=usual_t(self.epsilon) if self.t is None else self.t,
-            n_rows=rows.shape[0],
-        )
-        scale = np.where(rows.live, np.sqrt(rows.squares / rows.total), 0.0)
-        lam = usual_lam(rows.shape[0], self.width)
-        bounds, scaling = widest_bounds(n), (rows.mean, scale)
-        return PerturbedObjective(noise, bounds, self.y_bounds, intercept, lam, scaling)
-
-    def screened(
-        self,
-        n_rows: int,
-        n_columns: int,
-        *,
-        fit_intercept: bool,
-        screen: Screen,
-        components: PrincipalComponents | None = None,
-    ) -> ScreenedLabels | None:
-        """The choice of columns and the privacy of the fit of these; None where all are fitted.
-
-        Both are decided from the size of the table and, where they are given, from the principal
-        components of the covariates, some of which are then fitted beside the chosen columns.
-        """
-        if self.mechanism == "release":
-            raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
-        if components is None:
-            settings = screening_settings(
-                self.epsilon, self.delta, n_rows, n_columns, screen, neighbours=self.pair
-            )
-        else:
-            settings = component_screening(
-                self.epsilon, self.delta, components, n_columns, neighbours=self.pair
-            )
-        if settings is None:
-            return None
-        epsilon, kappa, t = budget_of_fit(settings, n_rows, self.kappa, self.t)
-        given = {"level": False, "neighbours": self.neighbours}
-        fit = LabelDP(epsilon, self.delta, self.y_bounds, "objective", kappa, t, **given)
-        level = Level(settings.mu_level, self.width, neighbours=self.pair)
-        screening = label_screening(settings, self.y_bounds)
-        return ScreenedLabels(screening, fit, n_columns, level, settings)
-
-    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
-        """The choice of columns with the largest predicted R² for a table of a model."""
-        return best_screening(self.epsilon, self.delta, self.pair, table, screen, self.width)
-
     def composition(self, mu: float | None) -> str:
-        """How several releases add up depends on the mechanism."""
-        return self._mechanism.composition(mu)
+        """Gaussian mechanisms compose exactly; the loss of others is added up numerically."""
+        if mu is None:
+            return (
+                "Further fits on the same labels add to the loss, and a ledger keeps count of "
+                "them. Solving again from the same release adds nothing."
+            )
+        return (
+            "Further fits on the same labels add to the loss: k releases like this one together "
+            f"are a Gaussian mechanism of sensitivity √k · μ, here √k · {mu:.4g}. Solving again "
+            "from the same release adds nothing."
+        )
 
     def after_failure(self, kept: str) -> str:
         """The release is paid for and kept."""

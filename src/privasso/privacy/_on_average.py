@@ -3,95 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn
-
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from privasso._validation import nonnegative_float, squarable
 from privasso.accounting import Loss
-from privasso.blocks import RowBlocks
-from privasso.model import Model
-from privasso.noise import Covariance, NoiseDesign, PowerLaw
-from privasso.operators import Covariates
+from privasso.noise import NoiseDesign
 from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._kind import Calibration, ReleasesProducts, Scales, Terms, register_kind
-from privasso.privacy._release import Release
-from privasso.queries import Ask, BitSource, Query, rounded_gaussian
+from privasso.privacy._kind import Privacy, Scales, Terms, register_kind
 from privasso.scales import ScaleLaw
-
-#: Integer noise of this deviation stands for standard normal numbers.
-_DEVIATION = 2.0**44
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyProducts(Query[Release]):
-    """Products of rows and labels with noise, in floating point: no loss of theirs is bounded.
-
-    Attributes
-    ----------
-    rows : Covariates
-        The covariates.
-    calibration : Calibration
-        The law of the noise.
-    """
-
-    rows: Covariates = field(repr=False)
-    calibration: Calibration
-
-    @property
-    def sentence(self) -> str:
-        """What is released."""
-        return "products of covariates and labels, with noise"
-
-    @property
-    def neighbours(self) -> None:
-        """There are none."""
-        return
-
-    @property
-    def loss(self) -> None:
-        """There is no bound."""
-        return
-
-    @property
-    def possible(self) -> Release:
-        """Products of labels that are zero, without noise."""
-        return self._release(
-            np.zeros(self.rows.shape[0]), np.zeros(self.calibration.covariance.rank + 1)
-        )
-
-    def run(self, rows: RowBlocks, bits: BitSource) -> Release:
-        """Add noise to the products and to the label sum."""
-        size = self.calibration.covariance.rank + 1
-        return self._release(rows.labels, rounded_gaussian(_DEVIATION, size, bits) / _DEVIATION)
-
-    def _release(self, y: np.ndarray, normal: np.ndarray) -> Release:
-        F, calibration = self.rows, self.calibration
-        covariance = calibration.covariance
-        weighted = y if F.weights is None else F.weights * y
-        b = F.rmatvec(weighted)
-        b[F.live] -= covariance.colour(normal[:-1])
-        label_sum = float(np.sum(weighted) - calibration.sigma_sum * normal[-1])
-        return Release(
-            b=b,
-            covariance=covariance.embedded(F.live),
-            n_rows=F.shape[0],
-            centre=0.0,
-            label_sum=label_sum if F.centred else None,
-            sigma_sum=calibration.sigma_sum if F.centred else None,
-            weight_sum=F.total,
-        )
-
-    def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Release]) -> NoReturn:
-        """Attacks on such releases have scores of their own."""
-        raise NotImplementedError
 
 
 @register_kind
 @dataclass(frozen=True)
-class OnAverage(ReleasesProducts):
+class OnAverage(Privacy):
     """Objective perturbation of level σ, which guarantees nothing to any one person.
 
     The noise vector η has variances σ_η²(v_i) that follow the noise design and average to σ².
@@ -127,46 +53,6 @@ class OnAverage(ReleasesProducts):
     def label_width(self) -> None:
         """Unknown: the labels have no bounds here."""
         return
-
-    def default_noise(self, rows: Covariates) -> NoiseDesign:
-        """σ² ∝ v, the best or nearly the best power for the on-average KL divergence."""
-        return PowerLaw(1.0, 1.0)
-
-    def optimal_noise(self, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
-        """Return the power of v with the least OnAveKL at this level and λ; no data are used.
-
-        Examples
-        --------
-        >>> import numpy as np, privasso as pv
-        >>> rows = pv.operators.Covariates(np.diag([1.0, 2.0, 3.0]), centre=False)
-        >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-        >>> pv.OnAverage(0.05).optimal_noise(model, 0.2, rows).gamma.__round__(2)
-        0.96
-        """
-        from privasso.design import least_leakage_exponent
-
-        if self.sigma == 0.0 or lam is None:
-            return self.default_noise(rows)  # without noise every shape is the same
-        return PowerLaw(1.0, least_leakage_exponent(model, lam, self.sigma))
-
-    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
-        """Scale the noise so that its mean variance is σ².
-
-        The label sum gets the noise of a column of ones whose noise is proportional to its norm,
-        σ_0² = σ²·N/mean(v).
-        """
-        if shape.size == 0 or self.sigma == 0.0:
-            return Calibration(shape.scaled(0.0), 0.0, None)
-        mean = shape.trace() / shape.size
-        sigma_sum = self.sigma * math.sqrt(rows.shape[1] / float(np.mean(v)))
-        return Calibration(
-            shape.scaled(self.sigma**2 / mean), sigma_sum if rows.centred else 0.0, None
-        )
-
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
-        """Ask for Fᵀy and the label sum with noise; the labels are used as they are."""
-        question = NoisyProducts(rows, calibration)
-        return lambda ask: ask(question)
 
     def guarantee(
         self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from privasso._validation import positive_float, probability
-from privasso.accounting import objective_sensitivity
-from privasso.design import ScreenedDesign, Sparse
-from privasso.privacy._screen import Screen
-from privasso.privacy._screening_design import best_screening
-from privasso.queries import EMPTIED
+from privasso.privacy._label_dp import LabelDP
+from privasso.privacy._record_dp import RecordDP
+from privasso.queries import EMPTIED, Neighbours
 
 
 @dataclass(frozen=True)
@@ -29,27 +27,28 @@ class RecordBudget:
 
     Examples
     --------
-    >>> from privasso.accounting import objective_delta
-    >>> from privasso.privacy import RecordBudget
-    >>> budget = RecordBudget(epsilon=1.0, delta=1e-6)
-    >>> c = 1.0 / budget.objective_noise(0.3)
-    >>> round(c, 4), objective_delta(1.0, c, 0.3, "records") <= 1e-6
-    (0.2056, True)
+    >>> import privasso as pv
+    >>> budget = pv.privacy.RecordBudget(epsilon=1.0, delta=1e-6)
+    >>> round(pv.optimal_design(pv.Model(alpha=10.0), pv.Budget(budget)).t, 1)
+    0.3
     """
 
     epsilon: float
     delta: float
 
     public_covariates: ClassVar[bool] = False
+    mu_before: ClassVar[float] = 0.0
+    label_width: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
 
-    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
-        """The best choice of columns for labels that fill their bounds in the usual way."""
-        return best_screening(self.epsilon, self.delta, EMPTIED, table, screen, None)
+    @property
+    def pair(self) -> Neighbours:
+        """How data sets differ."""
+        return EMPTIED
 
-    def objective_noise(self, t: float) -> float:
-        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t."""
-        return 1.0 / objective_sensitivity(self.epsilon, self.delta, t, "records")
+
+#: What formal noise is computed from.
+FormalBudget: TypeAlias = LabelDP | RecordDP | RecordBudget

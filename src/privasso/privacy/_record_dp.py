@@ -9,37 +9,26 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from privasso._validation import label_bounds, positive_float, probability, real_array, squarable
-from privasso.accounting import GaussianLoss, Loss, sensitivity_beside, sensitivity_for
-from privasso.design import ScreenedDesign, Sparse
-from privasso.privacy._calibration import calibrate_objective, check_budget
+from privasso._validation import (
+    check_coded,
+    label_bounds,
+    positive_float,
+    probability,
+    real_array,
+    squarable,
+)
+from privasso.accounting import GaussianLoss, Loss, sensitivity_for
 from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
-from privasso.privacy._estimate import Estimate, widest_bounds
 from privasso.privacy._guarantee import PREPARED, Guarantee
-from privasso.privacy._kind import Privacy, Terms, check_relation, register_kind, stated
-from privasso.privacy._label_level import Level, check_level, direct_level
-from privasso.privacy._record_logistic import (
-    PerturbedLogistic,
-    check_binary,
-    logistic_objective,
+from privasso.privacy._kind import (
+    Privacy,
+    Terms,
+    check_level,
+    check_relation,
+    register_kind,
+    stated,
 )
-from privasso.privacy._record_rows import PerturbedObjective
-from privasso.privacy._record_screening import screened_objective
-from privasso.privacy._record_settings import (
-    check_units,
-    longest_row,
-    usual_kappa,
-    usual_lam,
-    usual_row,
-    usual_t,
-)
-from privasso.privacy._record_statistics import StatisticsMechanism
-from privasso.privacy._screen import Screen, screening_settings
-from privasso.privacy._screened_objective import ScreenedObjective
-from privasso.privacy._screening_design import best_screening
-from privasso.privacy._shaped_objective import ShapedObjective
-from privasso.problem import Clipped, Huber
-from privasso.queries import Neighbours, ObjectiveNoise, Relation
+from privasso.queries import Neighbours, Relation, check_budget
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 #: What is released before the fit.
@@ -48,9 +37,6 @@ _BEFORE = (
     "noisy sums of the columns",
     "noisy sums of products of covariates and labels",
 )
-_HUBER = Huber()
-#: Statistics are released by "auto" if they are predicted to lose no more R².
-_LARGEST_LOSS = 0.01
 
 
 @register_kind
@@ -204,203 +190,25 @@ class RecordDP(Privacy):
         """High minus low."""
         return self.y_bounds[1] - self.y_bounds[0]
 
-    def objective_noise(self, t: float) -> float:
-        """Return σ/(κR) of objective perturbation with residuals clipped at κ and a ridge R²/t.
-
-        What is released before the fit is taken out of the budget.
-        """
-        kind = self.pair.of_objective
-        return 1.0 / sensitivity_beside(self.epsilon, self.delta, t, self.mu_before, kind)
-
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
         return bounds_of_columns(self.bounds, n_columns, names)
 
-    def objective(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        *,
-        fit_intercept: bool,
-        loss: Clipped = _HUBER,
-    ) -> PerturbedObjective:
-        """Noise, ridge and scaling, from the bounds and the shape of the table alone."""
-        standard = self.scales == PRIVATE
-        radius = usual_row(n_columns + fit_intercept, standard=standard)
-        level = self._level(n_rows, fit_intercept, loss)
-        return self._table(n_rows, n_columns, names, fit_intercept, radius, level, loss)
-
     def for_classes(self) -> RecordDP:
         """Refuse what a logistic regression on labels 0 and 1 does not have."""
-        check_binary(self)
+        check_coded(self.y_bounds)
+        given = {
+            "kappa": self.kappa is not None,
+            "shape": self.shape is not None,
+            "mechanism": self.mechanism != "objective",
+        }
+        for name, wrong in given.items():
+            if wrong:
+                raise ValueError(
+                    f"logistic regression on records has no choice of {name}: the slope of its "
+                    "loss is at most 1, and the objective is perturbed; leave it out"
+                )
         return self
-
-    def logistic(
-        self, n_rows: int, n_columns: int, names: Sequence[str] | None, *, fit_intercept: bool
-    ) -> PerturbedLogistic:
-        """Noise, ridge and scaling of a logistic regression, for labels 0 and 1."""
-        table = self._product_table(n_rows, n_columns, names, fit_intercept)
-        return logistic_objective(self, table, n_rows, n_columns + fit_intercept)
-
-    def _table(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        fit_intercept: bool,
-        radius: float,
-        level: Level | None = None,
-        loss: Clipped = _HUBER,
-    ) -> PerturbedObjective:
-        """The scaling, and noise for rows of this length."""
-        bounded, scales = self.bounds != PRIVATE, self.scales == PRIVATE
-        bounds = self.column_bounds(n_columns, names) if bounded else widest_bounds(n_columns)
-        if bounded:
-            check_units(bounds, self.label_width)
-        estimate = None
-        if scales or not bounded:
-            estimate = Estimate(self.mu_of_each, scales, bounded, self.pair)
-        return PerturbedObjective(
-            self._calibrated(radius, n_rows, n_columns + fit_intercept, level, loss),
-            bounds,
-            self.y_bounds,
-            fit_intercept,
-            usual_lam(n_rows, self.label_width),
-            estimate=estimate,
-            level=level,
-        )
-
-    def _product_table(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        fit_intercept: bool,
-        level: Level | None = None,
-    ) -> PerturbedObjective:
-        """The scaling for sums of products."""
-        radius = longest_row(n_columns + fit_intercept, standard=self.scales == PRIVATE)
-        return self._table(n_rows, n_columns, names, fit_intercept, radius, level)
-
-    def _level(self, n_rows: int, fit_intercept: bool, loss: Clipped) -> Level | None:
-        """How the intercept is corrected, if there is one and it is."""
-        if not (fit_intercept and loss.about_mean):
-            return None
-        return direct_level(
-            self.epsilon, self.delta, n_rows, asked=self.level, neighbours=self.pair
-        )
-
-    @property
-    def _t(self) -> float:
-        return usual_t(self.epsilon) if self.t is None else self.t
-
-    def _calibrated(
-        self, radius: float, n_rows: int, n_columns: int, level: Level | None, loss: Clipped
-    ) -> ObjectiveNoise:
-        """The noise for rows of this length, beside what is released before the fit and after."""
-        usual = usual_kappa(self.epsilon, n_rows, n_columns)
-        return calibrate_objective(
-            self.epsilon,
-            self.delta,
-            self.pair,
-            loss=loss.suited(usual) if self.kappa is None else loss.clipped(self.kappa),
-            radius=radius,
-            t=self._t,
-            n_rows=n_rows,
-            mu=math.hypot(self.mu_before, 0.0 if level is None else level.mu),
-        )
-
-    def shaped(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        *,
-        fit_intercept: bool,
-        loss: Clipped = _HUBER,
-    ) -> ShapedObjective | None:
-        """The fit with noise that follows the correlations of the columns, if it was asked for."""
-        if self.shape is None:
-            return None
-        width = n_columns + fit_intercept
-        public = None if self.shape == PRIVATE else np.array(self.shape)
-        if public is not None and public.shape[1] != n_columns:
-            raise ValueError(f"shape must have the {n_columns} columns of X, not {public.shape[1]}")
-        level = self._level(n_rows, fit_intercept, loss)
-        return ShapedObjective(
-            self._product_table(n_rows, n_columns, names, fit_intercept, level),
-            self._calibrated(usual_row(width, standard=True), n_rows, width, level, loss),
-            public,
-            self.mu_of_each if public is None else None,
-        )
-
-    def screened(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        *,
-        fit_intercept: bool,
-        screen: Screen,
-        loss: Clipped = _HUBER,
-    ) -> ScreenedObjective | None:
-        """The choice of columns and the fit of these, unless a fit of all is expected to be better.
-
-        Everything is decided from the bounds and the shape of the table.
-        """
-        if self.released_before or self.shape is not None or self.mechanism != "objective":
-            raise ValueError(
-                "screen chooses columns by public bounds for a fit by mechanism='objective'; leave "
-                "out bounds='private', scales, shape and other mechanisms, or screen"
-            )
-        settings = screening_settings(
-            self.epsilon,
-            self.delta,
-            n_rows,
-            n_columns,
-            screen,
-            fit_intercept=fit_intercept,
-            neighbours=self.pair,
-        )
-        if settings is None:
-            return None
-        bounds = self.column_bounds(n_columns, names)
-        check_units(bounds, self.label_width)
-        return screened_objective(
-            settings,
-            bounds,
-            self.y_bounds,
-            n_rows,
-            fit_intercept=fit_intercept,
-            loss=loss if self.kappa is None else loss.clipped(self.kappa),
-            t=self._t,
-        )
-
-    def screened_design(self, table: Sparse, screen: Screen) -> ScreenedDesign:
-        """The choice of columns with the largest predicted R² for a table of a model."""
-        return best_screening(self.epsilon, self.delta, self.pair, table, screen, self.label_width)
-
-    def statistics(
-        self,
-        n_rows: int,
-        n_columns: int,
-        names: Sequence[str] | None,
-        *,
-        fit_intercept: bool,
-        loss: Clipped = _HUBER,
-    ) -> StatisticsMechanism | None:
-        """The mechanism that releases statistics, if it is the one to use."""
-        if not loss.about_mean and self.mechanism == "statistics":
-            raise ValueError(f"{loss.about} cannot be found from statistics; leave mechanism out")
-        if not loss.about_mean or self.mechanism == "objective":
-            return None
-        whole, before = sensitivity_for(self.epsilon, self.delta), self.mu_before
-        mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)
-        table = self._product_table(n_rows, n_columns, names, fit_intercept)
-        found = StatisticsMechanism(table, mu, standard=self.scales == PRIVATE)
-        few = self.mechanism == "auto" and found.predicted_loss(n_rows) > _LARGEST_LOSS
-        return None if few else found
 
     def guarantee(
         self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()

@@ -8,7 +8,12 @@ from privasso.queries._choice import NoisyChoice, Scores
 from privasso.queries._integer_noise import ROUNDING, noise_deviation, noisy_integers
 from privasso.queries._largest import noisy_largest
 from privasso.queries._minimiser import PerturbedMinimiser, exact_minimiser, perturbed_minimiser
-from privasso.queries._objective_noise import ObjectiveNoise, UncertifiedError
+from privasso.queries._objective_noise import (
+    EPSILON_SHARE,
+    ObjectiveNoise,
+    UncertifiedError,
+    check_budget,
+)
 from privasso.queries._query import (
     EMPTIED,
     LABEL_REPLACED,
@@ -24,6 +29,7 @@ from privasso.queries._sum import NoisySum, Summand
 
 __all__ = [
     "EMPTIED",
+    "EPSILON_SHARE",
     "LABEL_REPLACED",
     "REPLACED",
     "ROUNDING",
@@ -44,6 +50,7 @@ __all__ = [
     "UncertifiedError",
     "UndeclaredError",
     "bit_source",
+    "check_budget",
     "declared",
     "exact_minimiser",
     "noise_deviation",

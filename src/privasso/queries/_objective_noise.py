@@ -17,6 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privasso.accounting import check_coverable
 from privasso.problem import Loss
 from privasso.queries._query import EMPTIED, Neighbours
 from privasso.queries._rounded_gaussian import BitSource, rounded_gaussian
@@ -43,6 +44,15 @@ UNCERTIFIED = (
 
 class UncertifiedError(RuntimeError):
     """The minimiser was not certified closely enough, which no data should do; nothing came out."""
+
+
+#: Part of ε that is kept for the distance between the computed and the exact mechanism.
+EPSILON_SHARE = 1e-4
+
+
+def check_budget(epsilon: float, delta: float) -> None:
+    """Refuse a budget that no computed minimiser can keep, see `check_coverable`."""
+    check_coverable(epsilon, delta, EPSILON_SHARE * min(epsilon, 1.0))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from privasso.fit import CoefficientPath, LogisticLasso, Released, ReleasedModel
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
 from privasso.noise import Covariance, Isotropic, PowerLaw, noise_to_dict
 from privasso.operators import Covariates
-from privasso.privacy import ReleasesProducts, ScreeningOutlook, calibrate
+from privasso.planning import ScreeningOutlook, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._record_mechanism import RecordMechanism
 from privasso.report._stability import Stability, stability_of
@@ -178,7 +178,6 @@ def row_influence(
 
 def _even_level(released: Released) -> float | None:
     noise, rows = released.noise, released.rows
-    assert isinstance(released.privacy, ReleasesProducts)
     if not rows.live.any() or (isinstance(noise, PowerLaw) and noise.gamma == 0.0):
         return None
     return calibrate(rows, released.privacy, Isotropic(1.0)).level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privasso.fit import ReleasedModel, ScreenedLabelPlan
 from privasso.page import Page
-from privasso.privacy import ScreeningOutlook
+from privasso.planning import ScreeningOutlook
 from privasso.report._facts import FitFacts
 
 OUTLOOK_TITLES = (

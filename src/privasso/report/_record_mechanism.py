@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from privasso.fit import RecordPlan
-from privasso.privacy import (
+from privasso.planning import ScreeningPrior
+from privasso.privacy import RecordDP
+from privasso.programs import (
     Level,
     PerturbedObjective,
-    RecordDP,
     ScreenedObjective,
-    ScreeningPrior,
     ShapedObjective,
     StatisticsMechanism,
 )

@@ -1,0 +1,153 @@
+"""Ridge and shrinking for objective perturbation on given rows, by the error to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from privasso.operators import Covariates
+from privasso.planning._release_shape import ReleaseShape, release_shape
+from privasso.planning._shrink import row_sample
+from privasso.planning._whitened import whitened_moments
+from privasso.theory import clipped_moments
+
+#: Part of the rows that is shrunk where it pays, see `best_shrink`. Weights are squared here, so
+#: that fewer rows are shrunk.
+SHRINK = 0.5
+#: Gain in explained variance, as a part of that of the labels, for which shrinking pays.
+_GAIN = 0.01
+#: What is supposed of the labels: their deviation, in units of their range, and the part of their
+#: variance that the columns explain.
+_DEVIATIONS, _EXPLAINED = (1 / 12, 1 / 6, 1 / 4), (0.3, 0.6, 0.9)
+#: A larger ridge is preferred to one that is better by no more than this part: the smaller û, the
+#: closer is what is computed from it to products of rows and labels with Gaussian noise.
+_CLOSE = 0.05
+_STEPS = 80
+
+
+@dataclass(frozen=True)
+class ClippedSettings:
+    """What is chosen from the rows, and the error to expect with it.
+
+    `t`: R²/Λ. `shrink`: part of the rows that is shrunk. `error`: expected squared error of a
+    prediction, as a part of the variance of the labels.
+    """
+
+    t: float
+    shrink: float
+    error: float
+
+
+def clipped_settings(
+    rows: Covariates,
+    kappa: float,
+    sensitivities: Mapping[float, float],
+    shrinks: Sequence[float] = (0.0, SHRINK),
+    gain: float = _GAIN,
+) -> ClippedSettings:
+    """Choose the ridge R²/t and the part of the rows to shrink with the least expected error.
+
+    The minimiser of the perturbed objective is, in the coordinates in which noise and ridge are
+    multiples of the identity, u = (qA + Λ)⁻¹(qAx₀ + √E_g A^½ z + σz') in law, where A = GᵀG is
+    the Gram matrix of the shrunk rows, q the mean slope and E_g the mean square of the clipped
+    residuals. A residual has the variance
+
+        E = τ² + (1/M) E‖G(x₀ − u)‖²,
+
+    from which q and E_g follow as in state evolution. What u then tells about x₀ is worth the
+    error (1/M) tr A(P⁻¹ + q²A(E_g A + σ²)⁻¹A)⁻¹ of the best linear guess, P the prior covariance
+    of x₀. The error is averaged over labels that vary by 1/12, 1/6 and 1/4 of their range, of
+    whose variance the columns explain 30, 60 and 90 per cent. By default shrinking must gain at
+    least one per cent of the variance. No label is read.
+
+    - `kappa`: κ, in units of the range of the labels.
+    - `sensitivities`: the values of t to choose from, and c = 2κR/σ for each of them.
+    - `shrinks`: parts of the rows to choose from, increasing.
+    - `gain`: what a larger part must gain, as a part of the variance of the labels.
+    """
+    best: ClippedSettings | None = None
+    for shrink in shrinks:
+        spectrum = _spectrum(rows, shrink)
+        errors = {t: spectrum.error(kappa, c, t) for t, c in sensitivities.items()}
+        enough = (1.0 + _CLOSE) * min(errors.values())
+        t = min(t for t, error in errors.items() if error <= enough)
+        if best is None or best.error - errors[t] > gain:
+            best = ClippedSettings(t, shrink, errors[t])
+    assert best is not None
+    return best
+
+
+def _spectrum(rows: Covariates, shrink: float) -> _Spectrum:
+    """That of a sample of the rows, which is found once: first for the part, then for the ridge."""
+    known = _SPECTRA.setdefault(rows, {})
+    if shrink not in known:
+        part = row_sample(rows)
+        shape = release_shape(part, shrink, row_roots(part))
+        known[shrink] = _Spectrum.of(part, shape, rows.shape[0] / part.shape[0])
+    return known[shrink]
+
+
+def row_roots(rows: Covariates) -> np.ndarray | None:
+    """√w_μ: a row with its label enters the objective times the root of its weight."""
+    return None if rows.weights is None else np.sqrt(rows.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """The rows in the eigenbasis of A.
+
+    - `a`: eigenvalues of A = GᵀG.
+    - `signal`: variances of x₀ along the eigenvectors if the coefficients of standardised columns
+      have the variance 1/N each.
+    - `level`: the same for an intercept of variance 1.
+    - `n_rows`: M.
+    - `weight`: mean weight of a row.
+    """
+
+    a: np.ndarray = field(repr=False)
+    signal: np.ndarray = field(repr=False)
+    level: np.ndarray = field(repr=False)
+    n_rows: float
+    weight: float
+
+    @classmethod
+    def of(cls, rows: Covariates, shape: ReleaseShape, copies: float) -> _Spectrum:
+        sizes = rows.squared_row_norms(shape.covariance)
+        if rows.centred:
+            sizes = sizes + shape.sigma_sum**-2
+        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+        with np.errstate(divide="ignore"):
+            weights = np.minimum(weights, 1.0 / sizes)
+        moments = copies * rows.moments(weights, ones=rows.centred)
+        scale = np.sqrt(rows.squares[rows.live] / rows.total)
+        a, root = whitened_moments(moments, shape.covariance, shape.sigma_sum, scale)
+        n = shape.covariance.size
+        signal = np.sum((root[:n] / scale[:, None]) ** 2, axis=0) / n
+        level = root[-1] ** 2 if rows.centred else np.zeros_like(a)
+        return cls(a, signal, level, copies * rows.shape[0], float(np.mean(weights)))
+
+    def error(self, kappa: float, c: float, t: float) -> float:
+        """Expected squared error, averaged over what is supposed of the labels."""
+        deviation, explained = (x.ravel() for x in np.meshgrid(_DEVIATIONS, _EXPLAINED))
+        total = deviation**2
+        noise, ridge = (2.0 * kappa / c) ** 2, 1.0 / t
+        a, m = self.a, self.n_rows
+        prior = total[:, None] * (explained[:, None] * self.signal + self.level)
+        residual = total * (1.0 - explained) * self.weight
+        E = residual + prior @ a / m
+        q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
+        for _ in range(_STEPS):
+            inverse = 1.0 / (q[:, None] * a + ridge)
+            V = inverse @ a / m
+            spread = ridge**2 * prior + square[:, None] * a + noise
+            E = 0.5 * (E + residual + (spread * inverse**2) @ a / m)
+            q, square = clipped_moments(kappa, E, V)
+        told = q[:, None] ** 2 * a**2 / (square[:, None] * a + noise)
+        left = prior / (1.0 + prior * told)
+        return float(np.mean(left @ a / (m * self.weight * total)))
+
+
+_SPECTRA: WeakKeyDictionary[Covariates, dict[float, _Spectrum]] = WeakKeyDictionary()

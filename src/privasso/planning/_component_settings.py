@@ -1,0 +1,226 @@
+"""How many components of public covariates to fit, and how many columns to choose beside them.
+
+Labels of real tables follow the leading principal components of the covariates more often than a
+few columns drawn at random would, but a few columns of their own often matter, too. The prior is
+about half of either. One part of what the columns explain lies along the components, in proportion
+to the squares of their variances; it is a half for strongly correlated columns, and nothing for
+independent ones. The other part is due to 1, 3, 10 or 30 columns drawn at random. Some of this lies
+along the leading components, in proportion to their variances, and the rest is found only if the
+columns are chosen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from privasso.planning._components import PrincipalComponents
+from privasso.planning._objective_noise import label_sensitivity
+from privasso.planning._screening_forecast import ScreeningPrior, choice_chances
+from privasso.planning._screening_settings import CLIP, ScreeningSettings
+from privasso.planning._settings import LABEL_RIDGE, default_kappa
+from privasso.privacy import LabelDP
+from privasso.queries import LABEL_REPLACED, Neighbours
+from privasso.theory import clipped_moments
+
+#: Most components, and the numbers of components and columns that are compared.
+MOST_COMPONENTS = 400
+_COMPONENTS = (0, 3, 5, 8, 12, 18, 25, 35, 50, 75, 100, 150, 200, 300, MOST_COMPONENTS)
+_COUNTS, _SHARES = (1, 3, 6, 12, 25, 50), (0.1, 0.2, 0.4, 0.6)
+#: Largest part of the explained variance that is expected along the leading components.
+_MOST_LEADING = 0.5
+#: How many columns may have coefficients, deviations of the labels as parts of their range, and the
+#: part of their variance that the covariates explain.
+_TRUE, _DEVIATIONS, _EXPLAINED = (1, 3, 10, 30), np.array([1 / 12, 1 / 6, 1 / 4]), 0.6
+#: What must be gained over a fit of all columns, as a part of what can be explained.
+_GAIN = 0.05
+#: Components are no more than this part of the rows.
+_ROWS = 0.5
+_STEPS = 40
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A fit of uncorrelated columns of variance one, the longer half of whose rows is shrunk.
+
+    Attributes
+    ----------
+    n_rows : int
+        M.
+    length : float
+        L, the squared length to which rows are shrunk.
+    weight : float
+        Their mean weight after that.
+    budget : LabelDP
+        Of the fit, for labels of range 1.
+    """
+
+    n_rows: int
+    length: float
+    weight: float
+    budget: LabelDP
+
+    @classmethod
+    def of(cls, squares: np.ndarray, budget: LabelDP) -> _Fit:
+        """Of rows with these squared lengths."""
+        length = float(np.median(squares))
+        weight = float(np.mean(np.minimum(1.0, length / squares)))
+        return cls(squares.size, length, weight, budget)
+
+    def lost(self, parts: np.ndarray, missed: np.ndarray) -> np.ndarray:
+        """Part of the explainable variance that is lost, for each of several tables.
+
+        A table has a row of `parts`, which its columns explain, and `missed`, which none does. All
+        deviations of labels come in turn; see `clipped_settings` for the formulas.
+        """
+        epsilon = self.budget.epsilon
+        kappa, t = default_kappa(epsilon), LABEL_RIDGE * epsilon
+        c = label_sensitivity(self.budget, t)
+        noise, ridge, n = (2.0 * kappa / c) ** 2, 1.0 / t, parts.shape[1]
+        a = self.n_rows * self.weight / self.length
+        total = np.resize(_DEVIATIONS, missed.size) ** 2
+        prior = total[:, None] * _EXPLAINED * parts * self.length
+        whole = prior.sum(axis=1)
+        residual = total * (1.0 - _EXPLAINED * (1.0 - missed)) * self.weight
+        E = residual + whole * a / self.n_rows
+        q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
+        for _ in range(_STEPS):
+            inverse = 1.0 / (q * a + ridge)
+            V = n * a * inverse / self.n_rows
+            spread = ridge**2 * whole + n * (square * a + noise)
+            E = 0.5 * (E + residual + spread * inverse**2 * a / self.n_rows)
+            q, square = clipped_moments(kappa, E, V)
+        told = q**2 * a**2 / (square * a + noise)
+        left = np.sum(prior / (1.0 + prior * told[:, None]), axis=1) * a
+        return np.minimum(left / (self.n_rows * self.weight * total * _EXPLAINED) + missed, 1.0)
+
+
+class _Table:
+    """Public covariates, as far as predictions need them."""
+
+    def __init__(self, components: PrincipalComponents, n_columns: int) -> None:
+        self.n_rows, self.n_columns = len(components.scores), n_columns
+        self.squares = np.zeros((self.n_rows, components.count + 1))
+        np.cumsum(components.scores**2, axis=1, out=self.squares[:, 1:])
+        even, rest = components.shares, components.rank - components.count
+        # What is not known of the smallest components hardly matters: they count as equal.
+        small = max(1.0 - even.sum(), 0.0) / max(rest, 1)
+        square = float(np.sum(even**2)) + rest * small**2
+        self.even, self.rank = even, components.rank
+        # Σ of the squared shares of independent columns is 1/M + 1/N.
+        independent = 1.0 / self.n_rows + 1.0 / n_columns
+        leading = _MOST_LEADING * max(1.0 - independent / square, 0.0)
+        self.leading, self.along = leading, leading * even**2 / square + (1.0 - leading) * even
+
+    def explained(self, settings: ScreeningSettings, least: float = -np.inf) -> float:
+        """Part of what can be explained that the fit is expected to find.
+
+        If it could not be more than `least` even if all columns that matter were chosen, the part
+        in this case is returned, which takes far less time.
+        """
+        d, k = settings.components, settings.count
+        squares = self.squares[:, d] + k + 1.0
+        budget = _budget(settings.epsilon_left, settings.delta, settings.neighbours)
+        fit = _Fit.of(squares, budget)
+        along = self.along[:d]
+        rest = (1.0 - self.leading) * max(1.0 - float(self.even[:d].sum()), 0.0)
+        beyond = max(1.0 - float(along.sum()) - rest, 0.0)
+
+        def found(chances: np.ndarray) -> float:
+            parts = np.zeros((len(_TRUE), _DEVIATIONS.size, d + k))
+            parts[..., :d] = along
+            for part, n_true, chance in zip(parts, _TRUE, chances, strict=True):
+                some = min(n_true, k)
+                part[:, d : d + some] = (rest * chance / some)[:, None]
+            missed = beyond + rest * (1.0 - chances)
+            return 1.0 - float(np.mean(fit.lost(parts.reshape(missed.size, -1), missed.ravel())))
+
+        # No more than k columns can be chosen.
+        most = np.array([[min(1.0, k / n_true)] * _DEVIATIONS.size for n_true in _TRUE])
+        best = found(most)
+        if best <= least:
+            return best
+        return found(
+            np.array([[self._chance(settings, s, rest, x) for x in _DEVIATIONS] for s in _TRUE])
+        )
+
+    def _chance(
+        self, settings: ScreeningSettings, n_true: int, rest: float, deviation: float
+    ) -> float:
+        """Chance that a column with a coefficient is chosen for what components leave of it."""
+        part = max(_EXPLAINED * rest, 1e-9)
+        prior = ScreeningPrior(min(n_true, self.n_columns - 1), part, deviation, 1.0)
+        return float(
+            choice_chances(
+                prior,
+                self.n_rows,
+                self.n_columns,
+                settings.count,
+                clip=CLIP,
+                epsilon_each=settings.choices.epsilon_each,
+                span=settings.span,
+            )[1]
+        )
+
+    def directly(self, budget: LabelDP) -> float:
+        """The same for a fit of all columns, whose rows have about the same length."""
+        fit = _Fit.of(np.full(self.n_rows, self.rank + 1.0), budget)
+        rest = self.rank - self.along.size
+        small = np.full(rest, max(1.0 - self.along.sum(), 0.0) / max(rest, 1))
+        parts = np.tile(np.append(self.along, small), (_DEVIATIONS.size, 1))
+        return 1.0 - float(np.mean(fit.lost(parts, np.zeros(_DEVIATIONS.size))))
+
+
+def _budget(epsilon: float, delta: float, neighbours: Neighbours) -> LabelDP:
+    """For labels of range 1."""
+    return LabelDP(epsilon, delta, (0.0, 1.0), neighbours=neighbours.relation)
+
+
+def component_screening(
+    epsilon: float,
+    delta: float,
+    components: PrincipalComponents,
+    n_columns: int,
+    *,
+    centred: bool = True,
+    neighbours: Neighbours = LABEL_REPLACED,
+) -> ScreeningSettings | None:
+    """Return the settings that are expected to explain most, or None where a fit of all columns is.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    components : PrincipalComponents
+        Of the public covariates.
+    n_columns : int
+        Number of columns.
+    centred : bool
+        Whether the fit has an intercept.
+
+    Examples
+    --------
+    Two factors explain most of 400 columns, and a few components are enough:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 400))
+    >>> X += 0.5 * rng.standard_normal((300, 400))
+    >>> found = component_screening(1.0, 1e-6, PrincipalComponents.of(X, 100), 400)
+    >>> found.components, found.count
+    (3, 1)
+    """
+    if not components.count:
+        return None
+    table = _Table(components, n_columns)
+    budget = _budget(epsilon, delta, neighbours)
+    best, most = None, table.directly(budget) + _GAIN
+    for share, count, d in itertools.product(_SHARES, _COUNTS, _COMPONENTS):
+        if d > min(components.count, _ROWS * table.n_rows) or count >= n_columns:
+            continue
+        one = ScreeningSettings(count, share, epsilon, delta, centred, neighbours, components=d)
+        found = table.explained(one, most)
+        if found > most:
+            best, most = one, found
+    return best

@@ -1,0 +1,98 @@
+"""The noise of a release of Fᵀy and of the label sum, shaped for the rows at hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privasso._blas import one_thread
+from privasso.noise import Covariance, Diagonal, Factored
+from privasso.operators import Covariates
+from privasso.planning._shape import optimal_shape
+
+#: Weight of the noise of the label sum against that of one standardised column. The intercept
+#: enters every prediction, so it counts for more than one column.
+_SUM_WEIGHT = 4.0
+#: Times that rows are shrunk and the noise is shaped anew; a third changes little.
+_ROUNDS = 2
+#: Directions in which the rows have less than this part of their largest second moment get no
+#: noise: they hold nothing but rounding.
+_RANK = 1e-12
+#: Certificate of the shape where no row is shrunk, and most columns for which it is computed.
+_CERTIFICATE, _MOST_COLUMNS = 0.02, 256
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseShape:
+    """Noise for the products of rows and labels and for the label sum, at unit sensitivity.
+
+    A row has the size q_μ = √(f_μᵀΣ⁻¹f_μ + 1/σ₀²). Rows with q_μ > 1 are to be shrunk to 1.
+
+    `covariance`: Σ over the live columns. `sigma_sum`: σ₀, zero without an intercept.
+    """
+
+    covariance: Covariance = field(repr=False)
+    sigma_sum: float
+
+
+def release_shape(
+    rows: Covariates, shrink: float, weights: np.ndarray | None = None
+) -> ReleaseShape:
+    """Shape the noise for rows of which a part is shrunk.
+
+    The noise is η ~ N(0, Σ) on the columns and an independent η₀ ~ N(0, σ₀²) on the label sum.
+    Where no row is shrunk, Σ is the `optimal_shape`. Where many are, their sizes are nearly equal,
+    and it is enough to bound the mean of f_μᵀΣ⁻¹f_μ instead of its maximum; so it is with very
+    many columns, over which sizes even out. The least tr(WΣ) is then reached by
+
+        Σ ∝ W^(−½) (W^½ A W^½)^½ W^(−½),   A = Σ_μ g_μ² f_μf_μᵀ,
+
+    g_μ the factors of the rows and W the weight of standardised columns. Factors and shape are
+    found in turn. Of the squared sensitivity the label sum takes the part that minimises
+    tr(WΣ) + 4σ₀².
+
+    `shrink`: part of the rows that is shrunk; rows of zeros, or without weight, do not count.
+    `weights` (M,): factors of the rows before any is shrunk; by default their own weights.
+    """
+    if not rows.live.any():
+        return ReleaseShape(Diagonal([]), 1.0 if rows.centred else 0.0)
+    if weights is None:
+        weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+    factors, share, level = weights, 0.0, 1.0
+    noise: Covariance = Diagonal([])
+    for _ in range(_ROUNDS if shrink > 0.0 else 1):
+        exact = shrink == 0.0 and int(rows.live.sum()) <= _MOST_COLUMNS
+        noise, cost = _best(rows, weights) if exact else _shape(rows, factors)
+        if rows.centred:
+            share = math.sqrt(_SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(_SUM_WEIGHT))
+        sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)
+        # Rows of zeros, or without weight, say nothing and must not set the level. Rows that the
+        # noise does not cover, beside far larger ones, may be covered once those are shrunk.
+        speaks = (weights > 0.0) & (sizes > 0.0) & np.isfinite(sizes)
+        level = float(np.quantile(weights[speaks] * sizes[speaks], 1.0 - shrink, method="lower"))
+        factors = weights.copy()
+        factors[speaks] = np.minimum(weights[speaks], level / sizes[speaks])
+    return ReleaseShape(
+        noise.scaled(level**2 / (1.0 - share)), level / math.sqrt(share) if share else 0.0
+    )
+
+
+def _best(rows: Covariates, weights: np.ndarray) -> tuple[Covariance, float]:
+    """The certified best shape for the largest row, and its cost."""
+    shape = optimal_shape(rows, tol=_CERTIFICATE, factors=weights)
+    return shape.noise.restricted(np.flatnonzero(rows.live)), shape.cost
+
+
+def _shape(rows: Covariates, factors: np.ndarray) -> tuple[Covariance, float]:
+    """The best shape for the mean over the rows, at mean size 1, and its cost."""
+    A = rows.moments(factors**2) / rows.shape[0]
+    scale = np.sqrt(rows.squares[rows.live] / rows.total)
+    with one_thread():
+        values, vectors = np.linalg.eigh(A / np.outer(scale, scale))
+    kept = values > _RANK * values[-1]
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    cost = float(roots.sum())
+    root = scale[:, None] * (vectors * np.sqrt(roots * cost))
+    return Factored(root), cost**2

@@ -1,0 +1,411 @@
+"""How many columns to choose and at which share of the budget, from public numbers alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import root_scalar
+
+from privasso.accounting import (
+    BesideGaussian,
+    ChoiceLoss,
+    GaussianLoss,
+    ObjectiveLoss,
+    gaussian_epsilon,
+    objective_sensitivity,
+    sensitivity_beside,
+    sensitivity_for,
+)
+from privasso.planning._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
+from privasso.planning._settings import LABEL_RIDGE, default_kappa, usual_t
+from privasso.programs import LARGEST_ENTRY, Level
+from privasso.queries import EMPTIED, Neighbours
+
+#: Where labels are clipped for their associations, as a part of their range.
+CLIP = 0.08
+#: The same for residuals in further rounds.
+RESIDUAL_CLIP = 0.06
+#: Part of the sensitivity of the choice that finds the centre of the labels.
+_CENTRE = 0.25
+#: Part of the sensitivity of everything before the last fit that corrects its intercept.
+_LEVEL = 0.25
+#: By the number of further rounds, parts of the share for the first choice, for all fits but the
+#: last, and for all further choices.
+_PARTS = {0: (1.0, 0.0, 0.0), 1: (0.45, 0.25, 0.30), 3: (0.35, 0.35, 0.30)}
+#: Fewest columns for so many further rounds.
+_FEWEST = {0: 1, 1: 6, 3: 12}
+#: More rounds may be this much worse for independent columns; they are better for correlated ones.
+_WORTH = 0.03
+#: Shares of the budget and numbers of columns that are compared.
+_SHARES = (0.2, 0.35, 0.5, 0.65)
+_COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1000)
+#: How many columns may have coefficients: each of these is as likely as the others.
+_TRUE = (1, 3, 10, 30, 100)
+#: Relative error of the sensitivity of a fit in a prediction.
+_ABOUT = 0.003
+#: A choice must gain this much R² over a fit of all columns: coefficients may be less sparse.
+_GAIN = 0.03
+
+
+@dataclass(frozen=True)
+class ScreeningSettings:
+    """A number of columns, and how the budget is divided.
+
+    Attributes
+    ----------
+    count : int
+        Number of columns to choose at first.
+    share : float
+        Squared sensitivity of everything before the last fit relative to that of a Gaussian
+        mechanism with the whole budget.
+    epsilon, delta : float
+        The budget of the choice and of the fit together.
+    centred : bool
+        Whether the centre of the labels is found too.
+    neighbours : Neighbours
+        How data sets differ.
+    second : int
+        Number of columns to choose in each further round, by their association with the residuals
+        of a fit of the ones before; zero for one round.
+    further : int
+        Number of further rounds: 0, 1 or 3.
+    components : int
+        Principal components of public covariates that are fitted beside the chosen columns.
+    """
+
+    count: int
+    share: float
+    epsilon: float
+    delta: float
+    centred: bool = True
+    neighbours: Neighbours = EMPTIED
+    second: int = 0
+    further: int = 0
+    components: int = 0
+
+    def __post_init__(self) -> None:
+        if self.further not in _PARTS or (self.further > 0) != (self.second > 0):
+            raise ValueError("further rounds must be 0, 1 or 3, each with a number of columns")
+
+    @classmethod
+    def divided(
+        cls, columns: int, further: int, share: float, epsilon: float, delta: float, **kind: Any
+    ) -> ScreeningSettings:
+        """Divide a number of columns evenly between the rounds."""
+        each = columns // (further + 1) if further else 0
+        first = columns - further * each
+        return cls(first, share, epsilon, delta, second=each, further=further, **kind)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns that are chosen."""
+        return self.count + self.further * self.second
+
+    @property
+    def whole(self) -> float:
+        """Sensitivity of everything before the last fit."""
+        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity of the first choice and of all sums of labels and residuals."""
+        return math.sqrt(_PARTS[self.further][0]) * self.whole
+
+    @property
+    def second_choices(self) -> ChoiceLoss | None:
+        """The loss of the choices of a further round."""
+        if not self.further:
+            return None
+        mu = math.sqrt(_PARTS[self.further][2] / self.further) * self.whole
+        return ChoiceLoss(2.0 * mu / math.sqrt(self.second), self.second)
+
+    @property
+    def epsilon_first(self) -> float:
+        """ε of each fit but the last, of which only residuals are used."""
+        part = _PARTS[self.further][1] / max(self.further, 1)
+        return _epsilon_left(self.epsilon, self.delta, 1.0 - part * self.share)
+
+    @property
+    def mu_centre(self) -> float:
+        """Sensitivity of the sums from which the centre of the labels is found."""
+        return _CENTRE * self.mu if self.centred else 0.0
+
+    @property
+    def mu_level(self) -> float:
+        """Sensitivity of the mean of the last residuals, which corrects the intercept."""
+        return _LEVEL * self.mu if self.centred else 0.0
+
+    @property
+    def mu_sums(self) -> float:
+        """Sensitivity of all sums of labels and residuals together."""
+        return math.hypot(self.mu_centre, self.mu_level)
+
+    @property
+    def choices(self) -> ChoiceLoss:
+        """The loss of the choices."""
+        left = math.sqrt(self.mu**2 - self.mu_sums**2)
+        return ChoiceLoss(2.0 * left / math.sqrt(self.count), self.count)
+
+    @property
+    def epsilon_left(self) -> float:
+        """About the ε that is left for the fit."""
+        return _epsilon_left(self.epsilon, self.delta, self.share)
+
+    @property
+    def t(self) -> float:
+        """Of the fit: squared length of a row over the ridge."""
+        left = self.epsilon_left
+        return LABEL_RIDGE * left if self.labels else usual_t(left)
+
+    def chances(
+        self,
+        prior: ScreeningPrior,
+        n_rows: int,
+        n_columns: int,
+        strengths: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Predict the chances that columns without and with a coefficient are chosen.
+
+        Or those of columns that explain given parts of the variance of the labels.
+        """
+        return choice_chances(
+            self.known(prior),
+            n_rows,
+            n_columns,
+            self.count,
+            clip=CLIP,
+            epsilon_each=self.choices.epsilon_each,
+            strengths=strengths,
+            span=self.span,
+        )
+
+    @property
+    def span(self) -> float:
+        """How much a difference of two associations may change, in units of the clipped labels."""
+        largest = LARGEST_ENTRY if self.labels else 1.0
+        return (2.0 if self.neighbours.relation == "emptied" else 4.0) * largest
+
+    @property
+    def labels(self) -> bool:
+        """Whether labels alone are private."""
+        return self.neighbours.unit == "label"
+
+    def known(self, prior: ScreeningPrior) -> ScreeningPrior:
+        """The prior for columns as they are used: those of public tables have the variance 1."""
+        return replace(prior, column_variance=1.0) if self.labels else prior
+
+    def found(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
+        """Predict the chance that a column with a coefficient is chosen in any of the rounds."""
+        chance = float(self.chances(prior, n_rows, n_columns)[1])
+        for done in range(self.further):
+            chance = self._after(done, chance, prior, n_rows, n_columns)
+        return chance
+
+    def r2(self, prior: ScreeningPrior, n_rows: int, n_columns: int) -> float:
+        """Predict R² of the fit of the chosen columns, with the noise in its intercept."""
+        chance, c = self.found(prior, n_rows, n_columns), self.c
+        if c == 0.0:
+            return -math.inf
+        k = self.columns + self.components
+        r2 = _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
+        if not self.mu_level:
+            return r2
+        return r2 - Level(self.mu_level, 1.0).error(n_rows) / prior.label_deviation**2
+
+    @cached_property
+    def c(self) -> float:
+        """About the sensitivity of the last fit in deviations of its noise; 0 if nothing is left.
+
+        The choices count as a Gaussian mechanism. So does a fit before the last one, with its own
+        c, and what its ε is more than that of a Gaussian mechanism adds up from fit to fit.
+        """
+        epsilon, mu, kind = self.epsilon, self.whole, self.neighbours.of_objective
+        if self.further:
+            first, _, more = _PARTS[self.further]
+            left = self.epsilon_first
+            c = sensitivity_beside(left, self.delta, usual_t(left), 0.0, kind)
+            epsilon -= self.further * (left - gaussian_epsilon(self.delta, c))
+            mu = math.sqrt((first + more) * self.whole**2 + self.further * c**2)
+        return _about_sensitivity(epsilon, self.delta, self.t, mu, self.neighbours)
+
+    def _after(
+        self, done: int, chance: float, prior: ScreeningPrior, n_rows: int, n_columns: int
+    ) -> float:
+        """Chance of a column with a coefficient after one more round, from that before it."""
+        choices, left = self.second_choices, self.epsilon_first
+        assert choices is not None
+        kind = self.neighbours.of_objective
+        c = sensitivity_beside(left, self.delta, usual_t(left), 0.0, kind)
+        fitted = self.count + done * self.second
+        r2 = max(predicted_r2(prior, n_rows, fitted, c, left, chance=chance), 0.0)
+        # Residuals vary less, and each column that was missed explains a larger part of them.
+        missed = max(round(prior.n_true * (1.0 - chance)), 1)
+        each = prior.explained / prior.n_true / (1.0 - r2)
+        rest = replace(
+            prior,
+            n_true=missed,
+            explained=min(missed * each, 0.999),
+            label_deviation=prior.label_deviation * math.sqrt(1.0 - r2),
+        )
+        found = choice_chances(
+            rest,
+            n_rows,
+            n_columns - fitted,
+            self.second,
+            clip=RESIDUAL_CLIP,
+            epsilon_each=choices.epsilon_each,
+        )
+        return chance + (1.0 - chance) * float(found[1])
+
+
+@lru_cache(maxsize=64)
+def _epsilon_left(epsilon: float, delta: float, share: float) -> float:
+    return gaussian_epsilon(delta, math.sqrt(1.0 - share) * sensitivity_for(epsilon, delta))
+
+
+@lru_cache(maxsize=256)
+def _about_sensitivity(
+    epsilon: float, delta: float, t: float, mu: float, pair: Neighbours
+) -> float:
+    """About what `sensitivity_beside` returns, in a few steps; zero if nothing is left.
+
+    >>> exact = sensitivity_beside(1.0, 1e-6, 0.3, 0.1)
+    >>> abs(_about_sensitivity(1.0, 1e-6, 0.3, 0.1, EMPTIED) / exact - 1.0) < 0.003
+    True
+    """
+    if epsilon <= 0.0 or GaussianLoss(mu).delta(epsilon) >= 0.99 * delta:
+        return 0.0
+    left = math.sqrt(sensitivity_for(epsilon, delta) ** 2 - mu**2)
+    neighbours = pair.of_objective
+    guess = objective_sensitivity(gaussian_epsilon(delta, left), delta, t, neighbours)
+
+    def excess(log_c: float) -> float:
+        fit = ObjectiveLoss(math.exp(log_c), t, neighbours)
+        return math.log(BesideGaussian.of(fit, mu).delta(epsilon) / delta)
+
+    start = math.log(guess)
+    found = root_scalar(excess, x0=start, x1=start - 0.1, xtol=_ABOUT, method="secant")
+    return math.exp(found.root) if found.converged else 0.0
+
+
+def _fitted_r2(
+    prior: ScreeningPrior,
+    n_rows: int,
+    n_columns: int,
+    c: float,
+    epsilon: float,
+    t: float,
+    neighbours: Neighbours,
+    chance: float = 1.0,
+) -> float:
+    """R² of a fit with the usual settings; a label that is replaced moves its residual by 2κ."""
+    kappa = default_kappa(epsilon) if neighbours.unit == "label" else None
+    each = 0.5 * c if neighbours.of_objective == "labels" else c
+    return predicted_r2(prior, n_rows, n_columns, each, epsilon, chance=chance, t=t, kappa=kappa)
+
+
+def direct_r2(
+    prior: ScreeningPrior,
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    n_columns: int,
+    neighbours: Neighbours = EMPTIED,
+) -> float:
+    """Predict R² of the fit of all columns.
+
+    Examples
+    --------
+    >>> prior = ScreeningPrior()
+    >>> [round(direct_r2(prior, 1.0, 1e-6, 5000, n), 2) for n in (20, 200)]
+    [0.5, 0.44]
+    """
+    t = LABEL_RIDGE * epsilon if neighbours.unit == "label" else usual_t(epsilon)
+    c = sensitivity_beside(epsilon, delta, t, 0.0, neighbours.of_objective)
+    return _fitted_r2(prior, n_rows, n_columns, c, epsilon, t, neighbours)
+
+
+@lru_cache(maxsize=64)
+def usual_screening(
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    n_columns: int,
+    *,
+    count: int | None = None,
+    centred: bool = True,
+    prior: ScreeningPrior | None = None,
+    neighbours: Neighbours = EMPTIED,
+    always: bool = False,
+) -> ScreeningSettings | None:
+    """Return the settings with the largest predicted R², or None where all columns are better.
+
+    Without a prior the prediction is averaged over 1, 3, 10, 30 and 100 columns with
+    coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
+    counts as none. All columns are fitted unless a choice gains 0.03. For records columns are
+    chosen in four rounds, or in two if they are few, which is better for correlated columns,
+    unless that loses 0.03 for independent ones.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    n_rows, n_columns : int
+        Size of the table.
+    count : int, optional
+        Number of columns, where it is given; then a fit of all is not considered.
+    centred : bool
+        Whether the fit has an intercept.
+    prior : ScreeningPrior, optional
+        What is expected of the table.
+    neighbours : Neighbours
+        How data sets differ.
+    always : bool
+        Return settings where a fit of all columns is expected to be better, too.
+
+    Examples
+    --------
+    >>> found = usual_screening(1.0, 1e-6, 5000, 2000)
+    >>> 5 <= found.count <= 60, usual_screening(1.0, 1e-6, 50_000, 20) is None
+    (True, True)
+    """
+    priors = (
+        [prior]
+        if prior is not None
+        else [ScreeningPrior(n_true=s) for s in _TRUE if s < n_columns]
+        or [ScreeningPrior(n_true=1)]
+    )
+
+    def mean(r2s: list[float]) -> float:
+        return math.fsum(max(r2, 0.0) for r2 in r2s) / len(r2s)
+
+    counts = [k for k in _COUNTS if k < n_columns] if count is None else [count]
+    best, most = None, -1.0
+    if count is None and not always:
+        most = (
+            mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
+            + _GAIN
+        )
+    kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
+    for further in _PARTS if neighbours.unit == "record" else (0,):
+        found, value = None, -1.0
+        for share, k in itertools.product(_SHARES, counts):
+            if k < _FEWEST[further]:
+                continue
+            one = ScreeningSettings.divided(k, further, share, epsilon, delta, **kind)
+            reached = mean([one.r2(p, n_rows, n_columns) for p in priors])
+            if reached > value:
+                found, value = one, reached
+        if found is None:
+            continue
+        # More rounds need not be better here, but must not be much worse than fewer.
+        if value > (most if further == 0 or best is None else most - _WORTH):
+            best = found
+        most = max(most, value)
+    return best

@@ -1,0 +1,70 @@
+"""Programs: what a fit asks about private rows, and what it computes from the answers."""
+
+from privasso.programs._associations import IntegerColumns, check_public_fill
+from privasso.programs._average_products import NoisyProducts
+from privasso.programs._calibration import Calibration
+from privasso.programs._cells import bounded_labels
+from privasso.programs._centre import clipped_integers, noisy_centre
+from privasso.programs._estimate import Estimate, half_ranges, widest_bounds
+from privasso.programs._intercept import FromMean, Level, direct_level
+from privasso.programs._label_objective import ObjectiveProgram
+from privasso.programs._label_rows import LabelMap, LabelRows, as_release
+from privasso.programs._label_screening import (
+    LARGEST_ENTRY,
+    LabelScreening,
+    Peeled,
+    check_size,
+    column_blocks,
+)
+from privasso.programs._product_sum import ProductSum
+from privasso.programs._record_fit import RecordFit, sandwich_errors
+from privasso.programs._record_logistic import PerturbedLogistic
+from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._record_statistics import RecordStatistics, StatisticsMechanism
+from privasso.programs._release import Release
+from privasso.programs._residuals import full_residuals
+from privasso.programs._row_weights import row_weights
+from privasso.programs._screened_objective import FurtherRound, ScreenedObjective
+from privasso.programs._screening import Screening
+from privasso.programs._second_moments import SecondMoments
+from privasso.programs._shaped_objective import ShapedObjective
+
+__all__ = [
+    "LARGEST_ENTRY",
+    "Calibration",
+    "Estimate",
+    "FromMean",
+    "FurtherRound",
+    "IntegerColumns",
+    "LabelMap",
+    "LabelRows",
+    "LabelScreening",
+    "Level",
+    "NoisyProducts",
+    "ObjectiveProgram",
+    "Peeled",
+    "PerturbedLogistic",
+    "PerturbedObjective",
+    "ProductSum",
+    "RecordFit",
+    "RecordStatistics",
+    "Release",
+    "ScreenedObjective",
+    "Screening",
+    "SecondMoments",
+    "ShapedObjective",
+    "StatisticsMechanism",
+    "as_release",
+    "bounded_labels",
+    "check_public_fill",
+    "check_size",
+    "clipped_integers",
+    "column_blocks",
+    "direct_level",
+    "full_residuals",
+    "half_ranges",
+    "noisy_centre",
+    "row_weights",
+    "sandwich_errors",
+    "widest_bounds",
+]

@@ -1,0 +1,93 @@
+"""Ranges and scales of columns that are found in the data with noise, before the fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privasso._validation import separated
+from privasso.programs._magnitudes import LARGEST, Magnitudes
+from privasso.programs._moments import ScaleSums, noisy_scales
+from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum
+
+#: Where the values of a column that is not negative are expected, between its bounds.
+_PLACE = 0.35
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is released about the columns before the fit.
+
+    Attributes
+    ----------
+    mu : float
+        Sensitivity of each release.
+    scales : bool
+        Whether centres and scales are found too, not ranges alone.
+    bounded : bool
+        Whether there are public bounds, which a column keeps whose range is lost in the noise.
+        Without them such a column is left out.
+    neighbours : Neighbours
+        How data sets differ.
+    """
+
+    mu: float
+    scales: bool
+    bounded: bool
+    neighbours: Neighbours = EMPTIED
+
+    def ranges(self, ask: Ask, bounds: np.ndarray) -> np.ndarray:
+        """Low and high of each column within its bounds, from noisy counts."""
+        ranges, found = Magnitudes.asked(ask, bounds, self.mu, self.neighbours).ranges()
+        return _within(ranges, found, bounds) if self.bounded else ranges
+
+    def scaling(
+        self, ask: Ask, bounds: np.ndarray, *, centred: bool
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Centre and scale of each column within its range, from noisy sums, if wanted."""
+        if not self.scales:
+            return None
+        middle, half = half_ranges(bounds, centred)
+        query = NoisySum(ScaleSums(bounds, middle, half), self.mu, self.neighbours)
+        centre, scale = noisy_scales(ask, query, centred=centred)
+        return middle + half * centre, half * scale
+
+
+def widest_bounds(n_columns: int) -> np.ndarray:
+    """Bounds of columns about which nothing is known: the ends of the grid of magnitudes."""
+    return np.tile([-(2.0**LARGEST), 2.0**LARGEST], (n_columns, 1))
+
+
+def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half range of each column, or zero and the largest absolute value."""
+    low, high = bounds[:, 0], bounds[:, 1]
+    if centred:
+        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
+
+
+def origins(bounds: np.ndarray) -> np.ndarray:
+    """Where the values of the columns are measured from, between their bounds.
+
+    It is the middle where values may be negative. Amounts, counts and indicators are more often
+    near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
+    """
+    low, high = bounds[:, 0], bounds[:, 1]
+    place = np.where(low < 0.0, 0.5, _PLACE)
+    return (1.0 - place) * low + place * high
+
+
+def _within(ranges: np.ndarray, found: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Ranges cut to the bounds; a column that was not found keeps its bounds.
+
+    So does one of whose range hardly anything lies within them.
+
+    >>> ranges = np.array([[-8.0, 8.0], [0.0, 0.0], [4.0, 8.0]])
+    >>> bounds = np.array([[0.0, 100.0], [-2.0, 2.0], [9.0, 10.0]])
+    >>> _within(ranges, np.array([True, False, True]), bounds).tolist()
+    [[0.0, 8.0], [-2.0, 2.0], [9.0, 10.0]]
+    """
+    low, high = np.maximum(ranges[:, 0], bounds[:, 0]), np.minimum(ranges[:, 1], bounds[:, 1])
+    usable = found & separated(low, high)
+    return np.where(usable[:, None], np.stack([low, high], axis=1), bounds)

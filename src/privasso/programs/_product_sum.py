@@ -1,0 +1,126 @@
+"""Rows times labels, summed in integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._blas import one_thread
+from privasso.programs._label_rows import LabelRows, integer_rows, scaled_labels
+from privasso.queries import Neighbours, Summand
+
+#: Labels are integers of so many bits, which are summed in two parts.
+_LABEL, _HALF = 26, 13
+_EPS = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class ProductSum(Summand):
+    """Σ_μ k_μℓ_μ for integer rows k_μ ≈ 2^a w_μ g_μ with ‖k_μ‖ ≤ 2^a, and integer labels ℓ_μ.
+
+    A label between its bounds is one of 2²⁶ + 1 integers around zero, and a missing one is zero.
+    Sums are exact, so that replacing a label changes them by a vector that is no longer than
+    2^(a+26), and emptying it by one that is half as long.
+
+    Attributes
+    ----------
+    rows : LabelRows
+        g, no longer than 1 for the rows that the noise was calibrated for.
+    y_bounds : (float, float)
+        Bounds of the labels.
+    bits : int
+        a.
+    """
+
+    rows: LabelRows
+    y_bounds: tuple[float, float]
+    bits: int
+
+    most_rows = 1 << 10
+
+    @property
+    def sentence(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Products, and the sum of the labels where there is an intercept."""
+        products = "the noisy products of covariates and labels"
+        return products if self.rows.ones is None else f"{products}, the noisy label sum"
+
+    @staticmethod
+    def bits_for(mu: float, n_columns: int) -> int:
+        """As many as are of use with this much noise, and as can be summed exactly.
+
+        They are so many that n entries which are half a unit off are a small part of a row.
+        """
+        least = 4 + math.ceil(0.5 * math.log2(max(n_columns, 1)))
+        return min(max(29 + math.floor(math.log2(mu)), least), 27)
+
+    @property
+    def unit(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Sums count multiples of 2^−(a+26)."""
+        return self.bits + _LABEL
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """As a vector, they change by 2^(a+26) at most, or by half of that from zero."""
+        assert neighbours.unit == "label"
+        bits = self.bits + _LABEL - (neighbours.relation == "emptied")
+        return np.full(self.rows.n_columns, math.ldexp(1.0, bits))
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The sums, the one for the intercept last."""
+        labels = np.rint(np.ldexp(scaled_labels(np.asarray(y, np.float64), self.y_bounds), _LABEL))
+        if sp.issparse(X) and self.rows.whitening.matrix.ndim == 1:
+            found = self._sparse_sums(X, labels)
+            if found is not None:
+                return found
+        rows, weights = self.rows(X), self.rows.weights(X)
+        if weights is not None:
+            rows *= weights[:, None]
+        K = integer_rows(rows, self.bits)
+        high = np.floor(np.ldexp(labels, -_HALF))
+        parts = np.stack([high, labels - np.ldexp(high, _HALF)], axis=1)
+        with one_thread():
+            # Products of integers whose sums stay below 2⁵³ are exact in any order.
+            found = (K.T @ parts).astype(np.int64)
+        return (found[:, 0] << _HALF) + found[:, 1]
+
+    def _sparse_sums(self, X: Any, labels: np.ndarray) -> np.ndarray | None:
+        """The same for sparse rows without forming them; None if the integers would be too large.
+
+        In a centred row an absent entry is z = rint(−2^a s·mean/σ), so that
+        Σ_μ k_μℓ_μ = Σ_stored (k − z)ℓ + z Σ_μ ℓ_μ. So that absent entries are the same in all rows,
+        the labels of long rows are shrunk instead of these.
+        """
+        rows, given = self.rows, self.rows.weights(X)
+        K: Any = sp.csr_array(X[:, rows.whitening.live])
+        m, live = K.shape
+        full = np.bincount(K.indices, minlength=live) == m
+        scale = math.ldexp(rows.size, self.bits) * rows.whitening.matrix
+        mean = rows.whitening.mean[rows.whitening.live]
+        absent = np.where(full, 0.0, np.rint(-mean * scale))
+        stored = np.rint((K.data - mean[K.indices]) * scale[K.indices])
+        total = float(np.sum(absent**2))
+        squares = _row_sums(K, stored**2) - _row_sums(K, absent[K.indices] ** 2)
+        squares += total + 8.0 * (live + 4) * _EPS * (total + _row_sums(K, stored**2))
+        ones = 0.0 if rows.ones is None else np.rint(math.ldexp(rows.ones, self.bits))
+        with np.errstate(divide="ignore"):
+            shrunk = math.ldexp(1.0 - 1e-12, self.bits) / np.sqrt(squares + ones**2)
+        # Labels are rounded towards zero, which their bounds are on both sides of.
+        labels = np.trunc(np.minimum(1.0 if given is None else given, shrunk) * labels)
+        change = stored - absent[K.indices]
+        largest = max(float(np.max(np.abs(x), initial=1.0)) for x in (change, absent, ones))
+        if not largest * float(np.max(np.abs(labels), initial=1.0)) * m < 2.0**62:
+            return None
+        whole = labels.astype(np.int64)
+        of_stored = sp.csr_array((change.astype(np.int64), K.indices, K.indptr), shape=K.shape)
+        found = of_stored.T @ whole + absent.astype(np.int64) * whole.sum()
+        if rows.ones is None:
+            return found
+        return np.append(found, np.int64(ones) * whole.sum())
+
+
+def _row_sums(K: Any, values: np.ndarray) -> np.ndarray:
+    """Sum over the stored entries of each row of one value per entry."""
+    return sp.csr_array((values, K.indices, K.indptr), shape=K.shape) @ np.ones(K.shape[1])

@@ -1,0 +1,155 @@
+"""Records as rows of bounded length, from bounds and scales of the columns that are public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from privasso._validation import real_array
+from privasso.blocks import RowBlocks
+from privasso.programs._estimate import Estimate, half_ranges, origins
+from privasso.programs._intercept import Level
+from privasso.programs._record_fit import RecordFit
+from privasso.programs._record_map import RecordMap
+from privasso.programs._residuals import full_residuals
+from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedObjective:
+    """How a table becomes rows of bounded length, and with how much noise they are fitted.
+
+    With an intercept covariates become (f − origin)/half range (see `origins`), the intercept is
+    one more column of ones, and labels become (y − middle)/range. Without one, covariates are
+    divided by their largest absolute value and labels by their range. Rows longer than the radius
+    are shrunk together with their labels.
+
+    Attributes
+    ----------
+    noise : ObjectiveNoise
+        In units of the scaled rows and labels.
+    bounds : ndarray of shape (N, 2)
+        Bounds of the columns.
+    y_bounds : (float, float)
+        Bounds of the labels.
+    fit_intercept : bool
+        Whether there is a column of ones, which has no penalty.
+    lam : float
+        The λ that is used unless another one is given, in units of the labels.
+    scaling : (ndarray, ndarray) or None
+        Origin and scale of each column, where they are not those of the bounds.
+    estimate : Estimate or None
+        What is found in the data about the columns first, with noise of its own.
+    level : Level or None
+        How the intercept is corrected after the fit, in units of the range of the labels.
+    columns : ndarray of int or None
+        Which columns of the records are fitted, if not all.
+    """
+
+    noise: ObjectiveNoise
+    bounds: np.ndarray = field(repr=False)
+    y_bounds: tuple[float, float]
+    fit_intercept: bool
+    lam: float
+    scaling: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+    estimate: Estimate | None = None
+    level: Level | None = None
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def width(self) -> float:
+        """Range of the labels."""
+        return self.y_bounds[1] - self.y_bounds[0]
+
+    def __call__(self, ask: Ask, lam: float) -> RecordFit:
+        """Ask for the minimiser, correct its intercept if that is wanted, and return both."""
+        table = self.estimated(ask)
+        u = table.levelled(ask, ask(table.minimiser(lam)))
+        return RecordFit(*table.in_units(u))
+
+    def minimiser(self, lam: float) -> PerturbedMinimiser:
+        """The question for coefficients of scaled columns."""
+        lam = lam / self.width
+        return PerturbedMinimiser(self.view, self.noise, lam, self.penalised, self.columns)
+
+    def levelled(self, ask: Ask, u: np.ndarray) -> np.ndarray:
+        """Coefficients that were released, with a corrected intercept if there is to be one."""
+        if self.level is not None:
+            residuals = partial(full_residuals, u=u)
+            off = self.level.correction(ask, residuals, columns=self.columns, view=self.view)
+            u = np.append(u[:-1], u[-1] + off)
+        return u
+
+    @property
+    def penalised(self) -> np.ndarray:
+        """One for each column, and zero for that of ones."""
+        return np.append(np.ones(len(self.bounds)), np.zeros(int(self.fit_intercept)))
+
+    def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept in the units of the data, from those of the scaled rows."""
+        n = self.bounds.shape[0]
+        origin, _ = self._scaling()
+        coef = self.width * self.per_unit(u)
+        level = self._middle + self.width * u[n] if self.fit_intercept else 0.0
+        return coef, float(level - origin @ coef) if self.fit_intercept else 0.0
+
+    def per_unit(self, u: np.ndarray) -> np.ndarray:
+        """The entries of the columns divided by the scales of these, zero where there is none."""
+        n, (_, half) = self.bounds.shape[0], self._scaling()
+        return np.where(half > 0.0, u[:n] / np.where(half > 0.0, half, 1.0), 0.0)
+
+    @property
+    def _middle(self) -> float:
+        """What is subtracted from labels; without an intercept zero, so that Xβ can reach them."""
+        return 0.5 * self.y_bounds[0] + 0.5 * self.y_bounds[1] if self.fit_intercept else 0.0
+
+    def estimated(self, ask: Ask) -> PerturbedObjective:
+        """Ask for what the estimate needs, and return the fit with the scaling that was found.
+
+        The result is computed from the noisy answers alone, and the guarantee covers it.
+        """
+        if self.estimate is None:
+            return self
+        bounds = self.estimate.ranges(ask, self.bounds)
+        scaling = self.estimate.scaling(ask, bounds, centred=self.fit_intercept)
+        return replace(self, bounds=bounds, scaling=scaling, estimate=None)
+
+    def rows(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows no longer than the radius, and their labels; each depends on its own record only.
+
+        An empty record contributes nothing; see `_cells` for this and for missing covariates.
+        """
+        return RowBlocks.of_arrays(self._numbers(X), y).gathered(self.view)
+
+    @cached_property
+    def view(self) -> RecordMap:
+        """How a record becomes a row and a label."""
+        return RecordMap(
+            self.bounds,
+            *self._scaling(),
+            self.y_bounds,
+            self._middle,
+            self.width,
+            bool(self.fit_intercept),
+            self.noise.radius,
+            self.noise.neighbours.empties,
+        )
+
+    @property
+    def origin(self) -> np.ndarray:
+        """What is subtracted from each column."""
+        return self._scaling()[0]
+
+    def _numbers(self, X: Any) -> np.ndarray:
+        """The covariates as an array of these columns; NaN and ±inf are allowed."""
+        return real_array("X", X, shape=(None, len(self.bounds)), dtype=None, finite=False)
+
+    def _scaling(self) -> tuple[np.ndarray, np.ndarray]:
+        """Origin and scale of each column."""
+        if self.scaling is not None:
+            return self.scaling
+        origin, half = half_ranges(self.bounds, self.fit_intercept)
+        return (origins(self.bounds) if self.fit_intercept else origin), half

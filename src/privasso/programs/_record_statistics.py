@@ -1,0 +1,174 @@
+"""Noisy sufficient statistics of whole records: any λ is computed from one release."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privasso._validation import positive_float
+from privasso.programs._record_fit import RecordFit, sandwich_errors
+from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._second_moments import Products, SecondMoments
+from privasso.queries import Ask
+from privasso.solvers import solve_clipped
+
+#: Ridge in units of the largest eigenvalue of the noise.
+_RIDGE = 0.7
+#: What is expected of the variances of labels of range 1, and of columns in [−1, 1].
+_LABELS, _VARIANCE = 1.0 / 36.0, 1.0 / 16.0
+
+
+@dataclass(frozen=True, eq=False)
+class RecordStatistics:
+    """Noisy sums of products of covariates and labels, and what turns them into coefficients.
+
+    The guarantee covers it, so that fits at any λ cost nothing more.
+
+    Attributes
+    ----------
+    moments : SecondMoments
+        Of the scaled rows and, in the last place, ω times the scaled labels.
+    table : PerturbedObjective
+        The scaling of the columns and labels.
+    weight : float
+        ω.
+    """
+
+    moments: SecondMoments
+    table: PerturbedObjective = field(repr=False)
+    weight: float
+
+    def solve(self, lam: float) -> RecordFit:
+        """Minimise ½uᵀAu − bᵀu + λ Σ_i|u_i| + (Λ/2)‖u‖² for the noisy sums A and b.
+
+        A is made positive definite by raising its eigenvalues to zero. The ridge Λ is 0.7 of the
+        size of the largest eigenvalue of the noise, less what the smallest eigenvalue of A has of
+        its own, as in AdaSSP (Wang 2018).
+        """
+        lam = positive_float("lam", lam) / self.table.width
+        A, b = self.parts()
+        d = b.size
+        ridge = self._ridge(A)
+        H = positive_part(A) + ridge * np.eye(d)
+        found = solve_clipped(
+            np.zeros((1, d)),
+            np.zeros(1),
+            lam,
+            -b,
+            kappa=math.inf,
+            ridge=H,
+            penalty_weights=self.table.penalised,
+        )
+        errors = self._errors(found.x, A, H)
+        coef, intercept = self.table.in_units(found.x)
+        return RecordFit(coef, intercept, self.table.width * self.table.per_unit(errors))
+
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of products of columns, and of columns and labels."""
+        T = self.moments.matrix
+        return T[:-1, :-1], T[:-1, -1] / self.weight
+
+    def residual_variance(self, u: np.ndarray) -> float:
+        """Mean square of the residuals of scaled rows, and one deviation of its noise.
+
+        It is vᵀTv/M for v = (−u, 1/ω), whose noise has the deviation σ‖v‖²/M. That deviation is
+        added: it is little where the noise is small, and where it is not, it keeps standard errors
+        from being too small.
+        """
+        v = np.append(-u, 1.0 / self.weight)
+        found = max(float(v @ self.moments.matrix @ v), 0.0)
+        return (found + self.moments.sigma * float(v @ v)) / self.moments.n_rows
+
+    def _ridge(self, A: np.ndarray) -> float:
+        least = float(np.linalg.eigvalsh(A)[0])
+        wanted = _RIDGE * self.moments.spread
+        return max(wanted - max(least, 0.0), 1e-3 * wanted)
+
+    def _errors(self, u: np.ndarray, A: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Root of the diagonal of H⁻¹(s²A + C)H⁻¹ on the support, C the covariance of the noise.
+
+        The noise moves b − Au by Wv with v = (−u, 1/ω) and W the symmetric noise matrix, so that
+        C = (σ²/2)(‖v‖² I + u uᵀ).
+        """
+        length = float(u @ u) + self.weight**-2
+        noise = 0.5 * self.moments.sigma**2 * (length * np.eye(u.size) + np.outer(u, u))
+        return sandwich_errors(u, H, self.residual_variance(u) * positive_part(A) + noise)
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticsMechanism:
+    """How records become noisy statistics; all of it is decided before the data are read.
+
+    Attributes
+    ----------
+    table : PerturbedObjective
+        Scaling of columns and labels; its own noise is not used.
+    mu : float
+        Sensitivity of the statistics.
+    standard : bool
+        Whether columns are in units of their scales, not of their bounds.
+    """
+
+    table: PerturbedObjective
+    mu: float
+    standard: bool = False
+
+    @property
+    def lam(self) -> float:
+        """The λ that is used unless another one is given, in units of the labels."""
+        return self.table.lam
+
+    @property
+    def weight(self) -> float:
+        """ω: how much a label counts beside its row. With R, both have about equal noise."""
+        return self.table.noise.radius
+
+    @property
+    def radius(self) -> float:
+        """Length of the longest row with its label."""
+        return math.hypot(self.table.noise.radius, self.weight * self.table.view.largest_label)
+
+    def predicted_loss(self, n_rows: int) -> float:
+        """Predict by how much the noise lowers R², from public numbers alone.
+
+        The noise moves b − Au by vectors of variance (σ²/2)(‖u‖² + 1/ω²) per entry, and so the
+        predictions by d/(M²v) times that, for d uncorrelated columns of variance v. Labels of
+        range 1 are taken to have the variance 1/36, all of it explained, ‖u‖² = 1/(36v), and
+        columns within bounds to vary by a quarter of half their range.
+        """
+        v = 1.0 if self.standard else _VARIANCE
+        d = len(self.table.bounds) + self.table.fit_intercept
+        per_entry = 0.5 * self.sigma**2 * (_LABELS / v + self.weight**-2)
+        return d * per_entry / (n_rows**2 * v) / _LABELS
+
+    @property
+    def sigma(self) -> float:
+        """Deviation of the noise on squares, up to rounding."""
+        replaced = self.table.noise.neighbours.relation == "replaced"
+        return (math.sqrt(2.0) if replaced else 1.0) * self.radius**2 / self.mu
+
+    def __call__(self, ask: Ask, lam: float | None = None) -> RecordStatistics:
+        """Ask for the noisy statistics, from which any λ is solved."""
+        table = self.table.estimated(ask)
+        neighbours = table.noise.neighbours
+        moments = SecondMoments.asked(ask, self.products(table), self.mu, neighbours)
+        return RecordStatistics(moments, table, self.weight)
+
+    def products(self, table: PerturbedObjective) -> Products:
+        """What a record contributes, by this scaling."""
+        return Products(table.view, self.weight, self.radius * (1.0 + 1e-12))
+
+
+def positive_part(A: np.ndarray) -> np.ndarray:
+    """The nearest positive semidefinite matrix.
+
+    Examples
+    --------
+    >>> positive_part(np.diag([2.0, -1.0])).tolist()
+    [[2.0, 0.0], [0.0, 0.0]]
+    """
+    values, vectors = np.linalg.eigh(A)
+    found = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return 0.5 * (found + found.T)

@@ -1,0 +1,103 @@
+"""A perturbed fit of the columns that a screening has chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from privasso.accounting import ChoiceLoss, ObjectiveLoss
+from privasso.programs._intercept import Level
+from privasso.programs._record_fit import RecordFit
+from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._screening import Fitted, Screening
+from privasso.queries import Ask, ObjectiveNoise
+
+
+@dataclass(frozen=True, eq=False)
+class FurtherRound:
+    """A fit of the columns so far, and a choice of further ones by their residuals.
+
+    Attributes
+    ----------
+    table : PerturbedObjective
+        Noise and scaling of the fit of the columns so far.
+    choices : ChoiceLoss
+        How many further columns are chosen, and the range of the losses of each choice.
+    clip : float
+        Where residuals are clipped, as a part of the range of the labels.
+    """
+
+    table: PerturbedObjective
+    choices: ChoiceLoss
+    clip: float
+
+    @property
+    def losses(self) -> tuple[ObjectiveLoss, ChoiceLoss]:
+        """The losses of the fit and of the choice, up to the inexactness of the fit."""
+        noise = self.table.noise
+        return ObjectiveLoss(noise.c, noise.t, noise.neighbours.of_objective), self.choices
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenedObjective:
+    """Columns are chosen with noise, and those that were chosen are fitted with noise.
+
+    Attributes
+    ----------
+    screening : Screening
+        How columns are chosen.
+    table : PerturbedObjective
+        Noise and scaling of the last fit, for as many columns as are chosen.
+    rounds : tuple of FurtherRound
+        Each a fit, and a choice of further columns by its residuals. All have the same c and t.
+    settings : ScreeningSettings
+        What all of these follow from, for predictions.
+    level : Level or None
+        How the intercept of the last fit is corrected, if there is one.
+    """
+
+    screening: Screening
+    table: PerturbedObjective
+    rounds: tuple[FurtherRound, ...]
+    settings: Any
+    level: Level | None
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity of all sums of labels and residuals that are released."""
+        return math.hypot(self.screening.mu, 0.0 if self.level is None else self.level.mu)
+
+    @property
+    def lam(self) -> float:
+        """The λ that is used unless another one is given, in units of the labels."""
+        return self.table.lam
+
+    @property
+    def noise(self) -> ObjectiveNoise:
+        """Of the fit."""
+        return self.table.noise
+
+    def __call__(self, ask: Ask, lam: float) -> RecordFit:
+        """Choose, fit, choose by the residuals, fit again, and correct the last intercept."""
+        chosen = self.screening.choose(ask)
+        for one in self.rounds:
+            fitted = self._fitted(ask, one.table, chosen, lam)
+            more = self.screening.choose_more(ask, fitted, one.choices, one.clip)
+            chosen = np.sort(np.append(chosen, more))
+        fitted = self._fitted(ask, self.table, chosen, lam)
+        coef, intercept = np.zeros(len(self.screening.bounds)), fitted.intercept
+        coef[chosen] = fitted.coef
+        if self.level is not None:
+            intercept += self.level.correction(ask, fitted.residuals, columns=chosen)
+        return RecordFit(coef, intercept, screened=chosen)
+
+    def _fitted(
+        self, ask: Ask, table: PerturbedObjective, chosen: np.ndarray, lam: float
+    ) -> Fitted:
+        """The fit of the chosen columns."""
+        bounds = self.screening.bounds[chosen]
+        found = replace(table, bounds=bounds, columns=chosen)(ask, lam)
+        return Fitted(chosen, bounds, table.y_bounds, found.coef, found.intercept)
