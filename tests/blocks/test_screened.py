@@ -76,9 +76,9 @@ def test_further_rounds(monkeypatch):
 
     program = ScreenedObjective.__call__
 
-    def counted(self, *given):
+    def counted(self, *given, **named):
         rounds.append(len(self.rounds))
-        return program(self, *given)
+        return program(self, *given, **named)
 
     monkeypatch.setattr(ScreenedObjective, "__call__", counted)
     blocks = RowBlocks.of_arrays(*table(), n_parts=4)
