@@ -263,7 +263,8 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
     slots = np.full(watched.size, -1)  # of a column: its unknown in the border, if it ever had one
     border = np.empty(limit, np.int64)
     W, schur = np.empty((limit, n), np.float32), np.empty((limit, limit))
-    t, above, count = np.empty(n, np.float32), np.empty(n), 0
+    # Not the literal 0, for which other kernels would be compiled once more.
+    t, above, count = np.empty(n, np.float32), np.empty(n), np.int64(0)
     signs, fewest, patience = np.empty(watched.size), watched.size + 1, _PATIENCE
     for _ in range(_ROUNDS):
         before, used = count, 0
