@@ -168,7 +168,9 @@ def threshold(U, B, X, squares, V, lams, sums):  # pragma: no cover
     coefficients weighted by column norms. The loop has no branches, so that it is vectorised.
     """
     zero, one = np.float32(0.0), np.float32(1.0)
-    factors = np.where(squares > zero, one / np.where(squares > zero, squares, one), zero)
+    factors = np.empty_like(squares)
+    for i in range(squares.size):
+        factors[i] = one / squares[i] if squares[i] > zero else zero
     for k in range(lams.size):
         lam, wider = lams[k], one + V[k]
         narrower = one / wider

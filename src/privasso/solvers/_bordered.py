@@ -74,7 +74,8 @@ def forward(U, V, starts):  # pragma: no cover
     lo = 0
     while lo + 4 <= V.shape[0]:
         v0, v1, v2, v3 = V[lo], V[lo + 1], V[lo + 2], V[lo + 3]
-        for i in range(starts[lo : lo + 4].min(), n):
+        first = min(starts[lo], starts[lo + 1], starts[lo + 2], starts[lo + 3])
+        for i in range(first, n):
             d = U[i, i]
             a0, a1, a2, a3 = v0[i] / d, v1[i] / d, v2[i] / d, v3[i] / d
             v0[i], v1[i], v2[i], v3[i] = a0, a1, a2, a3
