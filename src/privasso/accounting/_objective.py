@@ -286,7 +286,7 @@ def _tabulated(epsilons: Vector, c: float, with_: _Profile, without: _Profile) -
     profiles = with_(grid), without(grid)
     lasts = np.clip((epsilons / step - _EDGE).astype(np.int64), 0, size - 1)
 
-    def bound(of: Vector, at: Vector, first: Vector, second: Vector) -> Vector:
+    def bound(of: Vector, at: NDArray[np.int64], first: Vector, second: Vector) -> Vector:
         """Bounds for the splits whose first parts are the points `at` of the grid."""
         one = grid[at]
         two = np.maximum((of - one) * (1.0 - 4e-16), 0.0)
@@ -313,7 +313,7 @@ def _tabulated(epsilons: Vector, c: float, with_: _Profile, without: _Profile) -
             found = bound(epsilons, at, *logs)
             # What underflows or overflows needs logarithms.
             for k in np.flatnonzero(~(least > _LEAST) | (epsilons > LARGEST)):
-                found[k] = np.min(bound(epsilons[k], np.arange(lasts[k] + 1), *logs))
+                found[k] = np.min(bound(epsilons[k : k + 1], np.arange(lasts[k] + 1), *logs))
             best = np.fmin(best, found)
     return best
 
