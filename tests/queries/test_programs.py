@@ -1,7 +1,7 @@
 """Programs: what they ask depends on answers alone, and answers do not depend on the storage."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -97,8 +97,9 @@ def planned(name, rows) -> Any:
     return plan_for(rows, FitOptions(privacy, **options), seeded=True)
 
 
+@cache
 def asked(name, seed=1):
-    """The transcript and the result of one run."""
+    """The transcript and the result of one run, which the tests only read."""
     X, y = table(name in LABELS)
     plan = planned(name, X)
     ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(seed)))

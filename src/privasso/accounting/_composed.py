@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
 from privasso._validation import positive_float
 from privasso.accounting._inexact import InexactLoss
@@ -168,7 +168,7 @@ class _Weighted:
         logs = self.logs + theta * self.cells
         peak = float(logs.max())
         values = np.exp(logs - peak)
-        total = math.fsum(values.tolist())
+        total = float(values.sum())
         return values / total, peak + math.log(total)
 
 
@@ -212,14 +212,23 @@ def _curve(parts: list[_Weighted], step: float, theta: float) -> np.ndarray:
     error = _FFT * (2 + sum(part.count for part in parts))
     likely = np.maximum(np.fft.irfft(transform, size)[top : 2 * top + 1], 0.0) + error
     fall, down = math.exp(-theta), math.exp(-step - theta)
-    beyond = np.array(
-        [*accumulate(likely[:0:-1].tolist(), lambda above, p: (above + p) * fall, initial=0.0)]
-    )
-    steps = (-math.expm1(-step) * beyond[1:]).tolist()
-    scaled = np.array([*accumulate(steps, lambda above, new: down * above + new, initial=0.0)])
+    scaled = _from_above(likely, fall, down, -math.expm1(-step))
     with np.errstate(divide="ignore"):
-        logs = log_sum - theta * np.arange(top + 1) + np.log(scaled[::-1] * _ROUNDING)
+        logs = log_sum - theta * np.arange(top + 1) + np.log(scaled * _ROUNDING)
     return np.exp(np.minimum(logs, 0.0))
+
+
+@njit(nogil=True, cache=True)
+def _from_above(
+    likely: np.ndarray, fall: float, down: float, change: float
+) -> np.ndarray:  # pragma: no cover - compiled
+    """Sums of what is likely beyond each cell, and of `change` times these, both with weights."""
+    found, beyond, total = np.zeros(likely.size), 0.0, 0.0
+    for k in range(likely.size - 1, 0, -1):
+        beyond = (beyond + likely[k]) * fall
+        total = down * total + change * beyond
+        found[k - 1] = total
+    return found
 
 
 @lru_cache(maxsize=512)

@@ -8,6 +8,7 @@ dots: Doroshenko and others, 2022). Everything that is computed from that law is
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 #: More than the relative rounding error of a difference of slopes.
 _UNIT = 1e-15
@@ -55,17 +56,24 @@ def lower_envelope(epsilons: np.ndarray, deltas: np.ndarray) -> np.ndarray:
     x = np.append(0.0, np.exp(epsilons - max(float(np.max(epsilons)) - LARGEST, 0.0)))
     used = (x > _SMALL) | (np.arange(x.size) == 0)
     x, z = x[used], bounds[used]
-    xs, zs = x.tolist(), z.tolist()  # much faster than arrays, entry by entry
-    kept: list[int] = []
-    for k in range(x.size):
-        while len(kept) > 1:
-            i, j = kept[-2], kept[-1]
-            if (zs[j] - zs[i]) * (xs[k] - xs[i]) < (zs[k] - zs[i]) * (xs[j] - xs[i]):
-                break
-            kept.pop()
-        kept.append(k)
+    kept = _corners(x, z)
     # The rounding of a chord is below 4e-16 of its larger end, and nothing at the ends themselves.
     starts = z[kept][np.searchsorted(x[kept], x, side="right") - 1]
     chords = np.interp(x, x[kept], z[kept]) + 4e-16 * starts
     bounds[used] = np.minimum(chords, z)
     return bounds[1:]
+
+
+@njit(nogil=True, cache=True)
+def _corners(x: np.ndarray, z: np.ndarray) -> np.ndarray:  # pragma: no cover - compiled
+    """The points at which the largest convex function below (x, z) has its corners."""
+    kept, count = np.empty(x.size, np.int64), 0
+    for k in range(x.size):
+        while count > 1:
+            i, j = kept[count - 2], kept[count - 1]
+            if (z[j] - z[i]) * (x[k] - x[i]) < (z[k] - z[i]) * (x[j] - x[i]):
+                break
+            count -= 1
+        kept[count] = k
+        count += 1
+    return kept[:count]

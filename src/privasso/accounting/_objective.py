@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from privasso._validation import nonnegative_float, real_array
+from privasso.accounting._law import LARGEST
 from privasso.accounting._objective_parts import (
     CELLS,
     Vector,
@@ -51,6 +52,8 @@ _REFINEMENTS = 3
 #: More ε than this are bounded with the help of a grid, with so many points in a length of c, and
 #: at least and at most so many.
 _FEW, _IN_C, _LEAST_GRID, _MOST_GRID = 8, 25.0, 200, 4000
+#: A δ above this is a number with all its digits.
+_LEAST = 1e-280
 #: More than the rounding error of a place on the grid, in steps.
 _EDGE = 1e-9
 
@@ -273,25 +276,45 @@ def _tabulated(epsilons: Vector, c: float, with_: _Profile, without: _Profile) -
 
     The δ of a pair is convex in e^ε, so that between points of a grid it lies below the chord of
     any upper bounds there. Where rounding leaves open in which cell an ε lies, the lower one is
-    taken, whose upper end has the larger δ.
+    taken, whose upper end has the larger δ. The best split is searched for without logarithms, and
+    its bound is computed with them.
     """
     most = float(np.max(epsilons))
     size = min(max(math.ceil(_IN_C * most / c), _LEAST_GRID), _MOST_GRID)
     grid = np.linspace(0.0, max(most, 1e-12), size + 1)
     step = float(grid[1])
     profiles = with_(grid), without(grid)
-    best = np.zeros_like(epsilons)
-    for k, epsilon in enumerate(epsilons.tolist()):
-        one = grid[: max(int(epsilon / step - _EDGE), 0) + 1]
-        two = np.maximum((epsilon - one) * (1.0 - 4e-16), 0.0)
+    lasts = np.clip((epsilons / step - _EDGE).astype(np.int64), 0, size - 1)
+
+    def bound(of: Vector, at: NDArray[np.int64], first: Vector, second: Vector) -> Vector:
+        """Bounds for the splits whose first parts are the points `at` of the grid."""
+        one = grid[at]
+        two = np.maximum((of - one) * (1.0 - 4e-16), 0.0)
         cell = np.clip((two / step - _EDGE).astype(np.int64), 0, size - 1)
         part = np.clip(np.expm1(two - grid[cell]) / math.expm1(step), 1e-300, 1.0)
         with np.errstate(divide="ignore"):
             near, far = np.log1p(-part), np.log(part)
-        for first, second in (profiles, profiles[::-1]):
-            other = np.logaddexp(near + second[cell], far + second[cell + 1])
-            found = np.logaddexp(first[: one.size], one + other)
-            best[k] = min(best[k], float(found.min()) + _MARGIN)
+        other = np.logaddexp(near + second[cell], far + second[cell + 1])
+        return np.logaddexp(first[at], one + other) + _MARGIN
+
+    best, parts = np.zeros_like(epsilons), np.expm1(epsilons - grid[lasts]) / math.expm1(step)
+    with np.errstate(over="ignore", invalid="ignore"):
+        growth, deltas = np.exp(grid), [np.exp(profile) for profile in profiles]
+        for order in (0, 1):
+            first, second = deltas[order], deltas[1 - order]
+            at, least = np.zeros_like(lasts), np.empty_like(epsilons)
+            for k, (last, part) in enumerate(zip(lasts.tolist(), parts.tolist(), strict=True)):
+                # All distances on the grid lie at the same place of their cells.
+                other = (1.0 - part) * second[last::-1] + part * second[last + 1 : 0 : -1]
+                sums = first[: last + 1] + growth[: last + 1] * other
+                at[k] = sums.argmin()
+                least[k] = other[at[k]]
+            logs = profiles[order], profiles[1 - order]
+            found = bound(epsilons, at, *logs)
+            # What underflows or overflows needs logarithms.
+            for k in np.flatnonzero(~(least > _LEAST) | (epsilons > LARGEST)):
+                found[k] = np.min(bound(epsilons[k : k + 1], np.arange(lasts[k] + 1), *logs))
+            best = np.fmin(best, found)
     return best
 
 

@@ -71,7 +71,10 @@ def clipped_settings(
     best: ClippedSettings | None = None
     for shrink in shrinks:
         spectrum = _spectrum(rows, shrink)
-        errors = {t: spectrum.error(kappa, c, t) for t, c in sensitivities.items()}
+        found = spectrum.errors(
+            kappa, np.array([*sensitivities.values()]), np.array([*sensitivities])
+        )
+        errors = dict(zip(sensitivities, found.tolist(), strict=True))
         enough = (1.0 + _CLOSE) * min(errors.values())
         t = min(t for t, error in errors.items() if error <= enough)
         if best is None or best.error - errors[t] > gain:
@@ -129,25 +132,25 @@ class _Spectrum:
         level = root[-1] ** 2 if rows.centred else np.zeros_like(a)
         return cls(a, signal, level, copies * rows.shape[0], float(np.mean(weights)))
 
-    def error(self, kappa: float, c: float, t: float) -> float:
-        """Expected squared error, averaged over what is supposed of the labels."""
+    def errors(self, kappa: float, c: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Expected squared error for each c and its t, averaged over what is supposed of labels."""
         deviation, explained = (x.ravel() for x in np.meshgrid(_DEVIATIONS, _EXPLAINED))
         total = deviation**2
-        noise, ridge = (2.0 * kappa / c) ** 2, 1.0 / t
+        noise, ridge = ((2.0 * kappa / c) ** 2)[:, None, None], (1.0 / t)[:, None, None]
         a, m = self.a, self.n_rows
         prior = total[:, None] * (explained[:, None] * self.signal + self.level)
         residual = total * (1.0 - explained) * self.weight
-        E = residual + prior @ a / m
+        E = np.tile(residual + prior @ a / m, (t.size, 1))
         q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
         for _ in range(_STEPS):
-            inverse = 1.0 / (q[:, None] * a + ridge)
+            inverse = 1.0 / (q[..., None] * a + ridge)
             V = inverse @ a / m
-            spread = ridge**2 * prior + square[:, None] * a + noise
+            spread = ridge**2 * prior + square[..., None] * a + noise
             E = 0.5 * (E + residual + (spread * inverse**2) @ a / m)
             q, square = clipped_moments(kappa, E, V)
-        told = q[:, None] ** 2 * a**2 / (square[:, None] * a + noise)
+        told = q[..., None] ** 2 * a**2 / (square[..., None] * a + noise)
         left = prior / (1.0 + prior * told)
-        return float(np.mean(left @ a / (m * self.weight * total)))
+        return np.mean(left @ a / (m * self.weight * total), axis=-1)
 
 
 _SPECTRA: WeakKeyDictionary[Covariates, dict[float, _Spectrum]] = WeakKeyDictionary()

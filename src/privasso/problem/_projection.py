@@ -39,11 +39,12 @@ def project(
     """
     op, inverse_norms = problem.op, 1.0 / problem.norms
     m = problem.shape[0]
-    r = np.array(d, dtype=np.float64)
-    w = np.zeros(m)
-    s = np.zeros(m)
+    r: np.ndarray = np.array(d, dtype=np.float64)
+    w: np.ndarray = np.zeros(m)
+    s: np.ndarray = np.zeros(m)
     q_s, _ = op.update(r * inverse_norms, s, 0.0, 1.0)
-    p, q = s.copy(), q_s * inverse_norms
+    p: np.ndarray = s.copy()
+    q: np.ndarray = q_s * inverse_norms
     gamma = start = float(s @ s)
     yield Projection(r, w, 1.0)
     for _ in range(max_iter):
@@ -70,7 +71,7 @@ def project_exactly(problem: Problem, d: np.ndarray) -> np.ndarray:
     kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
     rows = vectors[:, kept] / np.sqrt(values[kept])
     basis = rows.T @ A if m <= n else vectors[:, kept].T  # orthonormal, of the row space
-    r = np.array(d, dtype=np.float64)
+    r: np.ndarray = np.array(d, dtype=np.float64)
     for _ in range(3):  # the basis is orthonormal only to rounding
         r -= basis.T @ (basis @ r)
     return r

@@ -103,7 +103,7 @@ class RecordMap:
         by_columns = X.strides[0] < X.strides[1]
         shape = stop - start, self.n_columns
         rows, labels = np.empty(shape, order="F" if by_columns else "C"), np.empty(stop - start)
-        y = np.asarray(y, dtype=np.float64)
+        y = np.array(y[start:stop], dtype=np.float64)  # one kind of array: one kernel
         step = max(1, _BLOCK // self.n_columns)
         squares = np.empty(min(step, len(labels)))
         for low in range(0, len(labels), step):
@@ -128,7 +128,7 @@ class RecordMap:
 
 @njit(nogil=True, cache=True)
 def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pragma: no cover
-    """Fill some rows and labels, given with columns first.
+    """Fill some rows and labels, given with columns first; y begins with the row `start` of X.
 
     A sum over the entries of a row is taken in the order of the columns, whatever the storage. Each
     loop over records is over slices, which lets the compiler use vector registers.
@@ -156,7 +156,7 @@ def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pr
         factor = 1.0
         if total > 0.0:
             factor = min(1.0, label[4] / np.sqrt(total))
-        v = y[start + low + i]
+        v = y[low + i]
         if np.isnan(v):
             factor = 0.0 if label[7] else factor
             labels[low + i] = 0.0

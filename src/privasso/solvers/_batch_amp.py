@@ -96,12 +96,15 @@ def _run_share(
 ) -> None:
     """Iterate on the problems `rhs` until they are done, or nearly all of them are."""
     (m, n), n_rhs = F.shape, rhs.size
-    b, lam = B.astype(np.float32), lams.astype(np.float32)
-    columns = np.arange(n)
-    X, G = np.zeros((n_rhs, n), np.float32), np.zeros((n_rhs, m), np.float32)
-    s = np.zeros(n_rhs, np.float32)
-    screened = False
-    shortest, idle = np.full(n_rhs, np.inf), np.zeros(n_rhs, np.int64)
+    b: np.ndarray = B.astype(np.float32)
+    lam: np.ndarray = lams.astype(np.float32)
+    columns: np.ndarray = np.arange(n)
+    X: np.ndarray = np.zeros((n_rhs, n), np.float32)
+    G: np.ndarray = np.zeros((n_rhs, m), np.float32)
+    s: np.ndarray = np.zeros(n_rhs, np.float32)
+    screened: bool = False
+    shortest: np.ndarray = np.full(n_rhs, np.inf)
+    idle: np.ndarray = np.zeros(n_rhs, np.int64)
     for iteration in range(_MAX_ITER):
         if clock.expired():
             return
@@ -165,7 +168,9 @@ def threshold(U, B, X, squares, V, lams, sums):  # pragma: no cover
     coefficients weighted by column norms. The loop has no branches, so that it is vectorised.
     """
     zero, one = np.float32(0.0), np.float32(1.0)
-    factors = np.where(squares > zero, one / np.where(squares > zero, squares, one), zero)
+    factors = np.empty_like(squares)
+    for i in range(squares.size):
+        factors[i] = one / squares[i] if squares[i] > zero else zero
     for k in range(lams.size):
         lam, wider = lams[k], one + V[k]
         narrower = one / wider

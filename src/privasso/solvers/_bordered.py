@@ -74,7 +74,8 @@ def forward(U, V, starts):  # pragma: no cover
     lo = 0
     while lo + 4 <= V.shape[0]:
         v0, v1, v2, v3 = V[lo], V[lo + 1], V[lo + 2], V[lo + 3]
-        for i in range(starts[lo : lo + 4].min(), n):
+        first = min(starts[lo], starts[lo + 1], starts[lo + 2], starts[lo + 3])
+        for i in range(first, n):
             d = U[i, i]
             a0, a1, a2, a3 = v0[i] / d, v1[i] / d, v2[i] / d, v3[i] / d
             v0[i], v1[i], v2[i], v3[i] = a0, a1, a2, a3
@@ -263,7 +264,8 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
     slots = np.full(watched.size, -1)  # of a column: its unknown in the border, if it ever had one
     border = np.empty(limit, np.int64)
     W, schur = np.empty((limit, n), np.float32), np.empty((limit, limit))
-    t, above, count = np.empty(n, np.float32), np.empty(n), 0
+    # Not the literal 0, for which other kernels would be compiled once more.
+    t, above, count = np.empty(n, np.float32), np.empty(n), np.int64(0)
     signs, fewest, patience = np.empty(watched.size), watched.size + 1, _PATIENCE
     for _ in range(_ROUNDS):
         before, used = count, 0

@@ -87,8 +87,8 @@ def _proximal_point(
         field = centre + sigma * (b - Hu)
         return field - np.clip(field, -sigma * weights, sigma * weights)
 
-    u = centre.copy()
-    Hu = H @ u
+    u: np.ndarray = centre.copy()
+    Hu: np.ndarray = H @ u
     z = primal(Hu)
     invisible = 0
     for iteration in range(_MAX_NEWTON):
