@@ -74,3 +74,12 @@ def test_gram_by_blocks(monkeypatch):
         np.testing.assert_allclose(rows.gram, exact, rtol=1e-9, atol=1e-9)
         x = np.random.default_rng(1).standard_normal((19, 2))
         np.testing.assert_allclose(rows.normal_products(x), exact @ x, rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_fewer_rows_than_threads(m, monkeypatch):
+    """Spans of no rows began where others began, and took the place of their sums."""
+    monkeypatch.setattr("privasso.operators._covariates.n_threads", lambda: 4)
+    F = np.random.default_rng(0).standard_normal((m, 3))
+    for _ in range(20):
+        np.testing.assert_allclose(Covariates(F, centre=False).moments(None), F.T @ F)

@@ -177,7 +177,7 @@ class Covariates:
 
     def _threaded(self, work: Callable[[int, int], None]) -> None:
         """Run `work(start, stop)` on one span of rows per thread, each with serial BLAS."""
-        count = n_threads()
+        count = max(min(n_threads(), self.shape[0]), 1)  # no span is empty, so that starts differ
         edges = [self.shape[0] * k // count for k in range(count + 1)]
         with one_thread():
             run([partial(work, start, stop) for start, stop in pairwise(edges)])
