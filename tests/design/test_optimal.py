@@ -1,7 +1,7 @@
 """The optimum against brute force with public predictions, and its price against differences."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,20 +139,6 @@ def test_label_budget_by_brute_force(n_features):
             for s in (-1, 1)
         ]
         assert best.multiplier == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-2)
-
-
-def test_anything_with_the_numbers_of_a_budget_is_one():
-    @dataclass
-    class Budget:
-        epsilon: float
-        mu: float
-        width: float
-
-    own = pv.LabelDP(3.0, 1e-5, (-1.0, 1.0))
-    model = pv.Model(alpha=10.0, scales=V2)
-    best = pv.optimal_design(model, label_dp=own)
-    same = pv.optimal_design(model, label_dp=Budget(3.0, own.mu, 2.0))
-    assert (same.lam, same.noise, same.multiplier) == (best.lam, best.noise, best.multiplier)
 
 
 def test_both_kinds_of_leakage():

@@ -30,7 +30,7 @@ class RecordBudget:
     >>> import privasso as pv
     >>> budget = pv.privacy.RecordBudget(epsilon=1.0, delta=1e-6)
     >>> round(pv.optimal_design(pv.Model(alpha=10.0), pv.Budget(budget)).t, 1)
-    0.3
+    0.5
     """
 
     epsilon: float
