@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 #: A cell of a table that begins with one of these is a formula to a spreadsheet.
@@ -16,6 +17,22 @@ def escaped(text: object) -> str:
     writing are shown as in a Python string; spaces stay.
     """
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text))
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> str:
+    """Return lines of cells in columns, the first to the left and all others to the right.
+
+    >>> print(aligned([["", "error"], ["isotropic", "0.5"]]))
+               error
+    isotropic    0.5
+    """
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(f"{cell:{'>' if k else '<'}{widths[k]}}" for k, cell in enumerate(row))
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def json_text(value: Any) -> str:

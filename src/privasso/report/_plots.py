@@ -13,8 +13,6 @@ from privasso.report._facts import FitFacts
 #: Coefficients shown by name in a figure.
 MOST = 24
 _LONGEST_NAME = 26
-#: By how much a column rises, by whether covariates are private.
-_RISE = {True: "range", False: "scale"}
 
 
 def noise_figure(facts: FitFacts) -> Any:
@@ -78,8 +76,7 @@ def coefficient_figure(facts: FitFacts) -> Any:
     )  # fmt: skip
     axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     axes.invert_yaxis()
-    rise = _RISE[facts.columns is None]
-    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its {rise}")
+    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its {facts.rise}")
     _plain(axes)
     return fig
 
