@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +22,9 @@ _AROUND = np.geomspace(1.0 / 12.0, 12.0, 13)
 
 def draw(best: OptimalDesign, budget: LabelDP | None, scale_error: float, path: Path) -> None:
     """Write the figure to a file."""
-    from rich.console import Console
-
-    console = Console()
     sheet = figure(10.0, 4.4)
     left, right = sheet.subplots(1, 2)
-    with console.status("Drawing") if console.is_terminal else nullcontext():
-        _least_errors(left, best, budget, scale_error)
+    _least_errors(left, best, budget, scale_error)
     _shapes(right, best)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

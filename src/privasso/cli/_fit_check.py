@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from privasso._text import escaped
 from privasso._validation import positive_float
 from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_settings import FitSettings
-
-if TYPE_CHECKING:
-    from privasso.fit import Plan
-    from privasso.privacy import Privacy
+from privasso.fit import Plan
+from privasso.privacy import Privacy
 
 #: Options that were decided when a kept release was made.
 DECIDED = (

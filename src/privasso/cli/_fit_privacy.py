@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import label_budget, named
-
-if TYPE_CHECKING:
-    from privasso.encoding import Dictionary
-    from privasso.privacy import LabelDP, Privacy, RecordDP
+from privasso.encoding import Dictionary
+from privasso.privacy import LabelDP, OnAverage, Privacy, RecordDP
+from privasso.tables import open_table
 
 #: The smallest ε for which a minimiser is found and certified in floating-point numbers.
 _LEAST_EPSILON = 1e-5
@@ -65,8 +64,6 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
 
 
 def _label_dp(settings: FitSettings) -> LabelDP:
-    from dataclasses import replace
-
     budget = label_budget(True, settings.epsilon, settings.delta, settings.label_bounds)
     assert budget is not None
     if settings.mechanism not in (None, "auto", "objective", "release"):
@@ -79,8 +76,6 @@ def _label_dp(settings: FitSettings) -> LabelDP:
 
 
 def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP:
-    from privasso.privacy import RecordDP
-
     epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.label_bounds
     unbounded = settings.bounds is None and not settings.genotypes
     if epsilon is None or delta is None or y_bounds is None or unbounded:
@@ -122,8 +117,6 @@ def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP
 
 def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
     """The rows of the file of --shape, encoded as those of the fit."""
-    from privasso.tables import open_table
-
     assert settings.shape is not None
     table = open_table(settings.shape)
     with named("--shape", ValueError):
@@ -131,8 +124,6 @@ def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
 
 
 def _on_average(settings: FitSettings) -> Privacy:
-    from privasso.privacy import OnAverage
-
     if settings.sigma is not None:
         return OnAverage(settings.sigma)
     if settings.saved is None:

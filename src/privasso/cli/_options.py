@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from privasso._documents import DocumentError
-from privasso._text import escaped
-from privasso.cli._parsing import SCALES_HELP, scale_law
+from privasso._text import escaped, json_text
 
 if TYPE_CHECKING:
-    from privasso.model import Model
     from privasso.privacy import LabelDP
 
 Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")]
@@ -28,16 +26,6 @@ RowNames = Annotated[
         help="Each line of a CSV or TSV file begins with the name of its row, which the header has "
         "no field for (write.table of R).",
     ),
-]
-Alpha = Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")]
-Rho = Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")]
-SigmaXi = Annotated[
-    float, typer.Option("--sigma-xi", help="Standard deviation of the label noise.")
-]
-Scales = Annotated[str, typer.Option("--scales", help=SCALES_HELP)]
-NFeatures = Annotated[
-    int | None,
-    typer.Option("--n-features", help="Number of columns.  [default: the limit of many]"),
 ]
 LabelDpFlag = Annotated[
     bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
@@ -114,17 +102,9 @@ def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None
         raise ValueError(f"{escaped(what)}: {error}") from None
 
 
-def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
-    """Return the model that the options describe.
-
-    Examples
-    --------
-    >>> model_of(0.5, 0.1, 0.1, "lognormal:0,1")
-    Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=LogNormal(mu=0.0, sigma=1.0))
-    """
-    from privasso.model import Model
-
-    return Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
+def tell(what: str | dict[str, Any]) -> None:
+    """Print a text, or an object as JSON in one line."""
+    print(json_text(what) if isinstance(what, dict) else what)
 
 
 def finite(value: float) -> float | None:

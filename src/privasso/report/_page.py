@@ -168,7 +168,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         if errors is not None and facts.columns is not None and facts.model.classes is None:
             cells["standard error"] = [f"{x:.2g}" for x in errors[support]]
             said.append(f"The standard error is {_STANDARD_ERROR}")
-    elif facts.effect_error is not None:
+    elif facts.units is not None and facts.effect_error is not None:
         said.append(_SIMULATED_ERROR)
     page.paragraph(" ".join(said))
     if facts.units is not None:
@@ -178,7 +178,7 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         page.figure(
             coefficient_figure(facts),
             (f"The {MOST} largest effects" if support.size > MOST else "All effects") + f"{bars}.",
-            description="Effects of the columns",
+            description=f"Effects of the columns{bars}",
         )
     names = [facts.names[k] for k in support]
     page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=cells)
