@@ -14,14 +14,15 @@ import typer
 from privasso._text import json_text
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import (
+    DATA,
     AsJson,
-    Data,
     Delta,
     Epsilon,
     Force,
     LabelDpFlag,
     RowNames,
     YBounds,
+    argument,
     option,
 )
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 class AuditSettings:
     """The options of `privasso audit` in the order of its help."""
 
-    data: Data
+    data: Path = argument(DATA)
     target: str | None = option("Column of the labels.")
     label_dp: LabelDpFlag = False
     record_dp: bool = option("Protect whole records.", False)

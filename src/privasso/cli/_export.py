@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, named
+from privasso.cli._options import AsJson, Force, argument, named, option
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -20,11 +19,9 @@ _KINDS = {".sql": "a query for a database", ".r": "a function of R", ".onnx": "a
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
-    out: Annotated[
-        Path, typer.Option("--out", help="Where it goes; the ending .sql, .R or .onnx decides.")
-    ],
-    table: Annotated[str, typer.Option("--table", help="SQL: the table to predict for.")] = "data",
+    model: Path = argument("Model that `privasso fit` wrote."),
+    out: Path = option("Where it goes; the ending .sql, .R or .onnx decides.", ...),
+    table: str = option("SQL: the table to predict for.", "data"),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

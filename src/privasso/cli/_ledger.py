@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from privasso._text import json_text
-from privasso.cli._options import named
+from privasso.cli._options import AsJson, argument, named, option
 
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
@@ -29,11 +29,11 @@ def root(context: typer.Context) -> None:
 
 @ledger.command()
 def create(
-    path: Annotated[Path, typer.Argument(help="File of the new ledger, JSON.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all fits together.")],
-    delta: Annotated[float, typer.Option("--delta", help="δ of all fits together.")],
-    data: Annotated[str, typer.Option("--data", help="What the budget is for, in words.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    path: Path = argument("File of the new ledger, JSON."),
+    epsilon: float = option("ε of all fits together.", ...),
+    delta: float = option("δ of all fits together.", ...),
+    data: str = option("What the budget is for, in words.", ""),
+    as_json: AsJson = False,
 ) -> None:
     """Make a ledger with a budget; a file that exists is not overwritten.
 
@@ -47,8 +47,8 @@ def create(
 
 @ledger.command()
 def show(
-    path: Annotated[Path, typer.Argument(help="File of the ledger.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    path: Path = argument("File of the ledger."),
+    as_json: AsJson = False,
 ) -> None:
     """Show what was charged to a ledger, what that is together, and what is left.
 
@@ -60,11 +60,9 @@ def show(
 
 @ledger.command()
 def reserve(
-    path: Annotated[Path, typer.Argument(help="File of the ledger.")],
-    plans: Annotated[
-        list[Path], typer.Argument(help="What `privasso fit … --dry-run --json` printed, in files.")
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    path: Path = argument("File of the ledger."),
+    plans: list[Path] = argument("What `privasso fit … --dry-run --json` printed, in files."),
+    as_json: AsJson = False,
 ) -> None:
     """Declare fits before the first of them is made, which makes their total smaller.
 

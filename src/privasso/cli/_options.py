@@ -18,7 +18,8 @@ from privasso._text import escaped, json_text
 if TYPE_CHECKING:
     from privasso.privacy import LabelDP
 
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")]
+#: What commands read.
+DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
 RowNames = Annotated[
     bool,
     typer.Option(
@@ -60,8 +61,14 @@ NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing
 
 
 def option(help: str, default: Any = None, metavar: str | None = None) -> Any:
-    """A field of a dataclass of options; the option has the name of the field."""
+    """An option with the name of its field or parameter; the default ... asks for a value."""
     return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar})
+
+
+def argument(help: str, default: Any = ...) -> Any:
+    """A value without a name, in the place of its field or parameter."""
+    metadata = {"help": help, "show_default": False, "positional": True}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def option_name(field: str) -> str:
@@ -74,7 +81,7 @@ def option_name(field: str) -> str:
 
 
 def parameters_of(group: Any) -> list[inspect.Parameter]:
-    """The fields of a dataclass of options as parameters of a command, with Typer's annotations.
+    """The parameters of a command, or of a dataclass of options, with Typer's annotations.
 
     >>> @dataclasses.dataclass
     ... class Group:
@@ -82,15 +89,25 @@ def parameters_of(group: Any) -> list[inspect.Parameter]:
     >>> parameters_of(Group)[0].annotation.__metadata__[0].help
     'Regularisation.'
     """
-    found, hints = [], get_type_hints(group, include_extras=True)
-    for field in dataclasses.fields(group):
-        hint = hints[field.name]
-        if field.metadata:
-            hint = Annotated[hint, typer.Option(option_name(field.name), **field.metadata)]
-        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-        kind = inspect.Parameter.KEYWORD_ONLY
-        found.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
-    return found
+    if dataclasses.is_dataclass(group):
+        given = {field.name: field for field in dataclasses.fields(group)}
+    else:
+        given = {name: one.default for name, one in inspect.signature(group).parameters.items()}
+    hints = get_type_hints(group, include_extras=True)
+    return [_parameter(name, hints[name], one) for name, one in given.items()]
+
+
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    if isinstance(default, dataclasses.Field):
+        more, default = dict(default.metadata), default.default
+        if more.pop("positional", False):
+            hint = Annotated[hint, typer.Argument(**more)]
+        elif more:
+            hint = Annotated[hint, typer.Option(option_name(name), **more)]
+    if default is ... or default is dataclasses.MISSING:
+        default = inspect.Parameter.empty
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=hint)
 
 
 @contextlib.contextmanager

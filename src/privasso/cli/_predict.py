@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
-import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Data, Force, RowNames, named
+from privasso.cli._options import DATA, AsJson, Force, RowNames, argument, named, option
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -18,16 +17,11 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
-    data: Data,
-    out: Annotated[Path, typer.Option("--out", help="Predictions, csv or parquet by the ending.")],
-    unknown: Annotated[
-        str,
-        typer.Option("--unknown", help="Levels that the model does not know: error or ignore."),
-    ] = "error",
-    clip: Annotated[
-        bool, typer.Option("--clip", help="Move predictions into the bounds of the labels.")
-    ] = False,
+    model: Path = argument("Model that `privasso fit` wrote."),
+    data: Path = argument(DATA),
+    out: Path = option("Predictions, csv or parquet by the ending.", ...),
+    unknown: str = option("Levels that the model does not know: error or ignore.", "error"),
+    clip: bool = option("Move predictions into the bounds of the labels.", False),
     row_names: RowNames = False,
     force: Force = False,
     as_json: AsJson = False,
