@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from privasso._text import escaped
-from privasso.cli._options import DATA, AsJson, argument, option
+from privasso.cli._options import DATA, AsJson, argument, option, tell
 
 _WHAT_TO_DO = (
     "Fill in low and high of each column of numbers, or the levels of a column of text, with | "
@@ -46,7 +45,5 @@ def bounds(
         names, types = table.feature_names(target), table.types
         text = template((name, types.get(name)) for name in names)
         outputs.write({"--out": text})
-    if as_json:
-        print(json.dumps({"out": str(out), "columns": names}))
-        return
-    print(f"{len(names)} columns in {escaped(out)}, without any values.\n{_WHAT_TO_DO}")
+    said = f"{len(names)} columns in {escaped(out)}, without any values.\n{_WHAT_TO_DO}"
+    tell({"out": str(out), "columns": names} if as_json else said)

@@ -168,7 +168,7 @@ def _fit(out: Path, console: Any) -> None:
         keep_release=release,
         force=True,  # they are of an earlier demo, or were asked to be replaced
     )
-    console.print("$ " + command_of(settings), style="bold", soft_wrap=True)
+    console.print("$ " + command_of("fit", settings), style="bold", soft_wrap=True)
     run(settings)
 
 

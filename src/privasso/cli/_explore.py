@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, RowNames, argument, option
+from privasso.cli._options import AsJson, Force, RowNames, argument, option, tell
 
 
 def explore(
@@ -89,4 +89,4 @@ def _write(out: Path, as_json: bool, force: bool) -> None:
         with working("predicting at every position of the sliders", quiet=as_json):
             text = static_page()
         outputs.write({"--out": text})
-    print(json.dumps({"out": str(out)}) if as_json else f"wrote {escaped(out)}; open it anywhere")
+    tell({"out": str(out)} if as_json else f"wrote {escaped(out)}; open it anywhere")

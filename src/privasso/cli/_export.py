@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, argument, named, option
+from privasso.cli._options import AsJson, Force, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -44,12 +43,11 @@ def export(
             released = load(model)
         outputs.write({"--out": _content(released, out.suffix.lower(), table)})
     count = int(np.count_nonzero(released.coef))
-    if as_json:
-        print(json.dumps({"out": str(out), "kind": out.suffix.lower()[1:], "nonzero": count}))
-    else:
-        print(f"{escaped(out)} is {kind} with {count} coefficients that are not zero.")
-        if released.guarantee.warning is not None:
-            print(released.guarantee.warning)
+    said = f"{escaped(out)} is {kind} with {count} coefficients that are not zero."
+    if released.guarantee.warning is not None:
+        said += f"\n{released.guarantee.warning}"
+    record = {"out": str(out), "kind": out.suffix.lower()[1:], "nonzero": count}
+    tell(record if as_json else said)
 
 
 def _content(model: ReleasedModel, ending: str, table: str) -> str | bytes:

@@ -14,7 +14,7 @@ DECIDED = (
     "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
     "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
     "screen", "mechanism", "neighbours", "kappa", "t", "sigma", "scales", "noise", "design",
-    "no_intercept", "keep_release", "ledger", "seed", "dry_run", "no_target_column",
+    "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 #: Why a fit leaves nothing that models at other λ could be solved from.
 _ON_AVERAGE = (

@@ -136,7 +136,7 @@ def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
         model,
         plan,
         None if table is None else table.described(model.feature_names),
-        command=command_of(settings),
+        command=command_of("fit", settings),
         target=None if table is None else table.target,
         path=path,
         assumptions=_supposed(settings, released.privacy, plan),

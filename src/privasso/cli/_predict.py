@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from privasso._text import escaped
-from privasso.cli._options import DATA, AsJson, Force, RowNames, argument, named, option
+from privasso.cli._options import DATA, AsJson, Force, RowNames, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -60,28 +59,23 @@ def predict(
             columns = {"probability": both_probabilities(linear)[:, 1]}
         outputs.write({"--out": table_bytes(columns, out)})
     (predictions,) = columns.values()
-    if as_json:
-        summary = {
-            "n_rows": int(predictions.size),
-            "mean": float(predictions.mean()),
-            "smallest": float(predictions.min()),
-            "largest": float(predictions.max()),
-            "label_bounds": limits,
-            "outside_bounds": outside,
-            "clipped": clip,
-            "out": str(out),
-            "for_release": released.guarantee.for_release,
-        }
-        print(json.dumps(summary))
-    else:
-        print(f"{predictions.size} predictions in {escaped(out)}")
-        if outside and limits is not None:
-            low, high = limits
-            moved = "moved to the nearest bound" if clip else "--clip moves them to the bounds"
-            print(
-                f"{outside} of them lay outside the bounds of the labels, [{low:g}, {high:g}]; "
-                f"{moved}."
-            )
+    record = {
+        "n_rows": int(predictions.size),
+        "mean": float(predictions.mean()),
+        "smallest": float(predictions.min()),
+        "largest": float(predictions.max()),
+        "label_bounds": limits,
+        "outside_bounds": outside,
+        "clipped": clip,
+        "out": str(out),
+        "for_release": released.guarantee.for_release,
+    }
+    said = f"{predictions.size} predictions in {escaped(out)}"
+    if outside and limits is not None:
+        moved = "moved to the nearest bound" if clip else "--clip moves them to the bounds"
+        said += f"\n{outside} of them lay outside the bounds of the labels, "
+        said += f"[{limits[0]:g}, {limits[1]:g}]; {moved}."
+    tell(record if as_json else said)
 
 
 def _limits(released: ReleasedModel) -> tuple[float, float] | None:
