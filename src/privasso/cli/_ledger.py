@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privasso._text import json_text
-from privasso.cli._options import AsJson, argument, named, option
+from privasso.cli._options import AsJson, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
@@ -42,7 +40,8 @@ def create(
     from privasso.ledger import Ledger
 
     made = Ledger.create(path, epsilon, delta, data)
-    print(json.dumps({"path": str(path), "epsilon": epsilon, "delta": delta}) if as_json else made)
+    record = {"path": str(path), "epsilon": epsilon, "delta": delta}
+    tell(record if as_json else str(made))
 
 
 @ledger.command()
@@ -55,7 +54,7 @@ def show(
     Example: `privasso ledger show budget.json`
     """
     found = opened(path)
-    print(json_text(_record(found)) if as_json else found)
+    tell(_record(found) if as_json else str(found))
 
 
 @ledger.command()
@@ -73,7 +72,7 @@ def reserve(
     """
     found = opened(path)
     found.reserve([_planned(plan) for plan in plans])
-    print(json.dumps(_record(found), ensure_ascii=False) if as_json else found)
+    tell(_record(found) if as_json else str(found))
 
 
 def _planned(path: Path) -> Guarantee:
