@@ -45,7 +45,7 @@ def test_a_full_disk_leaves_the_release_on_the_screen(folder, capsys, monkeypatc
     def full(path, content, **options):
         raise OSError(28, "No space left on device", str(path))
 
-    for place in ("privasso.cli._outputs.write_whole", "privasso._files.write_whole"):
+    for place in ("privasso.cli._outputs.write_whole", "privasso.cli._fit_rescue.write_whole"):
         monkeypatch.setattr(place, full)
     fit("data.csv", *DP, "--lam 50 --out model.json", code=2)
     captured = capsys.readouterr()

@@ -1,8 +1,8 @@
 """The application: its commands, and how errors are reported.
 
-A command file holds one function whose defaults are options; it imports what it computes with inside
-the function, so that ``--help`` stays quick. Add it to `COMMANDS`; several commands under one name
-are an application of their own in `GROUPS`.
+A command file holds one function whose defaults are options; it imports what it computes with
+inside the function, so that ``--help`` stays quick. Add it to `COMMANDS`; several commands under
+one name are an application of their own in `GROUPS`.
 """
 
 from __future__ import annotations

@@ -99,8 +99,9 @@ def prior_scales(text: str, names: list[str]) -> ScaleLaw | np.ndarray:
     path = Path(text)
     if text.partition(":")[0].lower() in LAW_NAMES or not path.exists():
         return scale_law(text)
+    content = io.StringIO(_text(path), newline="")
     try:
-        lines = [line for line in csv.reader(io.StringIO(_text(path), newline="")) if line]
+        lines = [line for line in csv.reader(content) if line]
         found = {line[0].strip(): float(line[1]) for line in lines if len(line) == 2}
     except (csv.Error, ValueError):
         found, lines = {}, [[]]
