@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -39,6 +40,11 @@ def json_text(value: Any) -> str:
     """Return JSON in one line, in which what a terminal would not print is an escape."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number for JSON, which has none for NaN and infinity."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def for_sheets(name: str) -> str:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from privasso._text import aligned
-from privasso.cli._options import NO_BOUND, finite
+from privasso._text import aligned, finite
+from privasso.cli._options import NO_BOUND
 from privasso.design import CorrelatedDesign, ObjectiveDesign, OptimalDesign
 from privasso.noise import Covariance, MatrixPower, PowerLaw, noise_to_dict
 from privasso.privacy import LabelDP, exactly, rounded_up

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -122,11 +121,6 @@ def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None
 def tell(what: str | dict[str, Any]) -> None:
     """Print a text, or an object as JSON in one line."""
     print(json_text(what) if isinstance(what, dict) else what)
-
-
-def finite(value: float) -> float | None:
-    """Return a number for JSON, which has none for NaN and infinity."""
-    return value if math.isfinite(value) else None
 
 
 def label_budget(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from privasso._text import finite
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
     NO_BOUND,
     AsJson,
     Force,
     check_figure_path,
-    finite,
     option,
     tell,
 )
