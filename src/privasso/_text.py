@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 #: A cell of a table that begins with one of these is a formula to a spreadsheet.
@@ -18,10 +20,31 @@ def escaped(text: object) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text))
 
 
+def aligned(rows: Iterable[Sequence[str]]) -> str:
+    """Return lines of cells in columns, the first to the left and all others to the right.
+
+    >>> print(aligned([["", "error"], ["isotropic", "0.5"]]))
+               error
+    isotropic    0.5
+    """
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(f"{cell:{'>' if k else '<'}{widths[k]}}" for k, cell in enumerate(row))
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def json_text(value: Any) -> str:
     """Return JSON in one line, in which what a terminal would not print is an escape."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number for JSON, which has none for NaN and infinity."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def for_sheets(name: str) -> str:

@@ -92,7 +92,7 @@ def test_other_covariates_are_refused(kept):
         ({"label_sum": 1.0, "sigma_sum": None}, "go together"),
         ({"guarantee": {}}, "lacks the field"),
         ({"noise": {}}, "lacks the field"),
-        ({"n_features": 4}, "b must be a list of 4 numbers"),
+        ({"n_features": 4}, "must be a list of 4 texts"),
         ({"target": 3}, "target must be text"),
         ({"target": "\ud800"}, "a lone surrogate"),
         ({"feature_names": ["a", "b", "\udfff"]}, "a lone surrogate"),

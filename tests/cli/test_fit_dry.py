@@ -42,7 +42,7 @@ def test_dry_run_needs_no_labels(folder, capsys):
     fit("public.csv", *DP, "--dry-run --no-target-column --noise isotropic --lam 100")
     printed = capsys.readouterr().out
     assert "no label has been read" in printed
-    assert "simulated fits on these columns at λ = 100" in printed
+    assert "simulated fits on these covariates at λ = 100" in printed
     assert "A fit would state" in printed
 
 

@@ -45,7 +45,7 @@ def test_a_full_disk_leaves_the_release_on_the_screen(folder, capsys, monkeypatc
     def full(path, content, **options):
         raise OSError(28, "No space left on device", str(path))
 
-    for place in ("privasso.cli._outputs.write_whole", "privasso._files.write_whole"):
+    for place in ("privasso.cli._outputs.write_whole", "privasso.cli._fit_rescue.write_whole"):
         monkeypatch.setattr(place, full)
     fit("data.csv", *DP, "--lam 50 --out model.json", code=2)
     captured = capsys.readouterr()
@@ -59,7 +59,7 @@ def test_a_full_disk_leaves_the_release_on_the_screen(folder, capsys, monkeypatc
 def test_a_failing_page_restores_what_was_there(folder, capsys, monkeypatch):
     fit("data.csv", *DP, "--lam 50 --out model.json")
     old = (folder / "model.json").read_text()
-    monkeypatch.setattr("privasso.report.fit_page", lambda facts: 1 / 0)
+    monkeypatch.setattr("privasso.cli._fit_write.fit_page", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fit("data.csv", *DP, "--lam 50 --out model.json --report report.html")
     assert (folder / "model.json").read_text() == old

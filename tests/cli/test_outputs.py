@@ -146,7 +146,7 @@ def test_what_could_not_be_read_back_is_refused_before_paying(folder, capsys, mo
     before = Path("model.json").read_text()
     monkeypatch.setattr(LabelPlan, "release", lambda *a, **k: pytest.fail("noise drawn"))
     for size in sizes:
-        monkeypatch.setattr("privasso.artefact._model_file.MAX_BYTES", size - 1)
+        monkeypatch.setattr("privasso.artefact._header.MAX_BYTES", size - 1)
         capsys.readouterr()
         assert main([*FIT, "--out", "model.json"]) == 2
         assert f"more than the {size - 1} that are ever read" in capsys.readouterr().err

@@ -90,14 +90,14 @@ DP = "--target y --epsilon 3 --delta 1e-6 --y-bounds -4 4 --ledger book.json --o
 KINDS = {
     "release": ("--label-dp --lam 50", "privasso.fit.Released.solve", "model.release.json"),
     "objective": (
-        "--record-dp --bounds bounds.csv", "privasso.report.facts_of", "model.rescued.json",
+        "--record-dp --bounds bounds.csv", "privasso.cli._fit_run.facts_of", "model.rescued.json",
     ),
     "statistics": (
-        "--record-dp --bounds bounds.csv --mechanism statistics", "privasso.report.facts_of",
+        "--record-dp --bounds bounds.csv --mechanism statistics", "privasso.cli._fit_run.facts_of",
         "model.release.json",
     ),
     "screened": (
-        "--label-dp --screen 2", "privasso.report.facts_of", "model.rescued.json",
+        "--label-dp --screen 2", "privasso.cli._fit_run.facts_of", "model.rescued.json",
     ),
 }  # fmt: skip
 
@@ -112,7 +112,7 @@ def folder(tmp_path, monkeypatch):
     Path("bounds.csv").write_text("name,low,high\n" + "".join(f"{x},-4,4\n" for x in "abcdef"))
     Ledger.create("book.json", 30.0, 1e-4)
     # What is left takes seconds to compute, and is tested elsewhere.
-    monkeypatch.setattr("privasso.ledger.summary", lambda book: "Some is left.")
+    monkeypatch.setattr("privasso.cli._fit_run.summary", lambda book: "Some is left.")
     return tmp_path
 
 

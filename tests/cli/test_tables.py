@@ -144,7 +144,7 @@ def test_the_command_of_a_report_repeats_the_options():
     settings = FitSettings(
         Path("d.csv"), categorical=["ward", "a, b"], missing="mean", keep=["id"], seed=0
     )
-    words = shlex.split(command_of(settings).replace("\\\n", ""))
+    words = shlex.split(command_of("fit", settings).replace("\\\n", ""))
     assert words == ["privasso", "fit", "d.csv", "--categorical", "ward", "--categorical", "a, b",
                      "--keep", "id", "--missing", "mean", "--seed", "0"]  # fmt: skip
 

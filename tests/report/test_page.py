@@ -6,7 +6,7 @@ import pytest
 import privasso as pv
 from privasso.fit import FitOptions, plan_fit
 from privasso.forecast import Assumptions
-from privasso.report import FitFacts, fit_facts, fit_page
+from privasso.report import FitFacts, facts_of, fit_page
 
 
 def facts(lam, names):
@@ -21,7 +21,7 @@ def facts(lam, names):
         feature_names=tuple(names),
         target="a < b & $y_1$",
     )
-    return fit_facts(
+    return facts_of(
         released,
         released.solve(),
         command="privasso fit data.csv",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from privasso._documents import DocumentError, Fields, json_text, read_json
+from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import write_whole
+from privasso.artefact._header import MAX_BYTES, bounded_text, header, opened
 from privasso.artefact._pipeline import Pipeline, Publishable, published
-from privasso.encoding import Encoding
 from privasso.fit import Classes, Name, ReleasedModel
 from privasso.noise import noise_from_dict, noise_to_dict
 from privasso.privacy import Guarantee
@@ -18,11 +18,6 @@ from privasso.privacy import Guarantee
 FORMAT = "privasso-model"
 #: An earlier name of the format; such files are still read.
 _OLD_FORMAT = "privasso-release"
-VERSION, OLDER = 2, (1,)
-#: A larger file is refused without being read.
-MAX_BYTES = 256 * 1024 * 1024
-#: Most columns a model may have; a file with more is taken for corrupt or hostile.
-MAX_FEATURES = 10_000_000
 
 
 def save(model: Publishable | Pipeline | ReleasedModel, path: str | os.PathLike[str]) -> None:
@@ -53,20 +48,6 @@ def model_text(model: ReleasedModel) -> str:
     return bounded_text(document)
 
 
-def bounded_text(document: dict[str, Any]) -> str:
-    """Return the text of a file that `load` and `load_release` do not refuse for its size."""
-    text = json_text(document)
-    try:
-        size = len(text.encode("utf-8"))
-    except UnicodeEncodeError:
-        raise DocumentError("a name holds half a character (a lone surrogate)") from None
-    if size > MAX_BYTES:
-        raise DocumentError(
-            f"the file would have {size} bytes, more than the {MAX_BYTES} that are ever read"
-        )
-    return text
-
-
 def load(path: str | os.PathLike[str]) -> ReleasedModel:
     """Read a model that `save` or `privasso fit` wrote; any other file raises `DocumentError`.
 
@@ -88,15 +69,9 @@ def load(path: str | os.PathLike[str]) -> ReleasedModel:
 def to_document(model: ReleasedModel) -> dict[str, Any]:
     """Plain values for JSON; only non-zero coefficients are listed."""
     support = np.flatnonzero(model.coef)
-    encoding = {} if model.encoding is None else {"encoding": model.encoding.to_dict()}
     classes = {} if model.classes is None else {"classes": list(model.classes)}
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "software": model.software,
-        "n_features": model.n_features,
-        "feature_names": None if model.feature_names is None else list(model.feature_names),
-        **encoding,
+        **header(FORMAT, model, model.n_features),
         "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
         **classes,
         "intercept": model.intercept,
@@ -111,9 +86,7 @@ def from_document(document: object) -> ReleasedModel:
     """Check every field and build the model."""
     if isinstance(document, dict) and document.get("format") == _OLD_FORMAT:
         document = {**document, "format": FORMAT}
-    fields = Fields.of_file(document, "a model", FORMAT, VERSION, older=OLDER)
-    n = fields.whole("n_features", 1, MAX_FEATURES)
-    names = column_names(fields, n)
+    fields, n, known = opened(document, "a model", FORMAT)
     model = ReleasedModel(
         coef=_coefficients(fields.inner("coef"), n),
         intercept=fields.number("intercept"),
@@ -121,30 +94,11 @@ def from_document(document: object) -> ReleasedModel:
         guarantee=Guarantee.from_dict(fields.take("guarantee")),
         denoised=fields.flag("denoised"),
         noise=noise_from_dict(fields.take("noise")),
-        feature_names=names,
-        software=fields.text("software"),
-        encoding=encoding_of(fields, names),
         classes=_classes(fields),
+        **known,
     )
     fields.end()
     return model
-
-
-def column_names(fields: Fields, n: int) -> tuple[str, ...] | None:
-    """Names of the columns, each once, or None."""
-    if fields.is_null("feature_names"):
-        return None
-    return tuple(fields.texts("feature_names", n, distinct=True))
-
-
-def encoding_of(fields: Fields, names: tuple[str, ...] | None) -> Encoding | None:
-    """The encoding, which must give these columns, or None; a file without one has no field."""
-    if "encoding" not in fields.names():
-        return None
-    encoding = Encoding.from_dict(fields.take("encoding"))
-    if encoding.names != names:
-        raise DocumentError("the encoding does not give the columns of feature_names")
-    return encoding
 
 
 def _classes(fields: Fields) -> tuple[Name, Name] | None:

@@ -8,13 +8,7 @@ from typing import Any
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
-from privasso.artefact._model_file import (
-    MAX_BYTES,
-    MAX_FEATURES,
-    bounded_text,
-    column_names,
-    encoding_of,
-)
+from privasso.artefact._header import MAX_BYTES, bounded_text, header, opened
 from privasso.artefact._statistics_file import FORMAT as STATISTICS
 from privasso.artefact._statistics_file import statistics_document, statistics_from
 from privasso.fit import KeptRelease, KeptStatistics
@@ -27,7 +21,6 @@ from privasso.noise import (
 from privasso.privacy import Guarantee, LabelDP, Privacy
 
 FORMAT = "privasso-kept-release"
-VERSION, OLDER = 2, (1,)
 #: Settings of objective perturbation.
 _SETTINGS = ("kappa", "t", "level")
 #: Most rows that a release may be made from.
@@ -64,16 +57,10 @@ def release_text(kept: KeptRelease | KeptStatistics) -> str:
 
 def _document(kept: KeptRelease) -> dict[str, Any]:
     """Plain values for JSON."""
-    encoding = {} if kept.encoding is None else {"encoding": kept.encoding.to_dict()}
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "software": kept.software,
+        **header(FORMAT, kept, kept.b.size),
         "target": kept.target,
         "n_rows": kept.n_rows,
-        "n_features": kept.b.size,
-        "feature_names": None if kept.feature_names is None else list(kept.feature_names),
-        **encoding,
         "column_squares": kept.column_squares.tolist(),
         "b": kept.b.tolist(),
         "covariance": covariance_to_dict(kept.covariance),
@@ -151,8 +138,7 @@ def _checked(document: object) -> KeptRelease | KeptStatistics:
 
 
 def _from_document(document: object) -> KeptRelease:
-    fields = Fields.of_file(document, "a kept release", FORMAT, VERSION, older=OLDER)
-    n = fields.whole("n_features", 1, MAX_FEATURES)
+    fields, n, known = opened(document, "a kept release", FORMAT)
     without_sum = fields.is_null("label_sum")
     if without_sum != fields.is_null("sigma_sum"):
         raise DocumentError("label_sum and sigma_sum go together: both numbers or both null")
@@ -173,10 +159,8 @@ def _from_document(document: object) -> KeptRelease:
         privacy=_privacy(fields, guarantee, stated),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
-        feature_names=(names := column_names(fields, n)),
         target=None if fields.is_null("target") else fields.text("target"),
-        software=fields.text("software"),
-        encoding=encoding_of(fields, names),
+        **known,
     )
     fields.end()
     check_moderate(b=kept.b, label_sum=kept.label_sum, unit=kept.unit)

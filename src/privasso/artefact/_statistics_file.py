@@ -7,33 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from privasso._documents import DocumentError, Fields, check_moderate
+from privasso._documents import DocumentError, check_moderate
 from privasso.accounting import GaussianLoss
-from privasso.artefact._model_file import MAX_FEATURES, column_names, encoding_of
+from privasso.artefact._header import header, opened
 from privasso.fit import KeptStatistics
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, RecordDP
 from privasso.programs import RecordStatistics, SecondMoments
 
 FORMAT = "privasso-kept-statistics"
-VERSION, OLDER = 2, (1,)
 
 
 def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
     """Plain values for JSON; of the symmetric matrix the entries up to the diagonal."""
     table, moments = kept.statistics.table, kept.statistics.moments
-    encoding = {} if kept.encoding is None else {"encoding": kept.encoding.to_dict()}
     scaling = None
     if table.scaling is not None:
         scaling = {"origin": table.scaling[0].tolist(), "scale": table.scaling[1].tolist()}
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "software": kept.software,
+        **header(FORMAT, kept, kept.n_features),
         "target": kept.target,
-        "n_features": kept.n_features,
-        "feature_names": None if kept.feature_names is None else list(kept.feature_names),
-        **encoding,
         "fit_intercept": table.fit_intercept,
         "low": table.bounds[:, 0].tolist(),
         "high": table.bounds[:, 1].tolist(),
@@ -47,8 +40,7 @@ def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
 
 def statistics_from(document: object) -> KeptStatistics:
     """Check every field and build the statistics; the noise must be that of the statement."""
-    fields = Fields.of_file(document, "kept statistics", FORMAT, VERSION, older=OLDER)
-    n = fields.whole("n_features", 1, MAX_FEATURES)
+    fields, n, known = opened(document, "kept statistics", FORMAT)
     guarantee = Guarantee.from_dict(fields.take("guarantee"))
     sums = all(isinstance(loss, GaussianLoss) for loss in guarantee.losses)
     if guarantee.kind != "record-dp" or not sums or guarantee.label_bounds is None:
@@ -81,16 +73,13 @@ def statistics_from(document: object) -> KeptStatistics:
     matrix[below] = matrix.T[below] = entries
     table = replace(mechanism.table, scaling=scaling, estimate=None)
     moments = SecondMoments(matrix, fields.number("sigma", above=0.0), n_rows)
-    names = column_names(fields, n)
     kept = KeptStatistics(
         RecordStatistics(moments, table, mechanism.weight),
         privacy,
         guarantee,
         fields.number("lam", above=0.0),
-        names,
-        fields.text("software"),
-        None if fields.is_null("target") else fields.text("target"),
-        encoding_of(fields, names),
+        target=None if fields.is_null("target") else fields.text("target"),
+        **known,
     )
     fields.end()
     check_moderate(matrix=matrix, sigma=moments.sigma)

@@ -1,8 +1,8 @@
 """The application: its commands, and how errors are reported.
 
-A command file holds one function with Typer annotations; it imports what it computes with inside
-the function, so that ``--help`` stays quick. Add it to `COMMANDS`; several commands under one name
-are an application of their own in `GROUPS`.
+A command file holds one function whose defaults are options; it imports what it computes with
+inside the function, so that ``--help`` stays quick. Add it to `COMMANDS`; several commands under
+one name are an application of their own in `GROUPS`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TextIO, cast, get_args, get_type_hints
+from typing import Annotated, Any, TextIO, cast, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -271,19 +271,15 @@ def _with_notes(command: Callable[..., None]) -> Callable[..., None]:
 
     A parameter that is a dataclass stands for its fields, which have annotations of their own.
     """
-    hints, parameters, groups = get_type_hints(command, include_extras=True), [], {}
-    for name, each in inspect.signature(command).parameters.items():
-        if dataclasses.is_dataclass(hints[name]):
-            groups[name] = hints[name]
-            parameters += parameters_of(hints[name])
+    kind, parameters, groups = inspect.Parameter.KEYWORD_ONLY, [], {}
+    for each in parameters_of(command):
+        if dataclasses.is_dataclass(each.annotation):
+            groups[each.name] = cast(Any, each.annotation)
+            parameters += parameters_of(each.annotation)
         else:
-            # Annotations are texts until they are looked up.
-            parameters.append(each.replace(annotation=hints[name]))
-    kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(each)
     parameters.append(inspect.Parameter("quiet", kind, default=False, annotation=Quiet))
-    parameters = [
-        each.replace(annotation=_as_flag(each.annotation), kind=kind) for each in parameters
-    ]
+    parameters = [each.replace(annotation=_as_flag(each.annotation)) for each in parameters]
 
     def run(**given: Any) -> None:
         quiet = bool(given.pop("quiet", False))

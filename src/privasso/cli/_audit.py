@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from privasso._text import json_text
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import (
+    DATA,
     AsJson,
-    Data,
     Delta,
     Epsilon,
     Force,
     LabelDpFlag,
     RowNames,
     YBounds,
+    argument,
     option,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 class AuditSettings:
     """The options of `privasso audit` in the order of its help."""
 
-    data: Data
+    data: Path = argument(DATA)
     target: str | None = option("Column of the labels.")
     label_dp: LabelDpFlag = False
     record_dp: bool = option("Protect whole records.", False)
@@ -92,6 +91,7 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
     --out {out} --target pressure --label-dp --epsilon 5 --delta 0.05 --y-bounds 60 200"`
     """
     from privasso.cli._fit_check import check
+    from privasso.cli._fit_command import command_of
     from privasso.cli._outputs import AUDIT, Outputs, files_read
     from privasso.cli._progress import counting
 
@@ -113,15 +113,12 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
             outputs.claim("the numbers beside --out", out.with_suffix(".json"), AUDIT)
         with counting("Attacking", quiet=as_json) as show:
             found = _found(settings, lambda done, total: show(done, total, "Attacking"), as_json)
-        again = _in_lines(["privasso", *sys.argv[1:]])
+        again = command_of("audit", settings)
         paths = dict(outputs.paths)
         outputs.write({name: found.text(path.suffix, again) for name, path in paths.items()})
-    if as_json:
-        print(json_text(found.to_dict()))
-    else:
-        print(found)
-        if paths:
-            print(f"\nwrote {' and '.join(map(str, paths.values()))}")
+    tell(found.to_dict() if as_json else str(found))
+    if paths and not as_json:
+        print(f"\nwrote {' and '.join(map(str, paths.values()))}")
     if found.passed is False:
         raise typer.Exit(1)
 
@@ -161,22 +158,6 @@ def _found(settings: AuditSettings, progress: Callable[[int, int], None], quiet:
         rng=settings.seed,
         progress=progress,
     )
-
-
-def _in_lines(words: Sequence[str]) -> str:
-    r"""A command, with each of its options on a line of its own.
-
-    >>> print(_in_lines(["privasso", "audit", "my data.csv", "--y-bounds", "-1", "1", "--binary"]))
-    privasso audit 'my data.csv' \
-        --y-bounds -1 1 \
-        --binary
-    """
-    lines: list[list[str]] = [[]]
-    for word in words:
-        if word.startswith("--"):
-            lines.append([])
-        lines[-1].append(word)
-    return " \\\n    ".join(map(shlex.join, lines))
 
 
 def _labels(settings: FitSettings) -> Any:

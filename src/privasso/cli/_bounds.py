@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Data
+from privasso.cli._options import DATA, AsJson, argument, option, tell
 
 _WHAT_TO_DO = (
     "Fill in low and high of each column of numbers, or the levels of a column of text, with | "
@@ -22,13 +18,9 @@ _WHAT_TO_DO = (
 
 
 def bounds(
-    data: Data,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Column of the labels, which is left out.")
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Where the dictionary goes, a CSV file.")
-    ] = Path("bounds.csv"),
+    data: Path = argument(DATA),
+    target: str | None = option("Column of the labels, which is left out."),
+    out: Path = option("Where the dictionary goes, a CSV file.", Path("bounds.csv")),
     as_json: AsJson = False,
 ) -> None:
     """Write a data dictionary for `privasso fit --record-dp` that has the names of the columns.
@@ -53,7 +45,5 @@ def bounds(
         names, types = table.feature_names(target), table.types
         text = template((name, types.get(name)) for name in names)
         outputs.write({"--out": text})
-    if as_json:
-        print(json.dumps({"out": str(out), "columns": names}))
-        return
-    print(f"{len(names)} columns in {escaped(out)}, without any values.\n{_WHAT_TO_DO}")
+    said = f"{len(names)} columns in {escaped(out)}, without any values.\n{_WHAT_TO_DO}"
+    tell({"out": str(out), "columns": names} if as_json else said)

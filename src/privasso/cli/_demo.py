@@ -7,12 +7,10 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force
+from privasso.cli._options import AsJson, Force, option
 from privasso.cli._progress import counting, silence, working
 
 if TYPE_CHECKING:
@@ -58,14 +56,10 @@ _FILES = [
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("demo"),
-    draws: Annotated[
-        int, typer.Option("--draws", help="Draws of the noise for each method and ε.")
-    ] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the comparison.")] = 0,
-    data_only: Annotated[
-        bool, typer.Option("--data-only", help="Only write the table, to follow the tutorials.")
-    ] = False,
+    out: Path = option("Folder for the files.", Path("demo")),
+    draws: int = option("Draws of the noise for each method and ε.", 10),
+    seed: int = option("Seed of the comparison.", 0),
+    data_only: bool = option("Only write the table, to follow the tutorials.", False),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -174,7 +168,7 @@ def _fit(out: Path, console: Any) -> None:
         keep_release=release,
         force=True,  # they are of an earlier demo, or were asked to be replaced
     )
-    console.print("$ " + command_of(settings), style="bold", soft_wrap=True)
+    console.print("$ " + command_of("fit", settings), style="bold", soft_wrap=True)
     run(settings)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privasso.design import Budget, InfeasibleError, MaxLeakage, optimal_design
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure, plain_ticks, save
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, logarithmic, panels, save
 
 if TYPE_CHECKING:
     from privasso.design import OptimalDesign
@@ -23,16 +22,9 @@ _AROUND = np.geomspace(1.0 / 12.0, 12.0, 13)
 
 def draw(best: OptimalDesign, budget: LabelDP | None, scale_error: float, path: Path) -> None:
     """Write the figure to a file."""
-    from rich.console import Console
-
-    console = Console()
-    sheet = figure(10.0, 4.4)
-    left, right = sheet.subplots(1, 2)
-    with console.status("Drawing") if console.is_terminal else nullcontext():
-        _least_errors(left, best, budget, scale_error)
+    sheet, (left, right) = panels(10.0, 4.4, 2)
+    _least_errors(left, best, budget, scale_error)
     _shapes(right, best)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
     model = best.model
     sheet.suptitle(
         f"α = {model.alpha:g}, ρ = {model.rho:g}, σ_ξ = {model.sigma_xi:g}, {model.scales!r}"
@@ -86,11 +78,9 @@ def _least_errors(
             "this design ", (here, best.E), xytext=(-4, -12), textcoords="offset points",
             fontsize=9, ha="right",
         )  # fmt: skip
-    axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(0.9 * lowest, 1.15 * best.null_error)
-    plain_ticks(axes.xaxis)
-    plain_ticks(axes.yaxis)
+    logarithmic(axes)
     axes.set_xlabel(name)
     axes.set_ylabel("prediction error E")
     axes.set_title("Least error for each target, λ and σ tuned", fontsize=10, loc="left")

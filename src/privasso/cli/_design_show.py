@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from privasso.cli._options import NO_BOUND, finite
-
-if TYPE_CHECKING:
-    from privasso.design import CorrelatedDesign, ObjectiveDesign, OptimalDesign, TunedDesign
-    from privasso.privacy import LabelDP
+from privasso._text import aligned, finite
+from privasso.cli._options import NO_BOUND
+from privasso.design import CorrelatedDesign, ObjectiveDesign, OptimalDesign
+from privasso.noise import Covariance, MatrixPower, PowerLaw, noise_to_dict
+from privasso.privacy import LabelDP, exactly, rounded_up
 
 #: Fields of the JSON object: of noise on Fᵀy and of objective perturbation, each for independent
 #: and for correlated columns.
@@ -30,32 +29,32 @@ _HEADS |= {"E": "error E", "E_se": "±", "rho_hat": "ρ̂", "onavekl": "OnAveKL"
 _NAMES = {"isotropic": "isotropic noise", "gamma=1": "noise ∝ v", "gram": "Gram-based, ∝ v²"}
 
 
-def show(best: Any, budget: LabelDP | None, *, as_json: bool) -> None:
-    """Print a design and what is predicted for it; `budget` is that of --label-dp."""
-    from privasso.design import ObjectiveDesign
-
+def record(best: Any) -> dict[str, Any]:
+    """The design as plain values; null where a number is not finite."""
     formal, correlated = isinstance(best, ObjectiveDesign), best.point.model.covariance is not None
-    if as_json:
-        names = _FIELDS[formal, correlated].split()
-        print(json.dumps({name: _value(best, name, correlated) for name in names}, indent=2))
-    elif formal:
-        _print(_formal(best, correlated), _table(best) if correlated else None)
+    return {name: _value(best, name, correlated) for name in _FIELDS[formal, correlated].split()}
+
+
+def text(best: Any, budget: LabelDP | None) -> str:
+    """The design and what is predicted for it; `budget` is that of --label-dp."""
+    correlated = best.point.model.covariance is not None
+    if isinstance(best, ObjectiveDesign):
+        said = [*_formal(best, correlated), *([_table(best)] if correlated else [])]
     elif correlated:
-        _print(_correlated(best), _table(best), [NO_BOUND])
+        said = [*_correlated(best), _table(best), NO_BOUND]
     else:
-        _print(_release(best, budget), _tuned(best), _remarks(best))
+        said = _release(best, budget)
+    return "\n".join(said)
 
 
 def _value(best: Any, name: str, correlated: bool) -> Any:
-    """One field of the JSON object; null where it is not finite."""
-    from privasso.noise import noise_to_dict
-
+    """One field of the JSON object."""
     point = best.point
     if name == "comparison":
-        if not correlated:
-            return {shape: _row(other) for shape, other in best.comparison.items()}
-        rows = best.comparison().iter_rows(named=True)
-        return [{k: finite(x) if isinstance(x, float) else x for k, x in r.items()} for r in rows]
+        if correlated:
+            rows = best.comparison().iter_rows(named=True)
+            return [{k: finite(x) if k != "noise" else x for k, x in r.items()} for r in rows]
+        return {shape: _numbers(other) for shape, other in best.comparison.items()}
     if name in ("noise", "ridge"):
         return _shape(best) if correlated else noise_to_dict(getattr(best, name))
     if name == "constraint":
@@ -72,35 +71,29 @@ def _value(best: Any, name: str, correlated: bool) -> Any:
     return computed[name]() if name in computed else getattr(best, name, getattr(point, name, None))
 
 
-def _row(other: TunedDesign) -> dict[str, float | None]:
-    leak = other.onavekl()
-    numbers = {"E": other.E, "lam": other.lam, "sigma": other.sigma, "onavekl": leak}
+def _numbers(other: Any) -> dict[str, float | None]:
+    """The numbers of a design that is compared."""
+    numbers = {"E": other.E, "lam": other.lam, "sigma": other.sigma, "onavekl": other.onavekl()}
     return {name: finite(x) for name, x in (numbers | {"ratio": other.ratio}).items()}
 
 
-def _print(said: Sequence[str], table: Any = None, after: Iterable[str] = ()) -> None:
-    """The first sentence, which says what to use, and warnings that follow a table are bold."""
-    from rich.console import Console
-
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(said[0], style="bold")
-    for line in said[1:]:
-        console.print(line)
-    if table is not None:
-        console.print(table)
-    for line in after:
-        console.print(line, style="bold" if line.startswith("Warning") else None)
+def _predicted(error: str, best: Any, then: str) -> str:
+    """The sentence on the error, beside the least that is possible and that of no model."""
+    least = f"label noise alone {best.point.model.sigma_xi**2:.4g}"
+    nothing = getattr(best, "null_error", None)
+    if nothing is not None:
+        least += f", releasing nothing {nothing:.4g}"
+    return f"Predicted: error {error} on a new record ({least}), {then}"
 
 
 def _release(best: OptimalDesign, budget: LabelDP | None) -> list[str]:
-    from privasso.privacy import exactly, rounded_up
-
     shape = "∝ a free function of v" if best.gamma is None else f"∝ v^{best.gamma:.2f}"
-    said = (
-        f"Predicted: error {best.E:.4g} on a new record (label noise alone "
-        f"{best.model.sigma_xi**2:.4g}, releasing nothing {best.null_error:.4g}), OnAveKL "
-        f"{best.onavekl():.4g}, {best.rho_hat:.1%} of the coefficients nonzero, ρ̂/α = "
-        f"{best.stability:.2f}."
+    use = f"Use λ = {best.lam:.4g}, σ_η = {best.noise.sigma:.4g}, noise variance {shape}."
+    said = _predicted(
+        f"{best.E:.4g}",
+        best,
+        f"OnAveKL {best.onavekl():.4g}, {best.rho_hat:.1%} of the coefficients nonzero, ρ̂/α = "
+        f"{best.stability:.2f}.",
     )
     if budget is not None:
         said += (
@@ -116,25 +109,18 @@ def _release(best: OptimalDesign, budget: LabelDP | None) -> list[str]:
         what, same = ("OnAveKL", "error") if by_error else ("The error", "privacy")
         less = f"{1.0 - 1.0 / ratio:.0%} lower"
         said += f" {what} is {less} than with isotropic noise at the same {same}."
-    return [
-        f"Use λ = {best.lam:.4g}, σ_η = {best.noise.sigma:.4g}, noise variance {shape}.",
-        said,
-    ]
-
-
-def _tuned(best: OptimalDesign) -> Any:
-    """The design beside common ones that are tuned for the same target."""
-    heads = ("tuned for the same target", "λ", "σ_η", "error E", "OnAveKL", "ratio")
+    # The design beside common ones that are tuned for the same target.
+    rows = [["tuned for the same target", "λ", "σ_η", "error E", "OnAveKL", "ratio"]]
     own = (best.lam, best.noise.sigma, best.E, best.onavekl(), 1.0)
-    rows = [("this design", *_cells(*own))]
-    for name, other in best.comparison.items():
-        numbers = (other.lam, other.sigma, other.E, other.onavekl(), other.ratio)
-        cells = _cells(*numbers) if math.isfinite(other.E) else ["—"] * 5
-        rows.append((_NAMES[name], *cells))
-    return _grid(heads, rows)
+    rows.append(["this design", *_cells(own)])
+    for name, x in best.comparison.items():
+        rows.append([_NAMES[name], *_cells((x.lam, x.sigma, x.E, x.onavekl(), x.ratio))])
+    return [use, said, aligned(rows), *_remarks(best)]
 
 
-def _cells(*numbers: float) -> list[str]:
+def _cells(numbers: Sequence[float]) -> list[str]:
+    if not math.isfinite(numbers[2]):
+        return ["—"] * len(numbers)
     return [*(f"{x:.4g}" for x in numbers[:-1]), f"{numbers[-1]:.3f}"]
 
 
@@ -154,8 +140,6 @@ def _remarks(best: OptimalDesign) -> Iterable[str]:
 
 
 def _formal(best: ObjectiveDesign, correlated: bool) -> list[str]:
-    from privasso.privacy import rounded_up
-
     error, explained = f"{best.E:.4g}", f"{best.explained:.1%} of the signal explained, "
     shape = "the same on all columns" if best.gamma == 0.0 else f"∝ v^{best.gamma:.2f}"
     mean = best.ridge.mean_power
@@ -171,9 +155,7 @@ def _formal(best: ObjectiveDesign, correlated: bool) -> list[str]:
     said = [
         f"Clip residuals at κ = {best.kappa:.4g}; use λ = {best.lam:.4g}, σ = {best.sigma:.4g} and "
         f"t = {best.t:.4g}{ridge}.",
-        f"Predicted: error {error} on a new record (label noise alone "
-        f"{best.model.sigma_xi**2:.4g}, releasing nothing {best.null_error:.4g}), "
-        f"{explained}{best.rho_hat:.1%} of the coefficients nonzero.",
+        _predicted(error, best, f"{explained}{best.rho_hat:.1%} of the coefficients nonzero."),
         f"The noise meets ε = {rounded_up(best.epsilon)}, δ = {rounded_up(best.delta)} for "
         f"{best.covers} where ‖f‖ ≤ {best.radius:.4g} for all rows in units of the noise shape, "
         f"and {public}.",
@@ -191,9 +173,12 @@ def _correlated(best: CorrelatedDesign) -> list[str]:
     said = [
         f"Use λ = {best.lam:.4g} and noise of mean standard deviation {_level(best):.4g}; "
         f"covariance of the noise: {_shape(best)}.",
-        f"Predicted: error {fp.E:.4g} ± {fp.standard_errors.E:.2g} on a new record (label noise "
-        f"alone {fp.model.sigma_xi**2:.4g}), OnAveKL {best.onavekl():.4g}, {fp.rho_hat:.1%} of the "
-        f"coefficients nonzero, ρ̂/α = {fp.stability:.2f}.",
+        _predicted(
+            f"{fp.E:.4g} ± {fp.standard_errors.E:.2g}",
+            best,
+            f"OnAveKL {best.onavekl():.4g}, {fp.rho_hat:.1%} of the coefficients nonzero, ρ̂/α = "
+            f"{fp.stability:.2f}.",
+        ),
     ]
     if best.certificate is not None:
         said.append(
@@ -203,43 +188,25 @@ def _correlated(best: CorrelatedDesign) -> list[str]:
     return said
 
 
-def _table(best: Any) -> Any:
+def _table(best: Any) -> str:
     """The comparison of shapes for correlated columns."""
     found = best.comparison()
-    rows = (
+    rows = [
         ["—" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in row]
         for row in found.iter_rows()
-    )
-    return _grid([_HEADS.get(name, str(name)) for name in found.columns], rows)
-
-
-def _grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 3, 0, 0))
-    for k, head in enumerate(heads):
-        table.add_column(head, justify="left" if k == 0 else "right")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    ]
+    return aligned([[_HEADS.get(name, str(name)) for name in found.columns], *rows])
 
 
 def _level(best: Any) -> float:
-    from privasso.noise import Covariance
-
     noise = best.noise
-    if isinstance(noise, Covariance):
-        return (noise.trace() / noise.size) ** 0.5
-    return noise.sigma
+    return (noise.trace() / noise.size) ** 0.5 if isinstance(noise, Covariance) else noise.sigma
 
 
 def _shape(best: Any) -> str:
     """The shape in words: a power of C, or the weight whose best shape it is."""
-    from privasso.noise import MatrixPower, PowerLaw
-
-    noise = best.noise
-    if isinstance(noise, MatrixPower):
-        return f"C^{noise.gamma:.3g}"
-    if isinstance(noise, PowerLaw):
-        return f"diagonal, v^{noise.gamma:g}"
+    if isinstance(best.noise, MatrixPower):
+        return f"C^{best.noise.gamma:.3g}"
+    if isinstance(best.noise, PowerLaw):
+        return f"diagonal, v^{best.noise.gamma:g}"
     return f"full, W = {best.weight}"

@@ -8,32 +8,19 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, RowNames
+from privasso.cli._options import AsJson, Force, RowNames, argument, option, tell
 
 
 def explore(
-    data: Annotated[
-        Path | None,
-        typer.Argument(help="A table whose scales are explored; only this machine sees them."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Column of the labels, which is left out.")
-    ] = None,
-    port: Annotated[
-        int, typer.Option("--port", help="Port on this machine; 0 takes a free one.")
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address and open nothing.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write a page that works without privasso (.html), and end."),
-    ] = None,
+    data: Path | None = argument(
+        "A table whose scales are explored; only this machine sees them.", None
+    ),
+    target: str | None = option("Column of the labels, which is left out."),
+    port: int = option("Port on this machine; 0 takes a free one.", 0),
+    no_browser: bool = option("Print the address and open nothing.", False),
+    out: Path | None = option("Write a page that works without privasso (.html), and end."),
     row_names: RowNames = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -102,4 +89,4 @@ def _write(out: Path, as_json: bool, force: bool) -> None:
         with working("predicting at every position of the sliders", quiet=as_json):
             text = static_page()
         outputs.write({"--out": text})
-    print(json.dumps({"out": str(out)}) if as_json else f"wrote {escaped(out)}; open it anywhere")
+    tell({"out": str(out)} if as_json else f"wrote {escaped(out)}; open it anywhere")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, named
+from privasso.cli._options import AsJson, Force, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -20,11 +18,9 @@ _KINDS = {".sql": "a query for a database", ".r": "a function of R", ".onnx": "a
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
-    out: Annotated[
-        Path, typer.Option("--out", help="Where it goes; the ending .sql, .R or .onnx decides.")
-    ],
-    table: Annotated[str, typer.Option("--table", help="SQL: the table to predict for.")] = "data",
+    model: Path = argument("Model that `privasso fit` wrote."),
+    out: Path = option("Where it goes; the ending .sql, .R or .onnx decides.", ...),
+    table: str = option("SQL: the table to predict for.", "data"),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -47,12 +43,11 @@ def export(
             released = load(model)
         outputs.write({"--out": _content(released, out.suffix.lower(), table)})
     count = int(np.count_nonzero(released.coef))
-    if as_json:
-        print(json.dumps({"out": str(out), "kind": out.suffix.lower()[1:], "nonzero": count}))
-    else:
-        print(f"{escaped(out)} is {kind} with {count} coefficients that are not zero.")
-        if released.guarantee.warning is not None:
-            print(released.guarantee.warning)
+    said = f"{escaped(out)} is {kind} with {count} coefficients that are not zero."
+    if released.guarantee.warning is not None:
+        said += f"\n{released.guarantee.warning}"
+    record = {"out": str(out), "kind": out.suffix.lower()[1:], "nonzero": count}
+    tell(record if as_json else said)
 
 
 def _content(model: ReleasedModel, ending: str, table: str) -> str | bytes:

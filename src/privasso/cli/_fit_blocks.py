@@ -9,16 +9,15 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privasso._text import escaped
+from privasso._threads import n_threads
+from privasso.blocks import RowBlocks, on_dask, open_files
 from privasso.cli._fit_read import FitTable, declared, names_in, target_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._progress import passes
-
-if TYPE_CHECKING:
-    from privasso.blocks import RowBlocks
-    from privasso.encoding import Dictionary
+from privasso.encoding import Dictionary, Encoding, LevelEntry, NumberCode
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Bytes that the program itself takes, those of a process that reads files for a thread, and those
@@ -88,10 +87,6 @@ def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[F
 
     Without `labels` nothing is read, and no engine is needed.
     """
-    from privasso._threads import n_threads
-    from privasso.blocks import open_files
-    from privasso.encoding import Encoding, NumberCode
-
     target, paths = target_of(settings), files_of(settings)
     columns = open_files(paths, target).names or ()
     features, exclude = names_in(settings.features, columns), names_in(settings.exclude, columns)
@@ -115,8 +110,6 @@ def in_blocks(settings: FitSettings, *, labels: bool, quiet: bool) -> Iterator[F
 
 def _fill(dictionary: Dictionary) -> dict[str, float]:
     """What stands for missing values of each column; one with levels is refused."""
-    from privasso.encoding import LevelEntry
-
     found = {}
     for entry in dictionary.entries:
         if isinstance(entry, LevelEntry):
@@ -138,8 +131,6 @@ def _on_engine(settings: FitSettings, blocks: RowBlocks, jobs: int) -> Iterator[
     if settings.engine != "dask":
         yield blocks
         return
-    from privasso.blocks import on_dask
-
     try:
         import dask
         from distributed import Client

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from privasso._text import escaped
 from privasso._validation import positive_float
 from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_settings import FitSettings
-
-if TYPE_CHECKING:
-    from privasso.fit import Plan
-    from privasso.privacy import Privacy
+from privasso.fit import Plan
+from privasso.privacy import Privacy
 
 #: Options that were decided when a kept release was made.
 DECIDED = (
     "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
     "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
     "screen", "mechanism", "neighbours", "kappa", "t", "sigma", "scales", "noise", "design",
-    "no_intercept", "keep_release", "ledger", "seed", "dry_run", "no_target_column",
+    "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 #: Why a fit leaves nothing that models at other λ could be solved from.
 _ON_AVERAGE = (

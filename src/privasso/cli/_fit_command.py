@@ -1,33 +1,29 @@
-"""The command that does a fit again, and the one that solves from its release."""
+"""The command that does something again, and the one that solves from its release."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import fields
+from typing import Any
 
 from privasso._text import escaped
-from privasso.cli._fit_check import DECIDED
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import option_name
 
-_OTHERS = (
-    "binary", "labels", "row_names", "engine", "scheduler", "memory", "from_release", "lam",
-    "lam_path", "path_out", "out", "report", "time_limit",
-)  # fmt: skip
 
-
-def command_of(settings: FitSettings) -> str:
-    """The command that does this again, one option per line."""
-    lines = [_words("privasso", "fit", *_data(settings))]
-    for name in DECIDED + _OTHERS:
-        option, value = option_name(name), getattr(settings, name)
-        if settings.given(name) is None:
+def command_of(name: str, settings: Any) -> str:
+    """The command that does this again, with the options that were given, one per line."""
+    lines = [_words("privasso", name, *_data(settings))]
+    for field in fields(settings):
+        option, value = option_name(field.name), getattr(settings, field.name)
+        if field.name in ("data", "force") or value in (field.default, []):
             continue
         if value is True:
             lines.append(option)
-        elif name == "y_bounds":
+        elif isinstance(value, tuple):
             lines.append(" ".join([option, *map(_number, value)]))
-        elif isinstance(value, list | tuple):
-            lines += [_words(option, part) for part in value]
+        elif isinstance(value, list):
+            lines += [_words(option, str(part)) for part in value]
         else:
             lines.append(_words(option, _number(value) if isinstance(value, float) else str(value)))
     return " \\\n    ".join(lines)
@@ -45,7 +41,7 @@ def solve_again_command(settings: FitSettings) -> str | None:
     return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 
 
-def _data(settings: FitSettings) -> tuple[str, ...]:
+def _data(settings: Any) -> tuple[str, ...]:
     return () if settings.data is None else (str(settings.data),)
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privasso.cli._fit_check import check_plan
 from privasso.cli._fit_privacy import privacy_from
 from privasso.cli._fit_read import FitTable
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._ledger import opened
+from privasso.cli._model_settings import prior_scales
 from privasso.cli._progress import counting
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from privasso.fit import Plan
-    from privasso.forecast import Assumptions, Forecast
-    from privasso.privacy import Guarantee, Privacy, Scales
+from privasso.fit import DECLARED, FitOptions, LabelPlan, Plan, encoded_guarantee, plan_for
+from privasso.forecast import Assumptions, Forecast, forecast_of, unavailable
+from privasso.privacy import Guarantee, Privacy
 
 #: What a fit of records from a file assumes besides.
 _GENOTYPES = "which people and variants are in the files and which allele is counted is public"
@@ -27,14 +22,14 @@ _FILE = "the types of the columns in the file, and that it could be read, are pu
 
 def planned(settings: FitSettings, table: FitTable) -> Plan:
     """Plan the fit; covariates without any data are refused."""
-    from privasso.fit import FitOptions, LabelPlan, plan_for
-
     privacy, lam = privacy_from(settings, table.dictionary), settings.lam_value()
+    given = None if settings.scales == "data" else settings.scales
+    scales = None if given is None else prior_scales(given, list(table.names))
     options = FitOptions(
         privacy,
         lam="auto" if lam is None and privacy.automatic_lam else lam,
         noise=settings.named_noise(),
-        scales=_prior_scales(settings, table.names),
+        scales=scales,
         fit_intercept=not settings.no_intercept,
         time_limit=settings.time_limit,
         ledger=None if settings.ledger is None else opened(settings.ledger),
@@ -54,8 +49,6 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
 
 def _guarantee(settings: FitSettings, plan: Plan, table: FitTable) -> Guarantee:
     """The statement of the plan, with what it assumes about the file."""
-    from privasso.fit import DECLARED, encoded_guarantee
-
     if not settings.record_dp:
         assert table.encoding is not None
         return encoded_guarantee(plan.guarantee, plan.options.privacy, table.encoding)
@@ -64,24 +57,8 @@ def _guarantee(settings: FitSettings, plan: Plan, table: FitTable) -> Guarantee:
     return replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, *said))
 
 
-def _prior_scales(settings: FitSettings, names: Sequence[str]) -> Scales:
-    """What --scales stands for: nothing, a law, or one scale per column from a file."""
-    if settings.scales is None or settings.scales == "data":
-        return None
-    from privasso.cli._parsing import scale_law
-    from privasso.cli._scales_file import scales_by_name
-    from privasso.scales import LAW_NAMES
-
-    law = settings.scales.partition(":")[0].lower() in LAW_NAMES
-    if law or not Path(settings.scales).exists():
-        return scale_law(settings.scales)
-    return scales_by_name(Path(settings.scales), list(names))
-
-
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:
     """What predictions assume about the labels."""
-    from privasso.forecast import Assumptions
-
     deviation = settings.assume_label_sd or privacy.label_deviation
     if deviation is None:
         raise ValueError(
@@ -98,8 +75,6 @@ def foreseen(
     settings: FitSettings, plan: Plan, table: FitTable, *, quiet: bool
 ) -> tuple[Forecast | None, str | None]:
     """What can be expected before labels are read, or the reason why that is not known."""
-    from privasso.forecast import forecast_of, unavailable
-
     why_not = unavailable(plan, table.dictionary)
     if why_not is not None:
         return None, why_not

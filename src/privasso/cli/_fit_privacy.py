@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import Any
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import label_budget, named
-
-if TYPE_CHECKING:
-    from privasso.encoding import Dictionary
-    from privasso.privacy import LabelDP, Privacy, RecordDP
+from privasso.cli._options import label_budget, named, option_name
+from privasso.encoding import Dictionary
+from privasso.privacy import LabelDP, OnAverage, Privacy, RecordDP
+from privasso.tables import open_table
 
 #: The smallest ε for which a minimiser is found and certified in floating-point numbers.
 _LEAST_EPSILON = 1e-5
@@ -54,6 +54,12 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
     for name, where in _ELSEWHERE[chosen[0]].items():
         if settings.given(name) is not None:
             raise ValueError(f"{settings.given(name)} belongs to {where}")
+    third = "statistics" if settings.record_dp else "release"
+    if settings.mechanism not in (None, "auto", "objective", third):
+        raise ValueError(
+            f"--mechanism must be auto, objective or {third} under {option_name(chosen[0])}, not "
+            f"{settings.mechanism!r}"
+        )
     if settings.epsilon is not None and 0.0 < settings.epsilon < _LEAST_EPSILON:
         raise ValueError(
             f"--epsilon must be at least {_LEAST_EPSILON:g}: with less the noise is larger than "
@@ -65,22 +71,12 @@ def privacy_from(settings: FitSettings, dictionary: Dictionary | None = None) ->
 
 
 def _label_dp(settings: FitSettings) -> LabelDP:
-    from dataclasses import replace
-
     budget = label_budget(True, settings.epsilon, settings.delta, settings.label_bounds)
     assert budget is not None
-    if settings.mechanism not in (None, "auto", "objective", "release"):
-        raise ValueError(
-            f"--mechanism must be auto, objective or release under --label-dp, not "
-            f"{settings.mechanism!r}"
-        )
-    given = {name: getattr(settings, name) for name in ("mechanism", "neighbours", "kappa", "t")}
-    return replace(budget, **{name: x for name, x in given.items() if x is not None})
+    return replace(budget, **_given(settings, "mechanism", "neighbours", "kappa", "t"))
 
 
 def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP:
-    from privasso.privacy import RecordDP
-
     epsilon, delta, y_bounds = settings.epsilon, settings.delta, settings.label_bounds
     unbounded = settings.bounds is None and not settings.genotypes
     if epsilon is None or delta is None or y_bounds is None or unbounded:
@@ -88,11 +84,6 @@ def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP
             "--record-dp needs --epsilon, --delta, --y-bounds LOW HIGH and --bounds FILE, a data "
             "dictionary that `privasso bounds` makes a template of, or --bounds private; choose "
             "all of them before looking at the data"
-        )
-    if settings.mechanism not in (None, "auto", "objective", "statistics"):
-        raise ValueError(
-            f"--mechanism must be auto, objective or statistics under --record-dp, not "
-            f"{settings.mechanism!r}"
         )
     private = settings.bounds == "private" or settings.private_scales or settings.shape == "private"
     if settings.share is not None and not private:
@@ -106,24 +97,25 @@ def _record_dp(settings: FitSettings, dictionary: Dictionary | None) -> RecordDP
     shape = settings.shape
     if shape not in (None, "private"):
         shape = None if dictionary is None else _public_rows(settings, dictionary)
-    given = {name: getattr(settings, name) for name in ("mechanism", "neighbours", "share")}
     return RecordDP(
         epsilon,
         delta,
         bounds="private" if known is None else known,
         y_bounds=y_bounds,
-        kappa=settings.kappa,
-        t=settings.t,
         scales="private" if settings.private_scales else None,
         shape=shape,
-        **{name: x for name, x in given.items() if x is not None},  # pyright: ignore
+        **_given(settings, "mechanism", "neighbours", "share", "kappa", "t"),
     )
+
+
+def _given(settings: FitSettings, *names: str) -> dict[str, Any]:
+    """Those of the options that were given."""
+    found = {name: getattr(settings, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
     """The rows of the file of --shape, encoded as those of the fit."""
-    from privasso.tables import open_table
-
     assert settings.shape is not None
     table = open_table(settings.shape)
     with named("--shape", ValueError):
@@ -131,8 +123,6 @@ def _public_rows(settings: FitSettings, dictionary: Dictionary) -> object:
 
 
 def _on_average(settings: FitSettings) -> Privacy:
-    from privasso.privacy import OnAverage
-
     if settings.sigma is not None:
         return OnAverage(settings.sigma)
     if settings.saved is None:

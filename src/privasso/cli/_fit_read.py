@@ -6,18 +6,17 @@ import contextlib
 import csv
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privasso._text import escaped
+from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import named
-
-if TYPE_CHECKING:
-    from privasso.cli._fit_settings import FitSettings
-    from privasso.encoding import Columns, Dictionary, Encoding
-    from privasso.fit import Outcome, Plan, Published
-    from privasso.tables import Table
+from privasso.encoding import Columns, Dictionary, Encoding, NumberEntry, learn_encoding
+from privasso.fit import Outcome, Plan, Published
+from privasso.operators import Genotypes
+from privasso.tables import BedTable, Table, case_control, open_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,8 +69,6 @@ class PackedTable(FitTable):
 
     def published(self, made: Outcome) -> Published:
         """The model of the chosen columns alone; all others have the coefficient zero."""
-        from privasso.fit import Published
-
         assert isinstance(made, Published)
         few = made.model.chosen()
         return replace(made, model=few).encoded(self.described(few.feature_names).encoding)
@@ -121,10 +118,6 @@ def in_memory(settings: FitSettings, *, labels: bool = True) -> FitTable:
 
 
 def _packed(settings: FitSettings) -> PackedTable:
-    from privasso.encoding import NumberEntry
-    from privasso.operators import Genotypes
-    from privasso.tables import BedTable
-
     table, target, names = _file(settings)
     assert isinstance(table, BedTable)
     labels, fill = table.labels(target), 1.0
@@ -142,8 +135,6 @@ def _packed(settings: FitSettings) -> PackedTable:
 
 def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[str]) -> Encoding:
     """How covariates become columns of the matrix; columns that --features names are kept."""
-    from privasso.encoding import learn_encoding
-
     keep = _some_of("--keep", settings.keep, names)
     try:
         return learn_encoding(
@@ -156,8 +147,6 @@ def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[s
 
 def _coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
     """Labels as they are, or with --binary as 0 and 1; those of genotypes are 1 and 2."""
-    from privasso.tables import case_control
-
     if settings.classes is None:
         return labels
     labels = case_control(labels) if settings.genotypes else labels
@@ -169,8 +158,6 @@ def _coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
 
 def table_of(settings: FitSettings) -> Table:
     """The data file, with the labels of another one beside genotypes."""
-    from privasso.tables import BedTable, open_table
-
     if settings.labels is None:
         return open_table(settings.source, row_names=settings.row_names)
     return BedTable(settings.source, settings.labels)
@@ -211,8 +198,6 @@ def _file(settings: FitSettings) -> tuple[Table, str, list[str]]:
 
 def declared(settings: FitSettings, names: Sequence[str]) -> Dictionary:
     """What is public about these columns: what --bounds says, or 0 to 2 copies of an allele."""
-    from privasso.encoding import Dictionary, NumberEntry
-
     if settings.dictionary is None:
         known = (0.0, 2.0) if settings.genotypes and settings.bounds is None else ()
         return Dictionary(tuple(NumberEntry(name, *known) for name in names))

@@ -8,14 +8,13 @@ import signal
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from privasso._files import write_whole
 from privasso._text import escaped
+from privasso.artefact import model_text, release_text
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._progress import screen
-
-if TYPE_CHECKING:
-    from privasso.fit import Outcome
+from privasso.fit import Outcome, Published, Released
 
 #: Endings of the files that hold what was paid for while a fit goes on.
 RELEASE, RESULT = ".release.json", ".rescued.json"
@@ -104,16 +103,11 @@ class Paid:
 
     @property
     def _ending(self) -> str:
-        from privasso.fit import Published
-
         return RESULT if isinstance(self._made, Published) else RELEASE
 
     @property
     def text(self) -> str | None:
         """What was paid for, or None if the guarantee covers nothing that could be kept."""
-        from privasso.artefact import model_text, release_text
-        from privasso.fit import Published, Released
-
         made = self._made
         if isinstance(made, Published):
             return model_text(made.model)
@@ -135,8 +129,6 @@ class Paid:
 
 def _written(path: Path, text: str) -> Path:
     """Write a file under that name, or under a similar one that does not exist yet."""
-    from privasso._files import write_whole
-
     for k in range(1, 1000):
         found = path if k == 1 else path.with_name(f"{path.stem}-{k}{path.suffix}")
         try:

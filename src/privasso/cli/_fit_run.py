@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from privasso._text import escaped
+from privasso.artefact import load_release
 from privasso.cli._fit_command import command_of, solve_again_command
 from privasso.cli._fit_plan import assumptions_of, foreseen, planned
 from privasso.cli._fit_read import FitTable, opened, table_of
@@ -20,11 +21,12 @@ from privasso.cli._fit_write import PATH_POINTS, FitResult, rehearse, write_file
 from privasso.cli._options import named
 from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs
 from privasso.cli._progress import working
-
-if TYPE_CHECKING:
-    from privasso.fit import CoefficientPath, Outcome, Plan, ReleasedModel
-    from privasso.forecast import Assumptions, Forecast
-    from privasso.privacy import Privacy
+from privasso.fit import CoefficientPath, KeptStatistics, Outcome, Plan, Published, ReleasedModel
+from privasso.forecast import Assumptions, Forecast
+from privasso.ledger import summary
+from privasso.privacy import Privacy
+from privasso.report import facts_of
+from privasso.tables import check_ending
 
 #: A path that is not given ends at this share of the λ of the model. Far below that the
 #: coefficients are mostly noise.
@@ -50,8 +52,6 @@ def run(settings: FitSettings, *, as_json: bool = False) -> None:
 def _result(paid: Paid, *, quiet: bool) -> FitResult:
     settings = paid.settings
     if settings.path_out is not None:
-        from privasso.tables import check_ending
-
         check_ending(settings.path_out)
     with Outputs(reads=settings.files_read(), force=settings.force) as outputs:
         outputs.claim("--path-out", settings.path_out, PATH)
@@ -100,9 +100,6 @@ def _released(paid: Paid, quiet: bool) -> _Made:
 
 
 def _reopened(settings: FitSettings) -> Outcome:
-    from privasso.artefact import load_release
-    from privasso.fit import KeptStatistics
-
     assert settings.from_release is not None
     with named(f"--from-release {settings.from_release}"):
         kept = load_release(settings.from_release)
@@ -131,9 +128,6 @@ def _reopened(settings: FitSettings) -> Outcome:
 
 def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
     """Do everything after the release, from it and public numbers alone."""
-    from privasso.ledger import summary
-    from privasso.report import facts_of
-
     settings, (released, plan, table, forecast) = paid.settings, made
     model = released.solve(None if plan is not None else settings.lam_value() or "auto")
     path = _path(settings, released, model)
@@ -142,7 +136,7 @@ def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
         model,
         plan,
         None if table is None else table.described(model.feature_names),
-        command=command_of(settings),
+        command=command_of("fit", settings),
         target=None if table is None else table.target,
         path=path,
         assumptions=_supposed(settings, released.privacy, plan),
@@ -166,8 +160,6 @@ def _supposed(settings: FitSettings, privacy: Privacy, plan: Plan | None) -> Ass
 
 def _path(settings: FitSettings, released: Outcome, model: ReleasedModel) -> CoefficientPath | None:
     """Coefficients at the λ that were given, or in a range around that of the model."""
-    from privasso.fit import Published
-
     asked = settings.path_out is not None or settings.report is not None
     if isinstance(released, Published) or not released.solves_again or not asked:
         return None

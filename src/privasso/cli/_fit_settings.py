@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from privasso._validation import generator, positive_float
 from privasso.cli._options import (
@@ -17,6 +15,7 @@ from privasso.cli._options import (
     LabelDpFlag,
     RowNames,
     YBounds,
+    argument,
     named,
     option,
     option_name,
@@ -36,14 +35,11 @@ if TYPE_CHECKING:
 class FitSettings:
     """The options of `privasso fit` in the order of its help; None for those not given."""
 
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            help="CSV, TSV, Parquet, Arrow/Feather, NPZ or PLINK .bed file; or 'FOLDER/*.parquet' "
-            "in quotes.",
-            show_default=False,
-        ),
-    ] = None
+    data: Path | None = argument(
+        "CSV, TSV, Parquet, Arrow/Feather, NPZ or PLINK .bed file; or 'FOLDER/*.parquet' in "
+        "quotes.",
+        None,
+    )
     target: str | None = option("Column of the labels.")
     features: list[str] | None = option(
         "Columns to use: a,b,c. All but the target otherwise. Repeatable.", metavar="NAMES"

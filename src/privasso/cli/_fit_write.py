@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privasso.artefact import model_text, release_text
+from privasso.cli._fit_read import FitTable
 from privasso.cli._fit_rescue import RELEASE, RESULT
-from privasso.cli._outputs import check_room
-
-if TYPE_CHECKING:
-    from privasso.cli._fit_read import FitTable
-    from privasso.cli._fit_settings import FitSettings
-    from privasso.cli._outputs import Outputs
-    from privasso.fit import CoefficientPath, Plan
-    from privasso.report import FitFacts
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._outputs import Outputs, check_room
+from privasso.fit import CoefficientPath, LabelPlan, Plan, ReleasedModel
+from privasso.report import FitFacts, fit_page
+from privasso.tables import table_bytes
 
 #: A number that takes as many characters as a number can, and how many it has in statistics.
 _LONGEST, _DIGITS = -1.2345678901234567e-300, 24
@@ -39,9 +37,6 @@ def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
 
     Nothing of this depends on the labels, so that it costs nothing to know.
     """
-    from privasso.artefact import model_text
-    from privasso.fit import ReleasedModel
-
     encoding = table.rehearsed(plan)
     text = model_text(
         ReleasedModel(
@@ -70,9 +65,6 @@ def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
 
 def _kept_size(plan: Plan, table: FitTable) -> int | None:
     """About as many bytes as models are solved from; None if the model is all that is released."""
-    from privasso.artefact import release_text
-    from privasso.fit import LabelPlan
-
     if isinstance(plan, LabelPlan):
         made = plan.rehearsal(_LONGEST, feature_names=table.names, target=table.target)
         kept = table.published(made).kept
@@ -85,10 +77,6 @@ def write_files(
     settings: FitSettings, outputs: Outputs, facts: FitFacts, path: CoefficientPath | None
 ) -> dict[str, Path]:
     """Write path, report and model, the model last; all of them or none."""
-    from privasso.artefact import model_text
-    from privasso.report import fit_page
-    from privasso.tables import table_bytes
-
     contents: dict[str, str | bytes] = {}
     if settings.path_out is not None and path is not None:
         contents["--path-out"] = table_bytes(_path_columns(path, facts), settings.path_out)

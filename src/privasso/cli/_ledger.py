@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privasso._text import json_text
-from privasso.cli._options import named
+from privasso.cli._options import AsJson, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
@@ -29,11 +27,11 @@ def root(context: typer.Context) -> None:
 
 @ledger.command()
 def create(
-    path: Annotated[Path, typer.Argument(help="File of the new ledger, JSON.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of all fits together.")],
-    delta: Annotated[float, typer.Option("--delta", help="δ of all fits together.")],
-    data: Annotated[str, typer.Option("--data", help="What the budget is for, in words.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    path: Path = argument("File of the new ledger, JSON."),
+    epsilon: float = option("ε of all fits together.", ...),
+    delta: float = option("δ of all fits together.", ...),
+    data: str = option("What the budget is for, in words.", ""),
+    as_json: AsJson = False,
 ) -> None:
     """Make a ledger with a budget; a file that exists is not overwritten.
 
@@ -42,29 +40,28 @@ def create(
     from privasso.ledger import Ledger
 
     made = Ledger.create(path, epsilon, delta, data)
-    print(json.dumps({"path": str(path), "epsilon": epsilon, "delta": delta}) if as_json else made)
+    record = {"path": str(path), "epsilon": epsilon, "delta": delta}
+    tell(record if as_json else str(made))
 
 
 @ledger.command()
 def show(
-    path: Annotated[Path, typer.Argument(help="File of the ledger.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    path: Path = argument("File of the ledger."),
+    as_json: AsJson = False,
 ) -> None:
     """Show what was charged to a ledger, what that is together, and what is left.
 
     Example: `privasso ledger show budget.json`
     """
     found = opened(path)
-    print(json_text(_record(found)) if as_json else found)
+    tell(_record(found) if as_json else str(found))
 
 
 @ledger.command()
 def reserve(
-    path: Annotated[Path, typer.Argument(help="File of the ledger.")],
-    plans: Annotated[
-        list[Path], typer.Argument(help="What `privasso fit … --dry-run --json` printed, in files.")
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    path: Path = argument("File of the ledger."),
+    plans: list[Path] = argument("What `privasso fit … --dry-run --json` printed, in files."),
+    as_json: AsJson = False,
 ) -> None:
     """Declare fits before the first of them is made, which makes their total smaller.
 
@@ -75,7 +72,7 @@ def reserve(
     """
     found = opened(path)
     found.reserve([_planned(plan) for plan in plans])
-    print(json.dumps(_record(found), ensure_ascii=False) if as_json else found)
+    tell(_record(found) if as_json else str(found))
 
 
 def _planned(path: Path) -> Guarantee:

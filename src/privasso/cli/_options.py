@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -13,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from privasso._documents import DocumentError
-from privasso._text import escaped
-from privasso.cli._parsing import SCALES_HELP, scale_law
+from privasso._text import escaped, json_text
 
 if TYPE_CHECKING:
-    from privasso.model import Model
     from privasso.privacy import LabelDP
 
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow/Feather or NPZ file.")]
+#: What commands read.
+DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
 RowNames = Annotated[
     bool,
     typer.Option(
@@ -28,16 +26,6 @@ RowNames = Annotated[
         help="Each line of a CSV or TSV file begins with the name of its row, which the header has "
         "no field for (write.table of R).",
     ),
-]
-Alpha = Annotated[float, typer.Option("--alpha", help="Rows per column, M/N.")]
-Rho = Annotated[float, typer.Option("--rho", help="Fraction of nonzero coefficients.")]
-SigmaXi = Annotated[
-    float, typer.Option("--sigma-xi", help="Standard deviation of the label noise.")
-]
-Scales = Annotated[str, typer.Option("--scales", help=SCALES_HELP)]
-NFeatures = Annotated[
-    int | None,
-    typer.Option("--n-features", help="Number of columns.  [default: the limit of many]"),
 ]
 LabelDpFlag = Annotated[
     bool, typer.Option("--label-dp", help="Protect the labels; the covariates are public.")
@@ -72,8 +60,14 @@ NO_BOUND = "OnAveKL is an average under this model, not an ε: it bounds nothing
 
 
 def option(help: str, default: Any = None, metavar: str | None = None) -> Any:
-    """A field of a dataclass of options; the option has the name of the field."""
+    """An option with the name of its field or parameter; the default ... asks for a value."""
     return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar})
+
+
+def argument(help: str, default: Any = ...) -> Any:
+    """A value without a name, in the place of its field or parameter."""
+    metadata = {"help": help, "show_default": False, "positional": True}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def option_name(field: str) -> str:
@@ -86,7 +80,7 @@ def option_name(field: str) -> str:
 
 
 def parameters_of(group: Any) -> list[inspect.Parameter]:
-    """The fields of a dataclass of options as parameters of a command, with Typer's annotations.
+    """The parameters of a command, or of a dataclass of options, with Typer's annotations.
 
     >>> @dataclasses.dataclass
     ... class Group:
@@ -94,15 +88,25 @@ def parameters_of(group: Any) -> list[inspect.Parameter]:
     >>> parameters_of(Group)[0].annotation.__metadata__[0].help
     'Regularisation.'
     """
-    found, hints = [], get_type_hints(group, include_extras=True)
-    for field in dataclasses.fields(group):
-        hint = hints[field.name]
-        if field.metadata:
-            hint = Annotated[hint, typer.Option(option_name(field.name), **field.metadata)]
-        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-        kind = inspect.Parameter.KEYWORD_ONLY
-        found.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
-    return found
+    if dataclasses.is_dataclass(group):
+        given = {field.name: field for field in dataclasses.fields(group)}
+    else:
+        given = {name: one.default for name, one in inspect.signature(group).parameters.items()}
+    hints = get_type_hints(group, include_extras=True)
+    return [_parameter(name, hints[name], one) for name, one in given.items()]
+
+
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    if isinstance(default, dataclasses.Field):
+        more, default = dict(default.metadata), default.default
+        if more.pop("positional", False):
+            hint = Annotated[hint, typer.Argument(**more)]
+        elif more:
+            hint = Annotated[hint, typer.Option(option_name(name), **more)]
+    if default is ... or default is dataclasses.MISSING:
+        default = inspect.Parameter.empty
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=hint)
 
 
 @contextlib.contextmanager
@@ -114,22 +118,9 @@ def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None
         raise ValueError(f"{escaped(what)}: {error}") from None
 
 
-def model_of(alpha: float, rho: float, sigma_xi: float, scales: str) -> Model:
-    """Return the model that the options describe.
-
-    Examples
-    --------
-    >>> model_of(0.5, 0.1, 0.1, "lognormal:0,1")
-    Model(alpha=0.5, rho=0.1, sigma_xi=0.1, scales=LogNormal(mu=0.0, sigma=1.0))
-    """
-    from privasso.model import Model
-
-    return Model(alpha=alpha, rho=rho, sigma_xi=sigma_xi, scales=scale_law(scales))
-
-
-def finite(value: float) -> float | None:
-    """Return a number for JSON, which has none for NaN and infinity."""
-    return value if math.isfinite(value) else None
+def tell(what: str | dict[str, Any]) -> None:
+    """Print a text, or an object as JSON in one line."""
+    print(json_text(what) if isinstance(what, dict) else what)
 
 
 def label_budget(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
-import typer
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Data, Force, RowNames, named
+from privasso.cli._options import DATA, AsJson, Force, RowNames, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.fit import ReleasedModel
@@ -18,16 +16,11 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model that `privasso fit` wrote.")],
-    data: Data,
-    out: Annotated[Path, typer.Option("--out", help="Predictions, csv or parquet by the ending.")],
-    unknown: Annotated[
-        str,
-        typer.Option("--unknown", help="Levels that the model does not know: error or ignore."),
-    ] = "error",
-    clip: Annotated[
-        bool, typer.Option("--clip", help="Move predictions into the bounds of the labels.")
-    ] = False,
+    model: Path = argument("Model that `privasso fit` wrote."),
+    data: Path = argument(DATA),
+    out: Path = option("Predictions, csv or parquet by the ending.", ...),
+    unknown: str = option("Levels that the model does not know: error or ignore.", "error"),
+    clip: bool = option("Move predictions into the bounds of the labels.", False),
     row_names: RowNames = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -66,28 +59,23 @@ def predict(
             columns = {"probability": both_probabilities(linear)[:, 1]}
         outputs.write({"--out": table_bytes(columns, out)})
     (predictions,) = columns.values()
-    if as_json:
-        summary = {
-            "n_rows": int(predictions.size),
-            "mean": float(predictions.mean()),
-            "smallest": float(predictions.min()),
-            "largest": float(predictions.max()),
-            "label_bounds": limits,
-            "outside_bounds": outside,
-            "clipped": clip,
-            "out": str(out),
-            "for_release": released.guarantee.for_release,
-        }
-        print(json.dumps(summary))
-    else:
-        print(f"{predictions.size} predictions in {escaped(out)}")
-        if outside and limits is not None:
-            low, high = limits
-            moved = "moved to the nearest bound" if clip else "--clip moves them to the bounds"
-            print(
-                f"{outside} of them lay outside the bounds of the labels, [{low:g}, {high:g}]; "
-                f"{moved}."
-            )
+    record = {
+        "n_rows": int(predictions.size),
+        "mean": float(predictions.mean()),
+        "smallest": float(predictions.min()),
+        "largest": float(predictions.max()),
+        "label_bounds": limits,
+        "outside_bounds": outside,
+        "clipped": clip,
+        "out": str(out),
+        "for_release": released.guarantee.for_release,
+    }
+    said = f"{predictions.size} predictions in {escaped(out)}"
+    if outside and limits is not None:
+        moved = "moved to the nearest bound" if clip else "--clip moves them to the bounds"
+        said += f"\n{outside} of them lay outside the bounds of the labels, "
+        said += f"[{limits[0]:g}, {limits[1]:g}]; {moved}."
+    tell(record if as_json else said)
 
 
 def _limits(released: ReleasedModel) -> tuple[float, float] | None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from privasso._text import escaped
-from privasso.cli._options import Force
+from privasso.cli._options import AsJson, Force, argument, option
 
 if TYPE_CHECKING:
     from privasso.paper import Reproduction
@@ -21,30 +19,16 @@ COLOURS = {"confirmed": "green", "partly": "yellow", "contradicted": "red"}
 
 
 def reproduce(
-    figures: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FIGURE]...",
-            help="Some of fig1 … fig5, map, kkt, leakage, tail, correlated; all if none is named.",
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller and fewer data sets: about a minute.")
-    ] = False,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the page, tables and figures.")
-    ] = Path("reproduction"),
-    samples: Annotated[
-        int | None, typer.Option("--samples", help="Data sets per point [default: 100, quick 12].")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Processes [default: the number of cores].")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of all draws.")] = 0,
+    figures: list[str] | None = argument(
+        "Some of fig1 … fig5, map, kkt, leakage, tail, correlated; all if none is named.", None
+    ),
+    quick: bool = option("Smaller and fewer data sets: about a minute.", False),
+    out: Path = option("Folder for the page, tables and figures.", Path("reproduction")),
+    samples: int | None = option("Data sets per point [default: 100, quick 12]."),
+    jobs: int | None = option("Processes [default: the number of cores]."),
+    seed: int = option("Seed of all draws.", 0),
     force: Force = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print claims and manifest as JSON.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute the paper's figures and claims again; write a page, tables and figures.
 

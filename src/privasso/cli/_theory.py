@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privasso.cli._covariance import COVARIANCE_HELP, with_covariance
+from privasso._text import finite
+from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
     NO_BOUND,
-    Alpha,
     AsJson,
     Force,
-    NFeatures,
-    Rho,
-    Scales,
-    SigmaXi,
     check_figure_path,
-    finite,
-    model_of,
     option,
+    tell,
 )
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.model import Model
     from privasso.theory import CorrelatedPoint, FixedPoint
 
 MEANING = {
@@ -70,19 +63,12 @@ class TheorySettings:
         "a power of the covariance matrix.",
         "gram",
     )
-    alpha: Alpha = 0.5
-    rho: Rho = 0.1
-    sigma_xi: SigmaXi = 0.1
-    scales: Scales = "uniform"
-    n_features: NFeatures = None
-    covariance: str | None = option(COVARIANCE_HELP)
     draws: int = option("Draws to average over, with --covariance.", 8)
-    seed: int | None = option("Seed of the draws, with --covariance.")
     plot: Path | None = option("Draw trajectory and trade-off to this file (png, pdf, svg).")
     force: Force = False
 
 
-def theory(settings: TheorySettings, as_json: AsJson = False) -> None:
+def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = False) -> None:
     """Predict error, sparsity, stability and average privacy at one point, without data.
 
     Example: `privasso theory --scales lognormal:0,0.5 --lam 0.2 --noise power:1 --sigma 0.1`
@@ -93,34 +79,28 @@ def theory(settings: TheorySettings, as_json: AsJson = False) -> None:
 
     plot = settings.plot
     check_figure_path(plot)
-    reads = files_read(settings.scales, settings.covariance)
+    reads = files_read(columns.scales, columns.covariance)
     with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--plot", plot, PICTURE)
-        simulated = settings.covariance is not None
+        simulated = columns.covariance is not None
         with working("Simulating effective problems", quiet=as_json or not simulated):
-            found = _predicted(settings)
-        if as_json:
-            print(json.dumps(_record(found), indent=2))
-        else:
-            _print_table(found)
+            found = (_correlated if simulated else _independent)(settings, columns)
+        tell(_record(found) if as_json else _text(found))
         if plot is not None:
             from privasso.cli._theory_plot import draw
 
             words = ", ".join(reversed(found.words))
-            draw(found.point, found.edge, settings.n_features, words, plot)
+            draw(found.point, found.edge, columns.n_features, words, plot)
             if not as_json:
                 print(f"wrote {plot}")
 
 
-def _predicted(settings: TheorySettings) -> _Prediction:
+def _independent(settings: TheorySettings, columns: ModelSettings) -> _Prediction:
     from privasso.noise import noise_from_name
     from privasso.theory import critical_noise, state_evolution
 
-    model = model_of(settings.alpha, settings.rho, settings.sigma_xi, settings.scales)
-    if settings.covariance is not None:
-        model = with_covariance(model, settings.covariance, settings.scales != "uniform")
-        return _correlated(settings, model)
-    shape, n = noise_from_name("--noise", settings.noise, settings.sigma), settings.n_features
+    model, n = columns.model(), columns.n_features
+    shape = noise_from_name("--noise", settings.noise, settings.sigma)
     fp = state_evolution(model, settings.lam, shape, n_features=n)
     edge = critical_noise(model, settings.lam, shape, n_features=n)
     leakage = {"onavekl": fp.onavekl(), "onavekl_paper": fp.onavekl(kind="paper")}
@@ -128,17 +108,17 @@ def _predicted(settings: TheorySettings) -> _Prediction:
     return _Prediction(fp, edge, leakage, {}, {"scales": repr(model.scales)})
 
 
-def _correlated(settings: TheorySettings, model: Model) -> _Prediction:
+def _correlated(settings: TheorySettings, columns: ModelSettings) -> _Prediction:
     """The same for correlated columns, by simulation."""
     import numpy as np
 
     from privasso.noise import column_noise_from_name
     from privasso.theory import CorrelatedPoint, correlated_edge, state_evolution
 
-    rng, draws = np.random.default_rng(settings.seed), settings.draws
+    rng, draws, model = np.random.default_rng(columns.seed), settings.draws, columns.model()
     shape = column_noise_from_name("--noise", settings.noise, settings.sigma)
     many = None if model.covariance.n_columns else _MANY
-    model = model.realised(settings.n_features or many, rng)
+    model = model.realised(columns.n_features or many, rng)
     fp = state_evolution(model, settings.lam, shape, draws=draws, rng=rng)
     assert isinstance(fp, CorrelatedPoint)
     ratio = correlated_edge(model, shape, draws=draws, rng=rng).ratio
@@ -151,7 +131,7 @@ def _correlated(settings: TheorySettings, model: Model) -> _Prediction:
             leakage |= _attack(fp)
             errors["onavekl"] = fp.onavekl_error
     asked = {
-        "covariance": settings.covariance, "n_features": model.covariance.n_columns,
+        "covariance": columns.covariance, "n_features": model.covariance.n_columns,
         "scales": repr(model.scales), "draws": fp.n_draws,
     }  # fmt: skip
     edge = settings.lam / ratio if ratio > 0.0 else math.inf
@@ -185,38 +165,31 @@ def _record(found: _Prediction) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print_table(found: _Prediction) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _text(found: _Prediction) -> str:
+    """A line for each number, with its standard error where it was simulated."""
     fp, model, leak, simulated = found.point, found.point.model, found.leakage, found.errors != {}
-    replaced = "one record replaced, whole released vector (average)"
+    whole = "one record replaced" if simulated else "one record replaced, whole released vector"
     rows = [
         ("E", fp.E, "E", "prediction error on a new record, label noise included"),
         ("ρ̂", fp.rho_hat, "rho_hat", "fraction of nonzero coefficients"),
         ("ρ̂/α", fp.stability, "stability", "stability: the estimator exists below 1"),
         ("V", fp.V, "V", "response of the other coefficients"),
-        ("OnAveKL", leak.get("onavekl"), "onavekl",
-         "one record replaced (average)" if simulated else replaced),
+        ("OnAveKL", leak.get("onavekl"), "onavekl", f"{whole} (average)"),
         ("  bound", leak.get("onavekl_bound"), "", "upper bound of it, for any covariance of noise")
         if simulated
         else ("  paper", leak["onavekl_paper"], "", "the same, coefficient by coefficient"),
         ("attack", leak.get("attack_auc"), "", "AUC of the best membership attack (average)"),
-        *([] if simulated else [
-            ("  gain", leak.get("attack_advantage"), "", "its true- minus false-positive rate")]),
+        ("  gain", leak.get("attack_advantage"), "", "its true- minus false-positive rate"),
         ("critical σ", found.edge, "", "noise level at which the estimator ceases to exist"),
-    ]  # fmt: skip
-    table = Table(
-        title=f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, "
+    ]
+    lines = [
+        f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, "
         f"σ_ξ = {model.sigma_xi:g}, {', '.join(found.words)}",
-        title_justify="left", title_style="", show_header=False, box=None, padding=(0, 2, 0, 0),
-    )  # fmt: skip
-    lines = [("status", fp.status.value, "", MEANING[fp.status.value])]
+        f"{'status':<12}{fp.status.value:<22}{MEANING[fp.status.value]}",
+    ]
     for name, value, error, meaning in rows:
         missing, spread = value is None or math.isnan(value), found.errors.get(error, math.nan)
         shown = "—" if missing else f"{value:.4g}" if simulated else f"{value:.6g}"
-        lines.append((name, shown, f"± {spread:.2g}" if spread > 0.0 else "", meaning))
-    for name, shown, spread, meaning in lines:
-        table.add_row(name, shown, *([spread] if simulated else []), meaning)
-    Console(soft_wrap=True, highlight=False).print(table)
-    print(NO_BOUND)
+        shown += f" ± {spread:.2g}" if spread > 0.0 else ""
+        lines.append(f"{name:<12}{shown:<22}{meaning}")
+    return "\n".join([*lines, NO_BOUND])

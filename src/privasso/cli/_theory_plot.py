@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure, plain_ticks, save
+from privasso.figures import BLUE, GREEN, GREY, ORANGE, logarithmic, panels, plain_ticks, save
 from privasso.theory import CorrelatedPoint, FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def draw(
             "there is nothing to plot: the error is infinite in the limit of many columns; "
             "pass --n-features"
         )
-    sheet = figure(10.0, 4.2)
-    left, right = sheet.subplots(1, 2)
+    sheet, (left, right) = panels(10.0, 4.2, 2)
     right.set_title("Trade-off, traced by the noise level σ", fontsize=10, loc="left")
     right.set_xlabel("OnAveKL (average leakage of one replaced record)")
     right.set_ylabel("prediction error E")
@@ -38,8 +37,6 @@ def draw(
     else:
         _trajectory(left, fp)
         _tradeoff(right, fp, edge, n_features)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
     model = fp.model
     sheet.suptitle(
         f"λ = {fp.lam:g}, {fp.noise!r}, α = {model.alpha:g}, ρ = {model.rho:g}, {words}",
@@ -114,11 +111,9 @@ def _tradeoff(axes: Any, fp: FixedPoint, edge: float, n_features: int | None) ->
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
         )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_yscale("log")
     low, high = axes.get_xlim()
     axes.set_xlim(low * (low / high) ** 0.35, high)  # room for the labels on the left
-    plain_ticks(axes.xaxis)
-    plain_ticks(axes.yaxis)
+    logarithmic(axes)
 
 
 def _label(axes: Any, x: Any, y: Any, text: str, colour: str, side: str) -> None:
@@ -163,8 +158,5 @@ def _simulated_tradeoff(axes: Any, fp: CorrelatedPoint, edge: float) -> None:
             x, E, yerr=table["E_se"].to_numpy(), fmt="o-", color=colour, markersize=3.5,
             linewidth=1.2, label=name,
         )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    plain_ticks(axes.xaxis)
-    plain_ticks(axes.yaxis)
+    logarithmic(axes)
     axes.legend(frameon=False, fontsize=9)

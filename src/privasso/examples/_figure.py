@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from privasso.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, figure
+from privasso.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, panels
 
 LOOKS = {
     "default": (BLACK, "*", "-"),
@@ -27,9 +27,8 @@ TITLES = {
 
 def comparison_figure(table: pl.DataFrame, title: str) -> Any:
     """Draw medians over the draws with quartiles; `table` comes from `summarise`."""
-    fig = figure(10.0, 4.6)
-    panels = fig.subplots(1, 2, sharex=True, sharey=True)
-    for axes, (rule, name) in zip(panels, TITLES.items(), strict=True):
+    fig, both = panels(10.0, 4.6, 2, sharex=True, sharey=True)
+    for axes, (rule, name) in zip(both, TITLES.items(), strict=True):
         part = table.filter(rule=rule)
         for number, (method, (colour, marker, line)) in enumerate(LOOKS.items()):
             of = part.filter(method=method).sort("epsilon")
@@ -52,12 +51,11 @@ def comparison_figure(table: pl.DataFrame, title: str) -> Any:
         axes.set_xticks([], minor=True)
         axes.set_xlabel("ε")
         axes.set_title(name, loc="left", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
         axes.axhline(0.0, color=GREY, linewidth=0.6)
     top = float(table["upper"].max())  # type: ignore[arg-type]
-    panels[0].set_ylim(-0.25, max(top, 0.1) * 1.08)
-    panels[0].set_ylabel("R² on new rows")
-    handles, labels = panels[0].get_legend_handles_labels()
+    both[0].set_ylim(-0.25, max(top, 0.1) * 1.08)
+    both[0].set_ylabel("R² on new rows")
+    handles, labels = both[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=8.5)
     fig.suptitle(title, fontsize=10.5, x=0.01, ha="left")
     return fig

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso._text import finite
 from privasso.explore._controls import COMPARED
 from privasso.explore._settings import Settings
 from privasso.model import GivenCovariance
@@ -64,7 +65,7 @@ def point(settings: Settings) -> dict[str, Any]:
     return {
         "status": fp.status.value,
         "meaning": MEANING[fp.status.value],
-        **{name: _number(value) for name, value in numbers.items()},
+        **{name: finite(value) for name, value in numbers.items()},
     }
 
 
@@ -90,7 +91,7 @@ def curves(settings: Settings) -> dict[str, Any]:
                 "E": _numbers(stable["E"]),
                 "onavekl": _numbers(stable["onavekl"]),
                 "advantage": _numbers(stable["advantage"]),
-                "epsilon": [_number(own.label_epsilon(level)) for level in sigma.tolist()],
+                "epsilon": [finite(own.label_epsilon(level)) for level in sigma.tolist()],
             }
         )
     return {"curves": found, **column_noise(settings)}
@@ -176,8 +177,8 @@ def correlated(settings: Settings) -> dict[str, Any]:
         "columns": count,
         "correlated": {
             "status": fp.status.value,
-            "errors": {name: _number(error) for name, (_, error) in numbers.items()},
-            **{name: _number(value) for name, (value, _) in numbers.items()},
+            "errors": {name: finite(error) for name, (_, error) in numbers.items()},
+            **{name: finite(value) for name, (value, _) in numbers.items()},
         },
         "independent": {name: alone[name] for name in ("status", *numbers)},
     }
@@ -243,10 +244,5 @@ def _roc(found: Attack) -> dict[str, list[float]]:
     return {"false": [1.0, *false[keep].tolist()], "true": [1.0, *true[keep].tolist()]}
 
 
-def _number(value: float | None) -> float | None:
-    """A number for JSON, which has none for NaN and infinity."""
-    return float(value) if value is not None and math.isfinite(value) else None
-
-
 def _numbers(column: Any) -> list[float | None]:
-    return [_number(value) for value in column.to_list()]
+    return [finite(value) for value in column.to_list()]

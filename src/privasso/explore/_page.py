@@ -116,16 +116,25 @@ def slider(control: Control, *, exact: bool = True) -> str:
     )
 
 
+def choice(
+    name: str, label: str, words: dict[str, str], names: Iterable[str], chosen: str, help: str = ""
+) -> str:
+    """A list to choose from; `words` are what its names stand for."""
+    options = "".join(
+        f'<option value="{each}"{" selected" if each == chosen else ""}>{words[each]}</option>'
+        for each in names
+    )
+    described = f' aria-describedby="{name}-help"' if help else ""
+    text = f'<p class="help" id="{name}-help">{help}</p>' if help else ""
+    return (
+        f'<div class="control"><label for="{name}">{label}</label><br>'
+        f'<select id="{name}" data-change{described}>{options}</select>{text}</div>'
+    )
+
+
 def law_choice(names: Iterable[str], chosen: str) -> str:
     """The list of laws of the scales."""
-    options = "".join(
-        f'<option value="{name}"{" selected" if name == chosen else ""}>{LAW_NAMES[name]}</option>'
-        for name in names
-    )
-    return (
-        '<div class="control"><label for="law">Scales of the columns</label><br>'
-        f'<select id="law" data-change>{options}</select></div>'
-    )
+    return choice("law", "Scales of the columns", LAW_NAMES, names, chosen)
 
 
 def fieldset(legend: str, *parts: str) -> str:
@@ -134,10 +143,6 @@ def fieldset(legend: str, *parts: str) -> str:
 
 
 def _live_controls(settings: Settings) -> str:
-    laws = [
-        f'<div data-law="{law}">{"".join(map(slider, controls))}</div>'
-        for law, controls in LAW.items()
-    ]
     own = (
         '<div data-law="own" class="control"><label for="scales">Scales, one per column</label>'
         f'<textarea id="scales" data-change spellcheck="false" aria-describedby="scales-help">'
@@ -159,15 +164,18 @@ def _live_controls(settings: Settings) -> str:
         + _choice("noise_by", "level", "Level given", by_level)
         + _choice("noise_by", "labels", "Level from (ε, δ) for the labels", not by_level)
         + "</div>"
-        + "".join(
-            f'<div data-noise="{kind}">{"".join(map(slider, controls))}</div>'
-            for kind, controls in NOISE.items()
-        )
+        + _sliders("noise", NOISE)
     )
     return "\n".join(
         [
             fieldset("Estimate", *map(slider, ESTIMATE), noise),
-            fieldset("Data", *map(slider, DATA), law_choice(LAW_NAMES, settings.law), *laws, own),
+            fieldset(
+                "Data",
+                *map(slider, DATA),
+                law_choice(LAW_NAMES, settings.law),
+                _sliders("law", LAW),
+                own,
+            ),
             fieldset("Correlation of the columns", _correlation(settings)),
             fieldset("Number of columns", columns),
         ]
@@ -176,21 +184,19 @@ def _live_controls(settings: Settings) -> str:
 
 def _correlation(settings: Settings) -> str:
     names = [name for name in CORRELATION_NAMES if name != "table" or settings.covariance]
-    options = "".join(
-        f'<option value="{name}"{" selected" if name == settings.correlation else ""}>'
-        f"{CORRELATION_NAMES[name]}</option>"
-        for name in names
+    help = (
+        "Predictions for correlated columns are simulated and have a table of their own; "
+        "everything else is for independent columns."
     )
-    parts = "".join(
-        f'<div data-correlation="{kind}">{"".join(map(slider, controls))}</div>'
-        for kind, controls in CORRELATION.items()
-    )
-    return (
-        '<div class="control"><label for="correlation">Kind</label><br>'
-        f'<select id="correlation" data-change aria-describedby="correlation-help">{options}'
-        '</select><p class="help" id="correlation-help">Predictions for correlated columns are '
-        "simulated and have a table of their own; everything else is for independent columns.</p>"
-        f"</div>{parts}"
+    chosen = choice("correlation", "Kind", CORRELATION_NAMES, names, settings.correlation, help)
+    return chosen + _sliders("correlation", CORRELATION)
+
+
+def _sliders(kind: str, groups: dict[str, tuple[Control, ...]]) -> str:
+    """The sliders of each choice; the page shows those of the one that is chosen."""
+    return "".join(
+        f'<div data-{kind}="{name}">{"".join(map(slider, controls))}</div>'
+        for name, controls in groups.items()
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from privasso._text import finite
 from privasso.explore._answers import MEANING, column_noise
 from privasso.explore._controls import COMPARED, DATA, ESTIMATE, NOISE, Control
 from privasso.explore._page import EPSILON_CHOICE, asset, document, fieldset, law_choice, slider
@@ -68,6 +69,7 @@ def static_page(
             column = table[name].fill_null(np.nan).to_numpy()
             values[name].append(np.where(column < _LARGEST, column, np.inf).astype("<f4"))
         values["status"].append(np.array([codes[x] for x in table["status"]], dtype=np.uint8))
+    nodes, weights = np.polynomial.legendre.leggauss(8)
     told = {
         "axes": axes,
         "names": list(COMPARED.values()),
@@ -75,13 +77,7 @@ def static_page(
         "sigma_xi": Settings().sigma_xi,
         "notes": sorted(notes),
         "laws": {law: _about(settings, alpha) for law, settings in _LAWS.items()},
-        "gauss": dict(
-            zip(
-                ("nodes", "weights"),
-                (part.tolist() for part in np.polynomial.legendre.leggauss(8)),
-                strict=True,
-            )
-        ),
+        "gauss": {"nodes": nodes.tolist(), "weights": weights.tolist()},
         "values": {
             name: base64.b64encode(np.concatenate(parts).tobytes()).decode("ascii")
             for name, parts in values.items()
@@ -130,25 +126,15 @@ def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, 
 
 def _about(settings: Settings, alpha: tuple[float, ...]) -> dict[str, Any]:
     """Facts about a law: mean of v, noise by scale, λ/σ at the edge, sensitivity of labels."""
-    sensitivity = {
-        f"{a:g} {gamma:g}": Settings(alpha=a, law=settings.law, gamma=gamma).label_sensitivity
-        for a in alpha
-        for gamma in COMPARED
-    }
-    ratio = {
-        f"{a:g} {gamma:g}": critical_lambda_ratio(
-            Settings(alpha=a, law=settings.law).model, PowerLaw(1.0, gamma)
-        )
-        for a in alpha
-        for gamma in COMPARED
-    }
+    ratio, sensitivity = {}, {}
+    for a, gamma in product(alpha, COMPARED):
+        one = Settings(alpha=a, law=settings.law, gamma=gamma)
+        key = f"{a:g} {gamma:g}"
+        ratio[key] = finite(critical_lambda_ratio(one.model, PowerLaw(1.0, gamma)))
+        sensitivity[key] = finite(one.label_sensitivity)
     return {
         "mean": settings.model.scales.moment(1),
-        "ratio": _finite(ratio),
-        "sensitivity": _finite(sensitivity),
+        "ratio": ratio,
+        "sensitivity": sensitivity,
         **column_noise(settings),
     }
-
-
-def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
-    return {key: value if np.isfinite(value) else None for key, value in numbers.items()}

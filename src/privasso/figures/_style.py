@@ -30,6 +30,23 @@ def figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def panels(width: float, height: float, columns: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+    """Return a figure and its panels side by side, which are open above and to the right."""
+    sheet = figure(width, height)
+    axes = sheet.subplots(1, columns, squeeze=False, **options)[0].tolist()
+    for one in axes:
+        one.spines[["top", "right"]].set_visible(False)
+    return sheet, axes
+
+
+def logarithmic(axes: Any) -> None:
+    """Make both axes logarithmic, with plain ticks; what they show is drawn before."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
+
+
 def plain_ticks(axis: Any) -> None:
     """Ticks of a logarithmic axis, few enough not to overlap, written out: 0.05 for 5 × 10⁻².
 

@@ -11,6 +11,14 @@ from privasso.fit import Denoised, Postprocess
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 
+#: What is shown of numbers that each column has.
+QUANTILES = {
+    "smallest": 0.0,
+    "lower quartile": 0.25,
+    "median": 0.5,
+    "upper quartile": 0.75,
+    "largest": 1.0,
+}
 #: Supports larger than this get the noise of uncorrelated columns: the inverse is cubic in size.
 _LARGEST_SUPPORT = 2000
 
@@ -33,6 +41,37 @@ class ColumnNoise:
     sigma: np.ndarray = field(repr=False)
     share: np.ndarray = field(repr=False)
     in_label_units: np.ndarray = field(repr=False)
+
+    @property
+    def live(self) -> np.ndarray:
+        """Which columns have data."""
+        return self.scale > 0.0
+
+    def table(self) -> list[list[str]]:
+        """A line for each number that columns have, with its `QUANTILES`."""
+        lines = {
+            "scale of the column": self.scale,
+            "noise in its entry of Fᵀy": self.sigma,
+            "effect on a prediction, label units": self.in_label_units,
+        }
+        return [
+            [what, *(f"{x:.3g}" for x in quantiles(values[self.live]).values())]
+            for what, values in lines.items()
+        ]
+
+    def in_words(self) -> str:
+        """The effect of the noise on predictions, in words."""
+        found = quantiles(self.in_label_units[self.live])
+        return (
+            "Effect of the noise of one column on a prediction, in label units: median "
+            f"{found['median']:.3g}, from {found['smallest']:.3g} to {found['largest']:.3g} (for "
+            "uncorrelated columns)."
+        )
+
+
+def quantiles(values: np.ndarray) -> dict[str, float]:
+    """The `QUANTILES` of numbers, by their names."""
+    return {word: float(np.quantile(values, q)) for word, q in QUANTILES.items()}
 
 
 def column_noise(rows: Covariates, covariance: Covariance) -> ColumnNoise:

@@ -7,13 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from privasso.fit import CoefficientPath, LogisticLasso, Released, ReleasedModel
+from privasso.encoding import Dictionary
+from privasso.fit import (
+    CoefficientPath,
+    KeptStatistics,
+    LogisticLasso,
+    Outcome,
+    Plan,
+    Published,
+    Released,
+    ReleasedModel,
+)
 from privasso.forecast import Assumptions, Forecast, Scheme, forecast
 from privasso.noise import Covariance, Isotropic, PowerLaw, noise_to_dict
 from privasso.operators import Covariates
 from privasso.planning import ScreeningOutlook, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
-from privasso.report._record_mechanism import RecordMechanism
+from privasso.report._mechanism import RecordMechanism, mechanism_of
 from privasso.report._stability import Stability, stability_of
 
 
@@ -21,8 +31,7 @@ from privasso.report._stability import Stability, stability_of
 class FitFacts:
     """What a report shows of a fit; it holds no labels, no noise and no residuals.
 
-    Facts about single columns, the path and the critical λ need public covariates and a guarantee
-    that covers the release; otherwise they are None.
+    Facts about single columns and the critical λ need public covariates; otherwise they are None.
 
     - `model`: the published model; it knows the names of its columns.
     - `composition`: how the loss of several such fits adds up.
@@ -30,15 +39,13 @@ class FitFacts:
     - `even_level`: level that noise of one size on all columns would need for the same guarantee;
       None where the noise is of that kind, or nothing about columns may be shown.
     - `forecast`: what could be expected of the fit before the labels were read.
-    - `mechanism`: settings of a fit of whole records.
+    - `mechanism`: settings of a fit at one λ or of whole records.
     - `ranges` (N,): distances between the public bounds of the columns, where covariates are
       private.
     - `influence` (M,): how much the label of each row can move the release, relative to the row
       that can move it most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
     - `outlook`: what was predicted of a choice of columns.
     - `records`: whether whole records are protected, and not only labels.
-    - `effect_error` (N,): root mean square error of an effect in the simulated fits of the
-      forecast, where the noise of the coefficients themselves is not released.
     """
 
     model: ReleasedModel
@@ -59,7 +66,6 @@ class FitFacts:
     influence: np.ndarray | None = field(default=None, repr=False)
     outlook: ScreeningOutlook | None = field(default=None, repr=False)
     records: bool = False
-    effect_error: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def screened_names(self) -> list[str] | None:
@@ -87,7 +93,7 @@ class FitFacts:
             "coef_se": errors if errors is None else {x: float(errors[k]) for x, k in at.items()},
             "classes": None if model.classes is None else list(model.classes),
             "noise": noise_to_dict(model.noise),
-            "mechanism": None if self.mechanism is None else self.mechanism.to_dict(),
+            **({"mechanism": None} if self.mechanism is None else self.mechanism.to_dict()),
             "screening": None if self.outlook is None else self.outlook.to_dict(),
             "screened": self.screened_names,
             "for_release": model.guarantee.for_release,
@@ -101,9 +107,19 @@ class FitFacts:
         return self.ranges if self.columns is None else self.columns.scale
 
     @property
+    def rise(self) -> str:
+        """The unit of a column in one word."""
+        return "range" if self.columns is None else "scale"
+
+    @property
     def unit_words(self) -> str:
         """The unit of a column in words."""
         return "range of its bounds" if self.columns is None else "scale of its column"
+
+    @property
+    def effect_error(self) -> np.ndarray | None:
+        """Root mean square error of an effect in simulated fits, where only that is known."""
+        return None if self.forecast is None else self.forecast.effect_error
 
     @property
     def support(self) -> np.ndarray:
@@ -119,46 +135,92 @@ class FitFacts:
         return order[size[order] > 0.0]
 
 
-def fit_facts(
-    released: Released,
+def facts_of(
+    made: Outcome,
     model: ReleasedModel,
+    plan: Plan | None = None,
+    dictionary: Dictionary | None = None,
     *,
     command: str,
+    target: str | None = None,
     path: CoefficientPath | None = None,
     assumptions: Assumptions | None = None,
+    forecast: Forecast | None = None,
     given_lam: float | None = None,
     resolve: str | None = None,
 ) -> FitFacts:
-    """Collect what may be shown of a fit; single columns only if covariates are public.
+    """Collect what may be shown of a fit, or of a model from a kept release, which has no plan.
 
-    With `assumptions` the facts that only a report needs are computed too. `given_lam` is λ where
-    it was given and not chosen from the release; a forecast is then about fits at this λ.
+    `dictionary` describes the columns of private records, and `forecast` is about them. With
+    `assumptions` the facts about public columns that only a report needs are computed, too.
+    `given_lam` is λ where it was given and not chosen from the release; a forecast is then about
+    fits at this λ.
     """
-    privacy, rows, release = released.privacy, released.rows, released.release
-    bare = FitFacts(
+    known = None if isinstance(made, Published) else made.target
+    facts = FitFacts(
         model=model,
-        target=released.target or "the labels",
-        n_rows=rows.shape[0],
+        target=target or known or "the labels",
+        n_rows=made.rows.shape[0] if isinstance(made, Released) else int(model.guarantee["n_rows"]),
         command=command,
-        composition=privacy.composition(release.mu),
-        label_width=privacy.label_width,
+        composition=_composition(made),
+        label_width=made.privacy.label_width,
+        path=path,
+        resolve=resolve,
+        records=made.privacy.protects_records,
     )
-    if not privacy.public_covariates:
-        return bare
-    live = np.flatnonzero(rows.live)
-    facts = replace(bare, columns=column_noise(rows, release.covariance.restricted(live)))
-    if assumptions is None:
-        return facts
-    scheme, logistic = Scheme.of_release(released, given_lam), released.classes is not None
+    if isinstance(made, Released):
+        return _with_columns(facts, made, assumptions, given_lam)
+    mechanism, ranges = None if plan is None else mechanism_of(plan), _ranges(made, dictionary)
     return replace(
         facts,
-        coef_noise=_coefficient_noise(released, model),
-        path=path,
-        stability=stability_of(released.post),
+        coef_noise=None if ranges is None else model.coef_se,
+        forecast=forecast,
+        mechanism=mechanism if isinstance(mechanism, RecordMechanism) else None,
+        ranges=ranges,
+        outlook=None if plan is None else plan.outlook,
+    )
+
+
+def _composition(made: Outcome) -> str | None:
+    """How the loss of several such fits adds up."""
+    if not isinstance(made, Published):
+        return made.privacy.composition(made.release.mu if isinstance(made, Released) else None)
+    what = "records" if made.privacy.protects_records else "labels"
+    return (
+        f"Further fits on the same {what}, at another λ too, add to the loss; a ledger keeps "
+        "count of them."
+    )
+
+
+def _ranges(made: Published | KeptStatistics, dictionary: Dictionary | None) -> np.ndarray | None:
+    """Distances between the bounds of the columns: public ones, or those that are released."""
+    if dictionary is not None and dictionary.bounds is not None:
+        return np.array([high - low for low, high in dictionary.bounds.values()])
+    if isinstance(made, KeptStatistics):
+        return np.diff(made.statistics.table.bounds, axis=1)[:, 0]
+    return None
+
+
+def _with_columns(
+    facts: FitFacts, released: Released, assumptions: Assumptions | None, given_lam: float | None
+) -> FitFacts:
+    """The facts with those about single columns, where these are public."""
+    rows, release, post = released.rows, released.release, released.post
+    if not released.privacy.public_covariates:
+        return facts
+    covariance = release.covariance.restricted(np.flatnonzero(rows.live))
+    facts = replace(facts, columns=column_noise(rows, covariance))
+    if assumptions is None:
+        return facts
+    scheme, logistic = Scheme.of_release(released, given_lam), isinstance(post, LogisticLasso)
+    coef, errors = facts.model.coef, facts.model.coef_se
+    return replace(
+        facts,
+        coef_noise=errors if isinstance(post, LogisticLasso) else coefficient_noise(post, coef),
+        stability=stability_of(post),
         even_level=_even_level(released),
         forecast=None if logistic or scheme.unavailable else forecast(scheme, assumptions),
-        resolve=resolve,
-        influence=row_influence(rows, release.covariance.restricted(live), released.weights),
+        influence=row_influence(rows, covariance, released.weights),
     )
 
 
@@ -181,9 +243,3 @@ def _even_level(released: Released) -> float | None:
     if not rows.live.any() or (isinstance(noise, PowerLaw) and noise.gamma == 0.0):
         return None
     return calibrate(rows, released.privacy, Isotropic(1.0)).level
-
-
-def _coefficient_noise(released: Released, model: ReleasedModel) -> np.ndarray | None:
-    """The noise of the coefficients; of a logistic regression, their standard errors."""
-    post = released.post
-    return model.coef_se if isinstance(post, LogisticLasso) else coefficient_noise(post, model.coef)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from privasso.fit import CoefficientPath
+from privasso.forecast import Forecast
 from privasso.page import Page
+from privasso.planning import ScreeningOutlook
+from privasso.privacy import meaning
+from privasso.report._column_noise import QUANTILES, ColumnNoise
 from privasso.report._facts import FitFacts
-from privasso.report._in_short import in_short
-from privasso.report._outlook import outlook_section
+from privasso.report._mechanism import RecordMechanism
+from privasso.report._outlook import OUTLOOK_TITLES, outlook_lines, outlook_table
 from privasso.report._plots import (
     MOST,
     coefficient_figure,
@@ -18,6 +21,7 @@ from privasso.report._plots import (
     noise_figure,
     path_figure,
 )
+from privasso.report._stability import Stability
 from privasso.solvers import Status
 
 #: What the noise of a coefficient is, by whether the LASSO ran on the best guess from the release.
@@ -66,23 +70,23 @@ def fit_page(facts: FitFacts) -> Page:
     if warning is not None:
         page.paragraph(warning, kind="warning")
     page.paragraph(_lead(facts), kind="lead")
-    in_short(page, facts)
+    _in_short(page, facts)
     _guarantee(page, facts)
     _coefficients(page, facts)
     if facts.columns is not None:
-        _noise(page, facts)
+        _noise(page, facts, facts.columns)
     if facts.influence is not None:
-        _influence(page, facts)
+        _influence(page, facts, facts.influence)
     if facts.mechanism is not None:
-        _mechanism(page, facts)
+        _mechanism(page, facts.mechanism)
     if facts.outlook is not None:
-        outlook_section(page, facts)
+        _outlook(page, facts, facts.outlook)
     if facts.stability is not None:
-        _stability(page, facts)
+        _stability(page, facts, facts.stability)
     if facts.forecast is not None:
-        _forecast(page, facts)
+        _forecast(page, facts, facts.forecast)
     if facts.path is not None:
-        _path(page, facts)
+        _path(page, facts, facts.path)
     _again(page, facts)
     return page
 
@@ -101,6 +105,27 @@ def _lead(facts: FitFacts) -> str:
     )
 
 
+def _in_short(page: Page, facts: FitFacts) -> None:
+    """What the guarantee means, and a table of the numbers that matter."""
+    guarantee, model = facts.model.guarantee, facts.model
+    if guarantee.formal and guarantee.for_release:
+        page.paragraph(meaning(guarantee))
+    rows = [
+        ["rows and columns", f"{facts.n_rows} and {model.n_features}"],
+        ["coefficients that are not zero", f"{np.count_nonzero(model.coef)} of {model.n_features}"],
+    ]
+    if facts.coef_noise is not None and facts.support.size:
+        noise = facts.coef_noise[facts.support]
+        clear = int(np.sum(np.abs(model.coef[facts.support]) > 2.0 * noise))
+        rows.append(["of these, larger than twice their noise", str(clear)])
+    if facts.forecast is not None:
+        expected = facts.forecast.outcome
+        low, high = expected.interval
+        found = f"{expected.median:.2f} ({low:.2f} to {high:.2f} in 8 of 10 fits)"
+        rows.append(["R² on new rows that was to be expected", found])
+    page.table(["in short", "value"], rows)
+
+
 def _guarantee(page: Page, facts: FitFacts) -> None:
     guarantee = facts.model.guarantee
     page.heading("What is guaranteed" if guarantee.for_release else "What is stated")
@@ -115,6 +140,7 @@ def _guarantee(page: Page, facts: FitFacts) -> None:
 
 
 def _coefficients(page: Page, facts: FitFacts) -> None:
+    """A figure where effects have a unit, and a table with what is known of each coefficient."""
     page.heading("Coefficients")
     support = facts.support
     if support.size == 0:
@@ -123,57 +149,40 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
             "The noise may be too strong for any coefficient."
         )
         return
-    coef, units, noise = facts.model.coef, facts.units, facts.coef_noise
-    if units is not None and noise is None:
-        page.paragraph(
+    coef, said = facts.model.coef[support], []
+    cells = {"coefficient": [f"{x:.5g}" for x in coef]}
+    if facts.units is None:
+        said.append("Those that are not zero, the largest first, in the units of the data.")
+    else:
+        cells["effect"] = [f"{x:.4g}" for x in coef * facts.units[support]]
+        said.append(
             "Those that are not zero, the largest effect first. The effect is the coefficient "
             f"times the {facts.unit_words}, in {_label_unit(facts)}."
-            + ("" if facts.effect_error is None else f" {_SIMULATED_ERROR}")
         )
+    if facts.coef_noise is not None:
+        size, noise = np.abs(coef), facts.coef_noise[support]
+        ratios = np.divide(size, noise, out=np.full(size.shape, np.inf), where=noise > 0.0)
+        cells["its noise"] = [f"{x:.2g}" for x in noise]
+        cells["coefficient / noise"] = [f"{x:.1f}" for x in ratios]
+        said.append(f"{_meaning(facts)} A coefficient below twice its noise says little.")
+        errors = facts.model.coef_se
+        if errors is not None and facts.columns is not None and facts.model.classes is None:
+            cells["standard error"] = [f"{x:.2g}" for x in errors[support]]
+            said.append(f"The standard error is {_STANDARD_ERROR}")
+    elif facts.units is not None and facts.effect_error is not None:
+        said.append(_SIMULATED_ERROR)
+    page.paragraph(" ".join(said))
+    if facts.units is not None:
         bars = "" if facts.effect_error is None else "; bars are twice the simulated error"
+        if facts.coef_noise is not None:
+            bars = "; bars are two standard deviations of their noise"
         page.figure(
             coefficient_figure(facts),
             (f"The {MOST} largest effects" if support.size > MOST else "All effects") + f"{bars}.",
-            description="Effects of the columns",
+            description=f"Effects of the columns{bars}",
         )
-        page.table(
-            ["column", "coefficient", "effect"],
-            [[facts.names[k], f"{coef[k]:.5g}", f"{coef[k] * units[k]:.4g}"] for k in support],
-            numeric=["coefficient", "effect"],
-        )
-        return
-    if units is None or noise is None:
-        page.paragraph("Those that are not zero, the largest first, in the units of the data.")
-        page.table(
-            ["column", "coefficient"],
-            [[facts.names[k], f"{coef[k]:.5g}"] for k in support],
-            numeric=["coefficient"],
-        )
-        return
-    page.paragraph(
-        "Those that are not zero, the largest effect first. The effect is the coefficient times "
-        f"the {facts.unit_words}, in {_label_unit(facts)}. {_meaning(facts)} A coefficient below "
-        "twice its noise says little."
-    )
-    page.figure(
-        coefficient_figure(facts),
-        (f"The {MOST} largest effects" if support.size > MOST else "All effects")
-        + "; bars are two standard deviations of their noise.",
-        description="Effects of the columns with error bars",
-    )
-    heads = ["coefficient", "its noise", "effect", "coefficient / noise"]
-    shown = facts.columns is not None and facts.model.classes is None
-    errors = facts.model.coef_se if shown else None
-    rows = []
-    for k in support:
-        ratio = abs(coef[k]) / noise[k] if noise[k] > 0.0 else math.inf
-        cells = [f"{coef[k]:.5g}", f"{noise[k]:.2g}", f"{coef[k] * units[k]:.4g}", f"{ratio:.1f}"]
-        more = [] if errors is None else [f"{errors[k]:.2g}"]
-        rows.append([facts.names[k], *cells, *more])
-    if errors is not None:
-        heads.append("standard error")
-        page.paragraph(f"The standard error is {_STANDARD_ERROR}")
-    page.table(["column", *heads], rows, numeric=heads)
+    names = [facts.names[k] for k in support]
+    page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=cells)
 
 
 def _label_unit(facts: FitFacts) -> str:
@@ -188,20 +197,17 @@ def _meaning(facts: FitFacts) -> str:
     return errors if facts.columns is None else _MEANING[facts.model.denoised]
 
 
-def _mechanism(page: Page, facts: FitFacts) -> None:
-    assert facts.mechanism is not None
+def _mechanism(page: Page, mechanism: RecordMechanism) -> None:
     page.heading("How it was fitted")
     page.paragraph(
         "All of this was decided before the data were read, from the number of rows and columns, "
         "the bounds and the budget. Values are clipped to the bounds of their columns, labels to "
         "theirs; how many were is not shown, because it depends on the data."
     )
-    page.table(["setting", "value"], [list(line) for line in facts.mechanism.lines()], numeric=[])
+    page.table(["setting", "value"], [list(line) for line in mechanism.lines()])
 
 
-def _noise(page: Page, facts: FitFacts) -> None:
-    columns = facts.columns
-    assert columns is not None
+def _noise(page: Page, facts: FitFacts, columns: ColumnNoise) -> None:
     page.heading("The noise on each column")
     page.paragraph(
         "Noise was added once, to the products of the columns with the labels. The design decides "
@@ -215,17 +221,8 @@ def _noise(page: Page, facts: FitFacts) -> None:
         + ", the largest share of the sensitivity first.",
         description="Noise and share of the sensitivity of each column, by name",
     )
-    live = columns.scale > 0.0
-    words = ["smallest", "median", "largest"]
-    spread = [
-        [label, *(f"{x:.3g}" for x in np.quantile(values[live], [0.0, 0.5, 1.0]))]
-        for label, values in (
-            ("scale of the column", columns.scale),
-            ("noise σ in its entry of Fᵀy", columns.sigma),
-            ("effect of that noise on a prediction, label units", columns.in_label_units),
-        )
-    ]
-    page.table(["over the columns", *words], spread, numeric=words)
+    words, live = list(QUANTILES), columns.live
+    page.table(["over the columns", *words], columns.table(), numeric=words)
     if not live.all():
         dead = [name for name, alive in zip(facts.names, live, strict=True) if not alive]
         shown = ", ".join(dead[:10]) + (" …" if len(dead) > 10 else "")
@@ -234,9 +231,7 @@ def _noise(page: Page, facts: FitFacts) -> None:
         )
 
 
-def _influence(page: Page, facts: FitFacts) -> None:
-    influence = facts.influence
-    assert influence is not None
+def _influence(page: Page, facts: FitFacts, influence: np.ndarray) -> None:
     page.heading("How much one row can matter")
     page.paragraph(
         "The noise must hide the label of the row that could move the release most. Where a few "
@@ -252,15 +247,26 @@ def _influence(page: Page, facts: FitFacts) -> None:
     )
 
 
-def _stability(page: Page, facts: FitFacts) -> None:
-    assert facts.stability is not None
+def _outlook(page: Page, facts: FitFacts, outlook: ScreeningOutlook) -> None:
+    page.heading("The choice of columns")
+    names = facts.screened_names
+    if names is not None:
+        page.paragraph(f"Columns that were chosen with noise: {', '.join(names)}.")
+    page.items(outlook_lines(outlook))
+    page.paragraph(
+        f"{outlook.in_words()} The last column is the part of the chosen columns that two "
+        "choices from the same simulated table have in common: where it is small, another draw of "
+        "the noise would have chosen other columns."
+    )
+    page.table(OUTLOOK_TITLES, outlook_table(outlook), numeric=OUTLOOK_TITLES)
+
+
+def _stability(page: Page, facts: FitFacts, stability: Stability) -> None:
     page.heading("Stability")
-    page.paragraph(facts.stability.sentence(facts.model.lam))
+    page.paragraph(stability.sentence(facts.model.lam))
 
 
-def _forecast(page: Page, facts: FitFacts) -> None:
-    forecast = facts.forecast
-    assert forecast is not None
+def _forecast(page: Page, facts: FitFacts, forecast: Forecast) -> None:
     page.heading("What could be expected")
     page.paragraph(
         f"R² on new rows of {forecast.fits} simulated fits on {forecast.on}, and what a change "
@@ -286,9 +292,7 @@ def _forecast(page: Page, facts: FitFacts) -> None:
     )
 
 
-def _path(page: Page, facts: FitFacts) -> None:
-    path = facts.path
-    assert path is not None
+def _path(page: Page, facts: FitFacts, path: CoefficientPath) -> None:
     page.heading("Other values of λ")
     page.paragraph("The whole path is computed from the same release and costs no further privacy.")
     for status, what in (

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from privasso._text import escaped
-from privasso.figures import BLUE, GREY, ORANGE, figure, plain_ticks
+from privasso.figures import BLUE, GREY, ORANGE, panels, plain_ticks
 from privasso.report._facts import FitFacts
 
 #: Coefficients shown by name in a figure.
 MOST = 24
 _LONGEST_NAME = 26
-#: By how much a column rises, by whether covariates are private.
-_RISE = {True: "range", False: "scale"}
 
 
 def noise_figure(facts: FitFacts) -> Any:
@@ -31,8 +29,7 @@ def noise_figure(facts: FitFacts) -> Any:
     known = bool(shares[live].any())
     size = shares if known else columns.sigma / np.where(columns.scale > 0.0, columns.scale, np.inf)
     shown = live[np.argsort(-size[live], kind="stable")][:MOST]
-    fig = figure(7.6, 1.3 + 0.25 * shown.size)
-    left, *others = np.atleast_1d(fig.subplots(1, 2 if known else 1, sharey=True))
+    fig, (left, *others) = panels(7.6, 1.3 + 0.25 * shown.size, 2 if known else 1, sharey=True)
     rank = np.arange(shown.size)
     left.semilogx(columns.sigma[shown], rank, "o", color=BLUE, markersize=5)
     left.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
@@ -50,7 +47,6 @@ def noise_figure(facts: FitFacts) -> Any:
     for axes in (left, *others):
         axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
         axes.set_axisbelow(True)
-        _plain(axes)
     return fig
 
 
@@ -68,8 +64,7 @@ def coefficient_figure(facts: FitFacts) -> Any:
         error = 2.0 * noise[shown] * units[shown]
     elif facts.effect_error is not None:
         error = 2.0 * facts.effect_error[shown]
-    fig = figure(7.2, 1.1 + 0.27 * shown.size)
-    axes = fig.subplots()
+    fig, (axes,) = panels(7.2, 1.1 + 0.27 * shown.size)
     rank = np.arange(shown.size)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.errorbar(
@@ -78,9 +73,7 @@ def coefficient_figure(facts: FitFacts) -> Any:
     )  # fmt: skip
     axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     axes.invert_yaxis()
-    rise = _RISE[facts.columns is None]
-    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its {rise}")
-    _plain(axes)
+    axes.set_xlabel(f"change of {_short(facts.target)} when the column rises by its {facts.rise}")
     return fig
 
 
@@ -88,13 +81,11 @@ def influence_figure(facts: FitFacts) -> Any:
     """How many rows can move the release by which part of what the largest can."""
     influence = facts.influence
     assert influence is not None
-    fig = figure(7.2, 2.6)
-    axes = fig.subplots()
+    fig, (axes,) = panels(7.2, 2.6)
     axes.hist(influence, bins=np.linspace(0.0, 1.0, 31), color=BLUE, edgecolor="white")
     axes.set_xlabel("influence of a row, relative to the largest")
     axes.set_ylabel("rows")
     axes.set_xlim(0.0, 1.0)
-    _plain(axes)
     return fig
 
 
@@ -103,8 +94,7 @@ def forecast_figure(facts: FitFacts) -> Any:
     forecast = facts.forecast
     assert forecast is not None
     named = [("as planned", forecast.outcome), *((x.words, x.outcome) for x in forecast.changes)]
-    fig = figure(7.2, 1.0 + 0.32 * len(named))
-    axes = fig.subplots()
+    fig, (axes,) = panels(7.2, 1.0 + 0.32 * len(named))
     for rank, (_, found) in enumerate(named):
         low, high = (max(-1.0, end) for end in found.interval)
         colour = BLUE if rank == 0 else GREY
@@ -115,7 +105,6 @@ def forecast_figure(facts: FitFacts) -> Any:
     axes.set_xlim(None, 1.0)
     axes.invert_yaxis()
     axes.set_xlabel("R² on new rows")
-    _plain(axes)
     return fig
 
 
@@ -128,8 +117,7 @@ def path_figure(facts: FitFacts) -> Any:
     lams = path.lams[order]
     effect = path.coef[:, order] * units[:, None]
     found = np.isfinite(effect).all(axis=0)
-    fig = figure(7.2, 4.0)
-    axes = fig.subplots()
+    fig, (axes,) = panels(7.2, 4.0)
     size = np.abs(np.where(found, effect, 0.0)).max(axis=1, initial=0.0)
     named = np.argsort(-size, kind="stable")[:6]
     # The name of a line that cannot be told from zero would stand beside no line.
@@ -163,7 +151,6 @@ def path_figure(facts: FitFacts) -> Any:
     plain_ticks(axes.xaxis)
     axes.set_xlabel("λ")
     axes.set_ylabel(f"coefficient × {facts.unit_words}")
-    _plain(axes)
     return fig
 
 
@@ -192,7 +179,3 @@ def _short(name: str, longest: int = _LONGEST_NAME) -> str:
     name = escaped(name)
     text = name if len(name) <= longest else f"{name[: longest - 1]}…"
     return text.replace("$", r"\$")
-
-
-def _plain(axes: Any) -> None:
-    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,245 @@
+"""What is decided about a fit before private data are read, as numbers and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from privasso._text import aligned, escaped
+from privasso.fit import LabelPlan, Plan, RecordPlan
+from privasso.noise import Noise, NoiseDesign, noise_to_dict
+from privasso.planning import ScreeningPrior
+from privasso.privacy import RecordDP
+from privasso.programs import (
+    PerturbedObjective,
+    ScreenedObjective,
+    ShapedObjective,
+    StatisticsMechanism,
+)
+from privasso.report._column_noise import QUANTILES, ColumnNoise, column_noise, quantiles
+
+#: Parts of the variance of the labels that a column may explain, and what is expected of the table.
+_STRENGTHS, _PRIOR = (0.01, 0.02, 0.05, 0.1), ScreeningPrior()
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMechanism:
+    """How labels become a release; no number here depends on a label.
+
+    - `plan`: the plan of the fit.
+    - `names`: names of the columns.
+    """
+
+    plan: LabelPlan = field(repr=False)
+    names: Sequence[str]
+
+    @property
+    def columns(self) -> ColumnNoise:
+        """The noise of each column."""
+        return column_noise(self.plan.rows, self.plan.calibration.covariance)
+
+    @property
+    def constant(self) -> list[str]:
+        """Columns without data, whose coefficients are zero."""
+        live = self.plan.rows.live
+        return [name for name, lives in zip(self.names, live, strict=True) if not lives]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; those of a perturbed objective are for labels of range 1."""
+        rows, made, noise = self.plan.rows, self.plan.calibration, self.plan.noise
+        perturbed = None
+        if made.objective is not None:
+            keys = ("c", "kappa", "ridge", "sigma", "t")
+            perturbed = {key: getattr(made.objective, key) for key in keys}
+        return {
+            "columns_without_data": self.constant,
+            "noise": {**(noise_to_dict(noise) or {}), **_spread(made.covariance.sigma)},
+            "shrunk_rows": made.shrunk[0],
+            "mean_weight_of_shrunk_rows": made.shrunk[1],
+            "mu": made.mu,
+            "perturbed_objective": perturbed,
+            "noise_of_label_sum": made.sigma_sum if rows.centred else None,
+            "in_label_units": _spread(self.columns.in_label_units[rows.live]),
+        }
+
+    def text(self) -> str:
+        """What is done to rows and labels, and the noise over the columns."""
+        columns = self.columns
+        table = aligned([["", *QUANTILES], *columns.table()])
+        effect = [columns.in_words()] if self.plan.options.classes is None else []
+        return "\n".join([*self._sentences(), "", "Over the columns", table, *effect])
+
+    def _sentences(self) -> list[str]:
+        made, shrunk = self.plan.calibration, self.plan.calibration.shrunk
+        said = [f"Noise: {noise_words(self.plan.noise)}."]
+        if self.constant:
+            shown = escaped(", ".join(self.constant))
+            said.insert(0, f"Constant, with coefficient zero: {shown}.")
+        if shrunk[0]:
+            said.append(
+                f"Rows shrunk with their labels: {shrunk[0]}, on average by the factor "
+                f"{shrunk[1]:.2g}."
+            )
+        if made.mu is not None:
+            said.append(
+                "Sensitivity: changing one label within its bounds moves the release by at most "
+                f"μ = {made.mu:.4g} standard deviations of its noise."
+            )
+        if made.objective is not None:
+            x = made.objective
+            said.append(
+                f"Mechanism: objective perturbation. Residuals beyond {x.kappa:.2g} of the range "
+                f"of the labels are clipped, and the ridge is {x.ridge:.3g} (t = {x.t:.3g}); one "
+                f"label moves the gradient by at most c = {x.c:.4g} standard deviations of the "
+                "noise."
+            )
+        return said
+
+
+#: The mechanisms in words, and what is said of the radius of each.
+_WORDS = {
+    "logistic": (
+        "objective perturbation of a logistic regression",
+        "strongest pull of a record, R; longer rows weigh less",
+    ),
+    "objective": (
+        "objective perturbation",
+        "longest row, R; longer ones are shrunk with their labels",
+    ),
+    "statistics": (
+        "noisy sums of products of covariates and labels",
+        "longest row with its label, R; longer ones are shrunk",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class RecordMechanism:
+    """How records become coefficients; no number here depends on a record.
+
+    - `name`: ``"objective"``, ``"logistic"`` or ``"statistics"``.
+    - `numbers`: in units of labels of range 1 and of columns that are divided by half the range of
+      their bounds (by their scales, where these are found); λ is in units of the labels.
+    - `before`: what is released before the fit.
+    - `share`: part of the budget for that.
+    - `unit`: what columns are divided by.
+    - `label_width`: range of the labels.
+    - `chances`: where columns are chosen: parts of the variance of the labels, and the predicted
+      chance that a column which explains so much is among those of the first round.
+    """
+
+    name: str
+    numbers: dict[str, float]
+    before: tuple[str, ...]
+    share: float
+    unit: str
+    label_width: float
+    chances: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def of(cls, plan: RecordPlan) -> RecordMechanism:
+        """The mechanism of a plan."""
+        objective, privacy, n_rows = plan.objective, plan.options.privacy, plan.shape[0]
+        name, numbers = _numbers(objective, n_rows)
+        unit, before, share, chances = "its standard deviation", (), 0.0, ()
+        if isinstance(privacy, RecordDP):
+            unit, before, share = _unit(privacy), privacy.released_before, privacy.share
+        if isinstance(objective, ShapedObjective):
+            unit += ", and rows in the norm of the shape"
+        if isinstance(objective, ScreenedObjective):
+            before, share = plan.guarantee.released[:1], objective.settings.share
+            size = n_rows, len(objective.screening.bounds)
+            found = objective.settings.chances(_PRIOR, *size, _STRENGTHS)
+            chances = tuple(zip(_STRENGTHS, found.tolist(), strict=True))
+        numbers["lam"] = plan.lam
+        return cls(name, numbers, before, share, unit, privacy.label_width or 1.0, chances)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """A table in words: what is set, and to what."""
+        x, perturbed = self.numbers, self.name != "statistics"
+        mechanism, longest = _WORDS[self.name]
+        lines = [("each column is divided by", self.unit), ("mechanism", mechanism)]
+        if self.name == "objective":
+            kappa = f"{x['kappa']:.3g} of the range of the labels"
+            kappa += f": {x['kappa'] * self.label_width:.3g}"
+            lines.append(("largest residual that is not clipped, κ", kappa))
+        lines.append((longest, f"{x['radius']:.4g}"))
+        if perturbed:
+            ridge = "ridge, Λ = R²/t" if self.name == "objective" else "ridge, Λ"
+            lines.append((ridge, f"{x['ridge']:.4g} (t = {x['t']:.3g})"))
+        on, moved = (
+            ("the gradient",) * 2 if perturbed else ("a sum of squares", "all sums together")
+        )
+        lines.append((f"noise on {on}, σ", f"{x['sigma']:.4g}"))
+        sensitivity = x["c"] if perturbed else x["mu"]
+        lines.append((f"one record moves {moved} by at most", f"{sensitivity:.4g} σ"))
+        if "level" in x:
+            level = f"{x['level']:.3g} of the range of the labels"
+            lines.append(("noise of the mean that corrects the intercept", level))
+        unit = "" if self.name == "logistic" else ", in units of the labels"
+        lines.append((f"λ{unit}", f"{x['lam']:.6g}"))
+        if self.before:
+            what = f"released before the fit, for {self.share:g} of μ²"
+            lines.append((what, "; ".join(self.before)))
+        for part, chance in self.chances:
+            what = f"chance that a column is chosen which explains {part:.0%} of the labels"
+            lines.append((what, f"at least {chance:.2f} (predicted for independent columns)"))
+        return lines
+
+    def text(self) -> str:
+        """The table for a terminal."""
+        width = max(len(what) for what, _ in self.lines())
+        return "\n".join(f"  {what:<{width}}  {value}" for what, value in self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        found = {"name": self.name, **self.numbers, "released_before": list(self.before)}
+        if self.chances:
+            found["chances"] = [{"explains": x, "chosen": p} for x, p in self.chances]
+        return {"mechanism": found}
+
+
+def mechanism_of(plan: Plan, names: Sequence[str] = ()) -> LabelMechanism | RecordMechanism | None:
+    """The mechanism of a plan; None where columns are chosen by public covariates and labels."""
+    if isinstance(plan, LabelPlan):
+        return LabelMechanism(plan, names)
+    return RecordMechanism.of(plan) if isinstance(plan, RecordPlan) else None
+
+
+def noise_words(noise: Noise | None) -> str:
+    """The noise in words."""
+    if noise is None:
+        return "of a design that the file does not describe"
+    of = " (v: squared scale)" if isinstance(noise, NoiseDesign) else ""
+    return f"{noise.in_words()}{of}, root mean variance {noise.sigma:.4g}"
+
+
+def _spread(values: np.ndarray) -> dict[str, float]:
+    return {**quantiles(values), "root_mean_square": float(np.sqrt(np.mean(values**2)))}
+
+
+def _numbers(
+    objective: PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism,
+    n_rows: int,
+) -> tuple[str, dict[str, float]]:
+    """The name of a mechanism and its numbers, with the noise that corrects the intercept."""
+    if isinstance(objective, StatisticsMechanism):
+        return "statistics", {key: getattr(objective, key) for key in ("radius", "sigma", "mu")}
+    noise = objective.noise
+    keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
+    numbers = {key: getattr(noise, key) for key in keys}
+    level = objective.table.level if isinstance(objective, ShapedObjective) else objective.level
+    if level is not None:
+        numbers["level"] = level.noise(n_rows)
+    return "logistic" if noise.loss.slope == "logistic" else "objective", numbers
+
+
+def _unit(privacy: RecordDP) -> str:
+    """What columns are divided by."""
+    if privacy.scales == "private":
+        return "its scale, which is found with noise"
+    found = privacy.bounds == "private"
+    return "half the range that is found" if found else "half the range of its bounds"
