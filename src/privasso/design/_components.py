@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._blas import one_thread
-from privasso.operators import Genotypes
 
 #: Columns that are standardised together.
 _COLUMNS = 256
@@ -107,9 +106,7 @@ def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def column_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Some columns of a table at a time, dense and in double precision, which may be changed."""
-    stored: Any = X.tocsc() if sp.issparse(X) else X
-    if not sp.issparse(X) and not isinstance(X, Genotypes):
-        stored = np.asanyarray(X)
+    stored: Any = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
     for start in range(0, X.shape[1], _COLUMNS):
         span = slice(start, start + _COLUMNS)
         part = stored[:, span]

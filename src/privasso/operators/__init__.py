@@ -6,7 +6,6 @@ from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
-from privasso.operators._genotype_blocks import genotype_blocks
 from privasso.operators._genotypes import Genotypes
 from privasso.operators._metered import Metered
 from privasso.operators._operator import Block, Operator, as_operator, finite_squares
@@ -34,7 +33,6 @@ __all__ = [
     "Whitening",
     "as_operator",
     "finite_squares",
-    "genotype_blocks",
     "square_root",
     "two_product",
     "two_sum",

@@ -7,9 +7,10 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._threads import chunks, run
-from privasso.blocks import read_bed
+from privasso.blocks import RowBlocks, bed_lines, read_bed
 from privasso.operators import _enclosed as accurate
 from privasso.operators import _genotype_kernels as kernels
 from privasso.operators._dense import ColumnMajor
@@ -138,8 +139,26 @@ class Genotypes(Operator):
         ...     pv.solve(F, [1.0, 2.0, 4.0], lam=0.5).x.round(4)
         array([1.0581, 0.    ])
         """
-        packed, n_rows = read_bed(path, shape)
+        packed, n_rows = bed_lines(path, shape)
         return cls(packed, n_rows, scaling=scaling, missing=missing)
+
+    @staticmethod
+    def table(
+        path: str | PathLike[str], y: ArrayLike | str = "pheno", *, missing: ArrayLike = 1.0
+    ) -> RowBlocks:
+        """Open a .bed file as a table of copies with labels, for `PrivateLasso.fit`.
+
+        Parameters
+        ----------
+        path : path of the .bed file
+            The .fam and .bim files are beside it, one line per person and per variant.
+        y : array_like of shape (M,) or "pheno"
+            Labels, or the name of those in the sixth column of the .fam file.
+        missing : float or array_like of shape (N,)
+            Copies that a missing genotype counts as, from 0 to 2, for all variants or for each.
+            Choose them without looking at the data: means would tell something about the records.
+        """
+        return read_bed(path, y, missing=missing)
 
     @cached_property
     def scaled(self) -> GenotypeScaling:

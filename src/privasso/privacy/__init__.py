@@ -1,6 +1,5 @@
 """Kinds of privacy, the mechanism that adds noise, and what may be claimed about it."""
 
-from privasso.privacy._associations import check_public_fill
 from privasso.privacy._calibration import calibrate_objective, check_room
 from privasso.privacy._component_settings import MOST_COMPONENTS
 from privasso.privacy._guarantee import (
@@ -79,7 +78,6 @@ __all__ = [
     "calibrate_objective",
     "check_kind",
     "check_products",
-    "check_public_fill",
     "check_room",
     "check_same_neighbours",
     "check_screen",
