@@ -97,7 +97,8 @@ class Variants:
         for start in range(0, len(self.lines), step):
             span = slice(start, start + step)
             if alike:
-                yield span, copies(self.lines[span], int(fill))[:, : self.n_rows].T
+                found = copies(self.lines[span], int(fill))[:, : self.n_rows]
+                yield span, np.ascontiguousarray(found).T
             else:
                 yield span, self[:, span]
 
