@@ -4,6 +4,7 @@
 
 writes a .bed file there, solves in a process of its own, and removes the file. Nothing is
 subtracted from the peak of resident memory: it counts the mapped file, Python and all libraries.
+With ``--fits`` it is private fits that are measured, of three files.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import numpy as np
 LINKED = 50
 CAUSAL = 200
 HERITABILITY = 0.5
+#: Kind of privacy, people and variants of the private fits.
+FITS = (("records", 2_000, 200_000), ("records", 20_000, 20_000), ("labels", 1_000, 50_000))
 
 
 def random_bits(rng: np.random.Generator, n_words: int, chance: float, digits: int = 8):
@@ -112,6 +115,45 @@ def solve(path: Path, rows: int, columns: int, points: int, smallest: float) -> 
     }
 
 
+def fit(kind: str, path: Path, rows: int) -> str:
+    """A private fit of five variants that are chosen, and what it took."""
+    from privasso import LabelDP, PrivateLasso, RecordDP
+
+    privacy = LabelDP(3.0, 1e-6, (-4.0, 4.0))
+    if kind == "records":
+        privacy = RecordDP(3.0, 1e-6, bounds=(0, 2), y_bounds=(-4.0, 4.0))
+    y = np.random.default_rng(1).standard_normal(rows)
+    few = path.with_name("few.bed")
+    generate(few, 400, 200)
+    describe(few, 400, 200)
+    PrivateLasso(privacy=privacy, screen=5, random_state=0).fit(few, y[:400])  # compiles
+    start = time.process_time()
+    PrivateLasso(privacy=privacy, screen=5, random_state=0).fit(path, y)
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return f"{kind}, {path.stem}: {seconds:.1f} s, peak {peak:.2f} GB"
+
+
+def describe(path: Path, rows: int, columns: int) -> None:
+    """The .bim and .fam files."""
+    variants = "".join(f"1 rs{k} 0 {k} A C\n" for k in range(columns))
+    path.with_suffix(".bim").write_text(variants)
+    path.with_suffix(".fam").write_text("".join(f"f p{k} 0 0 0 -9\n" for k in range(rows)))
+
+
+def fits(folder: Path) -> None:
+    """Each in a process of its own, since it is the peak of memory that is measured."""
+    for kind, rows, columns in FITS:
+        path = folder / f"{rows}-{columns}.bed"
+        generate(path, rows, columns)
+        describe(path, rows, columns)
+        code = f"import bench.genotypes as b; print(b.fit({kind!r}, b.Path({str(path)!r}), {rows}))"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        for one in (path, path.with_name("few.bed")):
+            for suffix in (".bed", ".bim", ".fam"):
+                one.with_suffix(suffix).unlink()
+
+
 def warm_up() -> None:
     """Compile, or load what was compiled."""
     from privasso import solve_path
@@ -132,7 +174,11 @@ def main() -> None:
     parser.add_argument("--smallest", type=float, default=0.1, help="last λ, as a part of λmax")
     parser.add_argument("--keep", action="store_true", help="keep the file, and use it if there")
     parser.add_argument("--only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--fits", action="store_true", help="private fits, of files of their own")
     given = parser.parse_args()
+    if given.fits:
+        fits(given.folder)
+        return
     path = given.folder / f"genotypes-{given.rows}-{given.columns}.bed"
     if given.only:
         print(json.dumps(solve(path, given.rows, given.columns, given.points, given.smallest)))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from privasso.accounting import ChoiceLoss
-from privasso.blocks import RowBlocks
+from privasso.blocks import RowBlocks, Variants
 from privasso.operators import Genotypes
 from privasso.programs._screening import Screening
 from privasso.queries import Answering, bit_source
@@ -48,7 +48,8 @@ def table() -> pl.DataFrame:
 
     cells.append(("genotypes, int8", genotypes, (0.0, 2.0), small))
     packed = _random_genotypes(10_000, 1_000_000, rng)
-    cells.append(("genotypes, 2 bits", packed, (0.0, 2.0), Genotypes.rmatvec))
+    plain = Genotypes(packed.lines, packed.n_rows, scaling="none")
+    cells.append(("genotypes, 2 bits", packed, (0.0, 2.0), lambda _, y: plain.rmatvec(y)))
     sparse = sp.random_array((200_000, 100_000), density=1e-3, format="csr", rng=rng)
     cells.append(("sparse by rows, 0.1 % stored", sparse, (0.0, 1.0), product))
     cells.append(("sparse by columns, 0.1 % stored", sparse.tocsc(), (0.0, 1.0), product))
@@ -59,14 +60,14 @@ def table() -> pl.DataFrame:
     return pl.DataFrame([_row(*cell) for cell in cells])
 
 
-def _random_genotypes(m: int, n: int, rng: np.random.Generator) -> Genotypes:
+def _random_genotypes(m: int, n: int, rng: np.random.Generator) -> Variants:
     """Each genotype 0, 1 or 2 copies with chances 1/4, 1/4 and 1/2, and none missing."""
     packed = np.empty((n, m // 4), dtype=np.uint8)
     for start in range(0, n, 10_000):
         low, high = (rng.integers(0, 256, (10_000, m // 4), dtype=np.uint8) for _ in range(2))
         high &= 0x55
         packed[start : start + 10_000] = (high << 1) | (low & high)
-    return Genotypes(packed, m, scaling="none", missing=1.0)
+    return Variants(packed, m, np.ones(n))
 
 
 def _row(
@@ -96,7 +97,7 @@ def _row(
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     size = m * n / 4
-    if not isinstance(X, Genotypes):
+    if not isinstance(X, Variants):
         size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
     row = {
         "table": name,

@@ -9,8 +9,8 @@ import pytest
 from bed_reader import to_bed
 
 import privasso as pv
+from privasso.blocks import Variants, read_bed
 from privasso.cli import main
-from privasso.operators import Genotypes
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 M, N = 803, 60
@@ -36,10 +36,10 @@ def run(line, capsys, code=0):
     return capsys.readouterr()
 
 
-def expected(raw, y, screen, **options):
-    X = np.where(np.isnan(raw), 1.0, raw)
+def expected(raw, y, screen, table=None):
+    X = np.where(np.isnan(raw), 1.0, raw) if table is None else table
     privacy = pv.RecordDP(3.0, 1e-6, bounds=(0, 2), y_bounds=(-1, 2))
-    return pv.PrivateLasso(privacy=privacy, screen=screen, random_state=1, **options).fit(X, y)
+    return pv.PrivateLasso(privacy=privacy, screen=screen, random_state=1).fit(X, y)
 
 
 def test_chosen_variants_are_those_of_the_library(study, capsys):
@@ -58,12 +58,13 @@ def test_chosen_variants_are_those_of_the_library(study, capsys):
     np.testing.assert_allclose(found, est.predict(np.where(np.isnan(raw), 1.0, raw)), atol=1e-12)
 
 
-def test_genotypes_stay_packed(study, capsys, monkeypatch):
-    """No more than the chosen variants is ever decoded."""
+def test_no_more_than_the_chosen_variants_become_numbers(study, capsys, monkeypatch):
+    """All are decoded some at a time, in one byte each."""
     decoded = []
-    columns = Genotypes.columns
+    read = Variants.__getitem__
+    monkeypatch.setattr("privasso.blocks._variants._NARROW", 1)
     monkeypatch.setattr(
-        Genotypes, "columns", lambda F, take: decoded.append(take.size) or columns(F, take)
+        Variants, "__getitem__", lambda F, at: decoded.append(len(at[1])) or read(F, at)
     )
     monkeypatch.setattr("privasso.tables.BedTable._read", None)
     run(f"--record-dp {DP} --screen 2 --seed 1 --out m.json", capsys)
@@ -89,15 +90,10 @@ def test_labels_of_another_file_are_matched_by_person(study, capsys):
     Path("labels.txt").write_text("\n".join(["#FID IID other score", "x p1 7 0.5", *lines]))
     line = f"--record-dp {DP} --screen 2 --labels labels.txt --target score --seed 1 --out m.json"
     run(line, capsys)
-    F = Genotypes.open("study.bed", scaling="none", missing=1.0)
     labels = y.copy()
     labels[0] = np.nan
-    privacy = pv.RecordDP(3.0, 1e-6, bounds=(0, 2), y_bounds=(-1, 2))
-    plan = pv.fit.plan_for(F, pv.fit.FitOptions(privacy, lam="auto", screen=2), seeded=True)
-    assert isinstance(plan, pv.fit.RecordPlan)
-    rng = np.random.default_rng(1)
-    model = plan.release(labels, rng=rng).solve()
-    np.testing.assert_array_equal(pv.load("m.json").coef, model.coef[model.screened])
+    est = expected(None, None, 2, table=read_bed("study.bed", labels))
+    np.testing.assert_array_equal(pv.load("m.json").coef, est.coef_[est.screened_])
 
 
 def test_bounds_and_fills_of_variants(study, capsys):
@@ -129,14 +125,13 @@ def test_a_dry_run_reads_no_genotype(study, capsys, monkeypatch):
     assert (record["n_rows"], record["n_features"]) == (M, N)
 
 
-def test_advice_where_all_variants_are_better_can_be_followed(study, capsys):
-    line = f"--record-dp {DP} --features rs3,rs40,rs5 --seed 1 --out m.json"
-    error = run(f"{line} --screen auto", capsys, code=2).err
-    assert "leave screen (--screen) out, or give it the number of columns to choose" in error
-    for advised in ("", "--screen 2"):
-        run(f"{line} {advised}", capsys)
-        assert {"rs3", "rs40"} <= set(pv.load("m.json").feature_names or ())
-        Path("m.json").unlink()
+def test_where_all_variants_are_better_all_are_fitted(study, capsys):
+    raw, y = study
+    line = f"--record-dp {DP} --features rs3,rs40,rs5 --screen auto --seed 1 --out m.json"
+    run(line, capsys)
+    model = pv.load("m.json")
+    assert model.feature_names == ("rs3", "rs40", "rs5")
+    np.testing.assert_array_equal(model.coef, expected(raw[:, [3, 40, 5]], y, None).coef_)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import privasso as pv
-from privasso.blocks import RowBlocks
-from privasso.operators import Genotypes
+from privasso.blocks import RowBlocks, Variants, variants_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
@@ -28,7 +27,8 @@ def genotypes(X, y):
     """Copies of an allele in two bits; whatever is neither 0, 1 nor 2 is missing."""
     codes = np.select([X == 0.0, X == 1.0, X == 2.0], [3, 2, 0], 1).astype(np.uint8)
     packed = sum(codes[k::4].T << (2 * k) for k in range(4))
-    return Genotypes(np.ascontiguousarray(packed, np.uint8), M, scaling="none", missing=1.0), y
+    F = Variants(np.ascontiguousarray(packed, np.uint8), M, np.ones(N))
+    return variants_of(F, np.asarray(y, dtype=float)), None
 
 
 STORED = {

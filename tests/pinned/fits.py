@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import privasso as pv
-from privasso.blocks import RowBlocks
+from privasso.blocks import RowBlocks, Variants
 
 FILE = Path(__file__).with_name("fits.json")
 BOUNDS = [(0.0, 1.0)] * 6
@@ -28,7 +28,7 @@ def table(m=400, n=6, seed=0):
 def genotypes(m=400, n=30, seed=1):
     """Random bytes are genotypes, too; a missing one counts as one copy."""
     packed = np.random.default_rng(seed).integers(0, 256, (n, m // 4), dtype=np.uint8)
-    return pv.operators.Genotypes(packed, m, scaling="none", missing=1.0)
+    return RowBlocks.of_arrays(Variants(packed, m, np.ones(n)), table()[1])
 
 
 def labels(**settings):
@@ -54,10 +54,9 @@ def logistic(privacy, **options):
     return est.fit(X, (y > 0.4).astype(float))
 
 
-def in_blocks(privacy, **options):
-    X, y = table()
-    est = pv.PrivateLasso(privacy=privacy, random_state=3, **options)
-    return est.fit(RowBlocks.of_arrays(X, y, n_parts=3))
+def in_blocks(privacy, blocks=None, **options):
+    blocks = RowBlocks.of_arrays(*table(), n_parts=3) if blocks is None else blocks
+    return pv.PrivateLasso(privacy=privacy, random_state=3, **options).fit(blocks)
 
 
 def wide(privacy, n=500, **options):
@@ -110,7 +109,7 @@ FITS = {
         records(epsilon=3.0), sp.csr_array(np.where(table()[0] > 0.6, 1.0, 0.0)), screen=2
     ),
     "records, screened blocks": lambda: in_blocks(records(epsilon=3.0), screen=2),
-    "records, genotypes": lambda: lasso(
+    "records, genotypes": lambda: in_blocks(
         pv.RecordDP(3.0, 1e-6, bounds=(0, 2), y_bounds=(-0.5, 1.5)), genotypes(), screen=3
     ),
     "records, few rows": lambda: lasso(records(), *(part[:5] for part in table())),

@@ -16,13 +16,11 @@ import scipy.sparse as sp
 from replayed import Replayed
 
 import privasso as pv
-from privasso.blocks import RowBlocks
+from privasso.blocks import RowBlocks, Variants, variants_of
 from privasso.fit import FitOptions, plan_for
-from privasso.operators import Genotypes, genotype_blocks
 from privasso.planning import RecordTable, ScreeningSettings, _objective_noise
 from privasso.planning._record_screening import screened_objective
 from privasso.problem import Huber
-from privasso.programs import ScreenedObjective
 from privasso.queries import Answering, Relation, bit_source
 
 M, N, AT = 24, 4, 11
@@ -32,8 +30,8 @@ ROWS, CENTRE, LEVEL, PRODUCTS = "pulls", "ClippedLabels", "ResidualSum", "Produc
 COUNTS, SCALES, MOMENTS = "MagnitudeCounts", "ScaleSums", "Products"
 #: Fits of whole records: settings, options, storages, and the queries that they must have.
 DENSE = ("array", "fortran", "float32")
-PLAIN = (*DENSE, "memmap", "blocks", "genotypes")
-ALL = (*DENSE, "csr", "csc", "memmap", "blocks", "genotypes")
+PLAIN = (*DENSE, "memmap", "blocks", "genotypes", "many genotypes")
+ALL = (*PLAIN, "csr", "csc")
 RECORDS = {
     "objective": ({"level": True}, {}, PLAIN, {ROWS, LEVEL}),
     "quantile": ({}, {"loss": pv.Quantile(0.8)}, PLAIN, {ROWS}),
@@ -60,7 +58,8 @@ RECORDS = {
     "screened through zero": ({}, {"screen": 2, "fit_intercept": False}, ALL, {"choice", ROWS}),
     "alike": ({"bounds": [(0.0, 2.0)] * N}, {"screen": 2}, ALL, {CENTRE, "choice", ROWS, LEVEL}),
     "further rounds": (
-        {}, {"rounds": 1}, ("array", "csr", "blocks", "genotypes"), {CENTRE, "choice", ROWS, LEVEL},
+        {}, {"rounds": 1}, ("array", "csr", "blocks", "many genotypes"),
+        {CENTRE, "choice", ROWS, LEVEL},
     ),
     "flat": (
         {"bounds": [(0.0, 2.0), (1.0, 1.0), (0.0, 2.0), (0.0, 0.0)]}, {"screen": 2}, ALL,
@@ -81,8 +80,9 @@ def table(rng):
 def stored(storage, X, y, folder) -> tuple[Any, Any]:
     """Covariates, and the labels unless the covariates hold them."""
     if storage == "genotypes":
-        F = packed(X)
-        return F, y
+        return variants_of(variants(X), y), None
+    if storage == "many genotypes":  # as a table with many of them is
+        return RowBlocks.of_arrays(variants(X), y), None
     if storage == "memmap":
         path = folder / "X.npy"
         np.save(path, X)
@@ -99,13 +99,13 @@ def stored(storage, X, y, folder) -> tuple[Any, Any]:
         }[storage](X), y
 
 
-def packed(X):
+def variants(X):
     """Copies of an allele in two bits; what is neither 0, 1 nor 2 is missing."""
     codes = np.full((4 * -(-M // 4), N), 1, dtype=np.uint8)
     for copies, code in ((0.0, 3), (1.0, 2), (2.0, 0)):
         codes[:M][copies == X] = code
     bytes_ = sum(codes[k::4].T << (2 * k) for k in range(4))
-    return Genotypes(np.ascontiguousarray(bytes_, dtype=np.uint8), M, scaling="none", missing=1.0)
+    return Variants(np.ascontiguousarray(bytes_, dtype=np.uint8), M, np.ones(N))
 
 
 def mechanism(settings, options) -> Any:
@@ -132,8 +132,6 @@ def released(objective, storage, X, y, folder):
     """What a fit of this table does, as a function without arguments."""
     data, labels = stored(storage, X, y, folder)
     bits = bit_source(np.random.default_rng(0))
-    if isinstance(data, Genotypes) and not isinstance(objective, ScreenedObjective):
-        data = genotype_blocks(data, y)
     rows = data if isinstance(data, RowBlocks) else RowBlocks.of_arrays(data, labels)
     return lambda: objective(Answering(rows, bits), 0.1)
 

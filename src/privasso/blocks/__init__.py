@@ -1,6 +1,6 @@
 """Tables in blocks of rows: in memory, in files, or on a cluster."""
 
-from privasso.blocks._bed import bed_names, bed_people, phenotypes, read_bed
+from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
 from privasso.blocks._dask import Dask, is_dask, of_dask, on_dask
 from privasso.blocks._engine import Engine, Local
 from privasso.blocks._files import open_files
@@ -16,11 +16,13 @@ from privasso.blocks._part import (
     taken,
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
-from privasso.blocks._sources import blocks_of
+from privasso.blocks._sources import blocks_of, is_bed
 from privasso.blocks._sparse_files import SparseTable, read_sparse, sparse_of
 from privasso.blocks._triplets import read_triplets
+from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, variants_of
 
 __all__ = [
+    "PHENOTYPE",
     "ArrayPart",
     "Chunk",
     "Dask",
@@ -33,11 +35,15 @@ __all__ = [
     "SparseTable",
     "Sums",
     "Task",
+    "Variants",
     "View",
     "WorkersLostError",
+    "bed_lines",
     "bed_names",
     "bed_people",
     "blocks_of",
+    "copies",
+    "is_bed",
     "is_dask",
     "of_dask",
     "on_dask",
@@ -48,4 +54,5 @@ __all__ = [
     "read_triplets",
     "sparse_of",
     "taken",
+    "variants_of",
 ]

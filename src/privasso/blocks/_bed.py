@@ -21,7 +21,7 @@ _HEADER = 3
 _MISSING = -9.0
 
 
-def read_bed(
+def bed_lines(
     path: str | PathLike[str],
     shape: tuple[int, int] | None = None,
     variants: Sequence[int] | None = None,
@@ -42,7 +42,7 @@ def read_bed(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "tiny.bed")
     ...     _ = path.write_bytes(bytes([0x6C, 0x1B, 0x01, 0b00_10_11, 0b11_01_00]))
-    ...     packed, n_rows = read_bed(path, shape=(3, 2))
+    ...     packed, n_rows = bed_lines(path, shape=(3, 2))
     ...     packed.tolist(), n_rows
     ([[11], [52]], 3)
     """

@@ -88,7 +88,7 @@ class SomeColumns(Part):
 class ArrayPart(Part):
     """Rows of arrays in memory, or in files that are mapped to it.
 
-    Sparse matrices and packed genotypes are handed on as they are.
+    Sparse matrices, and genotypes of many variants, are handed on as they are.
     """
 
     X: Any = field(repr=False)

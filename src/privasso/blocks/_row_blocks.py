@@ -89,8 +89,8 @@ class RowBlocks:
 
         Parameters
         ----------
-        X : ndarray, sparse matrix or Genotypes of shape (M, N)
-            Covariates; the last two are one block, which only some tasks can read.
+        X : ndarray or sparse matrix of shape (M, N)
+            Covariates; a sparse matrix is one block, which only some tasks can read.
         y : ndarray of shape (M,)
             Labels.
         names : sequence of str, optional
@@ -205,6 +205,12 @@ class RowBlocks:
             raise DataChangedError
         _compare(self._labels, int(seen[0]))
         return rows, labels
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        """``X @ x``, of which the columns where x is not zero are read."""
+        used = np.flatnonzero(x)
+        parts = [X @ x[used] for X, _ in self.select(used).engine.chunks()]
+        return np.concatenate(parts)
 
     @property
     def labels(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What `privasso fit` reads: a table in memory, in blocks, or of packed genotypes."""
+"""What `privasso fit` reads: a table in memory, in blocks, or of genotypes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from privasso._text import escaped
+from privasso.blocks import variants_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import named
 from privasso.encoding import Columns, Dictionary, Encoding, NumberEntry, learn_encoding
 from privasso.fit import Outcome, Plan, Published
-from privasso.operators import Genotypes
 from privasso.tables import BedTable, Table, case_control, open_table
 
 
@@ -23,7 +23,7 @@ from privasso.tables import BedTable, Table, case_control, open_table
 class FitTable:
     """A table as a fit takes it; it has no words for what it holds.
 
-    - `X`: an array, blocks of rows, or packed genotypes; without the rows in a dry run of records.
+    - `X`: an array, or blocks of rows; without the rows in a dry run of records.
     - `labels`: None where blocks hold them, or none are read.
     - `names`: of the columns of X.
     - `dictionary`: what is public about the columns of private records; None for public ones.
@@ -53,8 +53,8 @@ class FitTable:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PackedTable(FitTable):
-    """Genotypes that stay packed: a model has the chosen variants and no others."""
+class ChosenTable(FitTable):
+    """Genotypes of which variants are chosen: a model has the chosen variants and no others."""
 
     settings: FitSettings
 
@@ -63,15 +63,16 @@ class PackedTable(FitTable):
 
     def rehearsed(self, plan: Plan) -> Encoding:
         """Whichever are chosen, their names are no longer than these."""
-        assert plan.outlook is not None
-        longest = sorted(self.names, key=len)[-plan.outlook.settings.columns :]
-        return self.described(longest).encoding
+        most = len(self.names) if plan.outlook is None else plan.outlook.settings.columns
+        return self.described(sorted(self.names, key=len)[-most:]).encoding
 
-    def published(self, made: Outcome) -> Published:
-        """The model of the chosen columns alone; all others have the coefficient zero."""
-        assert isinstance(made, Published)
-        few = made.model.chosen()
-        return replace(made, model=few).encoded(self.described(few.feature_names).encoding)
+    def published(self, made: Outcome) -> Outcome:
+        """The model of the chosen columns alone, if some were chosen; others have zeros."""
+        names: Sequence[str] | None = self.names
+        if isinstance(made, Published) and made.model.screened is not None:
+            made = replace(made, model=made.model.chosen())
+            names = made.model.feature_names
+        return made.encoded(self.described(names).encoding)
 
 
 @contextlib.contextmanager
@@ -86,8 +87,8 @@ def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterat
         with in_blocks(settings, labels=labels, quiet=quiet) as table:
             yield table
         return
-    packed = settings.record_dp and settings.genotypes and settings.screen is not None
-    table = _packed(settings) if packed and labels else in_memory(settings, labels=labels)
+    chosen = settings.record_dp and settings.genotypes and settings.screen is not None
+    table = _genotypes(settings) if chosen and labels else in_memory(settings, labels=labels)
     if table.labels is not None:
         # An array that can be overwritten when it is no longer needed.
         coded = np.require(_coded(settings, table.labels), requirements="W")
@@ -117,10 +118,10 @@ def in_memory(settings: FitSettings, *, labels: bool = True) -> FitTable:
     return FitTable(encoding.matrix(columns), y, encoding.names, target, None, encoding)
 
 
-def _packed(settings: FitSettings) -> PackedTable:
+def _genotypes(settings: FitSettings) -> ChosenTable:
     table, target, names = _file(settings)
     assert isinstance(table, BedTable)
-    labels, fill = table.labels(target), 1.0
+    fill: float | list[float] = 1.0
     if settings.dictionary is not None:
         fill = []
         for one in declared(settings, names).entries:
@@ -129,8 +130,9 @@ def _packed(settings: FitSettings) -> PackedTable:
                     f"the variant {one.name!r} has levels in --bounds; give low and high"
                 )
             fill.append(one.filled)
-    F = Genotypes(table.packed(names), table.n_rows, scaling="none", missing=fill)
-    return PackedTable(F, labels, tuple(names), target, settings=settings)
+    labels = _coded(settings, table.labels(target))
+    X = variants_of(table.variants(names).filled(fill), labels, tuple(names))
+    return ChosenTable(X, None, tuple(names), target, settings=settings)
 
 
 def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[str]) -> Encoding:

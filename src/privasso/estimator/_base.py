@@ -10,7 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from privasso._covariates import covariates
 from privasso._validation import attempt, generator, real_array
-from privasso.blocks import SparseTable, sparse_of
+from privasso.blocks import RowBlocks, SparseTable, sparse_of
 from privasso.estimator._prepared import learnt_from
 from privasso.fit import (
     KeptStatistics,
@@ -20,7 +20,6 @@ from privasso.fit import (
     ReleasedModel,
     warn_user,
 )
-from privasso.operators import Genotypes
 from privasso.privacy import Privacy
 
 P = TypeVar("P", bound=Plan)
@@ -69,13 +68,14 @@ class PrivateEstimator(BaseEstimator):
 
         finite = not (first and self._private)
         table = cast(Any, X) if isinstance(X, SparseTable) else sparse_of(X, None)
-        if table is None and not isinstance(X, Genotypes):
+        blocks = isinstance(X, RowBlocks) and not first
+        if table is None and not blocks:
             found = covariates(X, finite=finite)
             shown: Any = X if hasattr(X, "columns") else found
             validate_data(self, shown, reset=first, skip_check_array=True)
             return found
         found: Any = X if table is None else covariates(table.X, finite=finite)
-        names = None if table is None else table.names
+        names = X.names if table is None else table.names
         if first:
             self._note_columns(found.shape[1], names)
         elif found.shape[1] != self.n_features_in_:

@@ -9,9 +9,8 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from privasso._validation import real_labels
-from privasso.blocks import RowBlocks, blocks_of, sparse_of
+from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
 from privasso.estimator._base import PrivateEstimator, generator_of
-from privasso.estimator._genotypes import genotypes_of, phenotypes_of
 from privasso.fit import (
     ONE_LAM,
     CoefficientPath,
@@ -27,10 +26,8 @@ from privasso.fit import (
 from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise
-from privasso.operators import Genotypes, genotype_blocks
 from privasso.privacy import Guarantee, Privacy, Scales
 from privasso.problem import Huber, Logistic, Loss
-from privasso.programs import check_public_fill
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -204,10 +201,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             Covariates; public under `LabelDP`. Dense X is copied once when `fit_intercept`. With
             `RecordDP` also `numpy.memmap`, a Dask array or data frame, a list of Parquet or Arrow
             files, or `RowBlocks`: these are read in blocks, and give the same model to the last
-            bit. An `AnnData`, or the path of an .h5ad or .mtx file, is a sparse matrix. `Genotypes`
-            and the path of a .bed file of PLINK stay packed in two bits with `screen`, and are read
-            in blocks of rows without. From a path entries are copies of the allele, and missing
-            ones count as one copy with `RecordDP`, as the mean of their column with `LabelDP`.
+            bit. An `AnnData`, or the path of an .h5ad or .mtx file, is a sparse matrix. The path of
+            a .bed file of PLINK is a table of copies of alleles; missing ones count as one copy
+            with `RecordDP`, as the mean of their column with `LabelDP`.
         y : array_like, shape (n_samples,)
             Labels. With files and data frames of Dask also the name of their column, with AnnData
             of a column of `obs`, and with a .bed file ``"pheno"`` for that of the .fam file.
@@ -246,7 +242,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self._forget()
         given = X
         X, y, target = self._opened_blocks(X, y)
-        if not isinstance(X, RowBlocks | Genotypes):
+        if not isinstance(X, RowBlocks):
             X, y = self._validated(X, y)
         plan = plan_for(
             X,
@@ -311,11 +307,12 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         It is computed from the labels without noise. For the labels of the fit, and for any others
         that are to be protected, it is not private: the guarantee does not cover it.
         """
-        packed, table = genotypes_of(X, private=self._private), sparse_of(X, y)
-        if packed is not None:
-            y = phenotypes_of(X, y)
-        elif table is not None:
+        table = sparse_of(X, y)
+        if table is not None:
             X, y = table, table.y
+        elif is_bed(X) and isinstance(y, str):
+            X = cast(RowBlocks, blocks_of(X, y, private=self._private))
+            y = X.labels
         predicted = self.predict(X)
         labels = real_labels(self._column(y), predicted.size, finite=True)
         weights = self._weights(sample_weight, labels.size)
@@ -350,38 +347,19 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
 
     def _opened_blocks(self, X: Any, y: Any) -> tuple[Any, Any, str | None]:
         """Covariates and labels, as blocks of rows where they are not all in memory."""
-        packed = genotypes_of(X, private=self._private)
-        if packed is not None:
-            return self._opened_genotypes(X, y, *packed)
         table = sparse_of(X, y)
         if table is not None:
             return table, table.y, y if isinstance(y, str) else None
-        blocks = blocks_of(X, y, mapped=self._private)
+        y = self._column(y) if is_bed(X) and not isinstance(y, str) else y
+        blocks = blocks_of(X, y, private=self._private)
         if blocks is None:
             return X, y, None
         self._note_columns(blocks.shape[1], blocks.names)
         return blocks, None, blocks.target
 
-    def _opened_genotypes(
-        self, X: Any, y: Any, F: Genotypes, names: tuple[str, ...] | None
-    ) -> tuple[Any, Any, str | None]:
-        """Packed genotypes for a choice of columns, and blocks of rows for a fit of all."""
-        column = self._column(phenotypes_of(X, y))
-        labels = real_labels(column, F.shape[0], finite=not self._formal)
-        self._note_columns(F.shape[1], names)
-        target = y if isinstance(y, str) else None
-        if self.screen is not None:
-            return F, labels, target
-        if self._private:
-            check_public_fill(F)
-        return genotype_blocks(F, labels, names), None, target
-
     def _validated(self, X: Any, *labels: Any) -> tuple[Any, Any]:
-        packed = genotypes_of(X, private=self._private)
-        if packed is not None:
-            X, names = packed
-            if names is not None and names != (self._feature_names() or names):
-                raise ValueError("X has other columns than the fit, or has them in another order")
+        if is_bed(X):
+            X = blocks_of(X, PHENOTYPE, private=self._private)
         X = self._covariates(X, first=bool(labels))
         if not labels:
             return X, None

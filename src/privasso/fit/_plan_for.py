@@ -12,14 +12,12 @@ from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan
 from privasso.fit._record_plan import (
     Published,
-    check_screened,
     plan_labels_at_one_lam,
     plan_perturbed,
 )
 from privasso.fit._released import Released
 from privasso.fit._screened_label_plan import plan_screened_labels
 from privasso.fit._statistics import KeptStatistics
-from privasso.operators import Genotypes
 from privasso.privacy import LabelDP, RecordDP
 
 #: What comes of a plan: a model, or what models are solved from.
@@ -41,17 +39,12 @@ def plan_for(
             "blocks of rows are fitted with RecordDP or LabelDP; for other kinds of privacy pass "
             "an array in memory"
         )
-    if isinstance(X, Genotypes) and options.screen is None:
-        raise ValueError(
-            "packed genotypes are fitted by PrivateLasso; pass F.toarray() if it fits in memory"
-        )
     if isinstance(privacy, LabelDP) and options.screen is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
         screened = plan_screened_labels(X, options, privacy, seeded=seeded)
         if screened is not None:
             return screened
-        check_screened(X)
     if isinstance(privacy, LabelDP) and options.classes is None and not options.loss.about_mean:
         if sample_weight is not None or options.screen is not None:
             raise ValueError(

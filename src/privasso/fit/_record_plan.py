@@ -22,7 +22,6 @@ from privasso.fit._released import AfterReleaseError
 from privasso.fit._rows import prepared_rows
 from privasso.fit._start import with_classes
 from privasso.fit._statistics import KeptStatistics
-from privasso.operators import Genotypes
 from privasso.planning import (
     RecordProgram,
     RecordTable,
@@ -37,7 +36,6 @@ from privasso.programs import (
     RecordStatistics,
     ScreenedObjective,
     StatisticsMechanism,
-    check_public_fill,
 )
 from privasso.queries import Ask
 
@@ -179,9 +177,7 @@ def plan_perturbed(
     feature_names: tuple[str, ...] | None,
 ) -> RecordPlan:
     """Determine noise, ridge, λ and statement from public numbers; only the shape of X is used."""
-    if isinstance(X, Genotypes):
-        check_public_fill(X)
-    elif isinstance(X, RowBlocks):
+    if isinstance(X, RowBlocks):
         feature_names = X.names
     else:
         X = covariates(X, finite=False)
@@ -189,7 +185,6 @@ def plan_perturbed(
     table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
     program = None if options.screen is None else table.screened(options.screen)
     if program is None:
-        check_screened(X)
         if sp.issparse(X):
             raise ValueError(
                 f"{type(privacy).__name__} moves each column to the middle of its bounds, which "
@@ -222,13 +217,3 @@ def planned(X: Any, options: FitOptions, objective: RecordProgram, *, seeded: bo
     guarantee = statement(privacy, partial(objective, lam=lam), terms, (f"{what} at {at}",))
     guarantee = with_classes(guarantee, options.classes)
     return RecordPlan(options, objective, lam, guarantee, seeded, X)
-
-
-def check_screened(X: Any) -> None:
-    """Refuse packed genotypes of which no columns are chosen."""
-    if isinstance(X, Genotypes):
-        raise ValueError(
-            "a fit of all columns is expected to be better than one of some here, and packed "
-            "genotypes are read in another way for that; leave screen (--screen) out, or give it "
-            "the number of columns to choose"
-        )

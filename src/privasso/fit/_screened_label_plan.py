@@ -24,7 +24,6 @@ from privasso.fit._posterior import Posterior
 from privasso.fit._record_plan import Published
 from privasso.fit._rows import prepared_rows
 from privasso.noise import Shaped
-from privasso.operators import Genotypes
 from privasso.planning import (
     MOST_COMPONENTS,
     PrincipalComponents,
@@ -184,8 +183,7 @@ class ScreenedLabelPlan(Plan):
         beside = components.coefficients(few.coef[-components.count :])
         coef = whole.coef + beside
         level = whole.intercept - float(components.mean @ beside)
-        packed = isinstance(self.X, Genotypes)
-        rows = prepared_rows(self.X.toarray() if packed else self.X, fit_intercept=True)
+        rows = prepared_rows(self.X, fit_intercept=True)
         mean = level + float(rows.mean @ coef)
         guess = Posterior(coef[rows.live], np.zeros(int(rows.live.sum())), mean)
         lasso = Denoised(guess, rows, tol=self.options.tol)
@@ -203,8 +201,7 @@ def plan_screened_labels(
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
     source = X if isinstance(X, RowBlocks) else None
-    X = X if source is None else source.gathered()[0]
-    X = X if isinstance(X, Genotypes) else covariates(X)
+    X = covariates(X if source is None else source.gathered()[0])
     m, n = X.shape
     components = None
     if options.screen == "auto" and options.fit_intercept and n > _WIDE * m:

@@ -6,11 +6,9 @@ from privasso.operators._columns import Columns
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
-from privasso.operators._genotype_blocks import genotype_blocks
-from privasso.operators._genotypes import Genotypes
+from privasso.operators._genotypes import Genotypes, PackedColumns
 from privasso.operators._metered import Metered
 from privasso.operators._operator import Block, Operator, as_operator, finite_squares
-from privasso.operators._packed_columns import PackedColumns
 from privasso.operators._reduce import square_root
 from privasso.operators._rough import Rough
 from privasso.operators._sparse import Sparse
@@ -34,7 +32,6 @@ __all__ = [
     "Whitening",
     "as_operator",
     "finite_squares",
-    "genotype_blocks",
     "square_root",
     "two_product",
     "two_sum",

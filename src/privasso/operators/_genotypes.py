@@ -1,40 +1,37 @@
-"""Genotypes packed in two bits, as in PLINK's .bed files, scaled while they are read."""
+"""Public genotypes packed in two bits, as in PLINK's .bed files, scaled while they are read."""
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._threads import chunks, run
-from privasso.blocks import read_bed
+from privasso.blocks import RowBlocks, bed_lines, copies, read_bed
 from privasso.operators import _enclosed as accurate
 from privasso.operators import _genotype_kernels as kernels
 from privasso.operators._dense import ColumnMajor
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
-from privasso.operators._genotype_scaling import (
-    GenotypeScaling,
-    Missing,
-    Scaling,
-    checked_fill,
-    levels_of,
-)
 from privasso.operators._operator import Operator
-from privasso.operators._packed_columns import PackedColumns, word_buffer
 
+Scaling = Literal["standard", "centre", "none"]
 #: Entries that are decoded at a time where a product needs plain numbers.
 _DECODED = 1 << 22
+#: Entries of some rows that are decoded at a time.
+_TILE = 1 << 18
 
 
 class Genotypes(Operator):
-    """A matrix of genotypes in two bits per entry, one row per person and one column per variant.
+    """A matrix of public genotypes in two bits per entry, a row per person, a column per variant.
 
     An entry is the number of copies (0, 1 or 2) of the allele that the file names first, scaled
-    column by column. A missing genotype counts as the mean of its column, or as a given number of
-    copies. All of it happens while the packed bytes are read, so that the matrix takes 2 bits per
-    entry however it is scaled.
+    column by column. A missing genotype counts as the mean of its column. All of it happens while
+    the packed bytes are read, so that the matrix takes 2 bits per entry however it is scaled. For
+    private fits see `read_bed` of `privasso.blocks`.
 
     Parameters
     ----------
@@ -48,11 +45,6 @@ class Genotypes(Operator):
         ``"standard"`` subtracts the mean and divides by the standard deviation, so that each
         column has squared norm M; a column that does not vary becomes zero. ``"centre"`` only
         subtracts the mean, ``"none"`` neither.
-    missing : "mean", float or array_like of shape (N,)
-        What a missing genotype counts as: the mean of its column, or so many copies, from 0 to 2,
-        for all columns or for each. Fits of whole records need numbers that were chosen without
-        looking at the data, since means would reveal something about the records. Numbers need
-        ``scaling="none"``.
 
     Attributes
     ----------
@@ -60,7 +52,6 @@ class Genotypes(Operator):
         Mean number of copies where the genotype is known; 0 where it never is.
     deviation : ndarray, shape (N,)
         Standard deviation of the columns with their means in place of missing genotypes.
-    n_missing : ndarray of int, shape (N,)
 
     Examples
     --------
@@ -79,14 +70,7 @@ class Genotypes(Operator):
     packed = True
     entry_bytes = 0.25
 
-    def __init__(
-        self,
-        packed: np.ndarray,
-        n_rows: int,
-        *,
-        scaling: Scaling = "standard",
-        missing: Missing = "mean",
-    ) -> None:
+    def __init__(self, packed: np.ndarray, n_rows: int, *, scaling: Scaling = "standard") -> None:
         if scaling not in ("standard", "centre", "none"):
             raise ValueError(f"scaling must be standard, centre or none, not {scaling!r}")
         if packed.dtype != np.uint8 or packed.ndim != 2:
@@ -101,11 +85,27 @@ class Genotypes(Operator):
         super().__init__((n_rows, n))
         self._bytes = np.ascontiguousarray(packed).view()
         self._bytes.flags.writeable = False  # as a mapped file is, so that kernels compile once
-        self.scaling: Scaling = scaling
-        #: Copies that a missing genotype counts as, if that was said beforehand.
-        self.given_fill = checked_fill(missing, n)
-        if self.given_fill is not None and scaling != "none":
-            raise ValueError("a number for missing genotypes needs scaling='none'")
+        every, ones = np.arange(n), self._planes(np.ones(n_rows))
+        total, two, gone = (
+            self._sums(every, kind, ones) for kind in (kernels.COPIES, kernels.TWO, kernels.GONE)
+        )
+        one = total - 2 * two - gone
+        known = n_rows - gone
+        self.mean = (one + 2 * two) / np.maximum(known, 1)
+        squares = one * (1 - self.mean) ** 2 + two * (2 - self.mean) ** 2
+        squares += (known - one - two) * self.mean**2
+        self.deviation = np.sqrt(squares / n_rows)
+        varies = (one > 0) & (one < known) | (two > 0) & (two < known)
+        #: What no copy, one, two, and a missing genotype stand for.
+        levels = np.stack([np.zeros(n), np.ones(n), np.full(n, 2.0), self.mean], axis=1)
+        if scaling != "none":
+            levels -= self.mean[:, None]
+            size = self.deviation if scaling == "standard" else np.ones(n)
+            levels *= np.where(varies, 1.0 / np.where(varies, size, 1.0), 0.0)[:, None]
+        self._levels = levels
+        counts = np.stack([known - one - two, one, two, gone], axis=1)
+        self._squares = np.sum(counts * levels**2, axis=1)
+        self._incomplete = np.flatnonzero(gone)
 
     @classmethod
     def open(
@@ -114,9 +114,8 @@ class Genotypes(Operator):
         *,
         shape: tuple[int, int] | None = None,
         scaling: Scaling = "standard",
-        missing: Missing = "mean",
     ) -> Genotypes:
-        """Map a .bed file of PLINK into memory; only what is in use need be there.
+        """Open a .bed file of PLINK, which is mapped if it takes more than half of the memory.
 
         Parameters
         ----------
@@ -124,7 +123,7 @@ class Genotypes(Operator):
             The .fam and .bim files beside it, one line per person and per variant, give the shape.
         shape : (int, int), optional
             Numbers of people and variants, if these two files are not there.
-        scaling, missing : as in the class.
+        scaling : as in the class.
 
         Examples
         --------
@@ -138,114 +137,72 @@ class Genotypes(Operator):
         ...     pv.solve(F, [1.0, 2.0, 4.0], lam=0.5).x.round(4)
         array([1.0581, 0.    ])
         """
-        packed, n_rows = read_bed(path, shape)
-        return cls(packed, n_rows, scaling=scaling, missing=missing)
+        return cls(*bed_lines(path, shape), scaling=scaling)
 
-    @cached_property
-    def scaled(self) -> GenotypeScaling:
-        """What copies become; the columns are counted when this is first needed."""
-        return GenotypeScaling(self._count(), self.shape[0], self.scaling, self.given_fill)
+    @staticmethod
+    def table(
+        path: str | PathLike[str], y: ArrayLike | str = "pheno", *, missing: ArrayLike = 1.0
+    ) -> RowBlocks:
+        """Open a .bed file as a table of copies with labels, for `PrivateLasso.fit`.
 
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean number of copies where the genotype is known; 0 where it never is."""
-        return self.scaled.mean
+        Parameters
+        ----------
+        path : path of the .bed file
+            The .fam and .bim files are beside it, one line per person and per variant.
+        y : array_like of shape (M,) or "pheno"
+            Labels, or the name of those in the sixth column of the .fam file.
+        missing : float or array_like of shape (N,)
+            Copies that a missing genotype counts as, from 0 to 2, for all variants or for each.
+            Choose them without looking at the data: means would tell something about the records.
+        """
+        return read_bed(path, y, missing=missing)
 
-    @property
-    def deviation(self) -> np.ndarray:
-        """Standard deviation of the columns with their means in place of missing genotypes."""
-        return self.scaled.deviation
+    def _planes(self, g: np.ndarray) -> np.ndarray:
+        """A vector over the rows in four planes."""
+        padded = np.zeros(4 * self._bytes.shape[1])
+        padded[: g.size] = g
+        return np.ascontiguousarray(padded.reshape(-1, 4).T)
 
-    @property
-    def n_missing(self) -> np.ndarray:
-        """Rows whose genotype is missing, in each column."""
-        return self.scaled.n_missing
+    def _sums(self, index: np.ndarray, kind: int, planes: np.ndarray) -> np.ndarray:
+        """A sum for each of these columns, see the kernel."""
+        out = np.empty(index.size)
+        args = kind, planes, out
+        pieces = chunks(index.size, self.shape[0] * index.size, align=1)
+        run([partial(kernels.dots, self._bytes, index, lo, hi, *args) for lo, hi in pieces])
+        return out
 
-    def _count(self) -> np.ndarray:
-        """For each column how many rows have one copy, two copies and none known."""
-        m, n = self.shape
-        counts = np.empty((n, 3), dtype=np.int64)
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        planes, gaps, (none, one, _, gone) = self._planes(g), self._incomplete, self._levels.T
+        out = none * g.sum()
+        out += (one - none) * self._sums(np.arange(self.shape[1]), kernels.COPIES, planes)
+        out[gaps] += (gone - one)[gaps] * self._sums(gaps, kernels.GONE, planes)
+        return out
 
-        def work(lo: int, hi: int) -> None:
-            as_bytes, as_words, buffer = word_buffer(self._bytes.shape[1])
-            kernels.count(self._bytes, lo, hi, m, as_bytes, as_words, buffer, counts)
+    def rmatmat(self, G: np.ndarray) -> np.ndarray:
+        return np.stack([self.rmatvec(g) for g in G.T], axis=1)
 
-        run([partial(work, lo, hi) for lo, hi in chunks(n, m * n, align=1)])
-        return counts
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.rmatvec(g), self.rmatvec(h)
 
-    def _planes(self, G: np.ndarray) -> np.ndarray:
-        """The columns of G, each in four planes."""
-        m, n_vectors = G.shape
-        padded = np.zeros((n_vectors, 4 * self._bytes.shape[1]))
-        padded[:, :m] = G.T
-        return np.ascontiguousarray(padded.reshape(n_vectors, -1, 4).transpose(0, 2, 1))
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.column_squares(), self.rmatvec(y)
+
+    def column_squares(self) -> np.ndarray:
+        return self._squares.copy()
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         return self.matmat(x[:, None])[:, 0]
 
-    def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        return self.rmatmat(g[:, None])[:, 0]
-
-    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        out = self.rmatmat(np.stack([g, h], axis=1))
-        return out[:, 0], out[:, 1]
-
-    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.scaled.squares.copy(), self.rmatvec(y)
-
-    def column_squares(self) -> np.ndarray:
-        return self.scaled.squares.copy()
-
     def matmat(self, X: np.ndarray) -> np.ndarray:
-        m, n_bytes = self.shape[0], self._bytes.shape[1]
-        out = np.empty((m, X.shape[1]))
-        for k, x in enumerate(X.T):
-            index = np.flatnonzero(x)
-            planes = np.zeros((4, n_bytes))
-            args = (
-                index,
-                (self.scaled.factor * x)[index],
-                self.scaled.complete,
-                self.scaled.fill,
-                planes,
-            )
-            pieces = chunks(n_bytes, m * index.size)
-            run([partial(kernels.axpys, self._bytes, lo, hi, *args) for lo, hi in pieces])
-            out[:, k] = planes.T.reshape(-1)[:m] + self.scaled.offset @ x
+        index, out = np.flatnonzero(X.any(axis=1)), np.zeros((self.shape[0], X.shape[1]))
+        for start, stop in self._tiles(index.size):
+            np.matmul(self.decoded(index, start, stop).T, X[index], out=out[start:stop])
         return out
 
-    def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        m, n = self.shape
-        planes = self._planes(G)
-        out = np.empty((G.shape[1], n))
-        pieces = chunks(n, m * n * G.shape[1], align=1)
-        args = self.scaled.complete, self.scaled.fill, planes, out
-        run([partial(kernels.dots, self._bytes, lo, hi, *args) for lo, hi in pieces])
-        return (self.scaled.factor * out + np.outer(G.sum(axis=0), self.scaled.offset)).T
-
-    def sums_of_copies(self, g: np.ndarray) -> np.ndarray:
-        """Σ copies·g in each column, where a missing genotype is one copy, whatever the scaling.
-
-        The sums are exact if g holds integers, because no number on the way is larger than
-        2·Σ|g|, which has to be below 2^53.
-        """
-        m, n = self.shape
-        planes, out = self._planes(g[:, None]), np.empty((1, n))
-        args = np.ones(n, dtype=np.bool_), np.ones(n), planes, out
-        pieces = chunks(n, m * n, align=1)
-        run([partial(kernels.dots, self._bytes, lo, hi, *args) for lo, hi in pieces])
-        return out[0]
-
-    def sums_of_kinds(self, g: np.ndarray) -> np.ndarray:
-        """Σ g over the rows with one copy, with two copies, and missing; of shape (3, N).
-
-        The sums are exact if g holds integers with Σ|g| below 2^53.
-        """
-        m, n = self.shape
-        planes, out = self._planes(g[:, None])[0], np.empty((3, n))
-        pieces = chunks(n, 2 * m * n, align=1)
-        run([partial(kernels.dots_each, self._bytes, lo, hi, planes, out) for lo, hi in pieces])
-        return out
+    def _tiles(self, n_columns: int) -> Iterator[tuple[int, int]]:
+        """Rows of which so many columns, decoded, stay in cache."""
+        step = max(64, _TILE // max(1, n_columns) & -4)
+        return ((k, min(k + step, self.shape[0])) for k in range(0, self.shape[0], step))
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
         index = np.flatnonzero(x)
@@ -264,47 +221,32 @@ class Genotypes(Operator):
             out[:, lo:hi] = ColumnMajor(self.columns(np.arange(lo, hi))).rmatvec_enclosed(g)
         return Enclosed(*out)
 
-    def _decodable(self, n: int) -> list[tuple[int, int]]:
+    def _decodable(self, n: int) -> Iterator[tuple[int, int]]:
         step = max(1, _DECODED // self.shape[0])
-        return [(lo, min(lo + step, n)) for lo in range(0, n, step)]
+        return ((lo, min(lo + step, n)) for lo in range(0, n, step))
+
+    def decoded(self, columns: np.ndarray | slice, start: int, stop: int) -> np.ndarray:
+        """Some columns of the rows from one place to another: a line for each column."""
+        first = start // 4
+        codes = copies(self._bytes[columns, first : -(-stop // 4)])
+        codes = codes[:, start - 4 * first : stop - 4 * first]
+        levels = self._levels[columns]
+        found = codes * (levels[:, 1:2] - levels[:, :1])
+        found += levels[:, :1]
+        np.copyto(found, levels[:, 3:], where=codes == 3)
+        return found
 
     def rows(self, take: np.ndarray | slice) -> np.ndarray:
-        rows = np.arange(self.shape[0])[take]
-        return np.ascontiguousarray(self._decoded(np.arange(self.shape[1]), rows).T)
+        if isinstance(take, slice):
+            start, stop, step = take.indices(self.shape[0])
+            return np.ascontiguousarray(self.decoded(slice(None), start, stop).T[::step])
+        return np.concatenate([self.rows(slice(k, k + 1)) for k in take])
 
     def columns(self, take: np.ndarray) -> np.ndarray:
-        return self._decoded(take, np.arange(self.shape[0])).T
-
-    def _decoded(self, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """One line per column."""
-        out = np.empty((columns.size, rows.size))
-        if self.given_fill is None:
-            values = self.scaled.values[columns]
-        else:
-            values = levels_of(self.given_fill[columns])
-
-        def work(lo: int, hi: int) -> None:
-            kernels.decode(self._bytes, columns[lo:hi], rows, values[lo:hi], out[lo:hi])
-
-        run([partial(work, *piece) for piece in chunks(columns.size, out.size, align=1)])
-        return out
-
-    def __getitem__(self, at: tuple[slice, Any]) -> np.ndarray:
-        """``F[:, columns]``, decoded; no other index is possible."""
-        rows, columns = at
-        if rows != slice(None):
-            raise IndexError("packed genotypes are taken by columns: F[:, columns]")
-        return self.columns(np.arange(self.shape[1])[columns])
-
-    def __matmul__(self, x: np.ndarray) -> np.ndarray:
-        """``F @ x``, from the columns where x is not zero alone."""
-        index, out = np.flatnonzero(x), np.zeros(self.shape[0])
-        for lo, hi in self._decodable(index.size):
-            out += self.columns(index[lo:hi]) @ x[index[lo:hi]]
-        return out
+        return self.decoded(take, 0, self.shape[0]).T
 
     def working_columns(self, take: np.ndarray) -> PackedColumns:
-        return PackedColumns(self, self._bytes, take)
+        return PackedColumns(self, take)
 
     def single(self) -> np.ndarray:
         return self.toarray().astype(np.float32)
@@ -317,3 +259,39 @@ class Genotypes(Operator):
 
     def matvec_cost(self, x: np.ndarray) -> float:
         return np.count_nonzero(x) / self.shape[1]
+
+
+class PackedColumns:
+    """Some columns of `Genotypes`, which are not copied."""
+
+    def __init__(self, op: Genotypes, index: np.ndarray) -> None:
+        self._op, self.index = op, index
+        self.shape = (op.shape[0], index.size)
+
+    def joined(self, other: PackedColumns) -> PackedColumns:
+        """These columns, then the others."""
+        return PackedColumns(self._op, np.concatenate([self.index, other.index]))
+
+    def taken(self, keep: np.ndarray) -> PackedColumns:
+        """Some of these columns."""
+        return PackedColumns(self._op, self.index[keep])
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        """The sum of the columns times x."""
+        whole = np.zeros(self._op.shape[1])
+        whole[self.index] = x
+        return self._op.matvec(whole)
+
+    def gram(self) -> np.ndarray:
+        """Products of these columns with one another."""
+        return self.cross(self)
+
+    def cross(self, other: PackedColumns) -> np.ndarray:
+        """Products of these columns (rows of the result) with others of the same matrix."""
+        out = np.zeros((self.index.size, other.index.size))
+        for start, stop in self._op._tiles(max(out.shape)):
+            left = right = self._op.decoded(self.index, start, stop)
+            if other is not self:
+                right = self._op.decoded(other.index, start, stop)
+            out += left @ right.T
+        return out

@@ -1,6 +1,6 @@
 """Programs: what a fit asks about private rows, and what it computes from the answers."""
 
-from privasso.programs._associations import IntegerColumns, check_public_fill
+from privasso.programs._associations import IntegerColumns
 from privasso.programs._average_products import NoisyProducts
 from privasso.programs._calibration import Calibration
 from privasso.programs._cells import bounded_labels
@@ -56,7 +56,6 @@ __all__ = [
     "StatisticsMechanism",
     "as_release",
     "bounded_labels",
-    "check_public_fill",
     "check_size",
     "clipped_integers",
     "column_blocks",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privasso.operators import Genotypes
+from privasso.blocks import Variants
 from privasso.programs import _association_kernels as kernels
 
 #: Entries and labels are integers of these sizes at most.
@@ -82,10 +82,10 @@ class IntegerColumns:
 
         Parameters
         ----------
-        X : ndarray, sparse matrix or Genotypes of shape (M, N)
+        X : ndarray, sparse matrix or Variants of shape (M, N)
             In any order, of any floating-point type or of integers, memory-mapped or not; CSR or
             CSC. Sparse columns are not filled, even where zero does not become zero. Matrices of
-            int8, such as genotypes, are read as they are, and so are genotypes in two bits.
+            int8 are read as they are, and genotypes are decoded some columns at a time.
         labels : ndarray of int64, shape (M,)
             ℓ, at most 2^20 in size.
         """
@@ -96,8 +96,13 @@ class IntegerColumns:
         if labels.size and int(np.max(np.abs(labels))) > LABEL:
             raise ValueError("labels must be at most 2^20 in size")
         ell = labels.astype(np.float64)
-        if isinstance(X, Genotypes):
-            return self._packed(X, ell)
+        if isinstance(X, Variants):
+            every = self if self.origin.size == 1 else None
+            parts = [
+                (every or self._some(span)).products(block, labels)
+                for span, block in X.column_blocks()
+            ]
+            return np.concatenate(parts)
         if sp.issparse(X):
             return self._sparse(X, ell)
         X = np.asanyarray(X)
@@ -110,6 +115,11 @@ class IntegerColumns:
         if self.origin.size == n:
             return self
         return IntegerColumns(*(np.full(n, part[0]) for part in parts))
+
+    def _some(self, span: slice) -> IntegerColumns:
+        """The same for some of the columns."""
+        parts = (self.origin, self.unit, self.least, self.largest)
+        return IntegerColumns(*(part[span] for part in parts))
 
     def _dense(self, X: np.ndarray, ell: np.ndarray) -> np.ndarray:
         m, n = X.shape
@@ -191,28 +201,6 @@ class IntegerColumns:
             kernels.moved(sums, total)
         return total
 
-    def _packed(self, X: Genotypes, ell: np.ndarray) -> np.ndarray:
-        """The sums of genotypes in two bits, from sums of labels over rows with the same genotype.
-
-        An entry is one of four numbers, and so is k. Where k grows by the same step from each copy
-        to the next, and missing genotypes are one copy, Σ copies·ℓ is enough.
-        """
-        check_public_fill(X)
-        assert X.given_fill is not None
-        alike = self.origin.size == 1 and np.ptp(X.given_fill) == 0.0
-        fill = X.given_fill[:1] if alike else X.given_fill
-        none, one, two, gone = (self._of(x) for x in (0.0, 1.0, 2.0, fill))
-        total = int(ell.sum())
-        if np.all(two - one == one - none) and np.all(gone == one):
-            found = X.sums_of_copies(ell).astype(np.int64)
-            found *= one - none
-            found += none * total
-            return found
-        sums = X.sums_of_kinds(ell).astype(np.int64)
-        return (
-            none * total + (one - none) * sums[0] + (two - none) * sums[1] + (gone - none) * sums[2]
-        )
-
     def _of(self, x: float | np.ndarray) -> np.ndarray:
         """The integer that a number becomes in each column."""
         start, factor, least, largest = self.scaling
@@ -256,22 +244,6 @@ class IntegerColumns:
         total *= factor.astype(np.int64)
         total -= offset.astype(np.int64) * int(ell.sum())
         return total
-
-
-def check_public_fill(X: Genotypes) -> None:
-    """Refuse entries that depend on other records: scaled columns, and means for missing ones.
-
-    >>> check_public_fill(Genotypes(np.zeros((1, 1), dtype=np.uint8), 3))
-    Traceback (most recent call last):
-    ...
-    ValueError: means and deviations of genotypes would reveal something about the records; open \
-the file with Genotypes.open(path, scaling='none', missing=1)
-    """
-    if X.given_fill is None:
-        raise ValueError(
-            "means and deviations of genotypes would reveal something about the records; open "
-            "the file with Genotypes.open(path, scaling='none', missing=1)"
-        )
 
 
 def _common(least: np.ndarray, largest: np.ndarray) -> tuple[float, float] | None:

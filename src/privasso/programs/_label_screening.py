@@ -18,7 +18,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.accounting import ChoiceLoss
-from privasso.operators import Genotypes
 from privasso.programs._associations import LABEL
 from privasso.programs._cells import bounded_labels
 from privasso.programs._centre import clipped_integers, noisy_centre
@@ -249,9 +248,7 @@ def _project_all(columns: np.ndarray, beside: np.ndarray) -> None:
 
 def column_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Some columns of a table at a time, dense and in double precision, which may be changed."""
-    stored: Any = X.tocsc() if sp.issparse(X) else X
-    if not sp.issparse(X) and not isinstance(X, Genotypes):
-        stored = np.asanyarray(X)
+    stored: Any = X.tocsc() if sp.issparse(X) else np.asanyarray(X)
     for start in range(0, X.shape[1], _COLUMNS):
         span = slice(start, start + _COLUMNS)
         part = stored[:, span]

@@ -100,6 +100,8 @@ class RecordMap:
         self, X: np.ndarray, y: np.ndarray, start: int, stop: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows and labels of some records of a chunk, stored column by column if the chunk is."""
+        if not isinstance(X, np.ndarray):  # genotypes, which are decoded now
+            X, y, start, stop = X[start:stop], y[start:stop], 0, stop - start
         by_columns = X.strides[0] < X.strides[1]
         shape = stop - start, self.n_columns
         rows, labels = np.empty(shape, order="F" if by_columns else "C"), np.empty(stop - start)

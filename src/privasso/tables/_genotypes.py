@@ -9,15 +9,9 @@ import numpy as np
 
 from privasso._files import read_lines
 from privasso._text import escaped
-from privasso.blocks import bed_names, bed_people, phenotypes, read_bed
+from privasso.blocks import PHENOTYPE, Variants, bed_lines, bed_names, bed_people, phenotypes
 from privasso.encoding import Columns, Numbers
 from privasso.tables._table import Table, check_size
-
-#: The name of the sixth column of the .fam file.
-PHENOTYPE = "pheno"
-#: Copies of the counted allele for the two bits of a genotype.
-_COPIES = np.array([2.0, np.nan, 1.0, 0.0])
-_OF_BYTE = _COPIES[np.arange(256)[:, None] >> [0, 2, 4, 6] & 3]
 
 
 class BedTable(Table):
@@ -33,7 +27,7 @@ class BedTable(Table):
         self._place = {name: k for k, name in enumerate(variants)}
         people, found = bed_people(path)
         self._n_rows = len(people)
-        read_bed(path, (self._n_rows, len(variants)), variants=[])  # which checks the file
+        bed_lines(path, (self._n_rows, len(variants)), variants=[])  # which checks the file
         self._labels = {PHENOTYPE: found} if labels is None else read_labels(labels, people)
         super().__init__(path, [*variants, *self._labels])
 
@@ -60,12 +54,13 @@ class BedTable(Table):
             left_out += [name for name in self._labels if name not in (target, *left_out)]
         return super().feature_names(target, features=features, exclude=left_out)
 
-    def packed(self, names: Sequence[str]) -> np.ndarray:
-        """The bytes of some variants, one line for each."""
+    def variants(self, names: Sequence[str]) -> Variants:
+        """Some variants, NaN where a genotype is missing."""
         places = None
         if tuple(names) != tuple(self._place):
             places = [self._place[name] for name in names]
-        return read_bed(self.path, (self._n_rows, len(self._place)), places)[0]
+        lines, m = bed_lines(self.path, (self._n_rows, len(self._place)), places)
+        return Variants(lines, m, np.full(len(lines), np.nan))
 
     def labels(self, target: str) -> np.ndarray:
         """A column of phenotypes."""
@@ -86,11 +81,11 @@ class BedTable(Table):
         m = self._n_rows
         check_size(self.path, m, len(names))
         block = np.empty((m, len(names)), order="F")
-        packed = iter(self.packed([name for name in names if name in self._place]))
+        places = [k for k, name in enumerate(names) if name in self._place]
+        for span, part in self.variants([names[k] for k in places]).column_blocks():
+            block[:, places[span]] = part
         for k, name in enumerate(names):
-            if name in self._place:
-                block[:, k] = _OF_BYTE[next(packed)].reshape(-1)[:m]
-            else:
+            if name in self._labels:
                 block[:, k] = self._labels[name]
         columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
         labels = np.empty(0) if target is None else self.labels(target)
