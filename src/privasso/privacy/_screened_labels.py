@@ -17,6 +17,7 @@ from privasso.privacy._label_level import Level
 from privasso.privacy._label_screening import LabelScreening
 from privasso.privacy._label_settings import default_kappa
 from privasso.privacy._screening_settings import CLIP, ScreeningSettings
+from privasso.privacy._worst_tables import Table, for_label_choice
 from privasso.problem import Huber
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class ScreenedLabels:
         """What a fit of some columns leaves of the labels."""
         labels = bounded_labels(y, self.fit.y_bounds, empty=self.fit.pair.empties)
         return labels - (X @ coef + intercept)
+
+    def worst(self, n_rows: int) -> list[Table]:
+        """A table whose first label decides which columns are chosen."""
+        return for_label_choice(n_rows, self.n_columns, self.fit.y_bounds)
 
     def shrink(self, rows: Covariates) -> float:
         """Part of the rows of chosen columns and components that is shrunk in the fit.

@@ -12,6 +12,7 @@ from privasso.privacy._record_fit import RecordFit
 from privasso.privacy._record_rows import PerturbedObjective
 from privasso.privacy._screening import Fitted, Screening
 from privasso.privacy._screening_settings import ScreeningSettings
+from privasso.privacy._worst_tables import Table, for_choice
 from privasso.queries import Ask, ObjectiveNoise
 
 
@@ -92,6 +93,11 @@ class ScreenedObjective:
         if self.level is not None:
             intercept += self.level.correction(ask, fitted.residuals, columns=chosen)
         return RecordFit(coef, intercept, screened=chosen)
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """A table whose first record decides which columns are chosen."""
+        one = self.screening
+        return for_choice(len(X), one.bounds, one.origin, one.y_bounds, centred=one.centred)
 
     def _fitted(
         self, ask: Ask, table: PerturbedObjective, chosen: np.ndarray, lam: float
