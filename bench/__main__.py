@@ -31,6 +31,7 @@ NAMES = [
     "boundary",
     "design",
     "formal",
+    "audits",
 ]
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks

@@ -9,8 +9,9 @@ import pytest
 
 import privasso as pv
 from privasso.attacks import Evidence
-from privasso.attacks._target import target_of
-from privasso.fit import Classes, FitOptions
+from privasso.attacks._audit import influence
+from privasso.attacks._pair import pairs_of
+from privasso.fit import Classes, FitOptions, plan_fit, plan_for
 
 RNG = np.random.default_rng(0)
 X = RNG.random((40, 3)) * [1.0, 10.0, 0.1]
@@ -109,10 +110,12 @@ def test_ratios_of_other_mechanisms(name):
     """E over "out" of e^score is one, for a record of the data and for those that are made up."""
     privacy, y, options = OTHERS[name]
     classes = Classes() if options else None
-    target = target_of(FitOptions(privacy, classes=classes), X, y)
+    plan = plan_for(X, FitOptions(privacy, classes=classes))
     rng = np.random.default_rng(2)
-    for pair in target.pairs({3: "row"}) + target.made_up():
-        weights = np.exp(pair.score(pair.out.releases(150, rng)))
+    made_up = [pair for one, labels, _ in plan.worst(y) for pair in pairs_of(one, labels, {0: ""})]
+    assert bool(made_up) is isinstance(privacy, pv.RecordDP)
+    for pair in pairs_of(plan, y, {3: "row"}) + made_up:
+        weights = np.exp(pair.score(pair.out(150, rng)))
         assert abs(weights.mean() - 1.0) < 5.0 * weights.std() / math.sqrt(weights.size) + 0.01
 
 
@@ -159,12 +162,13 @@ def kappa_doubled(monkeypatch):
     """Residuals are clipped at twice what the noise was made for."""
     from privasso.queries import _minimiser
 
-    true = _minimiser.perturbed_minimiser
+    true = _minimiser.perturbed_minimisers
 
-    def faulty(G, y, lam, noise, bits, **options):
-        return true(G, y, lam, replace(noise, kappa=2.0 * noise.kappa), bits, **options)
+    def faulty(G, y, lam, noise, *rest, **options):
+        wider = replace(noise, loss=replace(noise.loss, kappa=2.0 * noise.kappa))
+        return true(G, y, lam, wider, *rest, **options)
 
-    monkeypatch.setattr(_minimiser, "perturbed_minimiser", faulty)
+    monkeypatch.setattr(_minimiser, "perturbed_minimisers", faulty)
     return "records"
 
 
@@ -274,8 +278,9 @@ def test_no_heuristic_beats_the_likelihood_ratio():
     from privasso.attacks._on_average import membership_pairs
 
     k = 5
-    (pair,) = membership_pairs(F, y, 0.2, np.full(20, 0.1**2), {k: "row"})
-    into, out = (world.releases(1600, rng) for world in (pair.into, pair.out))
+    plan = plan_fit(F, FitOptions(pv.OnAverage(0.1), lam=0.2, fit_intercept=False))
+    (pair,) = membership_pairs(plan, F, y, {k: "row"})
+    into, out = (draw(1600, rng) for draw in (pair.into, pair.out))
     best = Evidence(pair.score(into), pair.score(out), np.zeros(1), 0.1)
     rest = np.delete(F, k, 0), np.delete(y, k)
     scores = [heuristics(*rest, F[k], y[k], x, rng) for x in (into, out)]
@@ -357,10 +362,44 @@ def test_the_verdict_of_few_releases_does_not_claim_too_much():
     assert f"{found.findings[0].auc:.3f}" in found.verdict
 
 
-@pytest.mark.parametrize("bounds", [[(0, 1)] * 3, "private"])
-def test_the_record_of_most_influence_is_the_one_that_is_far_from_all_others(bounds):
-    """Also where no bounds are known in whose units rows could be compared."""
-    far = np.random.default_rng(0).uniform(0.45, 0.55, (40, 3))
+@pytest.mark.parametrize("columns", [3, 60])
+@pytest.mark.parametrize("unit", [1.0, [1e3, 1.0, 1e-3]])
+def test_the_record_of_most_influence_is_the_one_that_is_far_from_all_others(columns, unit):
+    """In whatever units columns are, and also where they are more than rows."""
+    far = np.random.default_rng(0).uniform(0.45, 0.55, (40, columns))
     far[17] = 1.0
-    target = target_of(FitOptions(replace(RECORDS, bounds=bounds)), far, Y)
-    assert int(np.argmax(target.influence)) == 17
+    assert int(np.argmax(influence(far * np.resize(unit, columns)))) == 17
+
+
+GRID = {
+    "objective": (LABELS, Y, {}),
+    "release": (RELEASE, Y, {}),
+    "labels, quantile": (LABELS, Y, {"loss": pv.Quantile(0.8)}),
+    "labels, logistic": (LABELS, BINARY, {"binary": True}),
+    "labels, screened": (LABELS, Y, {**WIDE, "records": [3]}),
+    "records": (RECORDS, Y, {}),
+    "statistics": (replace(RECORDS, mechanism="statistics"), Y, {}),
+    "records, quantile": (RECORDS, Y, {"loss": pv.Quantile(0.8)}),
+    "records, logistic": (RECORDS, BINARY, {"binary": True}),
+    "records, screened": (RECORDS, Y, {**WIDE, "records": [3]}),
+}
+
+
+@pytest.mark.usefixtures("few_confirming")
+@pytest.mark.parametrize("neighbours", ["emptied", "replaced"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.slow] * (one == "labels, screened")) for one in GRID],
+)
+def test_programs_and_neighbours(name, neighbours):
+    """Each is attacked by the ratio of its answers, also on made-up tables, and stands."""
+    privacy, y, options = GRID[name]
+    privacy = replace(privacy, neighbours=neighbours)
+    result = pv.audit(privacy, X, y, releases=40, rng=2, **options)
+    assert result.passed is True
+    assert result.guarantee.neighbours is not None
+    assert result.guarantee.neighbours.relation == neighbours
+    for one in result.findings:
+        scores = np.append(one.evidence.into, one.evidence.out)
+        assert np.isfinite(scores).all()
+        assert scores.std() > 0.0

@@ -12,9 +12,7 @@ from scipy.stats import beta
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._attack import attack
-from privasso.attacks._made_up import record_for_choice, table_for_label_choice
-from privasso.attacks._programs import label_pairs, record_pairs
-from privasso.attacks._target import label_for_choice, target_of
+from privasso.attacks._pair import pairs_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.programs import Peeled, ScreenedObjective, _screening
@@ -81,13 +79,13 @@ def test_the_score_is_a_log_likelihood_ratio(screen, n, intercept):
     X, y = table(n=n)
     plan, objective = planned(X, 4.0, 0.01, screen, fit_intercept=intercept)
     assert len(objective.rounds) == {2: 0, 6: 1, 12: 3}[screen]
-    (pair,) = record_pairs(replace(plan, objective=objective), X, y, {0: "row"})
+    (pair,) = pairs_of(plan, y, {0: "row"})
     check_ratio(pair, 150)
 
 
 def check_ratio(pair, draws):
-    for world, sign in ((pair.out, 1.0), (pair.into, -1.0)):
-        scores = sign * pair.score(world.releases(draws, np.random.default_rng(1)))
+    for draw, sign in ((pair.out, 1.0), (pair.into, -1.0)):
+        scores = sign * pair.score(draw(draws, np.random.default_rng(1)))
         weights = np.exp(scores)
         assert abs(weights.mean() - 1.0) < 4.0 * weights.std() / math.sqrt(weights.size)
         assert scores.std() > 0.2  # it tells something
@@ -123,9 +121,9 @@ def test_noise_for_half_of_the_sensitivity_is_caught(part, caught, monkeypatch):
 
 def record_plan(screen, n=40, intercept=True, epsilon=2.0):
     """A plan, and the pair of tables that is made for its choice."""
-    plan, objective = planned(np.zeros((40, n)), epsilon, 0.02, screen, fit_intercept=intercept)
-    ((X, y, name),) = record_for_choice(objective, 40)
-    return plan, record_pairs(replace(plan, objective=objective), X, y, {0: name})
+    plan, _ = planned(np.zeros((40, n)), epsilon, 0.02, screen, fit_intercept=intercept)
+    ((made, y, name),) = plan.worst(np.zeros(40))
+    return plan, pairs_of(made, y, {0: name})
 
 
 def label_plan(screen, n=12, m=64, intercept=True):
@@ -133,7 +131,8 @@ def label_plan(screen, n=12, m=64, intercept=True):
     options = FitOptions(privacy, lam=0.1, screen=screen, fit_intercept=intercept)
     plan = plan_for(np.random.default_rng(0).random((m, n)), options, seeded=True)
     assert isinstance(plan, ScreenedLabelPlan)
-    return plan, label_for_choice(plan)
+    ((made, y, name),) = plan.worst(np.zeros(m))
+    return plan, pairs_of(made, y, {0: name})
 
 
 PLANS = {"records": record_plan, "labels": label_plan}
@@ -169,7 +168,7 @@ def test_ratios_of_labels_of_real_rows():
     plan = plan_for(X, FitOptions(privacy, lam=0.1, screen=7), seeded=True)
     assert isinstance(plan, ScreenedLabelPlan)
     y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(50), -3.0, 3.0)
-    (pair,) = label_pairs(plan, y, (-3, 3), {0: "row"})
+    (pair,) = pairs_of(plan, y, {0: "row"})
     check_ratio(pair, 600)
 
 
@@ -192,22 +191,20 @@ def test_the_target_of_a_choice_by_labels():
     X = rng.standard_normal((40, 6))
     y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(40), -3.0, 3.0)
     privacy = pv.LabelDP(2.0, 0.02, y_bounds=(-3, 3))
-    target = target_of(FitOptions(privacy, lam=0.1, screen=2), X, y)
-    assert target.influence.shape == (40,)
-    (row,), (made_up,) = target.pairs({3: "row"}), target.made_up()
-    for pair in (row, made_up):
-        scores = pair.score(pair.into.releases(3, rng))
+    plan = plan_for(X, FitOptions(privacy, lam=0.1, screen=2))
+    ((made, labels, _),) = plan.worst(y)
+    for pair in pairs_of(plan, y, {3: "row"}) + pairs_of(made, labels, {0: "made up"}):
+        scores = pair.score(pair.into(3, rng))
         assert np.isfinite(scores).all()
         assert scores.std() > 0.0
-    few = target_of(FitOptions(privacy, lam=0.1, screen=2), X[:7], y[:7])
-    assert few.made_up() == []
+    assert plan_for(X[:7], FitOptions(privacy, lam=0.1, screen=2)).worst(y[:7]) == []
 
 
 @pytest.mark.parametrize("draws", [25, pytest.param(400, marks=pytest.mark.slow)])
 def test_ratios_of_labels_with_components(draws):
     """The likelihood ratio of everything that is released has the mean one."""
     plan, y = plan_with_components(4.0, 0.02)
-    (pair,) = label_pairs(plan, y, (-3, 3), {0: "row"})
+    (pair,) = pairs_of(plan, y, {0: "row"})
     check_ratio(pair, draws)
 
 
@@ -218,7 +215,7 @@ def test_attack_on_a_fit_with_components(budget, least, most):
     plan, y = plan_with_components(2.0, 0.02)
     fit = plan.screened.fit
     weaker = replace(plan.screened, fit=replace(fit, epsilon=budget * fit.epsilon))
-    pairs = label_pairs(replace(plan, screened=weaker), y, (-3, 3), {0: "row"})
+    pairs = pairs_of(replace(plan, screened=weaker), y, {0: "row"})
     (found,) = attack(pairs, plan.guarantee.loss, 150, 0.01, np.random.default_rng(0))
     assert found.closest is not None
     assert least < found.closest.share <= most
@@ -227,7 +224,7 @@ def test_attack_on_a_fit_with_components(budget, least, most):
 def test_the_made_up_record_moves_choices_by_twice_the_sensitivity():
     """Every association by a whole record, half of them up and half down."""
     _, objective = planned(np.zeros((40, 10)), 2.0, 0.02, 2)
-    ((X, y, _),) = record_for_choice(objective, 40)
+    ((X, y, _),) = objective.worst(np.zeros((40, 10)), np.zeros(40))
     fewer = y.copy()
     fewer[0] = np.nan
     screening = objective.screening
@@ -241,7 +238,7 @@ def test_the_made_up_record_moves_choices_by_twice_the_sensitivity():
 @pytest.mark.parametrize("centre", [-2.0, 0.0, 1.3])
 def test_the_made_up_label_moves_choices_by_twice_the_sensitivity(order, centre):
     """Wherever the centre of the labels is, and after columns were chosen."""
-    X, y = table_for_label_choice(70, 12, (-3.0, 3.0))
+    ((X, y, _),) = label_plan(2)[0].screened.worst(70)
     screening = label_plan(2)[0].screened.screening
     peeled, other = Peeled(X), y.copy()
     other[0] = -3.0
@@ -300,7 +297,7 @@ def test_correct_choices_are_not_refuted(kind, options):
 def record_orders(k, factor):
     """Probabilities of all ordered choices, with and without the record that decides."""
     _, objective = planned(np.zeros((40, 6)), 2.0, 0.02, k)
-    ((X, y, _),) = record_for_choice(objective, 40)
+    ((X, y, _),) = objective.worst(np.zeros((40, 6)), np.zeros(40))
     choices, fewer = objective.screening.choices, y.copy()
     fewer[0] = np.nan
     laws = []
@@ -321,8 +318,9 @@ def record_orders(k, factor):
 
 def label_orders(k, factor):
     """The same for the label that decides, with columns projected after each choice."""
-    X, y = table_for_label_choice(16, 6, (-3.0, 3.0))
-    screening, other = label_plan(k, n=6, m=16)[0].screened.screening, y.copy()
+    screened = label_plan(k, n=6, m=16)[0].screened
+    ((X, y, _),) = screened.worst(16)
+    screening, other = screened.screening, y.copy()
     choices = screening.choices
     other[0] = -3.0
     laws = []

@@ -11,7 +11,7 @@ from parts import ideal_parts, last_fit, mu_of_sums, with_larger
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
-from privasso.attacks._programs import label_pairs, record_pairs
+from privasso.attacks._pair import pairs_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, plan_fit, plan_for
 from privasso.planning import RecordTable
@@ -165,7 +165,7 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
     X, y = rare(60)
     privacy = kinds(True)[kind]
     if kind == 0:
-        pair = label_pairs(plan_fit(X, FitOptions(privacy)), y, (0, 1), {3: "one"})[0]
+        pair = pairs_of(plan_fit(X, FitOptions(privacy)), y, {3: "one"})[0]
     else:
         assert isinstance(privacy, pv.RecordDP)
         objective = RecordTable(privacy, 60, 3).objective()
@@ -173,11 +173,11 @@ def test_the_ratio_of_the_attack_is_a_ratio(kind):
         objective = replace(objective, level=Level(0.8, 1.0))
         plan = plan_for(X, FitOptions(privacy, lam=1e-3))
         assert isinstance(plan, RecordPlan)
-        pair = record_pairs(replace(plan, objective=objective), X, y, {3: "one"})[0]
-    scores = pair.score(pair.out.releases(200, np.random.default_rng(0)))
+        pair = pairs_of(replace(plan, objective=objective), y, {3: "one"})[0]
+    scores = pair.score(pair.out(200, np.random.default_rng(0)))
     values = np.exp(scores)
     assert abs(values.mean() - 1.0) < 4.0 * values.std() / 200**0.5
-    back = np.exp(-pair.score(pair.into.releases(200, np.random.default_rng(1))))
+    back = np.exp(-pair.score(pair.into(200, np.random.default_rng(1))))
     assert abs(back.mean() - 1.0) < 4.0 * back.std() / 200**0.5
     if kind == 1:
         assert scores.std() > 0.1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from privasso.accounting import Loss
-from privasso.attacks._evidence import Evidence, Refuted
-from privasso.attacks._pair import Pair, Score
+from privasso.attacks._evidence import Evidence
+from privasso.attacks._pair import Draw, Pair
 from privasso.attacks._result import Finding
 from privasso.attacks._trial import Trial, most_promising
 
@@ -32,42 +33,29 @@ def attack(
     for all pairs at once. The other half is for one set and one point of the claim: those that
     promise most over all pairs, tested on ten times as many new releases.
     """
+    show = progress or (lambda done, total: None)
     steps = len(pairs) + (claim is not None)
-    findings, trials, scores = [], [], []
+    findings: list[Finding] = []
+    best: tuple[int, Trial] | None = None
+    kept: dict[Draw, Any] = {}  # a data set can be in several pairs
     for k, pair in enumerate(pairs):
-        score = pair.score
-        into, out = (score(world.releases(count, rng)) for world in (pair.into, pair.out))
-        evidence = Evidence(into, out, THRESHOLDS, 0.5 * level / len(pairs))
-        closest = trial = None
+        for draw in (pair.into, pair.out):
+            if draw not in kept:
+                kept[draw] = draw(count, rng)
+        into, out = (pair.score(kept[draw]) for draw in (pair.into, pair.out))
+        evidence, closest = Evidence(into, out, THRESHOLDS, 0.5 * level / len(pairs)), None
         if claim is not None:
             closest = evidence.closest(claim)
             trial = most_promising(into, out, claim, CONFIRMING * count)
+            if trial is not None and (best is None or trial.margin > best[1].margin):
+                best = k, trial
         findings.append(Finding(pair.name, evidence, closest))
-        trials.append(trial)
-        scores.append(score)
-        if progress is not None:
-            progress(k + 1, steps)
-    best = max(range(len(pairs)), key=lambda k: _margin(trials[k]))
-    trial = trials[best]
-    if trial is not None:
-        confirmed = _confirmed(pairs[best], scores[best], trial, CONFIRMING * count, level, rng)
-        findings[best] = findings[best].with_limit(confirmed)
-    if progress is not None:
-        progress(steps, steps)
+        show(k + 1, steps)
+    if best is not None:
+        k, trial = best
+        into, out = (
+            pairs[k].score(draw(CONFIRMING * count, rng)) for draw in (pairs[k].into, pairs[k].out)
+        )
+        findings[k] = findings[k].with_limit(trial.tested(into, out, 0.5 * level))
+    show(steps, steps)
     return tuple(findings)
-
-
-def _confirmed(
-    pair: Pair,
-    score: Score,
-    trial: Trial,
-    count: int,
-    level: float,
-    rng: np.random.Generator | None,
-) -> Refuted:
-    into, out = (score(world.fresh(count, rng)) for world in (pair.into, pair.out))
-    return trial.tested(into, out, 0.5 * level)
-
-
-def _margin(trial: Trial | None) -> float:
-    return -np.inf if trial is None else trial.margin

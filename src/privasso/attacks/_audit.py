@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import generator, integer, probability, real_array, real_labels
 from privasso.attacks._attack import CONFIRMING, attack
+from privasso.attacks._on_average import membership_pairs
+from privasso.attacks._pair import Pair, pairs_of
 from privasso.attacks._result import Audit
-from privasso.attacks._target import target_of
-from privasso.fit import Classes, FitOptions
+from privasso.fit import Classes, FitOptions, LabelPlan, Plan, plan_for
 from privasso.noise import Noise
 from privasso.privacy import OnAverage, Privacy, check_kind
 from privasso.problem import Huber, Loss
@@ -21,6 +22,23 @@ FloatArray = NDArray[np.float64]
 
 #: How many records are chosen by influence, and how many at random.
 _FEW = 2
+#: What an attacker knows, by what differs and how.
+_KNOWN = {
+    ("label", "replaced"): "the covariates, all other labels and all settings, and knows that the "
+    "label in question is at one of its bounds, but not at which.",
+    ("label", "emptied"): "the covariates, all other labels and all settings, and knows that the "
+    "label in question is at its upper bound or missing, but not which.",
+    ("record", "emptied"): "all other records and all settings, and knows the record in question, "
+    "but not whether it is among the data or an empty one in its place.",
+    ("record", "replaced"): "all other records and all settings, and knows two records, each the "
+    "mirror image of the other, but not which of them is among the data.",
+    None: "all other records and all settings, and knows the record in question, but not whether "
+    "it is among the data.",
+}
+_RATIO = (
+    "Each release gets the logarithm of its likelihood with the record over that without it as a "
+    "score, which is the most powerful test."
+)
 
 
 def audit(
@@ -47,6 +65,9 @@ def audit(
     powerful one there is. For a formal guarantee, lower confidence limits of ε are compared with
     the claimed profile δ(ε). For `OnAverage`, which claims nothing for any one record, the audit
     shows how exposed records are.
+
+    All noise is drawn as in a fit. Minimisers of many runs are computed together, each within a
+    proved distance that the noise on it covers, as in a fit; others are computed by themselves.
 
     The audit itself reveals what an attacker would learn from all those releases: keep its result
     with the data, or run it on simulated data.
@@ -111,18 +132,49 @@ def audit(
         classes=Classes() if binary else None,
         loss=Huber() if loss is None else loss,
     )
-    target = target_of(options, X, y)
-    chosen = _records(records, target.influence, source)
-    pairs = target.pairs(chosen) + (target.made_up() if records == "auto" else [])
+    if isinstance(privacy, OnAverage) and not privacy.sigma > 0.0:
+        raise ValueError("there is no noise, so every record can be told from the release")
+    plan = plan_for(X, options)
+    claim, among = plan.guarantee.loss, plan.guarantee.neighbours
+    chosen = _records(records, X, source)
+    pairs = _pairs(plan, X, y, chosen, made_up=records == "auto")
+    known = _KNOWN[None if among is None else (among.unit, among.relation)]
     return Audit(
-        guarantee=target.guarantee,
-        findings=attack(pairs, target.guarantee.loss, count, level, source, progress),
-        knowledge=target.words,
+        guarantee=plan.guarantee,
+        findings=attack(pairs, claim, count, level, source, progress),
+        knowledge=f"The attacker knows {known} {_RATIO}",
         releases=count,
         level=level,
         shape=(X.shape[0], X.shape[1]),
-        confirming=0 if target.guarantee.loss is None else CONFIRMING * count,
+        confirming=0 if claim is None else CONFIRMING * count,
     )
+
+
+def _pairs(
+    plan: Plan, X: FloatArray, y: FloatArray, records: dict[int, str], *, made_up: bool
+) -> list[Pair]:
+    """The pairs of records, and where there is a claim those of records that are made up."""
+    if plan.guarantee.loss is None:
+        assert isinstance(plan, LabelPlan)
+        return membership_pairs(plan, X, y, records)
+    worst = plan.worst(y) if made_up else []
+    return [
+        *pairs_of(plan, y, records),
+        *(pair for one, labels, name in worst for pair in pairs_of(one, labels, {0: name})),
+    ]
+
+
+def influence(X: FloatArray) -> FloatArray:
+    """How far each record is from the others: its length in the inverse of their covariance.
+
+    Columns are in units of their deviations, and the covariance has a ridge of its mean eigenvalue,
+    so that columns may be many.
+    """
+    deviations = X.std(axis=0)
+    Z = (X - X.mean(axis=0)) / np.where(deviations > 0.0, deviations, 1.0)
+    U, sizes, _ = np.linalg.svd(Z, full_matrices=False)
+    squares = sizes**2
+    return U**2 @ (squares / (squares + max(float(squares.sum()) / X.shape[1], 1e-300)))
 
 
 def _data(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -132,15 +184,15 @@ def _data(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 def _records(
     records: Literal["auto"] | Sequence[int] | Mapping[int, str],
-    influence: FloatArray,
+    X: FloatArray,
     rng: np.random.Generator | None,
 ) -> dict[int, str]:
     """Positions of the records to attack, each with its name."""
-    m = influence.size
+    m = len(X)
     if isinstance(records, str):
         if records != "auto":
             raise ValueError(f"records must be 'auto' or positions of rows, not {records!r}")
-        most = np.argsort(-influence, kind="stable")[:_FEW].tolist()
+        most = np.argsort(-influence(X), kind="stable")[:_FEW].tolist()
         rest = np.setdiff1d(np.arange(m), most)
         drawn = np.random.default_rng() if rng is None else rng
         some = drawn.choice(rest, size=min(_FEW, rest.size), replace=False).tolist()

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.attacks._pair import Pair, World
+from privasso.attacks._pair import Pair
+from privasso.fit import LabelPlan
 from privasso.solvers import solve_many
 from privasso.theory import membership_losses
 
@@ -18,23 +19,22 @@ _BATCH = 256
 
 
 def membership_pairs(
-    F: FloatArray,
-    y: FloatArray,
-    lam: float,
-    variances: FloatArray,
-    records: dict[int, str],
+    plan: LabelPlan, X: FloatArray, y: FloatArray, records: dict[int, str]
 ) -> list[Pair]:
     """A pair for each record: all data against all but this record, with the same noise.
 
     Noise that follows the scales of the data would differ a little between the two; the attacker
     is taken not to use that.
     """
-    everyone = World(partial(_draw, F, y, lam, variances))
+    lam, variances = plan.options.fixed_lam, plan.calibration.covariance.diagonal
+    assert lam is not None
+    F = np.ascontiguousarray(X[:, plan.rows.live])
+    everyone = partial(_draw, F, y, lam, variances)
     return [
         Pair(
             name,
             everyone,
-            World(partial(_draw, np.delete(F, k, 0), np.delete(y, k), lam, variances)),
+            partial(_draw, np.delete(F, k, 0), np.delete(y, k), lam, variances),
             partial(_score, np.delete(F, k, 0), np.delete(y, k), lam, variances, F[k], y[k]),
         )
         for k, name in records.items()

@@ -1,43 +1,31 @@
-"""Two neighbouring data sets, releases from each, and the best test between them."""
+"""Two neighbouring tables, runs of a program on each, and the best test between them.
+
+A program asks, and between two questions stand only functions of the answers before. Each answer
+has a law that is known given these, so that the logarithms of likelihoods add up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privasso.blocks import RowBlocks
+from privasso.fit import Plan
+from privasso.queries import Ask, Query, bit_source, declared, next_question, question_key
+
 FloatArray = NDArray[np.float64]
 
-#: Releases from a data set: how many, and a generator or None for the operating system's entropy.
-Draw = Callable[[int, "np.random.Generator | None"], Any]
+#: Releases of a data set: how many, and a generator or None for the operating system's entropy.
+Draw: TypeAlias = Callable[[int, "np.random.Generator | None"], Any]
 #: A score of each release, large if it speaks for "in".
-Score = Callable[[Any], FloatArray]
-
-
-class World:
-    """One data set, from which releases are drawn.
-
-    Releases are vectors or transcripts, which the guarantee covers; data and noise stay inside
-    `draw`.
-    """
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._kept: Any = None
-
-    def releases(self, count: int, rng: np.random.Generator | None) -> Any:
-        """The first lot of releases; it is kept for all pairs with this data set."""
-        if self._kept is None:
-            self._kept = self._draw(count, rng)
-        assert len(self._kept) == count
-        return self._kept
-
-    def fresh(self, count: int, rng: np.random.Generator | None) -> Any:
-        """Releases that nothing was learned from or chosen by."""
-        return self._draw(count, rng)
+Score: TypeAlias = Callable[[Any], FloatArray]
+#: A question, the runs that asked it, and its answers.
+Asked: TypeAlias = tuple[Query[Any], list[int], Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +36,82 @@ class Pair:
     ----------
     name : str
         What differs, in words.
-    into, out : World
-        The data set and its neighbour.
+    into, out : callable
+        Draw releases of the data set and of its neighbour; data and noise stay inside.
     score : callable
         Log likelihood ratio of "in" against "out" for each release.
     """
 
     name: str
-    into: World = field(repr=False)
-    out: World = field(repr=False)
+    into: Draw = field(repr=False)
+    out: Draw = field(repr=False)
     score: Score = field(repr=False)
+
+
+def pairs_of(plan: Plan, y: FloatArray, records: dict[int, str]) -> list[Pair]:
+    """A pair for each record with its name, by the neighbours of the plan.
+
+    A label is at its upper bound, and at the lower one or missing. A record is as it is, and empty,
+    or replaced by its mirror image: covariates in the middle of the data, and its label in that of
+    the bounds.
+    """
+    bounds = plan.guarantee.label_bounds
+    assert bounds is not None
+    unit, replaced = plan.neighbours.unit, plan.neighbours.relation == "replaced"
+    y = np.clip(y, *bounds) if unit == "label" else y
+    as_it_is, pairs = plan.table(y), []
+    everyone = partial(transcripts, plan.program, as_it_is)
+    for k, name in records.items():
+        labels, one, into = y.copy(), as_it_is, everyone
+        if unit == "label":
+            labels[k] = bounds[1]
+            one = plan.table(labels.copy())
+            into = partial(transcripts, plan.program, one)
+        labels[k] = sum(bounds) - labels[k] if replaced else np.nan
+        two = plan.table(labels)
+        if unit == "record" and replaced:
+            X, _ = as_it_is.gathered()
+            X[k] = X.min(axis=0) + X.max(axis=0) - X[k]
+            two = RowBlocks.of_arrays(X, labels)
+        out = partial(transcripts, plan.program, two)
+        pairs.append(Pair(name, into, out, partial(log_ratios, one, two)))
+    return pairs
+
+
+def transcripts(
+    program: Callable[[Ask], Any], rows: RowBlocks, count: int, rng: np.random.Generator | None
+) -> list[Asked]:
+    """What is asked and answered in many runs, question by question.
+
+    The runs that ask the same get their answers together.
+    """
+    bits, asked, answers = bit_source(rng), list[Asked](), [[] for _ in range(count)]
+    for _ in declared(program, rows.shape[0]):
+        for query, runs in _together(program, answers, rows.shape[0]):
+            found = query.draws(rows, len(runs), bits)
+            asked.append((query, runs, found))
+            for run, answer in zip(runs, found, strict=True):
+                answers[run].append(answer)
+    return asked
+
+
+def _together(
+    program: Callable[[Ask], Any], answers: list[list[Any]], n_rows: int
+) -> list[tuple[Query[Any], list[int]]]:
+    """What runs ask after these answers, each question with the runs that ask it."""
+    if not answers[0]:
+        return [(next_question(program, [], n_rows), list(range(len(answers))))]
+    queries = [next_question(program, one, n_rows) for one in answers]
+    known: dict[int, Hashable] = {}
+    groups: dict[Hashable, tuple[Query[Any], list[int]]] = {}
+    for run, query in enumerate(queries):
+        groups.setdefault(question_key(query, known), (query, []))[1].append(run)
+    return list(groups.values())
+
+
+def log_ratios(one: RowBlocks, two: RowBlocks, asked: list[Asked]) -> FloatArray:
+    """Log likelihoods of transcripts under one table, less those under the other."""
+    total = np.zeros(len(asked[0][1]))
+    for query, runs, answers in asked:
+        total[runs] += query.log_likelihoods(one, answers) - query.log_likelihoods(two, answers)
+    return total

@@ -84,6 +84,13 @@ class Plan(ABC):
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The rows that questions are about, with these labels, or with their own for None."""
 
+    def worst(self, y: np.ndarray) -> list[tuple[Plan, np.ndarray, str]]:
+        """The same fit of tables that are made up, with labels, and what their first record is.
+
+        No record is expected to show more than that one.
+        """
+        return []
+
     @abstractmethod
     def program(self, ask: Ask) -> Any:
         """Ask, and return what follows from the answers."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
@@ -137,6 +138,13 @@ class RecordPlan(Plan):
         if isinstance(self.X, RowBlocks):
             return self.X
         return RowBlocks.of_arrays(self.X, real_labels(y, self.X.shape[0]))
+
+    def worst(self, y: np.ndarray) -> list[tuple[Plan, np.ndarray, str]]:
+        """Those that bounds allow, where whole records are protected."""
+        if self.neighbours.unit == "label":
+            return []
+        found = self.objective.worst(self.X, y)
+        return [(replace(self, X=X), labels, name) for X, labels, name in found]
 
     def program(self, ask: Ask) -> RecordFit | RecordStatistics:
         """The objective at λ."""

@@ -108,6 +108,11 @@ class ScreenedLabelPlan(Plan):
         labels = real_labels(y, self.shape[0]) if own is None else own
         return RowBlocks.of_arrays(np.empty((labels.size, 0)), labels)
 
+    def worst(self, y: np.ndarray) -> list[tuple[Plan, np.ndarray, str]]:
+        """A label that decides between columns that are otherwise tied."""
+        found = self.screened.worst(len(y))
+        return [(replace(self, X=X, components=None), labels, name) for X, labels, name in found]
+
     def program(self, ask: Ask) -> tuple[ReleasedModel, np.ndarray]:
         """Choose columns, fit them, and correct the intercept.
 

@@ -17,6 +17,7 @@ from privasso.planning._screen import Screen, screening_settings
 from privasso.planning._screening_settings import CLIP, ScreeningSettings
 from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
+from privasso.programs import Table, for_label_choice
 from privasso.problem import Huber
 from privasso.programs import LabelScreening, Level, bounded_labels
 
@@ -60,6 +61,10 @@ class ScreenedLabels:
         """What a fit of some columns leaves of the labels."""
         labels = bounded_labels(y, self.fit.y_bounds, empty=self.fit.pair.empties)
         return labels - (X @ coef + intercept)
+
+    def worst(self, n_rows: int) -> list[Table]:
+        """A table whose first label decides which columns are chosen."""
+        return for_label_choice(n_rows, self.n_columns, self.fit.y_bounds)
 
     def shrink(self, rows: Covariates) -> float:
         """Part of the rows of chosen columns and components that is shrunk in the fit.

@@ -28,6 +28,7 @@ from privasso.programs._screened_objective import FurtherRound, ScreenedObjectiv
 from privasso.programs._screening import Screening
 from privasso.programs._second_moments import SecondMoments
 from privasso.programs._shaped_objective import ShapedObjective
+from privasso.programs._worst_tables import Table, for_label_choice
 
 __all__ = [
     "LARGEST_ENTRY",
@@ -54,12 +55,14 @@ __all__ = [
     "SecondMoments",
     "ShapedObjective",
     "StatisticsMechanism",
+    "Table",
     "as_release",
     "bounded_labels",
     "check_size",
     "clipped_integers",
     "column_blocks",
     "direct_level",
+    "for_label_choice",
     "full_residuals",
     "half_ranges",
     "noisy_centre",

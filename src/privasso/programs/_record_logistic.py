@@ -15,6 +15,7 @@ import numpy as np
 from privasso.programs._cells import empty_records, within
 from privasso.programs._record_map import shorter
 from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._worst_tables import Table
 from privasso.queries import PerturbedMinimiser
 
 
@@ -93,6 +94,12 @@ class PerturbedLogistic(PerturbedObjective):
         """How a record becomes a row and a label."""
         scaling, radius = self._scaling(), self.noise.radius
         return LogisticMap(self.bounds, *scaling, bool(self.fit_intercept), radius, self.reach)
+
+    def _worst_case(self, n_rows: int) -> Table:
+        """All others are at the same place and of the other class, so that its pull is full."""
+        X, labels = np.tile(self.bounds[:, 1], (n_rows, 1)), np.zeros(n_rows)
+        labels[0] = 1.0
+        return X, labels, "a record made up among others of the other class"
 
     def in_units(self, u: np.ndarray) -> tuple[np.ndarray, float]:
         """Log odds per unit of the columns, and where all columns are zero."""

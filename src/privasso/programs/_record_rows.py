@@ -15,6 +15,7 @@ from privasso.programs._intercept import Level
 from privasso.programs._record_fit import RecordFit
 from privasso.programs._record_map import RecordMap
 from privasso.programs._residuals import full_residuals
+from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 
@@ -123,6 +124,27 @@ class PerturbedObjective:
         An empty record contributes nothing; see `_cells` for this and for missing covariates.
         """
         return RowBlocks.of_arrays(self._numbers(X), y).gathered(self.view)
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """Tables whose first record shows as much as it can: with the data, and the worst case.
+
+        The first is along the direction in which the other rows vary least.
+        """
+        rows, _ = self.rows(X, np.zeros(len(X)))
+        weakest = np.linalg.eigh(rows.T @ rows)[1][:, 0][: X.shape[1]]
+        corner = np.where(weakest > 0.0, self.bounds[:, 1], self.bounds[:, 0])
+        return [at_bounds(X, y, corner, self.y_bounds), self._worst_case(len(X))]
+
+    def _worst_case(self, n_rows: int) -> Table:
+        """All others are empty, so that the sign of a residual follows the noise: that tells most.
+
+        It is for residuals that are clipped. The empty ones are at the other bounds, so that the
+        mirror image of the record is there, too.
+        """
+        X, labels = np.tile(self.bounds[:, 0], (n_rows, 1)), np.full(n_rows, np.nan)
+        X[0] = self.bounds[:, 1]
+        labels[0] = self._middle if self.fit_intercept else np.clip(0.0, *self.y_bounds)
+        return X, labels, "a record made up among empty ones"
 
     @cached_property
     def view(self) -> RecordMap:

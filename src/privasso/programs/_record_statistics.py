@@ -11,6 +11,7 @@ from privasso._validation import positive_float
 from privasso.programs._record_fit import RecordFit, sandwich_errors
 from privasso.programs._record_rows import PerturbedObjective
 from privasso.programs._second_moments import Products, SecondMoments
+from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask
 from privasso.solvers import solve_clipped
 
@@ -155,6 +156,10 @@ class StatisticsMechanism:
         neighbours = table.noise.neighbours
         moments = SecondMoments.asked(ask, self.products(table), self.mu, neighbours)
         return RecordStatistics(moments, table, self.weight)
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """The data with a record at all upper bounds."""
+        return [at_bounds(X, y, self.table.bounds[:, 1], self.table.y_bounds)]
 
     def products(self, table: PerturbedObjective) -> Products:
         """What a record contributes, by this scaling."""

@@ -13,6 +13,7 @@ from privasso.programs._intercept import Level
 from privasso.programs._record_fit import RecordFit
 from privasso.programs._record_rows import PerturbedObjective
 from privasso.programs._screening import Fitted, Screening
+from privasso.programs._worst_tables import Table, for_choice
 from privasso.queries import Ask, ObjectiveNoise
 
 
@@ -93,6 +94,11 @@ class ScreenedObjective:
         if self.level is not None:
             intercept += self.level.correction(ask, fitted.residuals, columns=chosen)
         return RecordFit(coef, intercept, screened=chosen)
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """A table whose first record decides which columns are chosen."""
+        one = self.screening
+        return for_choice(len(X), one.bounds, one.origin, one.y_bounds, centred=one.centred)
 
     def _fitted(
         self, ask: Ask, table: PerturbedObjective, chosen: np.ndarray, lam: float

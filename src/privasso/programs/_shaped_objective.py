@@ -15,6 +15,7 @@ from privasso.programs._record_statistics import (
     StatisticsMechanism,
     positive_part,
 )
+from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser, shape_factor
 
 #: Eigenvalues of the shape are not taken to be below this part of their mean.
@@ -79,6 +80,10 @@ class ShapedObjective:
             return RecordFit(coef, intercept)
         errors = self._errors(u, L, statistics)
         return RecordFit(coef, intercept, table.width * table.per_unit(errors))
+
+    def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
+        """The data with a record at all upper bounds."""
+        return [at_bounds(X, y, self.table.bounds[:, 1], self.table.y_bounds)]
 
     def _errors(self, u: np.ndarray, L: np.ndarray, statistics: RecordStatistics) -> np.ndarray:
         noise, variance = self.noise, statistics.residual_variance(u)

@@ -3,7 +3,15 @@
 Nothing outside this room draws noise for a formal guarantee.
 """
 
-from privasso.queries._ask import Answering, Ask, Beside, Replaying, UndeclaredError, declared
+from privasso.queries._ask import (
+    Answering,
+    Ask,
+    Beside,
+    Replaying,
+    UndeclaredError,
+    declared,
+    next_question,
+)
 from privasso.queries._choice import NoisyChoice, Scores
 from privasso.queries._integer_noise import ROUNDING, noise_deviation, noisy_integers
 from privasso.queries._largest import noisy_largest
@@ -21,6 +29,7 @@ from privasso.queries._query import (
     Neighbours,
     Query,
     Relation,
+    question_key,
     same_question,
 )
 from privasso.queries._rounded_gaussian import BitSource, bit_source, rounded_gaussian
@@ -53,10 +62,12 @@ __all__ = [
     "check_budget",
     "declared",
     "exact_minimiser",
+    "next_question",
     "noise_deviation",
     "noisy_integers",
     "noisy_largest",
     "perturbed_minimiser",
+    "question_key",
     "rounded_gaussian",
     "same_question",
     "shape_factor",

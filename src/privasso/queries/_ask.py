@@ -139,3 +139,30 @@ class Replaying(Ask):
     def answer(self, query: Query[Answer]) -> Answer:
         """The next answer."""
         return self._answers[len(self.transcript)]
+
+
+class _NextError(Exception):
+    """A question beyond those that are answered."""
+
+    def __init__(self, query: Query[Any]) -> None:
+        super().__init__()
+        self.query = query
+
+
+class _UpTo(Replaying):
+    """Gives the answers of an earlier run, and stops the program when there are no more."""
+
+    def answer(self, query: Query[Answer]) -> Answer:
+        """The next answer."""
+        if len(self.transcript) == len(self._answers):
+            raise _NextError(query)
+        return super().answer(query)
+
+
+def next_question(program: Callable[[Ask], Any], answers: Sequence[Any], n_rows: int) -> Query[Any]:
+    """What a program asks after these answers; no rows are read."""
+    try:
+        program(_UpTo(answers, n_rows))
+    except _NextError as found:
+        return found.query
+    raise ValueError("the program asks nothing more after these answers")

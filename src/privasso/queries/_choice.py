@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -77,15 +76,12 @@ class NoisyChoice(Query[np.ndarray]):
 
     def run(self, rows: RowBlocks, bits: BitSource) -> np.ndarray:
         """The indices, in increasing order."""
-        return self.noisy(self.sizes(rows), bits)
+        return self.draws(rows, 1, bits)[0]
 
-    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], np.ndarray]:
+    def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> list[np.ndarray]:
         """The sums are made once."""
-        return partial(self.noisy, self.sizes(rows))
-
-    def noisy(self, sizes: np.ndarray, bits: BitSource) -> np.ndarray:
-        """The indices of the largest of these sizes, with noise."""
-        return self.among[noisy_largest(sizes, self.scale, self.choices.count, bits)]
+        sizes, scale, k = self.sizes(rows), self.scale, self.choices.count
+        return [self.among[noisy_largest(sizes, scale, k, bits)] for _ in range(count)]
 
     def sizes(self, rows: RowBlocks) -> np.ndarray:
         """The sizes of the sums without noise, which are private."""

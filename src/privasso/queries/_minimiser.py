@@ -18,10 +18,9 @@ numbers do, see `minimise_long`. So no fit fails for what the data hold; some ta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -30,10 +29,13 @@ from privasso.blocks import RowBlocks, View
 from privasso.problem import Clipped, ClippedProblem
 from privasso.queries._objective_noise import (
     ENOUGH,
+    Eta,
     ObjectiveNoise,
     covers,
     drawn_eta,
+    drawn_etas,
     noisy_output,
+    noisy_outputs,
     output_exponent,
     without_small,
 )
@@ -41,6 +43,7 @@ from privasso.queries._query import Neighbours, Query
 from privasso.queries._rounded_gaussian import BitSource
 from privasso.queries._shaped_minimiser import shaped_minimiser, shrunk_rows
 from privasso.solvers import (
+    MOST_TOGETHER,
     ExactPass,
     ExactProblem,
     FixedPoint,
@@ -50,6 +53,7 @@ from privasso.solvers import (
     minimise_exactly,
     minimise_further,
     minimise_long,
+    minimise_together,
     solve_clipped_problem,
 )
 
@@ -156,16 +160,38 @@ class PerturbedMinimiser(Query[np.ndarray]):
                 bits,
                 self.penalised,
             )
-        return self.sampler(rows)(bits)
+        return self._in_memory(rows, 1, bits)[0]
 
-    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], np.ndarray]:
-        """The rows are gathered once, and the minimiser is found in memory, which is faster."""
+    def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> Sequence[np.ndarray]:
+        """The rows are gathered once, and problems with few columns are solved together.
+
+        All noise is that of a fit, and what it covers is proved for each minimiser; those that are
+        not proved to be close enough are solved as in a fit.
+        """
+        return self._in_memory(rows, count, bits, together=self.view.n_columns <= MOST_TOGETHER)
+
+    def _in_memory(
+        self, rows: RowBlocks, count: int, bits: BitSource, *, together: bool = False
+    ) -> Sequence[np.ndarray]:
         G, labels = self._gathered(rows)
-        fit, more = perturbed_minimiser, dict[str, Any](weights=self.view.weights(G))
+        penalty_weights, fixed = self.penalised, (G, labels, self.lam, self.noise, bits)
         if self.factor is not None:
-            fit, more = shaped_minimiser, dict[str, Any](L=self.factor)
-        fixed = G, labels, self.lam, self.noise
-        return partial(fit, *fixed, penalty_weights=self.penalised, **more)
+            L = self.factor
+            shaped = (
+                shaped_minimiser(*fixed, L=L, penalty_weights=penalty_weights) for _ in range(count)
+            )
+            return list(shaped)
+        weights = self.view.weights(G)
+        if together:
+            return list(
+                perturbed_minimisers(
+                    *fixed, count, penalty_weights=penalty_weights, weights=weights
+                )
+            )
+        return [
+            perturbed_minimiser(*fixed, penalty_weights=penalty_weights, weights=weights)
+            for _ in range(count)
+        ]
 
     def _gathered(self, rows: RowBlocks) -> tuple[np.ndarray, np.ndarray]:
         """All rows and labels in memory, no longer than allowed."""
@@ -271,8 +297,60 @@ def perturbed_minimiser(
     weights : ndarray of shape (M,), optional
         w, only for the logistic loss.
     """
-    n = G.shape[1]
-    eta = drawn_eta(noise, n, bits)
+    eta = drawn_eta(noise, G.shape[1], bits)
+    whole, off = _minimised(G, y, lam, noise, eta, penalty_weights, weights)
+    x = noisy_output(noise, whole, off, bits)
+    return without_small(x, noise.sigma_out, penalty_weights)
+
+
+def perturbed_minimisers(
+    G: np.ndarray,
+    y: np.ndarray,
+    lam: float,
+    noise: ObjectiveNoise,
+    bits: BitSource,
+    count: int,
+    *,
+    penalty_weights: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """Run the mechanism several times, with one Newton's method for all; a row for each run.
+
+    Parameters
+    ----------
+    G, y, lam, noise, bits, penalty_weights, weights
+        As in `perturbed_minimiser`.
+    count : int
+        Number of runs.
+    """
+    n, thresholds = G.shape[1], lam * penalty_weights
+    etas = drawn_etas(noise, n, count, bits)
+    values = np.array([eta.values for eta in etas])
+    x, distances = minimise_together(G, y, noise.loss, weights, noise.ridge, thresholds, values)
+    found, furthest = [], 0.0
+    for eta, one, distance in zip(etas, x, distances.tolist(), strict=True):
+        off = distance + eta.rounded
+        if covers(noise, off, n):
+            whole = _in_steps(one, output_exponent(noise, n))
+        else:
+            whole, off = _minimised(G, y, lam, noise, eta, penalty_weights, weights)
+        found.append(whole)
+        furthest = max(furthest, off)
+    return without_small(
+        noisy_outputs(noise, found, furthest, bits), noise.sigma_out, penalty_weights
+    )
+
+
+def _minimised(
+    G: np.ndarray,
+    y: np.ndarray,
+    lam: float,
+    noise: ObjectiveNoise,
+    eta: Eta,
+    penalty_weights: np.ndarray,
+    weights: np.ndarray | None,
+) -> tuple[list[int], float]:
+    """The minimiser in steps of the grid, and a bound of its distance before it was rounded."""
     problem = ClippedProblem(
         G,
         y,
@@ -285,15 +363,17 @@ def perturbed_minimiser(
     )
     solution = solve_clipped_problem(problem, throw=False)
     off = solution.distance / math.sqrt(noise.ridge) + eta.rounded
-    exponent = output_exponent(noise, n)
-    if covers(noise, off, n):
-        whole = [int(k) for k in np.rint(np.ldexp(solution.x, -exponent)).tolist()]
-    else:
-        long = LongProblem.of_rows(
-            G, problem.y, problem.loss, weights, noise.ridge, eta.exact, problem.thresholds
-        )
-        start = FixedPoint.near(solution.x, 64)
-        x, distance, _ = minimise_long(long, start, ENOUGH * noise.shift * noise.sigma_out)
-        whole, off = x.in_steps_of(exponent), distance + eta.step
-    x = noisy_output(noise, whole, off, bits)
-    return without_small(x, noise.sigma_out, penalty_weights)
+    exponent = output_exponent(noise, G.shape[1])
+    if covers(noise, off, G.shape[1]):
+        return _in_steps(solution.x, exponent), off
+    long = LongProblem.of_rows(
+        G, problem.y, problem.loss, weights, noise.ridge, eta.exact, problem.thresholds
+    )
+    start = FixedPoint.near(solution.x, 64)
+    x, distance, _ = minimise_long(long, start, ENOUGH * noise.shift * noise.sigma_out)
+    return x.in_steps_of(exponent), distance + eta.step
+
+
+def _in_steps(x: np.ndarray, exponent: int) -> list[int]:
+    """Coefficients rounded to multiples of 2ᵉ."""
+    return [int(k) for k in np.rint(np.ldexp(x, -exponent)).tolist()]

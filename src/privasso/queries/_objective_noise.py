@@ -149,11 +149,18 @@ class Eta:
 
 def drawn_eta(noise: ObjectiveNoise, n: int, bits: BitSource) -> Eta:
     """Draw η; public numbers say on which grid."""
+    return drawn_etas(noise, n, 1, bits)[0]
+
+
+def drawn_etas(noise: ObjectiveNoise, n: int, count: int, bits: BitSource) -> list[Eta]:
+    """Draw η several times."""
     step = math.ldexp(4.0, -ETA_BITS) * math.sqrt(n) * noise.sigma / noise.ridge
+    grid = ETA_BITS
     if step <= 0.25 * noise.shift * noise.sigma_out:
-        return Eta(noise, rounded_gaussian(2.0**ETA_BITS, n, bits).tolist(), ETA_BITS)
-    finer = rounded_gaussian(2.0**ETA_BITS, n, bits, finer=True)
-    return Eta(noise, finer.tolist(), _FINE_BITS)
+        drawn = rounded_gaussian(2.0**ETA_BITS, n * count, bits)
+    else:
+        drawn, grid = rounded_gaussian(2.0**ETA_BITS, n * count, bits, finer=True), _FINE_BITS
+    return [Eta(noise, one, grid) for one in drawn.reshape(count, n).tolist()]
 
 
 def output_exponent(noise: ObjectiveNoise, n: int) -> int:
@@ -172,17 +179,24 @@ def noisy_output(
     noise: ObjectiveNoise, whole: list[int], off: float, bits: BitSource
 ) -> np.ndarray:
     """Add the output noise to x, given in steps of its grid, before it certainly within `off`."""
-    n = len(whole)
-    exponent = output_exponent(noise, n)
-    if not covers(noise, off, n):
+    return noisy_outputs(noise, [whole], off, bits)[0]
+
+
+def noisy_outputs(
+    noise: ObjectiveNoise, wholes: list[list[int]], off: float, bits: BitSource
+) -> np.ndarray:
+    """The same for several x, each of which is certainly within `off`."""
+    shape = len(wholes), len(wholes[0])
+    exponent = output_exponent(noise, shape[1])
+    if not covers(noise, off, shape[1]):
         raise UncertifiedError(UNCERTIFIED)
-    steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), n, bits)
-    return np.array(
-        [
-            math.ldexp(float(k + step), exponent)
-            for k, step in zip(whole, steps.tolist(), strict=True)
-        ]
-    )
+    steps = rounded_gaussian(math.ldexp(noise.sigma_out, -exponent), shape[0] * shape[1], bits)
+    values = (k for whole in wholes for k in whole)
+    found = [
+        math.ldexp(float(k + step), exponent)
+        for k, step in zip(values, steps.tolist(), strict=True)
+    ]
+    return np.array(found).reshape(shape)
 
 
 def without_small(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
+from hashlib import blake2b
 from types import MethodType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -90,9 +91,9 @@ class Query(ABC, Generic[Answer]):
     def run(self, rows: RowBlocks, bits: BitSource) -> Answer:
         """Answer from the rows, with noise made of these bits."""
 
-    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], Answer]:
-        """A source of many answers from the same rows, which are read once if that is possible."""
-        return partial(self.run, rows)
+    def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> Sequence[Answer]:
+        """So many answers, of the law of `run`; the rows are read once if that is possible."""
+        return [self.run(rows, bits) for _ in range(count)]
 
     @abstractmethod
     def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Answer]) -> np.ndarray:
@@ -138,9 +139,9 @@ class Given(Query[Answer]):
         """Answer from the covariates and the labels of the rows."""
         return self.query.run(self._rows(rows), bits)
 
-    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], Answer]:
-        """That of the question."""
-        return self.query.sampler(self._rows(rows))
+    def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> Sequence[Answer]:
+        """Those to the question."""
+        return self.query.draws(self._rows(rows), count, bits)
 
     def log_likelihoods(self, rows: RowBlocks, answers: Sequence[Answer]) -> np.ndarray:
         """Those of the question."""
@@ -157,21 +158,28 @@ def same_question(one: Any, two: Any) -> bool:
     >>> same_question([one, np.ones(2)], [one, np.ones(2)]), same_question(one, two)
     (True, False)
     """
-    if one is two:
-        return True
-    if type(one) is not type(two):
-        return False
+    return question_key(one, {}) == question_key(two, {})
+
+
+def question_key(one: Any, known: dict[int, Hashable]) -> Hashable:
+    """A key that two queries, or parts of them, share if they hold the same numbers.
+
+    Keys of arrays are kept in `known` by their identity, for as long as all of them are alive.
+    """
+    part = partial(question_key, known=known)
     if isinstance(one, np.ndarray):
-        return one.shape == two.shape and bool(np.array_equal(one, two))
+        if id(one) not in known:
+            digest = blake2b(one.tobytes(), digest_size=16).digest()
+            known[id(one)] = one.shape, one.dtype.str, digest
+        return known[id(one)]
     if isinstance(one, partial):
-        return same_question((one.func, one.args, one.keywords), (two.func, two.args, two.keywords))
-    if isinstance(one, dict):
-        return one.keys() == two.keys() and all(same_question(one[k], two[k]) for k in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(two) and all(map(same_question, one, two))
+        return partial, part(one.func), part(one.args), part(one.keywords)
     if isinstance(one, MethodType):
-        return one.__func__ is two.__func__ and same_question(one.__self__, two.__self__)
-    if is_dataclass(one):
-        names = [part.name for part in fields(one)]
-        return all(same_question(getattr(one, name), getattr(two, name)) for name in names)
-    return bool(one == two)
+        return one.__func__, part(one.__self__)
+    if isinstance(one, dict):
+        return tuple((name, part(value)) for name, value in sorted(one.items()))
+    if isinstance(one, (list, tuple)):
+        return type(one), *map(part, one)
+    if is_dataclass(one) and not isinstance(one, type):
+        return type(one), *(part(getattr(one, field.name)) for field in fields(one))
+    return type(one), one

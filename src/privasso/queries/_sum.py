@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -111,20 +111,18 @@ class NoisySum(Query[np.ndarray]):
 
     def run(self, rows: RowBlocks, bits: BitSource) -> np.ndarray:
         """The noisy sums."""
-        return self.noisy(self.exact(rows), bits)
+        return self.draws(rows, 1, bits)[0]
 
-    def sampler(self, rows: RowBlocks) -> Callable[[BitSource], np.ndarray]:
-        """The sums are made once."""
-        return partial(self.noisy, self.exact(rows))
-
-    def noisy(self, exact: list[int], bits: BitSource) -> np.ndarray:
-        """The sums with noise; those with little are drawn first."""
-        found, deviations = np.empty(len(exact)), self.deviations
+    def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> list[np.ndarray]:
+        """The sums are made once; noise that is small is drawn first."""
+        exact, deviations = self.exact(rows), self.deviations
+        found = np.empty((count, len(exact)))
         for deviation in np.unique(deviations).tolist():
             of = np.flatnonzero(deviations == deviation)
-            some = [exact[k] for k in of.tolist()]
-            found[of] = noisy_integers(some, deviation, self.summand.unit, bits)
-        return found
+            some = count * [exact[k] for k in of.tolist()]
+            drawn = noisy_integers(some, deviation, self.summand.unit, bits)
+            found[:, of] = drawn.reshape(count, of.size)
+        return list(found)
 
     def log_likelihoods(self, rows: RowBlocks, answers: Sequence[np.ndarray]) -> np.ndarray:
         """Those of the normal law; its rounding to integers does not matter."""

@@ -9,6 +9,7 @@ from privasso.solvers._amp_paper import AmpPaper
 from privasso.solvers._auto import Auto
 from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
 from privasso.solvers._clipped_many import solve_clipped_many
+from privasso.solvers._clipped_together import MOST_TOGETHER, minimise_together
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._exact_newton import (
     ExactProblem,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LABEL_BITS",
+    "MOST_TOGETHER",
     "Algorithm",
     "Amp",
     "AmpPaper",
@@ -75,6 +77,7 @@ __all__ = [
     "minimise_exactly",
     "minimise_further",
     "minimise_long",
+    "minimise_together",
     "paper_starts",
     "register",
     "solve",

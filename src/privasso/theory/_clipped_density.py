@@ -23,6 +23,8 @@ from privasso.theory._system import FloatArray
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _TINY = 1e-300
+#: Entries that are worked on at a time.
+_ENTRIES = 1 << 20
 
 
 def clipped_log_densities(
@@ -56,32 +58,60 @@ def clipped_log_densities(
         omega = real_array("penalty_weights", penalty_weights, shape=(n,))
     if weights is not None:
         w = real_array("weights", weights, shape=(m,))
-    penalty, y = lam * omega, loss.labels(y)
+    penalty, y = (lam * omega)[:, None], loss.labels(y)[:, None]
     S = np.eye(n) if factor is None else factor @ factor.T
-    found = np.empty(x.shape[1])
+    found, step = np.empty(x.shape[1]), max(1, _ENTRIES // (m * n))
     with one_thread():
-        for k, point in enumerate(x.T):
-            u = F @ point
-            g = ridge * (S @ point) - F.T @ (w * loss.pull(y, u))
-            shown = (point != 0.0) | (penalty == 0.0)
-            eta = (g + penalty * np.sign(point))[shown] / sigma
+        for k in range(0, x.shape[1], step):
+            some = x[:, k : k + step]
+            u = F @ some
+            g = ridge * (S @ some) - F.T @ (w[:, None] * loss.pull(y, u))
+            shown = (some != 0.0) | (penalty == 0.0)
+            eta = (g + penalty * np.sign(some)) / sigma
             if factor is None:
-                on = -0.5 * float(eta @ eta) - eta.size * (0.5 * _LOG_2PI + math.log(sigma))
-                c, half = np.abs(g[~shown]), penalty[~shown]
-                off = float(np.sum(log_mass((half - c) / sigma, (half + c) / sigma)))
+                law = _log_round(eta, shown, g / sigma, penalty / sigma)
             else:
-                on = -eta.size * math.log(sigma)
-                off = _log_shaped(S, eta, shown, g[~shown] / sigma, penalty[~shown] / sigma)
-            G = F[:, shown]
-            H = (G.T * (w * loss.curvature(y, u))) @ G + ridge * S[np.ix_(shown, shown)]
-            found[k] = on + off + np.linalg.slogdet(H)[1]
+                law = _log_shaped(S, eta, shown, g / sigma, penalty / sigma)
+            law -= np.sum(shown, axis=0) * math.log(sigma)
+            curved = w[:, None] * loss.curvature(y, u)
+            found[k : k + step] = law + _log_jacobians(F, curved, ridge * S, shown)
     return found
+
+
+def _log_jacobians(
+    F: FloatArray, curved: FloatArray, Q: FloatArray, shown: NDArray[np.bool_]
+) -> FloatArray:
+    """Log determinants of FᵀDF + Q on each support."""
+    some = np.flatnonzero(np.any(shown, axis=1))
+    G, on = F[:, some], shown[some].T
+    H = (curved.T[:, None, :] * G.T) @ G + Q[np.ix_(some, some)]
+    H *= on[:, :, None] & on[:, None, :]
+    H[:, range(some.size), range(some.size)] += ~on
+    return np.linalg.slogdet(H)[1]
+
+
+def _log_round(
+    eta: FloatArray, shown: NDArray[np.bool_], g: FloatArray, half: FloatArray
+) -> FloatArray:
+    """Log densities of parts of N(0, I) that are shown, and that the rest is within g ± half."""
+    logs = -0.5 * eta**2 - 0.5 * _LOG_2PI
+    c, half = np.abs(g[~shown]), np.broadcast_to(half, g.shape)[~shown]
+    logs[~shown] = log_mass(half - c, half + c)
+    return np.sum(logs, axis=0)
 
 
 def _log_shaped(
     S: FloatArray, eta: FloatArray, shown: NDArray[np.bool_], g: FloatArray, half: FloatArray
+) -> FloatArray:
+    """The same for N(0, S)."""
+    parts = zip(eta.T, shown.T, g.T, strict=True)
+    return np.array([_log_one_shaped(S, e[on], on, c[~on], half[~on, 0]) for e, on, c in parts])
+
+
+def _log_one_shaped(
+    S: FloatArray, eta: FloatArray, shown: NDArray[np.bool_], g: FloatArray, half: FloatArray
 ) -> float:
-    """Log density of the part η of N(0, S) that is shown, and that the rest is within g ± half."""
+    """The same for one point; g and half of the rest."""
     from scipy.stats import multivariate_normal  # takes long to import
 
     on, across = S[np.ix_(shown, shown)], S[np.ix_(~shown, shown)]
