@@ -17,9 +17,8 @@ from privasso.planning._screen import Screen, screening_settings
 from privasso.planning._screening_settings import CLIP, ScreeningSettings
 from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
-from privasso.programs import Table, for_label_choice
 from privasso.problem import Huber
-from privasso.programs import LabelScreening, Level, bounded_labels
+from privasso.programs import LabelScreening, Level, Table, bounded_labels, for_label_choice
 
 #: What shrinking rows must gain, as a part of the variance of the labels.
 _GAIN = 0.1
