@@ -90,22 +90,27 @@ class Replayed:
         return copy.deepcopy(out)  # some are changed in place
 
     def _sum(self, true):
-        def noisy(query, exact, bits):
+        def noisy(query, exact, count, bits):
+            assert count == 1
             mu, deviations = Fraction(query.mu), query.deviations.tolist()
             parts = [
                 ([k], Fraction(deviation) * mu)
                 for k, deviation in zip(exact, deviations, strict=True)
             ]
             name = type(query.summand).__name__
-            return self._note(name, parts, lambda: true(query, exact, bits))
+            return [self._note(name, parts, lambda: true(query, exact, 1, bits)[0])]
 
         return noisy
 
     def _choice(self, true):
-        def noisy(query, sizes, bits):
+        def noisy(query, sizes, count, bits):
+            assert count == 1
             claim = Fraction(query.scale) * Fraction(query.choices.epsilon_each)
             part = [int(k) for k in sizes], claim
-            return self._note("choice", [part], lambda: true(query, sizes, bits), largest=True)
+            drawn = self._note(
+                "choice", [part], lambda: true(query, sizes, 1, bits)[0], largest=True
+            )
+            return [drawn]
 
         return noisy
 

@@ -80,7 +80,11 @@ class NoisyChoice(Query[np.ndarray]):
 
     def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> list[np.ndarray]:
         """The sums are made once."""
-        sizes, scale, k = self.sizes(rows), self.scale, self.choices.count
+        return self.noisy(self.sizes(rows), count, bits)
+
+    def noisy(self, sizes: np.ndarray, count: int, bits: BitSource) -> list[np.ndarray]:
+        """The indices of the largest of these sizes with noise, several times."""
+        scale, k = self.scale, self.choices.count
         return [self.among[noisy_largest(sizes, scale, k, bits)] for _ in range(count)]
 
     def sizes(self, rows: RowBlocks) -> np.ndarray:

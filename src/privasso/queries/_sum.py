@@ -114,8 +114,12 @@ class NoisySum(Query[np.ndarray]):
         return self.draws(rows, 1, bits)[0]
 
     def draws(self, rows: RowBlocks, count: int, bits: BitSource) -> list[np.ndarray]:
-        """The sums are made once; noise that is small is drawn first."""
-        exact, deviations = self.exact(rows), self.deviations
+        """The sums are made once."""
+        return self.noisy(self.exact(rows), count, bits)
+
+    def noisy(self, exact: list[int], count: int, bits: BitSource) -> list[np.ndarray]:
+        """The sums with noise, several times; noise that is small is drawn first."""
+        deviations = self.deviations
         found = np.empty((count, len(exact)))
         for deviation in np.unique(deviations).tolist():
             of = np.flatnonzero(deviations == deviation)
