@@ -81,7 +81,7 @@ class _Together:
         """The points and their distances."""
         X, off = np.zeros_like(etas), np.full(etas.shape[1], np.inf)
         left = np.arange(etas.shape[1])
-        for _ in range(_STEPS):
+        for done in range(_STEPS + 1):
             x, eta = X[:, left], etas[:, left]
             u = self.F @ x
             g = self._gradient(x, u, eta)
@@ -89,8 +89,8 @@ class _Together:
             rounding = np.linalg.norm(self._rounding(x, eta), axis=0)
             off[left] = (residual + rounding) / self.ridge * (1.0 + 1e-12)
             open_ = residual > rounding
-            if not np.any(open_):
-                break
+            if done == _STEPS or not np.any(open_):
+                break  # the distances are those of the points as they are
             left, x, eta, u, g = left[open_], x[:, open_], eta[:, open_], u[:, open_], g[:, open_]
             X[:, left] = self._improved(x, eta, u, g)
         return X, off
