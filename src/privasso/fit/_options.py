@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -121,6 +122,11 @@ class FitOptions:
             object.__setattr__(self, "loss", Logistic())
         elif not self.loss.about_mean and not self.privacy.formal:
             raise ValueError(f"{self.loss!r} needs LabelDP or RecordDP")
+        clipped = isinstance(self.loss, Huber) and self.loss.kappa < math.inf
+        if clipped and not self.privacy.protects_records:
+            raise ValueError(
+                "kappa of a Huber loss is for RecordDP; give Huber(), and kappa to LabelDP"
+            )
 
     def _check_perturbed(self) -> None:
         """Refuse options that belong to a release of products of rows and labels."""

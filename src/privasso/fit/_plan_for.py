@@ -39,12 +39,6 @@ def plan_for(
             "blocks of rows are fitted with RecordDP or LabelDP; for other kinds of privacy pass "
             "an array in memory"
         )
-    if isinstance(privacy, LabelDP) and options.screen is not None:
-        if sample_weight is not None:
-            raise ValueError("sample_weight is not supported with screen; leave one of them out")
-        screened = plan_screened_labels(X, options, privacy, seeded=seeded)
-        if screened is not None:
-            return screened
     if isinstance(privacy, LabelDP) and options.classes is None and not options.loss.about_mean:
         if sample_weight is not None or options.screen is not None:
             raise ValueError(
@@ -52,6 +46,12 @@ def plan_for(
                 "leave them out"
             )
         return plan_labels_at_one_lam(X, options, privacy, seeded=seeded)
+    if isinstance(privacy, LabelDP) and options.screen is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is not supported with screen; leave one of them out")
+        screened = plan_screened_labels(X, options, privacy, seeded=seeded)
+        if screened is not None:
+            return screened
     if not isinstance(privacy, RecordDP):
         return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
     if sample_weight is not None:
