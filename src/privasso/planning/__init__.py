@@ -1,7 +1,7 @@
 """Planning: which program fits a table, and with which settings, from public facts alone."""
 
-from privasso.planning._clipped_rows import clipped_settings, row_roots
-from privasso.planning._component_settings import MOST_COMPONENTS, component_screening
+from privasso.planning._clipped_rows import clipped_settings
+from privasso.planning._component_settings import MOST_COMPONENTS
 from privasso.planning._components import PrincipalComponents, standardised
 from privasso.planning._labels import LabelRelease, labels_at_one_lam
 from privasso.planning._mechanism import calibrate, release_labels, release_mechanism
@@ -12,11 +12,10 @@ from privasso.planning._objective_noise import (
     objective_noise,
 )
 from privasso.planning._records import RecordProgram, RecordTable
-from privasso.planning._release_mechanism import ReleaseMechanism
 from privasso.planning._release_shape import release_shape
 from privasso.planning._screen import Screen, check_screen
 from privasso.planning._screened_labels import ScreenedLabels, screened_labels
-from privasso.planning._screening_forecast import ScreeningPrior, choice_chances
+from privasso.planning._screening_forecast import ScreeningPrior
 from privasso.planning._screening_outlook import ScreeningOutlook
 from privasso.planning._screening_settings import ScreeningSettings, direct_r2, usual_screening
 from privasso.planning._shape import OptimalShape, optimal_shape
@@ -30,7 +29,6 @@ __all__ = [
     "PrincipalComponents",
     "RecordProgram",
     "RecordTable",
-    "ReleaseMechanism",
     "Screen",
     "ScreenedLabels",
     "ScreeningOutlook",
@@ -41,9 +39,7 @@ __all__ = [
     "calibrate_objective",
     "check_room",
     "check_screen",
-    "choice_chances",
     "clipped_settings",
-    "component_screening",
     "direct_r2",
     "label_sensitivity",
     "labels_at_one_lam",
@@ -52,7 +48,6 @@ __all__ = [
     "release_labels",
     "release_mechanism",
     "release_shape",
-    "row_roots",
     "screened_labels",
     "standardised",
     "usual_screening",

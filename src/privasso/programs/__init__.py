@@ -4,7 +4,7 @@ from privasso.programs._associations import IntegerColumns
 from privasso.programs._average_products import NoisyProducts
 from privasso.programs._calibration import Calibration
 from privasso.programs._cells import bounded_labels
-from privasso.programs._centre import clipped_integers, noisy_centre
+from privasso.programs._centre import noisy_centre
 from privasso.programs._estimate import Estimate, half_ranges, widest_bounds
 from privasso.programs._intercept import FromMean, Level, direct_level
 from privasso.programs._label_objective import ObjectiveProgram
@@ -59,7 +59,6 @@ __all__ = [
     "as_release",
     "bounded_labels",
     "check_size",
-    "clipped_integers",
     "column_blocks",
     "direct_level",
     "for_label_choice",
