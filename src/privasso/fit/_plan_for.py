@@ -42,7 +42,7 @@ def plan_for(
     if isinstance(privacy, LabelDP) and options.classes is None and not options.loss.about_mean:
         if sample_weight is not None or options.screen is not None:
             raise ValueError(
-                f"screen and sample_weight are not supported for labels and {options.loss!r}; "
+                f"screen and sample_weight do not go with {options.loss.about} under LabelDP; "
                 "leave them out"
             )
         return plan_labels_at_one_lam(X, options, privacy, seeded=seeded)
