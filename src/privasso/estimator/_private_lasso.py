@@ -28,6 +28,7 @@ from privasso.model import Model
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy, Scales
 from privasso.problem import Huber, Logistic, Loss
+from privasso.programs import Intervals
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -153,11 +154,12 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     statistics_: KeptStatistics
     coef_se_: np.ndarray
     screened_: np.ndarray
+    intervals_: Intervals
     n_features_in_: int
 
     _fitted = (
         "coef_", "intercept_", "lam_", "denoised_", "guarantee_", "noise_", "release_",
-        "statistics_", "coef_se_", "screened_",
+        "statistics_", "coef_se_", "screened_", "intervals_",
     )  # fmt: skip
 
     def __init__(
@@ -176,6 +178,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         ledger: Ledger | None = None,
         screen: int | str | None = None,
         loss: Loss | None = None,
+        intervals: bool | str = False,
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -191,6 +194,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.ledger = ledger
         self.screen = screen
         self.loss = loss
+        self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
         """Release noisy products of X and y, then solve from the release alone.
@@ -237,6 +241,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             ledger=self.ledger,
             screen=cast(Any, self.screen),
             loss=self._loss,
+            intervals=self.intervals,
         )
         rng = generator_of(self.random_state)
         self._forget()
@@ -334,7 +339,28 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             coef_se=getattr(self, "coef_se_", None),
             screened=getattr(self, "screened_", None),
             classes=(0, 1) if isinstance(self._loss, Logistic) else None,
+            intervals=getattr(self, "intervals_", None),
         )
+
+    def confint(
+        self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False
+    ) -> np.ndarray:
+        """Low and high of each coefficient of the population; see `Intervals.confint`.
+
+        It needs a fit with ``intervals=True`` and costs nothing more.
+        """
+        return self._intervals("confint").confint(level, target, simultaneous=simultaneous)
+
+    def _intervals(self, verb: str) -> Intervals:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "coef_")
+        if not hasattr(self, "intervals_"):
+            raise ValueError(
+                f"{verb} needs intervals, which are released with the fit at a part of its budget: "
+                "fit again with intervals=True"
+            )
+        return self.intervals_
 
     @property
     def _loss(self) -> Loss:
@@ -402,4 +428,6 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             self.coef_se_ = model.coef_se
         if model.screened is not None:
             self.screened_ = model.screened
+        if model.intervals is not None:
+            self.intervals_ = model.intervals
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from privasso.fit._rows import prepared_rows, released_weights
 from privasso.fit._start import with_classes
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.planning import calibrate, check_room, release_mechanism
-from privasso.privacy import Guarantee, Terms
-from privasso.programs import Calibration, Release
+from privasso.planning import calibrate, check_room, default_kappa, release_mechanism
+from privasso.privacy import Guarantee, LabelDP, Terms
+from privasso.programs import Calibration, IntervalProgram, IntervalSums, LabelFrame, Release
 from privasso.queries import Ask
 
 #: What a statement covers besides the answers to the questions.
@@ -82,6 +83,30 @@ class LabelPlan(Plan):
     def program(self, ask: Ask) -> Release:
         """Ask about the labels."""
         return self.asking(ask)
+
+    def interval_sums(self, ask: Ask, found: Release, mu: float) -> IntervalSums:
+        """At the best guess of the coefficients."""
+        return self.interval_program(mu)(ask, *self.published(found).start)
+
+    def interval_program(self, mu: float) -> IntervalProgram:
+        """What is asked about the labels for intervals."""
+        privacy, n = self.options.privacy, int(self.rows.live.sum())
+        assert isinstance(privacy, LabelDP)
+        if self.rows.weights is not None:
+            raise ValueError("sample_weight is not supported with intervals; leave one of them out")
+        if not 0 < n <= MOST_COLUMNS:
+            raise ValueError(
+                f"intervals are for 1 to {MOST_COLUMNS} columns that vary; choose some of them "
+                "first, by hand or with screen"
+            )
+        objective, targets = self.calibration.objective, self.options.targets
+        kappa = default_kappa(privacy.epsilon) if objective is None else objective.kappa
+        return IntervalProgram(self.frame, mu, self.neighbours, targets, privacy.y_bounds, kappa)
+
+    @cached_property
+    def frame(self) -> LabelFrame:
+        """The coordinates of intervals."""
+        return LabelFrame(self.rows)
 
     def rehearsal(
         self,

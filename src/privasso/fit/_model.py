@@ -14,6 +14,7 @@ from privasso.encoding import Encoding, columns_of_frame, parameter_words
 from privasso.fit._classes import Name
 from privasso.noise import Noise
 from privasso.privacy import Guarantee
+from privasso.programs import Intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,8 @@ class ReleasedModel:
     screened : ndarray of int or None
         Indices of the columns that were chosen before the fit; None where all were fitted. Files
         do not hold them.
+    intervals : Intervals or None
+        Laws of the coefficients of the population, if the fit released what they follow from.
     classes : (negative, positive) or None
         Names of the two classes of a logistic regression, whose coefficients are log odds of the
         positive one. None for a linear model.
@@ -71,6 +74,7 @@ class ReleasedModel:
     coef_se: np.ndarray | None = field(default=None, repr=False)
     screened: np.ndarray | None = field(default=None, repr=False)
     classes: tuple[Name, Name] | None = None
+    intervals: Intervals | None = field(default=None, repr=False)
 
     @property
     def n_features(self) -> int:
@@ -127,6 +131,7 @@ class ReleasedModel:
             encoding=encoding,
             coef_se=None if self.coef_se is None else self.coef_se[kept],
             screened=None,
+            intervals=None if self.intervals is None else self.intervals.selected(kept),
         )
 
     def chosen(self) -> ReleasedModel:
@@ -139,6 +144,7 @@ class ReleasedModel:
             feature_names=None if names is None else tuple(names[k] for k in at),
             coef_se=None if self.coef_se is None else self.coef_se[at],
             screened=np.arange(at.size),
+            intervals=None if self.intervals is None else self.intervals.selected(at),
         )
 
     def linear(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:

@@ -16,6 +16,7 @@ from privasso.operators import Covariates
 from privasso.planning import check_screen, release_mechanism
 from privasso.privacy import Privacy, Scales, check_kind
 from privasso.problem import Huber, Logistic, Loss
+from privasso.programs import Target
 
 _HUBER = Huber()
 #: Algorithms that work from a release alone.
@@ -62,6 +63,9 @@ class FitOptions:
         The two classes of a logistic regression; None for a linear model.
     loss : Loss
         What the fit is about: ``Huber()`` for the mean, ``Quantile(q)``, or ``Logistic()``.
+    intervals : bool or str
+        Whether a part of the budget is used for intervals for the coefficients; a name of a target
+        asks for those of one target alone. See `targets`.
     """
 
     privacy: Privacy
@@ -78,10 +82,12 @@ class FitOptions:
     screen: int | Literal["auto"] | None = None
     classes: Classes | None = None
     loss: Loss = _HUBER
+    intervals: bool | str = False
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
         self._check_loss()
+        self._check_intervals()
         if self.classes is not None:
             object.__setattr__(self, "privacy", self.privacy.for_classes())
             if self.screen is not None:
@@ -127,6 +133,23 @@ class FitOptions:
             raise ValueError(
                 "kappa of a Huber loss is for RecordDP; give Huber(), and kappa to LabelDP"
             )
+
+    def _check_intervals(self) -> None:
+        if self.intervals is False:
+            return
+        if not self.privacy.formal:
+            raise ValueError("intervals need LabelDP or RecordDP, whose budget they are a part of")
+        if not self.loss.about_mean and self.classes is None:
+            raise ValueError(f"there are no intervals for {self.loss.about}; leave intervals out")
+        known = ", ".join(map(repr, _targets(self.classes)))
+        if self.intervals is not True and self.intervals not in _targets(self.classes):
+            raise ValueError(f"intervals must be True, False or one of {known}")
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What there are to be intervals for: all that suit the loss, or the one that was asked."""
+        known = _targets(self.classes)
+        return known if self.intervals is True else tuple(t for t in known if t == self.intervals)
 
     def _check_perturbed(self) -> None:
         """Refuse options that belong to a release of products of rows and labels."""
@@ -186,6 +209,10 @@ class FitOptions:
             "noise must be a noise design or one of 'auto', 'shaped', 'optimal', 'isotropic', "
             f"'gram', 'power:GAMMA', not {name!r}"
         )
+
+
+def _targets(classes: Classes | None) -> tuple[Target, ...]:
+    return ("least-squares", "huber") if classes is None else ("logistic",)
 
 
 def fixed_lambda(lam: float | str, privacy: Privacy) -> float | None:

@@ -17,6 +17,7 @@ from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
 from privasso.planning import ScreeningOutlook
 from privasso.privacy import Guarantee, Privacy, Terms
+from privasso.programs import IntervalSums
 from privasso.queries import Answering, Ask, Neighbours, UndeclaredError, bit_source, declared
 
 
@@ -90,6 +91,10 @@ class Plan(ABC):
         No record is expected to show more than that one.
         """
         return []
+
+    def interval_sums(self, ask: Ask, found: Any, mu: float) -> IntervalSums:
+        """Ask for intervals at what the program found, at this sensitivity."""
+        raise ValueError("this fit has no intervals; leave intervals out")
 
     @abstractmethod
     def program(self, ask: Ask) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from numpy.typing import ArrayLike
 
 from privasso.blocks import RowBlocks
+from privasso.fit._interval_plan import plan_intervals
 from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan
@@ -33,6 +34,26 @@ def plan_for(
     feature_names: tuple[str, ...] | None = None,
 ) -> Plan:
     """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
+    if options.intervals:
+        given: dict[str, Any] = {
+            "sample_weight": sample_weight,
+            "seeded": seeded,
+            "feature_names": feature_names,
+        }
+        return plan_intervals(options, lambda part: _plan_alone(X, part, **given))
+    return _plan_alone(
+        X, options, sample_weight=sample_weight, seeded=seeded, feature_names=feature_names
+    )
+
+
+def _plan_alone(
+    X: Any,
+    options: FitOptions,
+    *,
+    sample_weight: ArrayLike | None,
+    seeded: bool,
+    feature_names: tuple[str, ...] | None,
+) -> Plan:
     privacy = options.privacy
     if isinstance(X, RowBlocks) and not privacy.formal:
         raise ValueError(

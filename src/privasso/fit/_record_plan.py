@@ -33,7 +33,11 @@ from privasso.planning import (
 from privasso.privacy import Guarantee, LabelDP, Privacy, RecordDP, Terms
 from privasso.problem import Clipped
 from privasso.programs import (
+    IntervalProgram,
+    Intervals,
+    IntervalSums,
     RecordFit,
+    RecordFrame,
     RecordStatistics,
     ScreenedObjective,
     StatisticsMechanism,
@@ -63,6 +67,12 @@ class Published:
     def encoded(self, encoding: Encoding | None) -> Published:
         """The same, with the way in which columns of a table became those of X."""
         return replace(self, model=replace(self.model, encoding=encoding))
+
+    def with_intervals(self, intervals: Intervals) -> Published:
+        """The same, with intervals for the coefficients that were fitted."""
+        at = self.model.screened
+        whole = intervals if at is None else intervals.widened(at, self.model.n_features)
+        return replace(self, model=replace(self.model, intervals=whole))
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""
@@ -113,6 +123,7 @@ class RecordPlan(Plan):
     guarantee: Guarantee = field(repr=False)
     seeded: bool
     X: Any = field(repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)
 
     noise = None
 
@@ -149,6 +160,21 @@ class RecordPlan(Plan):
     def program(self, ask: Ask) -> RecordFit | RecordStatistics:
         """The objective at λ."""
         return self.objective(ask, self.lam)
+
+    def interval_sums(
+        self, ask: Ask, found: RecordFit | RecordStatistics, mu: float
+    ) -> IntervalSums:
+        """At the coefficients; given the columns, where some were chosen."""
+        options, privacy = self.options, self.options.privacy
+        assert isinstance(privacy, RecordDP)
+        fit = found.solve(self.lam) if isinstance(found, RecordStatistics) else found
+        bounds = privacy.column_bounds(self.shape[1], self.names)
+        at = np.arange(len(bounds)) if fit.screened is None else fit.screened
+        frame = RecordFrame(bounds[at], options.fit_intercept, fit.screened)
+        program = IntervalProgram(
+            frame, mu, self.neighbours, options.targets, privacy.y_bounds, self.objective.kappa
+        )
+        return program(ask, fit.coef[at], fit.intercept)
 
     def published(
         self,
@@ -200,7 +226,7 @@ def plan_perturbed(
             )
         check_room(n)
         program = table.direct()
-    return planned(X, options, program, seeded=seeded)
+    return replace(planned(X, options, program, seeded=seeded), names=feature_names)
 
 
 def plan_labels_at_one_lam(

@@ -25,7 +25,7 @@ from privasso.fit._release_law import ReleaseLaw
 from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.privacy import Guarantee, Privacy
-from privasso.programs import Release
+from privasso.programs import Intervals, Release
 from privasso.solvers import SolveError
 
 
@@ -56,6 +56,7 @@ class Released:
     time_limit: float | None = None
     encoding: Encoding | None = None
     classes: Classes | None = None
+    intervals: Intervals | None = None
 
     @cached_property
     def post(self) -> Postprocess | Denoised | LogisticLasso:
@@ -119,6 +120,10 @@ class Released:
         """Whether the guarantee covers the release, and so a model at every λ."""
         return self.kept is not None
 
+    def with_intervals(self, intervals: Intervals) -> Released:
+        """The same, with intervals for the coefficients."""
+        return replace(self, intervals=intervals)
+
     def encoded(self, encoding: Encoding | None) -> Released:
         """The same, with the way in which columns of a table became those of X."""
         return replace(self, encoding=encoding)
@@ -165,7 +170,19 @@ class Released:
             encoding=self.encoding,
             coef_se=self._errors(coef, intercept),
             classes=None if self.classes is None else self.classes.names,
+            intervals=self.intervals,
         )
+
+    @property
+    def start(self) -> tuple[np.ndarray, float]:
+        """The best guess of coefficients and intercept, without a penalty."""
+        if isinstance(self.post, LogisticLasso):
+            return self.post.rows.in_units(self.post.guess)
+        guess, rows, coef = self.guess, self.rows, np.zeros(self.rows.shape[1])
+        assert guess is not None
+        coef[rows.live] = self.release.unit * guess.coef
+        level = self.release.unit * guess.mean_label
+        return coef, level - float(rows.mean @ coef) if rows.centred else 0.0
 
     def path(self, lams: ArrayLike) -> CoefficientPath:
         """Coefficients at each λ; the guarantee must cover the release.

@@ -32,7 +32,7 @@ from privasso.planning import (
     screened_labels,
 )
 from privasso.privacy import Guarantee, LabelDP, Terms
-from privasso.programs import Peeled, check_size
+from privasso.programs import IntervalSums, Peeled, check_size
 from privasso.queries import Ask, Beside
 
 #: Components are considered where there are more columns than this part of the rows.
@@ -127,6 +127,20 @@ class ScreenedLabelPlan(Plan):
             level = self.screened.level.correction(beside, residuals)
             few = replace(few, intercept=few.intercept + level)
         return few, chosen
+
+    def interval_sums(
+        self, ask: Ask, found: tuple[ReleasedModel, np.ndarray], mu: float
+    ) -> IntervalSums:
+        """For the model of the chosen columns."""
+        few, chosen = found
+        plan = plan_fit(
+            prepared_rows(self.X[:, chosen], bool(self.options.fit_intercept)),
+            replace(self.options, privacy=self.screened.fit, ledger=None, screen=None),
+            seeded=self.seeded,
+        )
+        at = self.fitted_columns(chosen)[:, : chosen.size]
+        asking = plan.interval_program(mu)
+        return asking(Beside(ask, at), few.coef[: chosen.size], few.intercept)
 
     def published(
         self,

@@ -18,7 +18,7 @@ from privasso.fit._options import fixed_lambda
 from privasso.fit._path import CoefficientPath
 from privasso.fit._released import AfterReleaseError
 from privasso.privacy import Guarantee, Privacy
-from privasso.programs import RecordStatistics
+from privasso.programs import Intervals, RecordStatistics
 from privasso.solvers import Status
 
 #: Noise that is smaller by less than this part is that of a file with rounded numbers.
@@ -73,6 +73,7 @@ class KeptStatistics:
     software: str
     target: str | None = None
     encoding: Encoding | None = None
+    intervals: Intervals | None = None
 
     kept = None
     solves_again = True
@@ -100,6 +101,10 @@ class KeptStatistics:
     def n_features(self) -> int:
         """Number of columns."""
         return len(self.statistics.table.bounds)
+
+    def with_intervals(self, intervals: Intervals) -> KeptStatistics:
+        """The same, with intervals for the coefficients."""
+        return replace(self, intervals=intervals)
 
     def encoded(self, encoding: Encoding | None) -> KeptStatistics:
         """The same, with the way in which columns of a table became those of X."""
@@ -137,6 +142,7 @@ class KeptStatistics:
             software=self.software,
             coef_se=found.coef_se,
             encoding=self.encoding,
+            intervals=self.intervals,
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:

@@ -3,6 +3,7 @@
 from privasso.planning._clipped_rows import clipped_settings
 from privasso.planning._component_settings import MOST_COMPONENTS
 from privasso.planning._components import PrincipalComponents, standardised
+from privasso.planning._intervals import divided, interval_sensitivity
 from privasso.planning._labels import LabelRelease, labels_at_one_lam
 from privasso.planning._mechanism import calibrate, release_labels, release_mechanism
 from privasso.planning._objective_noise import (
@@ -18,6 +19,7 @@ from privasso.planning._screened_labels import ScreenedLabels, screened_labels
 from privasso.planning._screening_forecast import ScreeningPrior
 from privasso.planning._screening_outlook import ScreeningOutlook
 from privasso.planning._screening_settings import ScreeningSettings, direct_r2, usual_screening
+from privasso.planning._settings import default_kappa
 from privasso.planning._shape import OptimalShape, optimal_shape
 from privasso.planning._shrink import best_shrink
 from privasso.planning._whitened import whitened_moments
@@ -40,7 +42,10 @@ __all__ = [
     "check_room",
     "check_screen",
     "clipped_settings",
+    "default_kappa",
     "direct_r2",
+    "divided",
+    "interval_sensitivity",
     "label_sensitivity",
     "labels_at_one_lam",
     "objective_noise",

@@ -7,6 +7,14 @@ from privasso.programs._cells import bounded_labels
 from privasso.programs._centre import noisy_centre
 from privasso.programs._estimate import Estimate, half_ranges, widest_bounds
 from privasso.programs._intercept import FromMean, Level, direct_level
+from privasso.programs._intervals import (
+    IntervalProgram,
+    Intervals,
+    IntervalSums,
+    LabelFrame,
+    RecordFrame,
+    Target,
+)
 from privasso.programs._label_objective import ObjectiveProgram
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
 from privasso.programs._label_screening import (
@@ -37,6 +45,10 @@ __all__ = [
     "FromMean",
     "FurtherRound",
     "IntegerColumns",
+    "IntervalProgram",
+    "IntervalSums",
+    "Intervals",
+    "LabelFrame",
     "LabelMap",
     "LabelRows",
     "LabelScreening",
@@ -48,6 +60,7 @@ __all__ = [
     "PerturbedObjective",
     "ProductSum",
     "RecordFit",
+    "RecordFrame",
     "RecordStatistics",
     "Release",
     "ScreenedObjective",
@@ -56,6 +69,7 @@ __all__ = [
     "ShapedObjective",
     "StatisticsMechanism",
     "Table",
+    "Target",
     "as_release",
     "bounded_labels",
     "check_size",

@@ -28,11 +28,14 @@ class ScaleSums(Summand):
         Values outside are clipped.
     middle, half : ndarray of shape (N,)
         Middle and half width of the range of each column.
+    columns : ndarray of int or None
+        See `Summand`.
     """
 
     bounds: np.ndarray = field(repr=False)
     middle: np.ndarray = field(repr=False)
     half: np.ndarray = field(repr=False)
+    columns: np.ndarray | None = field(default=None, repr=False)
 
     unit = 2 * _BITS
     sentence = "noisy sums of the columns"

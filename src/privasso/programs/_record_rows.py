@@ -61,6 +61,11 @@ class PerturbedObjective:
     columns: np.ndarray | None = field(default=None, repr=False)
 
     @property
+    def kappa(self) -> float:
+        """Where residuals are clipped, as a part of the range of the labels."""
+        return self.noise.kappa
+
+    @property
     def width(self) -> float:
         """Range of the labels."""
         return self.y_bounds[1] - self.y_bounds[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privasso._validation import positive_float
+from privasso.programs._one_step import positive_part
 from privasso.programs._record_fit import RecordFit, sandwich_errors
 from privasso.programs._record_rows import PerturbedObjective
 from privasso.programs._second_moments import Products, SecondMoments
@@ -122,6 +123,11 @@ class StatisticsMechanism:
         return self.table.lam
 
     @property
+    def kappa(self) -> float:
+        """Where a fit of clipped residuals would clip them."""
+        return self.table.noise.kappa
+
+    @property
     def weight(self) -> float:
         """ω: how much a label counts beside its row. With R, both have about equal noise."""
         return self.table.noise.radius
@@ -164,16 +170,3 @@ class StatisticsMechanism:
     def products(self, table: PerturbedObjective) -> Products:
         """What a record contributes, by this scaling."""
         return Products(table.view, self.weight, self.radius * (1.0 + 1e-12))
-
-
-def positive_part(A: np.ndarray) -> np.ndarray:
-    """The nearest positive semidefinite matrix.
-
-    Examples
-    --------
-    >>> positive_part(np.diag([2.0, -1.0])).tolist()
-    [[2.0, 0.0], [0.0, 0.0]]
-    """
-    values, vectors = np.linalg.eigh(A)
-    found = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return 0.5 * (found + found.T)

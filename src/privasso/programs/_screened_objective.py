@@ -81,6 +81,11 @@ class ScreenedObjective:
         """Of the fit."""
         return self.table.noise
 
+    @property
+    def kappa(self) -> float:
+        """Where the residuals of the fit are clipped."""
+        return self.table.noise.kappa
+
     def __call__(self, ask: Ask, lam: float) -> RecordFit:
         """Choose, fit, choose by the residuals, fit again, and correct the last intercept."""
         chosen = self.screening.choose(ask)

@@ -51,6 +51,11 @@ class ShapedObjective:
         """The λ that is used unless another one is given, in units of the labels."""
         return self.table.lam
 
+    @property
+    def kappa(self) -> float:
+        """Where residuals are clipped."""
+        return self.noise.kappa
+
     def __call__(self, ask: Ask, lam: float) -> RecordFit:
         """Ask for the matrix and the fit; return coefficients, with standard errors if it can be.
 

@@ -34,11 +34,12 @@ from privasso.queries._query import (
 )
 from privasso.queries._rounded_gaussian import BitSource, bit_source, rounded_gaussian
 from privasso.queries._shaped_minimiser import shape_factor
-from privasso.queries._sum import NoisySum, Summand
+from privasso.queries._sum import HALF, Contribution, NoisySum, Summand, summed
 
 __all__ = [
     "EMPTIED",
     "EPSILON_SHARE",
+    "HALF",
     "LABEL_REPLACED",
     "REPLACED",
     "ROUNDING",
@@ -46,6 +47,7 @@ __all__ = [
     "Ask",
     "Beside",
     "BitSource",
+    "Contribution",
     "Neighbours",
     "NoisyChoice",
     "NoisySum",
@@ -71,4 +73,5 @@ __all__ = [
     "rounded_gaussian",
     "same_question",
     "shape_factor",
+    "summed",
 ]

@@ -1,0 +1,360 @@
+"""What a record says about the coefficients at a public point: its score and its curvature.
+
+At coefficients β̂ that are public a row f with the residual r has the score f·ψ(r), ψ the slope of
+the loss, and the curvature f fᵀψ'(r). With their sums s and H a step of Newton's method leads to
+the minimiser of the loss without penalty and ridge, β̂ + H⁻¹s, and with the sum V of the squared
+scores to its variance H⁻¹VH⁻¹. Rows longer than R have the weight w = (R/‖f‖)² in all three, so
+that w‖f‖² ≤ R² and w‖f‖ ≤ R.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso.blocks import RowBlocks
+from privasso.programs._cells import bounded_labels, empty_records, within
+from privasso.programs._residuals import ordered_residuals
+from privasso.queries import HALF, ROUNDING, Contribution, Neighbours, Summand, summed
+
+#: Entries of a row, and of a score, are integers of this many bits.
+_BITS = 17
+#: Absolute residuals are counted up to these parts of the range of the labels.
+STEPS = tuple(2.0 ** (0.5 * k) for k in range(-9, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class StandardRows:
+    """Records as rows (x − centre)/scale with a one in the end; zeros for empty records.
+
+    Attributes
+    ----------
+    bounds : ndarray of shape (N, 2)
+        Values outside are clipped.
+    centre, scale : ndarray of shape (N,)
+        Of the columns; a column without a scale is zero.
+    intercept : bool
+        Whether a one follows.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+    centre: np.ndarray = field(repr=False)
+    scale: np.ndarray = field(repr=False)
+    intercept: bool
+
+    @property
+    def n_columns(self) -> int:
+        """Entries of a row."""
+        return len(self.bounds) + self.intercept
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The rows of some records."""
+        rows = np.ones((len(X), self.n_columns))
+        live = self.scale > 0.0
+        part = within(X, self.bounds) - self.centre
+        rows[:, : len(self.bounds)] = np.where(live, part / np.where(live, self.scale, 1.0), 0.0)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Public coefficients, from which residuals are measured in parts of the range of the labels.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (N,)
+        Coefficients.
+    intercept : float
+        Intercept.
+    y_bounds : (float, float)
+        Labels outside are clipped.
+    bounds : ndarray of shape (N, 2) or None
+        Covariates outside are clipped; None where they are public.
+    empty : bool
+        Whether a record without a label is empty; otherwise its label is the middle.
+    """
+
+    coef: np.ndarray = field(repr=False)
+    intercept: float
+    y_bounds: tuple[float, float]
+    bounds: np.ndarray | None = field(repr=False)
+    empty: bool
+
+    def residuals(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Residuals of linear predictions; NaN for empty records."""
+        labels = bounded_labels(np.asarray(y, np.float64), self.y_bounds, empty=self.empty)
+        return ordered_residuals(self._cells(X), labels, self.coef, self.intercept) / self._width
+
+    def odds(self, X: Any) -> np.ndarray:
+        """Log odds of some records."""
+        return -ordered_residuals(self._cells(X), np.zeros(X.shape[0]), self.coef, self.intercept)
+
+    @property
+    def _width(self) -> float:
+        return self.y_bounds[1] - self.y_bounds[0]
+
+    def _cells(self, X: Any) -> np.ndarray:
+        X = np.asarray(X.toarray() if sp.issparse(X) else X)
+        X = np.asarray(X[:, : self.coef.size], dtype=np.float64)
+        return X if self.bounds is None else within(X, self.bounds)
+
+
+class Slope(ABC):
+    """ψ and ψ' of a loss at a public point.
+
+    Attributes
+    ----------
+    largest : float
+        Bound of abs(ψ), and of the difference of two ψ with other labels.
+    bend : float
+        Bound of ψ'; zero where it is the same for all records and labels do not matter.
+    """
+
+    largest: float
+    change: float
+    bend: float
+
+    @abstractmethod
+    def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """ψ and ψ' of some records; NaN for those that are empty."""
+
+
+@dataclass(frozen=True)
+class ClippedSlope(Slope):
+    """Residuals clipped at ±κ. Their curvature is that of the quadratic loss, or of Huber's.
+
+    Attributes
+    ----------
+    largest : float
+        κ, as a part of the range of the labels.
+    huber : bool
+        Whether only records count whose residual is not clipped.
+    """
+
+    largest: float
+    huber: bool
+
+    bend = 1.0
+
+    @property
+    def change(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """No label changes a residual by more than their range."""
+        return min(2.0 * self.largest, 1.0)
+
+    def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The clipped residuals, and zero or one."""
+        r = point.residuals(X, y)
+        bend = np.abs(r) <= self.largest if self.huber else np.ones(r.size)
+        return np.clip(r, -self.largest, self.largest), np.asarray(bend, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LogisticSlope(Slope):
+    """y − p and p(1 − p), p the probability of a label 1; labels above ½ count as 1."""
+
+    largest = 1.0
+    change = 1.0
+    bend = 0.25
+
+    def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both from the log odds at the point."""
+        p = 1.0 / (1.0 + np.exp(-np.clip(point.odds(X), -700.0, 700.0)))
+        labels = np.asarray(y, np.float64)
+        one = np.where(labels > 0.5, 1.0, 0.0)
+        if point.empty:
+            one[empty_records(labels)] = np.nan
+        return one - p, p * (1.0 - p)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums(Summand):
+    """Sums of curvatures, of scores and of squared scores, each above the diagonal where a matrix.
+
+    Attributes
+    ----------
+    rows : callable
+        Makes rows of records.
+    n_columns : int
+        Entries of a row.
+    point : Point
+        Where scores are taken.
+    slope : Slope
+        The slope of the loss.
+    radius : float
+        R.
+    shares : (float, float, float)
+        Parts of the squared sensitivity for curvatures, scores and squared scores. Curvatures whose
+        share is zero are left out.
+    columns : ndarray of int or None
+        See `Summand`.
+    """
+
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    n_columns: int
+    point: Point = field(repr=False)
+    slope: Slope
+    radius: float
+    shares: tuple[float, float, float]
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    unit = 0
+    sentence = "noisy sums of scores and of their products, for intervals"
+    #: Products of so many rows are sums of integers below 2^53, which are exact in any order.
+    most_rows = 1 << 15
+
+    @cached_property
+    def units(self) -> tuple[int, int]:
+        """Entries of rows, and of scores, are rounded to multiples of 2^−unit."""
+        lengths = self.radius * math.sqrt(self.slope.bend), self.radius * self.slope.largest
+        found = [_BITS - math.ceil(math.log2(length)) for length in lengths]
+        return found[0], found[1]
+
+    @cached_property
+    def upper(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the entries of a matrix."""
+        return np.triu_indices(self.n_columns)
+
+    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """KᵀK of integer rows √(wψ')f, and the sums and KᵀK of integer scores wψf.
+
+        The sums of scores are in a smaller unit, in which their noise can be made.
+        """
+        G = self.rows(X)
+        psi, bend = self.slope(self.point, X, y)
+        gone = np.isnan(psi)
+        weights = long_rows(G, self.radius)
+        score = np.where(gone, 0.0, weights * psi)
+        V = np.rint(np.ldexp(G * score[:, None], self.units[1]))
+        parts = [np.ldexp(V.sum(axis=0), _BITS), (V.T @ V)[self.upper]]
+        if self.shares[0]:
+            root = np.where(gone, 0.0, np.sqrt(weights * bend))
+            K = np.rint(np.ldexp(G * root[:, None], self.units[0]))
+            parts = [(K.T @ K)[self.upper], *parts]
+        return np.concatenate(parts).astype(np.int64)
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """Those of each sum for two neighbours, over the root of its share.
+
+        A label that is replaced leaves the row: ψ' changes by `bend` at most and ψ² by its largest
+        value. Entries above a diagonal count twice in the norm of a matrix.
+        """
+        both = neighbours.relation == "replaced"
+        two_rows = both and neighbours.unit == "record"
+        half = 0.5 * math.sqrt(self.n_columns)  # what rounding adds to the length of a row
+        row = (
+            math.ldexp(self.radius * math.sqrt(self.slope.bend), self.units[0]) + half
+        ) * ROUNDING
+        # Two scores of one row are parallel up to rounding, which the second half is for.
+        pull = math.ldexp(self.radius * self.slope.largest, self.units[1])
+        pull = (pull + 2.0 * half) * ROUNDING
+        moved = 2.0 * pull
+        if not two_rows:
+            change = math.ldexp(self.radius * self.slope.change, self.units[1])
+            moved = (change + 2.0 * half) * ROUNDING
+        products = math.sqrt(2.0) if two_rows else 1.0
+        found = [
+            (products * row**2, 0),
+            (math.ldexp(moved if both else pull, _BITS), 1),
+            (products * pull**2, 2),
+        ]
+        whole = []
+        for length, k in found:
+            if not self.shares[k]:
+                continue
+            length /= math.sqrt(self.shares[k])
+            if k == 1:
+                whole.append(np.full(self.n_columns, length))
+            else:
+                above = self.upper[0] < self.upper[1]
+                whole.append(np.where(above, length / math.sqrt(2.0), length))
+        return np.concatenate(whole)
+
+    def split(self, found: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """Curvatures, scores and squared scores in their own units, of sums or of deviations."""
+        entries = self.upper[0].size
+        bends, rest = np.split(found, [entries if self.shares[0] else 0])
+        scores, squares = np.split(rest, [self.n_columns])
+        H = self._square(bends, self.units[0]) if self.shares[0] else None
+        return H, np.ldexp(scores, -self.units[1] - _BITS), self._square(squares, self.units[1])
+
+    def _square(self, entries: np.ndarray, unit: int) -> np.ndarray:
+        matrix = np.zeros((self.n_columns,) * 2)
+        matrix[self.upper] = np.ldexp(entries, -2 * unit)
+        return np.triu(matrix) + np.triu(matrix, 1).T
+
+
+@dataclass(frozen=True, eq=False)
+class PublicCurvature(Contribution):
+    """The curvature of squared residuals, of public rows: labels do not matter.
+
+    Attributes
+    ----------
+    rows : callable
+        Makes rows of records.
+    radius : float
+        R.
+    """
+
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    radius: float
+
+    most_rows = 1 << 15
+
+    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """KᵀK of integer rows √w f."""
+        G = self.rows(X)
+        K = G * np.sqrt(long_rows(G, self.radius))[:, None]
+        K = np.rint(np.ldexp(K, _BITS - math.ceil(math.log2(self.radius))))
+        return (K.T @ K).astype(np.int64).ravel()
+
+    def of(self, table: RowBlocks, n_columns: int) -> np.ndarray:
+        """That of all rows."""
+        low, high = summed(self, table)
+        total = low.astype(np.float64) + np.ldexp(high.astype(np.float64), HALF)
+        unit = _BITS - math.ceil(math.log2(self.radius))
+        return np.ldexp(total, -2 * unit).reshape(n_columns, n_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualCounts(Summand):
+    """How many absolute residuals at a public point are above each of `STEPS`.
+
+    Attributes
+    ----------
+    point : Point
+        Where they are taken.
+    columns : ndarray of int or None
+        See `Summand`.
+    """
+
+    point: Point = field(repr=False)
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    unit = 36
+    sentence = "noisy counts of residuals by their size"
+
+    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Counts of the residuals between two steps, and beyond the last."""
+        r = np.abs(self.point.residuals(X, y))
+        return np.histogram(r[~np.isnan(r)], [*STEPS, np.inf])[0].astype(np.int64) << self.unit
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """A record is in one place, and two are in two."""
+        length = 1.0 if neighbours.relation == "emptied" else math.sqrt(2.0)
+        return np.full(len(STEPS), math.ldexp(length, self.unit) * ROUNDING)
+
+
+def long_rows(G: np.ndarray, radius: float) -> np.ndarray:
+    """The weights min(1, (R/‖f‖)²) of rows, the same to the last bit for a row in any block."""
+    squares = np.zeros(len(G))
+    for column in G.T:
+        squares += column * column
+    with np.errstate(divide="ignore"):
+        return np.minimum(1.0, radius * radius / squares)
