@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from privasso.fit import (
     warn_user,
 )
 from privasso.privacy import Privacy
+from privasso.programs import Intervals
 
 P = TypeVar("P", bound=Plan)
 _COLUMN = (
@@ -42,7 +44,25 @@ class PrivateEstimator(BaseEstimator):
     #: Attributes that a fit sets.
     _fitted: ClassVar[tuple[str, ...]] = ()
     n_features_in_: int
+    intervals_: Intervals
     privacy: Privacy | None
+
+    @abstractmethod
+    def released_model(self) -> ReleasedModel:
+        """Return what may be published of this fit."""
+
+    def confint(
+        self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False
+    ) -> np.ndarray:
+        """Low and high of each coefficient of the population; see `ReleasedModel.confint`.
+
+        It needs a fit with ``intervals=True`` and costs nothing more.
+        """
+        return self.released_model().confint(level, target, simultaneous=simultaneous)
+
+    def summary(self, level: float = 0.95, target: str | None = None) -> Any:
+        """The coefficients as a table, with intervals if there are any; see `ReleasedModel`."""
+        return self.released_model().summary(level, target)
 
     @property
     def _formal(self) -> bool:

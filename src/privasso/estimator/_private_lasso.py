@@ -28,7 +28,6 @@ from privasso.model import Model
 from privasso.noise import Noise
 from privasso.privacy import Guarantee, Privacy, Scales
 from privasso.problem import Huber, Logistic, Loss
-from privasso.programs import Intervals
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
@@ -101,6 +100,10 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
         with names of classes.
+    intervals : bool or {"least-squares", "huber"}
+        Use half of the squared sensitivity that the budget allows for intervals of the coefficients
+        of the population: `confint` and `summary` return them. True is for both targets; one target
+        alone has shorter intervals. The fit itself then has about 1.4 times the noise.
 
     Attributes
     ----------
@@ -124,6 +127,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     coef_se_ : ndarray of shape (n_features,)
         Only where the mechanism gives them, as `LabelDP` does: standard errors of the coefficients,
         privacy noise included, given which of them are not zero; NaN for the others.
+    intervals_ : Intervals
+        Only with `intervals`: what `confint` reads.
     screened_ : ndarray of int
         Only with `screen`: indices of the columns that were chosen. All other coefficients are
         zero, unless principal components were fitted, too.
@@ -154,7 +159,6 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     statistics_: KeptStatistics
     coef_se_: np.ndarray
     screened_: np.ndarray
-    intervals_: Intervals
     n_features_in_: int
 
     _fitted = (
@@ -341,26 +345,6 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             classes=(0, 1) if isinstance(self._loss, Logistic) else None,
             intervals=getattr(self, "intervals_", None),
         )
-
-    def confint(
-        self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False
-    ) -> np.ndarray:
-        """Low and high of each coefficient of the population; see `Intervals.confint`.
-
-        It needs a fit with ``intervals=True`` and costs nothing more.
-        """
-        return self._intervals("confint").confint(level, target, simultaneous=simultaneous)
-
-    def _intervals(self, verb: str) -> Intervals:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "coef_")
-        if not hasattr(self, "intervals_"):
-            raise ValueError(
-                f"{verb} needs intervals, which are released with the fit at a part of its budget: "
-                "fit again with intervals=True"
-            )
-        return self.intervals_
 
     @property
     def _loss(self) -> Loss:

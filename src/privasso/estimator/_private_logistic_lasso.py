@@ -69,6 +69,8 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         experiments and marks the guarantee "not for release".
     ledger : Ledger, optional
         A budget that several fits share; see `PrivateLasso`.
+    intervals : bool
+        Whether a part of the budget is used for intervals; see `PrivateLasso`.
 
     Attributes
     ----------
@@ -118,6 +120,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
 
     _fitted = (
         "coef_", "intercept_", "classes_", "lam_", "guarantee_", "noise_", "release_", "coef_se_",
+        "intervals_",
     )  # fmt: skip
 
     def __init__(
@@ -130,6 +133,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
+        intervals: bool | str = False,
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -139,6 +143,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.ledger = ledger
+        self.intervals = intervals
 
     def fit(self, X: Any, y: Any) -> PrivateLogisticLasso:
         """Read the labels once, with noise; everything else is computed from what was released.
@@ -168,6 +173,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
             time_limit=self.time_limit,
             ledger=self.ledger,
             classes=classes,
+            intervals=self.intervals,
         )
         rng = generator_of(self.random_state)
         self._forget()
@@ -263,6 +269,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
             denoised=hasattr(self, "release_"),
             coef_se=None if errors is None else errors[0],
             classes=cast(Any, tuple(self.classes_.tolist())),
+            intervals=getattr(self, "intervals_", None),
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -302,4 +309,6 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         self.intercept_ = np.array([model.intercept])
         if model.coef_se is not None:
             self.coef_se_ = model.coef_se[None, :]
+        if model.intervals is not None:
+            self.intervals_ = model.intervals
         return self

@@ -16,6 +16,9 @@ from privasso.noise import Noise
 from privasso.privacy import Guarantee
 from privasso.programs import Intervals
 
+#: What is noted of a coefficient whose interval holds zero.
+_ZERO = "cannot be told from zero"
+
 
 @dataclass(frozen=True, eq=False)
 class ReleasedModel:
@@ -146,6 +149,66 @@ class ReleasedModel:
             screened=np.arange(at.size),
             intervals=None if self.intervals is None else self.intervals.selected(at),
         )
+
+    def confint(
+        self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False
+    ) -> np.ndarray:
+        """Low and high of each coefficient of the population, of shape (n, 2).
+
+        NaN stands where none can be given. The fit must have been one with ``intervals=True``.
+
+        Parameters
+        ----------
+        level : float
+            How often an interval holds the coefficient of the population.
+        target : "least-squares", "huber" or "logistic"
+            Whose coefficient it is: that of least squares (the default of linear fits), or of
+            residuals clipped at `kappa` of the intervals, or the log odds of logistic regression.
+        simultaneous : bool
+            Whether all intervals are to hold at once so often.
+        """
+        return self._known_intervals().confint(level, target, simultaneous=simultaneous)
+
+    def summary(self, level: float = 0.95, target: str | None = None) -> Any:
+        """The coefficients as a table of polars, with intervals if the fit has any.
+
+        `coefficient` is that of the model, which a penalty and a ridge shrink; `estimate` is the
+        middle of the interval, without either. `note` says what cannot be told. With two classes
+        odds ratios follow.
+        """
+        import polars as pl
+
+        names = self.feature_names or tuple(f"x{k}" for k in range(self.n_features))
+        table: dict[str, Any] = {"column": list(names), "coefficient": self.coef}
+        if self.intervals is None:
+            return pl.DataFrame(table)
+        ends = self.confint(level, target)
+        zero = (ends[:, 0] <= 0.0) & (ends[:, 1] >= 0.0)
+        table |= {
+            "estimate": self.intervals.estimates(target),
+            "low": ends[:, 0],
+            "high": ends[:, 1],
+        }
+        if self.classes is not None:
+            with np.errstate(over="ignore"):
+                table |= {
+                    f"odds ratio{part}": np.exp(table[name])
+                    for part, name in (("", "estimate"), (", low", "low"), (", high", "high"))
+                }
+        reasons = self.intervals.reasons(target)
+        table["note"] = [
+            _ZERO if level_zero else reason
+            for level_zero, reason in zip(zero.tolist(), reasons, strict=True)
+        ]
+        return pl.DataFrame(table, nan_to_null=True)
+
+    def _known_intervals(self) -> Intervals:
+        if self.intervals is None:
+            raise ValueError(
+                "intervals are released with the fit, at a part of its budget: fit again with "
+                "intervals=True (--intervals)"
+            )
+        return self.intervals
 
     def linear(self, X: Any, *, unknown: Literal["error", "ignore"] = "error") -> np.ndarray:
         """Return ``X @ coef + intercept``: predictions, or log odds of the positive class.

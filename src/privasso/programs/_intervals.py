@@ -11,12 +11,13 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from privasso._documents import DocumentError, Fields
 from privasso._validation import probability
 from privasso.operators import Covariates, Whitening
 from privasso.programs._estimate import half_ranges
 from privasso.programs._label_rows import LabelRows
 from privasso.programs._moments import ScaleSums, noisy_scales
-from privasso.programs._one_step import POINTS, Law, OneStep, at_level
+from privasso.programs._one_step import NEVER, POINTS, Law, OneStep, at_level
 from privasso.programs._scores import (
     STEPS,
     ClippedSlope,
@@ -44,6 +45,11 @@ _POWER, _LONG, _LONG_PUBLIC = 0.75, 1.2, 2.0
 _LEAST = 1e-9
 #: Residuals are clipped where so few are larger, in deviations of the noise, and a little above.
 _FEW, _ABOVE = 3.0, 1.25
+
+
+#: Why there is no interval.
+_NEVER = "no interval: it does not vary by itself, or was not chosen"
+_MORE = "no interval: needs {} × the rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +92,14 @@ class Intervals:
         ends = [[np.interp(s * z, POINTS, q) for s in (-1.0, 1.0)] for q in law.quantiles]
         return np.where(law.unknown[:, None], np.nan, np.array(ends).reshape(-1, 2))
 
+    def reasons(self, target: str | None = None) -> list[str]:
+        """Why a coefficient has no interval, in words; empty for one that has."""
+        law = self.law(target)
+        return [
+            "" if not gone else _MORE.format(_rounded(more)) if more < NEVER else _NEVER
+            for gone, more in zip(law.unknown.tolist(), law.more.tolist(), strict=True)
+        ]
+
     def estimates(self, target: str | None = None) -> np.ndarray:
         """The middle of each law: the coefficient without penalty and ridge; NaN if unknown."""
         law = self.law(target)
@@ -102,10 +116,42 @@ class Intervals:
             )
         return self.laws[found]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        laws = {
+            name: {
+                "quantiles": law.quantiles.ravel().tolist(),
+                "unknown": law.unknown.astype(int).tolist(),
+                "more": law.more.tolist(),
+                "together": law.together.tolist(),
+            }
+            for name, law in self.laws.items()
+        }
+        return {"kappa": self.kappa, "given": self.given, "laws": laws}
+
+    @classmethod
+    def from_dict(cls, values: object, n: int) -> Intervals:
+        """Rebuild what `to_dict` wrote for n coefficients; anything else raises `DocumentError`."""
+        fields = Fields(values, "the intervals")
+        named = fields.inner("laws")
+        known: dict[str, Target] = {one: one for one in _WEIGHTS}
+        laws = {}
+        for name in named.names():
+            if name not in known:
+                raise DocumentError(f"intervals have the unknown target {name!r:.60}")
+            laws[known[name]] = _law(named.inner(name), n)
+        found = cls(laws, fields.number("kappa", above=0.0), fields.flag("given"))
+        if not laws:
+            raise DocumentError("intervals need a target")
+        fields.end()
+        return found
+
     def selected(self, at: np.ndarray) -> Intervals:
         """Those of some of the coefficients."""
         laws = {
-            name: replace(law, quantiles=law.quantiles[at], unknown=law.unknown[at])
+            name: replace(
+                law, quantiles=law.quantiles[at], unknown=law.unknown[at], more=law.more[at]
+            )
             for name, law in self.laws.items()
         }
         return replace(self, laws=laws)
@@ -116,8 +162,31 @@ class Intervals:
         for name, law in self.laws.items():
             quantiles, unknown = np.zeros((size, POINTS.size)), np.ones(size, dtype=bool)
             quantiles[at], unknown[at] = law.quantiles, law.unknown
-            laws[name] = replace(law, quantiles=quantiles, unknown=unknown)
+            more = np.full(size, NEVER)
+            more[at] = law.more
+            laws[name] = replace(law, quantiles=quantiles, unknown=unknown, more=more)
         return replace(self, laws=laws, given=True)
+
+
+def _rounded(more: float) -> str:
+    """A factor with one digit more than is known.
+
+    >>> _rounded(1.234), _rounded(57.3)
+    ('1.3', '60')
+    """
+    step = 10.0 ** (math.floor(math.log10(max(more, 1.0))) - (more < 10.0))
+    return f"{math.ceil(max(more, 1.0) / step - 1e-9) * step:g}"
+
+
+def _law(fields: Fields, n: int) -> Law:
+    """One that `Intervals.to_dict` wrote."""
+    quantiles = fields.numbers("quantiles", n * POINTS.size).reshape(n, POINTS.size)
+    if np.any(np.diff(quantiles, axis=1) < 0.0):
+        raise DocumentError("quantiles must increase")
+    unknown, more = fields.numbers("unknown", n) > 0.0, fields.numbers("more", n, least=0.0)
+    together = fields.numbers("together", POINTS[POINTS > 0.0].size)
+    fields.end()
+    return Law(quantiles, unknown, more, together)
 
 
 class Frame(ABC):
@@ -325,7 +394,7 @@ class IntervalProgram:
         if H is None or H_noise is None:
             assert known is not None
             H, H_noise = known, np.zeros_like(known)
-        return OneStep(H, s, V, H_noise, s_noise, V_noise)
+        return OneStep(H, s, V, H_noise, s_noise, V_noise, slope.prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,5 +430,6 @@ class IntervalSums:
                 law,
                 quantiles=self.coef[:, None] + self.width * law.quantiles,
                 unknown=law.unknown | self.placed.unknown,
+                more=np.where(self.placed.unknown, NEVER, law.more),
             )
         return Intervals(laws, self.kappa)

@@ -20,12 +20,12 @@ from scipy.special import ndtr, ndtri
 #: normal number.
 _DRAWS = 200
 POINTS = np.linspace(-4.0, 4.0, 17)
-#: Deviation beforehand of a step, in parts of the range of the labels per deviation of a column.
-PRIOR = 0.5
 #: A coefficient whose deviation is above this part of the prior one is not told from its prior.
 _MOST = 0.6
 #: How far squared scores may differ from what the mean square says, before they are looked at.
 _UNLIKE = 0.5
+#: A number of times that stands for no number of rows.
+NEVER = 1e9
 #: Draws for intervals that hold together, and the fixed seed of all draws, which hide nothing.
 _TOGETHER, _SEED = 4000, 0
 
@@ -40,6 +40,8 @@ class OneStep:
         Curvature, scores and squared scores.
     H_noise, s_noise, V_noise : ndarray
         Deviations of the noise in each, of the same shapes; zeros where there is none.
+    prior : float
+        Deviation beforehand of a step per deviation of a column.
     """
 
     H: np.ndarray = field(repr=False)
@@ -48,6 +50,7 @@ class OneStep:
     H_noise: np.ndarray = field(repr=False)
     s_noise: np.ndarray = field(repr=False)
     V_noise: np.ndarray = field(repr=False)
+    prior: float
 
     def squares(self) -> np.ndarray:
         """What is expected of V: between the noisy one and the mean square times the curvature.
@@ -74,12 +77,16 @@ class OneStep:
         for k in range(count):
             H = positive_part(self.H - symmetric(rng, self.H_noise)) if noisy else self.H
             HP = H @ precision
-            covariance = np.linalg.inv(HP @ H + np.eye(d) / PRIOR**2)
+            covariance = np.linalg.inv(HP @ H + np.eye(d) / self.prior**2)
             centres[k] = into @ (covariance @ (HP @ self.s))
             spread[k] = np.sqrt(np.einsum("ij,ij->i", into @ covariance, into))
             total += covariance / count
-        unknown = np.sqrt(np.mean(spread**2, axis=0)) > _MOST * PRIOR * np.linalg.norm(into, axis=1)
-        return Law(mixture_quantiles(centres, spread), unknown, self._wider(rng, into, total))
+        part = np.mean(spread**2, axis=0) / (self.prior * np.linalg.norm(into, axis=1)) ** 2
+        # What the sums alone leave open falls about as one over the rows squared, where noise does.
+        more = np.sqrt(part * (1.0 - _MOST**2) / (np.maximum(1.0 - part, 1e-12) * _MOST**2))
+        more = np.minimum(more, 0.1 * NEVER)
+        wider = self._wider(rng, into, total)
+        return Law(mixture_quantiles(centres, spread), part > _MOST**2, more, wider)
 
     @staticmethod
     def _wider(rng: np.random.Generator, into: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -101,12 +108,15 @@ class Law:
         At the probabilities Φ(z) of `POINTS`.
     unknown : ndarray of bool, of shape (n,)
         Coefficients of which nothing can be said.
+    more : ndarray of shape (n,)
+        About how many times as many rows would be needed to say something, or `NEVER`.
     together : ndarray
         For the z of `POINTS` above zero: the z' ≥ z of intervals that hold together as often.
     """
 
     quantiles: np.ndarray = field(repr=False)
     unknown: np.ndarray = field(repr=False)
+    more: np.ndarray = field(repr=False)
     together: np.ndarray = field(repr=False)
 
 

@@ -112,14 +112,19 @@ class Slope(ABC):
     Attributes
     ----------
     largest : float
-        Bound of abs(ψ), and of the difference of two ψ with other labels.
+        Bound of abs(ψ).
+    change : float
+        Bound of the difference of the ψ of two labels.
     bend : float
-        Bound of ψ'; zero where it is the same for all records and labels do not matter.
+        Bound of ψ'.
+    prior : float
+        Deviation beforehand of an effect, per deviation of a column.
     """
 
     largest: float
     change: float
     bend: float
+    prior: float
 
     @abstractmethod
     def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +146,7 @@ class ClippedSlope(Slope):
     largest: float
     huber: bool
 
-    bend = 1.0
+    bend, prior = 1.0, 0.5  # labels of range 1 deviate by a half at most
 
     @property
     def change(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -159,9 +164,7 @@ class ClippedSlope(Slope):
 class LogisticSlope(Slope):
     """y − p and p(1 − p), p the probability of a label 1; labels above ½ count as 1."""
 
-    largest = 1.0
-    change = 1.0
-    bend = 0.25
+    largest, change, bend, prior = 1.0, 1.0, 0.25, 2.0
 
     def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both from the log odds at the point."""
