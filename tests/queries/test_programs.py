@@ -14,6 +14,7 @@ from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.fit import Classes, FitOptions, plan_for
 from privasso.fit._plan import statement
 from privasso.privacy import Terms
+from privasso.programs import IntervalSums
 from privasso.programs._centre import ClippedLabels
 from privasso.queries import (
     Answering,
@@ -50,6 +51,12 @@ PROGRAMS = {
     "shaped quantile": ({"shape": "private"}, {"loss": pv.Quantile(0.2)}),
     "screened quantile": ({}, {"screen": 3, "loss": pv.Quantile(0.8)}),
     "screened through zero": ({}, {"screen": 3, "fit_intercept": False}),
+    "intervals": ({}, {"intervals": True}),
+    "intervals through zero": ({}, {"intervals": "huber", "fit_intercept": False}),
+    "intervals, replaced": ({"neighbours": "replaced"}, {"intervals": "least-squares"}),
+    "intervals, screened": ({}, {"intervals": True, "screen": 3}),
+    "intervals of statistics": ({"mechanism": "statistics"}, {"intervals": True}),
+    "intervals of odds": ({"y_bounds": (0, 1)}, {"intervals": True, "classes": Classes()}),
 }
 #: Settings of `LabelDP`.
 LABELS = {
@@ -65,7 +72,16 @@ LABELS = {
     "chosen by labels": ({}, {"screen": 3}),
     "quantile of labels": ({}, {"loss": pv.Quantile(0.8)}),
     "quantile of emptied labels": ({"neighbours": "emptied"}, {"loss": pv.Quantile(0.8)}),
-}
+    "intervals of labels": ({}, {"intervals": True}),
+    "intervals of labels of large tables": ({}, {"intervals": True}),
+    "intervals of emptied labels": (
+        {"neighbours": "emptied", "mechanism": "release"}, {"intervals": "huber"},
+    ),
+    "intervals of chosen labels": ({}, {"intervals": True, "screen": 3}),
+    "intervals of odds of labels": (
+        {"y_bounds": (0, 1)}, {"intervals": True, "classes": Classes()},
+    ),
+}  # fmt: skip
 
 
 def table(public=False):
@@ -113,6 +129,9 @@ def run(plan, ask):
         found = found.solve(plan.lam) if hasattr(found, "solve") else found
         return [*found.coef.tolist(), found.intercept]
     found = plan.program(ask)
+    if isinstance(found, tuple) and isinstance(found[1], IntervalSums):
+        sums = found[1]
+        return [x for one in sums.steps.values() for x in (*one.H.ravel(), *one.s, *one.V.ravel())]
     if isinstance(found, tuple):
         few, chosen = found
         return [*chosen.tolist(), *few.coef.tolist(), few.intercept]
@@ -208,7 +227,8 @@ def test_the_same_model_to_the_last_bit_from_every_storage(name, tmp_path):
     def model(data, labels):
         made = planned(name, data).release(labels, rng=np.random.default_rng(3), charged=True)
         found = made.solve()
-        return found.coef.tolist(), found.intercept
+        intervals = None if found.intervals is None else found.intervals.to_dict()
+        return found.coef.tolist(), found.intercept, intervals
 
     expected = model(X, y)
     for storage in ("fortran", "three parts", "mapped", "seven files", "dask"):

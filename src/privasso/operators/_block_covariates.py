@@ -84,6 +84,10 @@ class BlockCovariates(Covariates):
             return labels
         return RowBlocks.of_arrays(self._F, labels)
 
+    def table(self) -> RowBlocks:
+        """The blocks themselves."""
+        return self._blocks
+
     def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
         """The largest f_μᵀΣ⁻¹f_μ, rounded up, as the only entry: a pass over the rows."""
         slack = 1.0 + (self.shape[1] + 16) * np.finfo(np.float64).eps

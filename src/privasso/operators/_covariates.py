@@ -100,6 +100,10 @@ class Covariates:
             F = sp.csr_array(F) if self.sparse else F
         return RowBlocks.of_arrays(F, y)
 
+    def table(self) -> RowBlocks:
+        """Rows whose labels do not matter, as a table."""
+        return self.labelled(np.zeros(self.shape[0]))
+
     def squared_row_norms(self, covariance: Covariance) -> np.ndarray:
         """f_μᵀΣ⁻¹f_μ of all rows, Σ over the live columns; infinite where Σ does not cover a row.
 

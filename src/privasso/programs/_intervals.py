@@ -310,8 +310,7 @@ class LabelFrame(Frame):
         into, unknown = np.zeros((one.shape[1], rows.n_columns)), np.ones(one.shape[1], dtype=bool)
         into[live, : whitening.rank], unknown[live] = T, lost
         radius = math.sqrt(_LONG_PUBLIC * max(rows.n_columns, 1))
-        table = one.labelled(np.zeros(one.shape[0]))
-        curvature = PublicCurvature(rows, radius).of(table, rows.n_columns)
+        curvature = PublicCurvature(rows, radius).of(one.table(), rows.n_columns)
         return Placed(rows, radius, into, unknown, curvature)
 
 

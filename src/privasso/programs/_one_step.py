@@ -81,7 +81,10 @@ class OneStep:
             centres[k] = into @ (covariance @ (HP @ self.s))
             spread[k] = np.sqrt(np.einsum("ij,ij->i", into @ covariance, into))
             total += covariance / count
-        part = np.mean(spread**2, axis=0) / (self.prior * np.linalg.norm(into, axis=1)) ** 2
+        before = (self.prior * np.linalg.norm(into, axis=1)) ** 2
+        part = np.divide(
+            np.mean(spread**2, axis=0), before, out=np.ones(len(into)), where=before > 0
+        )
         # What the sums alone leave open falls about as one over the rows squared, where noise does.
         more = np.sqrt(part * (1.0 - _MOST**2) / (np.maximum(1.0 - part, 1e-12) * _MOST**2))
         more = np.minimum(more, 0.1 * NEVER)
@@ -91,11 +94,12 @@ class OneStep:
     @staticmethod
     def _wider(rng: np.random.Generator, into: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Quantiles of the largest of all standardised errors, one for each of `POINTS` above 0."""
+        into = into[np.any(into != 0.0, axis=1)]
         deviations = np.sqrt(np.einsum("ij,ij->i", into @ covariance, into))
         z = rng.standard_normal((_TOGETHER, len(covariance)))
         errors = z @ np.linalg.cholesky(covariance).T @ into.T / deviations
         levels = 2.0 * ndtr(POINTS[POINTS > 0.0]) - 1.0
-        return np.quantile(np.max(np.abs(errors), axis=1), levels)
+        return np.quantile(np.max(np.abs(errors), axis=1, initial=0.0), levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +136,7 @@ def mixture_quantiles(centres: np.ndarray, spread: np.ndarray) -> np.ndarray:
     for _ in range(48):
         middle = 0.5 * (low + high)
         below = np.zeros_like(middle)
-        for centre, deviation in zip(centres, spread, strict=True):
+        for centre, deviation in zip(centres, np.maximum(spread, 1e-300), strict=True):
             below += ndtr((middle - centre) / deviation)
         less = below < len(centres) * wanted
         low, high = np.where(less, middle, low), np.where(less, high, middle)

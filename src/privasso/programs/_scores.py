@@ -25,7 +25,7 @@ from privasso.programs._residuals import ordered_residuals
 from privasso.queries import HALF, ROUNDING, Contribution, Neighbours, Summand, summed
 
 #: Entries of a row, and of a score, are integers of this many bits.
-_BITS = 17
+_BITS = 18
 #: Absolute residuals are counted up to these parts of the range of the labels.
 STEPS = tuple(2.0 ** (0.5 * k) for k in range(-9, 1))
 
