@@ -10,10 +10,12 @@ Oishi 2005, "Accurate sum and dot product"). The sum of k products then has an e
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic
 
 _UNIT = 2.0**-53
@@ -85,7 +87,17 @@ def _type_fma(typingctx, a, b, c):  # pragma: no cover
     return signature, codegen
 
 
-_fma: Any = intrinsic(_type_fma)
+def _interpreted_fma(a: float, b: float, c: float) -> float:
+    """The same where kernels are not compiled, to look into them."""
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return a * b + c
+    try:
+        return float(Fraction(a) * Fraction(b) + Fraction(c))
+    except OverflowError:
+        return a * b + c
+
+
+_fma: Any = _interpreted_fma if getattr(config, "DISABLE_JIT", False) else intrinsic(_type_fma)
 
 
 @njit(nogil=True, cache=True)
