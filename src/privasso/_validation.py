@@ -25,6 +25,8 @@ T = TypeVar("T")
 #: bounds, or a number between them, is less than a millionth of their distance; and they differ by
 #: so much at least, so that one over their distance is a number.
 _STEPS, _NARROWEST = 2.0**20, 1e-300
+#: In place of the bounds of a column: it holds zeros and ones.
+ZERO_ONE = "0/1"
 TOO_CLOSE = (
     "too close together for double precision: they need 2^20 numbers between them and a distance "
     "of at least 1e-300; subtract a public number, or change the unit"

@@ -19,6 +19,7 @@ SETTINGS = [
     {"scales": "private"},
     {"bounds": "private"},
     {"bounds": "private", "scales": "private", "share": 0.4},
+    {"bounds": ["0/1", (0, 10), (0, 100)]},
 ]
 
 

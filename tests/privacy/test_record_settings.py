@@ -47,6 +47,92 @@ def test_columns_are_measured_from_a_place_between_their_bounds():
     assert unshrunk[1] == pytest.approx([-0.7, -1.0, 0.0, -0.7, 1.0], rel=1e-5)
 
 
+def rare_levels(m, place, seed):
+    """Four columns of numbers, and zeros and ones with these shares and no effect.
+
+    The labels have their mean at this place of their bounds.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = np.clip(rng.normal(0.4, 0.15, (m, 4)), 0.0, 1.0)
+    ones = rng.random((m, SHARES.size)) < SHARES
+    y = place + (numbers - 0.4) @ [0.2, -0.1, 0.1, 0.0] + 0.08 * rng.standard_normal(m)
+    return np.hstack([numbers, ones]), np.clip(y, 0.0, 1.0)
+
+
+SHARES = np.array([0.002, 0.005, 0.01, 0.02, 0.05])
+NUMBERS = [(0.0, 1.0)] * 4
+
+
+@pytest.mark.filterwarnings("ignore:the same labels")
+@pytest.mark.parametrize("settings", [{}, {"mechanism": "statistics"}, {"shape": "private"}])
+def test_columns_of_zeros_and_ones_are_measured_from_zero(settings):
+    """The fit is that of bounds with zero in the middle, which measure from there."""
+    X, y = rare_levels(3000, 0.3, 0)
+    fits = []
+    for given in ("0/1", (-1.0, 1.0)):
+        bounds = [*NUMBERS, *[given] * SHARES.size]
+        privacy = pv.RecordDP(2.0, 1e-6, bounds=bounds, y_bounds=(0.0, 1.0), **settings)
+        est = pv.PrivateLasso(privacy=privacy, random_state=1).fit(X, y)
+        fits.append([*est.coef_, est.intercept_])
+    assert fits[0] == fits[1]
+    assert fits[0][:4] != fits[0][4:8]
+
+
+@pytest.mark.filterwarnings("ignore:the same labels")
+def test_log_odds_of_zeros_and_ones_are_measured_from_zero():
+    X, y = rare_levels(3000, 0.3, 0)
+    fits = []
+    for given in ("0/1", (-1.0, 1.0)):
+        privacy = pv.RecordDP(2.0, 1e-6, bounds=[*NUMBERS, *[given] * SHARES.size], y_bounds=(0, 1))
+        est = pv.PrivateLogisticLasso(privacy=privacy, random_state=1, classes=(0, 1))
+        est.fit(X, (y > 0.3).astype(float))
+        fits.append([*np.ravel(est.coef_), *np.ravel(est.intercept_)])
+    assert fits[0] == fits[1]
+
+
+@pytest.mark.filterwarnings("ignore:the same labels")
+@pytest.mark.parametrize("place", [0.25, 0.75])
+def test_a_rare_level_does_not_take_over_the_intercept(place):
+    """Bias of zero effects; measured from between 0 and 1 it is above one deviation of the fit."""
+    ratios = {}
+    for given in ("0/1", (0.0, 1.0)):
+        bounds = [*NUMBERS, *[given] * SHARES.size]
+        privacy = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(0.0, 1.0))
+        found = np.array([
+            pv.PrivateLasso(privacy=privacy, random_state=k)
+            .fit(*rare_levels(2000, place, k))
+            .coef_[4:]
+            for k in range(40)
+        ])  # fmt: skip
+        ratios[given] = found.mean(axis=0) / found.std(axis=0, ddof=1)
+    # A mean of 40 has an error of 0.16 deviations.
+    assert np.all(np.abs(ratios["0/1"]) < 0.65)
+    assert np.mean(np.abs(ratios[0.0, 1.0])[:4]) > 1.0
+
+
+def test_indicators_are_found_by_name_and_only_where_they_are_declared():
+    privacy = pv.RecordDP(1.0, 1e-6, bounds={"a": (0, 1), "b": "0/1"}, y_bounds=(0, 1))
+    table = RecordTable(privacy, 100, 2, ["b", "a"])
+    found = table.objective().indicators
+    assert found is not None
+    assert found.tolist() == [True, False]
+    assert table.bounds.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    again = replace(privacy, epsilon=2.0)
+    assert again.bounds == privacy.bounds
+    everything = pv.RecordDP(1.0, 1e-6, bounds="0/1", y_bounds=(0, 1))
+    found = RecordTable(everything, 100, 3).objective().indicators
+    assert found is not None
+    assert found.tolist() == [True] * 3
+    assert everything != replace(everything, bounds=(0, 1))
+    plain = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 2, y_bounds=(0, 1))
+    assert RecordTable(plain, 100, 2).objective().indicators is None
+    listed = pv.RecordDP(1.0, 1e-6, bounds=["0/1", (0, 3)], y_bounds=(0, 1))
+    assert listed.column_bounds(2).tolist() == [[0, 1], [0, 3]]
+    for wrong in (["0/2", (0, 1)], {"a": "0/2"}, "0/2"):
+        with pytest.raises(ValueError, match="bounds"):
+            pv.RecordDP(1.0, 1e-6, bounds=wrong, y_bounds=(0, 1))
+
+
 def drawn(rng, m, n):
     """A table from the prior: independent columns, three tenths of the coefficients not zero."""
     X = rng.uniform(-1.0, 1.0, (m, n))

@@ -25,6 +25,7 @@ from privasso.queries import Answering, Relation, bit_source
 
 M, N, AT = 24, 4, 11
 BOUNDS = [(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (0.0, 2.0)]
+MIXED = ["0/1", (-1.0, 2.0), "0/1", (0.0, 2.0)]
 NAN, INF = np.nan, np.inf
 ROWS, CENTRE, LEVEL, PRODUCTS = "pulls", "ClippedLabels", "ResidualSum", "ProductSum"
 COUNTS, SCALES, MOMENTS = "MagnitudeCounts", "ScaleSums", "Products"
@@ -61,6 +62,16 @@ RECORDS = {
         {}, {"rounds": 1}, ("array", "csr", "blocks", "many genotypes"),
         {CENTRE, "choice", ROWS, LEVEL},
     ),
+    "zeros and ones": ({"bounds": MIXED, "level": True}, {}, PLAIN, {ROWS, LEVEL}),
+    "long rows of ones": ({"bounds": "0/1", "level": True}, {}, PLAIN, {ROWS, LEVEL}),
+    "scaled ones": ({"bounds": MIXED, "scales": "private"}, {}, ("array",), {COUNTS, SCALES}),
+    "statistics of ones": (
+        {"bounds": MIXED, "mechanism": "statistics"}, {}, (*DENSE, "blocks"), {MOMENTS},
+    ),
+    "logistic of ones": (
+        {"bounds": MIXED, "y_bounds": (0, 1)}, {"logistic": True}, PLAIN, {"rows"},
+    ),
+    "screened ones": ({"bounds": MIXED}, {"screen": 2}, ALL, {CENTRE, "choice", ROWS, LEVEL}),
     "flat": (
         {"bounds": [(0.0, 2.0), (1.0, 1.0), (0.0, 2.0), (0.0, 0.0)]}, {"screen": 2}, ALL,
         {CENTRE, "choice", ROWS, LEVEL},

@@ -51,6 +51,8 @@ PROGRAMS = {
     "shaped quantile": ({"shape": "private"}, {"loss": pv.Quantile(0.2)}),
     "screened quantile": ({}, {"screen": 3, "loss": pv.Quantile(0.8)}),
     "screened through zero": ({}, {"screen": 3, "fit_intercept": False}),
+    "zeros and ones": ({"bounds": "0/1"}, {}),
+    "screened zeros and ones": ({"bounds": "0/1"}, {"screen": 3}),
     "intervals": ({}, {"intervals": True}),
     "intervals through zero": ({}, {"intervals": "huber", "fit_intercept": False}),
     "intervals, replaced": ({"neighbours": "replaced"}, {"intervals": "least-squares"}),

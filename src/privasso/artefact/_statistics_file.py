@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from privasso._documents import DocumentError, check_moderate
+from privasso._documents import DocumentError, Fields, check_moderate
+from privasso._validation import ZERO_ONE
 from privasso.accounting import GaussianLoss
 from privasso.artefact._header import header, opened
 from privasso.fit import KeptStatistics
@@ -30,6 +31,7 @@ def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
         "fit_intercept": table.fit_intercept,
         "low": table.bounds[:, 0].tolist(),
         "high": table.bounds[:, 1].tolist(),
+        **({} if table.indicators is None else {"indicators": _places(table.indicators)}),
         "scaling": scaling,
         "lam": kept.lam,
         "sigma": moments.sigma,
@@ -51,6 +53,9 @@ def statistics_from(document: object) -> KeptStatistics:
     )
     d = n + intercept + 1
     entries = fields.numbers("matrix", d * (d + 1) // 2)  # before anything of that size is made
+    bounds: list[Any] = np.stack([low, high], axis=1).tolist()
+    for k in _indicators(fields, bounds):
+        bounds[k] = ZERO_ONE
     scaling = None
     if not fields.is_null("scaling"):
         inner = fields.inner("scaling")
@@ -59,7 +64,7 @@ def statistics_from(document: object) -> KeptStatistics:
     privacy = RecordDP(
         guarantee["epsilon"],
         guarantee["delta"],
-        bounds=np.stack([low, high], axis=1),
+        bounds=bounds,
         y_bounds=guarantee.label_bounds,
         scales=None if scaling is None else "private",
         mechanism="statistics",
@@ -84,3 +89,19 @@ def statistics_from(document: object) -> KeptStatistics:
     fields.end()
     check_moderate(matrix=matrix, sigma=moments.sigma)
     return kept
+
+
+def _places(indicators: np.ndarray) -> list[int]:
+    """Which columns are said to be of zeros and ones."""
+    return np.flatnonzero(indicators).tolist()
+
+
+def _indicators(fields: Fields, bounds: list[Any]) -> list[int]:
+    """The same from a file, in which such columns have the bounds 0 and 1."""
+    if "indicators" not in fields.names():
+        return []
+    places = fields.numbers("indicators", most=len(bounds)).tolist()
+    known = {float(k) for k, pair in enumerate(bounds) if pair == [0.0, 1.0]}
+    if not set(places) <= known or len(set(places)) < len(places):
+        raise DocumentError("indicators must be the numbers of columns with the bounds 0 and 1")
+    return [int(k) for k in places]

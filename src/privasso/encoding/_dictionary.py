@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privasso._validation import TOO_CLOSE, separated
+from privasso._validation import TOO_CLOSE, ZERO_ONE, separated
 from privasso.encoding._codes import LevelCode, NumberCode
 from privasso.encoding._columns import Columns, Levels
 from privasso.encoding._encoding import Encoding
@@ -112,17 +112,28 @@ class Dictionary:
         )
 
     @property
-    def bounds(self) -> dict[str, tuple[float, float]] | None:
-        """Bounds of the columns of the matrix by name; None if some are not known."""
-        found: dict[str, tuple[float, float]] = {}
+    def bounds(self) -> dict[str, tuple[float, float] | str] | None:
+        """Bounds of the columns of the matrix by name; None if some are not known.
+
+        Those of levels are "0/1", as `RecordDP` takes them.
+        """
+        found: dict[str, tuple[float, float] | str] = {}
         for one, code in zip(self.entries, self.encoding.codes, strict=True):
             if isinstance(one, LevelEntry):
-                found |= dict.fromkeys(code.outputs, (0.0, 1.0))
+                found |= dict.fromkeys(code.outputs, ZERO_ONE)
             elif one.low is None or one.high is None:
                 return None
             else:
                 found[one.name] = one.low, one.high
         return found
+
+    @property
+    def limits(self) -> np.ndarray | None:
+        """The same as numbers, of shape (N, 2)."""
+        if self.bounds is None:
+            return None
+        pairs = [(0.0, 1.0) if one == ZERO_ONE else one for one in self.bounds.values()]
+        return np.array(pairs, dtype=np.float64)
 
     def of(self, names: Sequence[str]) -> Dictionary:
         """The entries of these columns, in this order; one that is missing is refused."""

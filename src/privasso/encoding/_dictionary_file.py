@@ -36,7 +36,7 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     ...     file = Path(folder, "bounds.csv")
     ...     _ = file.write_text("name,low,high,levels\nage,18,98,\nward,,,heart|eye\n")
     ...     read_dictionary(file).bounds
-    {'age': (18.0, 98.0), 'ward=eye': (0.0, 1.0), 'ward=heart': (0.0, 1.0)}
+    {'age': (18.0, 98.0), 'ward=eye': '0/1', 'ward=heart': '0/1'}
     """
     path = Path(path)
     try:

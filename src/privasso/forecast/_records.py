@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
+from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
 from privasso.fit import FitOptions, RecordPlan, plan_for
@@ -57,6 +59,8 @@ class RecordScheme:
         λ, or None for the one that follows from the number of rows.
     fit_intercept : bool
         Whether there is an intercept.
+    indicators : ndarray of bool, of shape (N,), or None
+        Which columns the fit takes for columns of zeros and ones, if any.
     """
 
     privacy: RecordDP
@@ -65,26 +69,28 @@ class RecordScheme:
     chances: np.ndarray = field(repr=False)
     lam: float | None = None
     fit_intercept: bool = True
+    indicators: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, plan: RecordPlan, dictionary: Dictionary) -> RecordScheme:
         """The scheme of a plan for a table that the dictionary describes."""
-        options, known = plan.options, dictionary.bounds
+        options, known = plan.options, dictionary.limits
         assert isinstance(options.privacy, RecordDP)
         chances: list[float] = []
         for entry in dictionary.entries:
             levels = entry.levels if isinstance(entry, LevelEntry) else ()
             chances += [1.0 / (len(levels) + 1)] * len(levels) if levels else [math.nan]
-        bounds = [(0.0, 1.0)] * len(chances) if known is None else list(known.values())
+        n, names = len(chances), dictionary.encoding.names
         released = isinstance(plan.objective, StatisticsMechanism)
         privacy = replace(options.privacy, mechanism="statistics" if released else "objective")
         return cls(
             privacy,
             int(plan.guarantee["n_rows"]),
-            np.array(bounds, dtype=np.float64),
+            np.tile([0.0, 1.0], (n, 1)) if known is None else known,
             np.array(chances),
             options.fixed_lam,
             options.fit_intercept,
+            options.privacy.indicators(n, names),
         )
 
     @property
@@ -111,16 +117,24 @@ class RecordScheme:
             rows = max(2, round(m * (few / n) ** power))
         few, rows = min(few, n), min(rows, _MOST_ROWS)
         take = np.linspace(0, n - 1, few).round().astype(int)
-        privacy = self.privacy
+        lam = None if self.lam is None else self.lam * rows / m
+        return replace(self.of_columns(take), n_rows=rows, lam=lam)
+
+    def of_columns(self, take: np.ndarray) -> RecordScheme:
+        """The same for some of the columns."""
+        privacy, bounds, indicators = self.privacy, self.bounds[take], self.indicators
+        indicators = None if indicators is None else indicators[take]
         if privacy.bounds != "private":
-            privacy = replace(privacy, bounds=self.bounds[take])
+            listed: list[Any] = bounds.tolist()
+            for k in [] if indicators is None else np.flatnonzero(indicators):
+                listed[k] = ZERO_ONE
+            privacy = replace(privacy, bounds=listed)
         return replace(
             self,
             privacy=privacy,
-            n_rows=rows,
-            bounds=self.bounds[take],
+            bounds=bounds,
             chances=self.chances[take],
-            lam=None if self.lam is None else self.lam * rows / m,
+            indicators=indicators,
         )
 
     def columns(self, n_rows: int, centres: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -208,10 +222,7 @@ _ALSO = (
 
 def _half(scheme: RecordScheme) -> RecordScheme:
     """Every second column."""
-    privacy = scheme.privacy
-    if privacy.bounds != "private":
-        privacy = replace(privacy, bounds=scheme.bounds[::2])
-    return replace(scheme, privacy=privacy, bounds=scheme.bounds[::2], chances=scheme.chances[::2])
+    return scheme.of_columns(np.arange(0, scheme.n_columns, 2))
 
 
 def _with_epsilon(privacy: RecordDP, epsilon: float) -> RecordDP:

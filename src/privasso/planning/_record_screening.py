@@ -23,6 +23,7 @@ def screened_objective(
     fit_intercept: bool,
     loss: Clipped,
     t: float,
+    indicators: np.ndarray | None = None,
 ) -> ScreenedObjective:
     """Return the choice and the fit that together have the budget of the settings.
 
@@ -72,4 +73,4 @@ def screened_objective(
     level = None
     if fit_intercept and loss.about_mean:
         level = Level(settings.mu_level, width, neighbours=neighbours)
-    return ScreenedObjective(screening, last, tuple(rounds), settings, level)
+    return ScreenedObjective(screening, last, tuple(rounds), settings, level, indicators)

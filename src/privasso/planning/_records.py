@@ -107,6 +107,7 @@ class RecordTable:
             self.fit_intercept,
             lam,
             estimate=self._estimate,
+            indicators=self.indicators,
             reach=reach,
         )
 
@@ -169,6 +170,7 @@ class RecordTable:
             fit_intercept=self.fit_intercept,
             loss=self._clipped(privacy.kappa),
             t=self._t,
+            indicators=self.indicators,
         )
 
     @property
@@ -184,6 +186,11 @@ class RecordTable:
         bounds = self.privacy.column_bounds(self.n_columns, self.names)
         check_units(bounds, self.privacy.label_width)
         return bounds
+
+    @property
+    def indicators(self) -> np.ndarray | None:
+        """Which columns are said to be of zeros and ones, if any."""
+        return self.privacy.indicators(self.n_columns, self.names)
 
     @property
     def _standard(self) -> bool:
@@ -248,6 +255,7 @@ class RecordTable:
             usual_lam(self.n_rows, privacy.label_width),
             estimate=self._estimate,
             level=level,
+            indicators=self.indicators,
         )
 
     def _products(self, level: Level | None = None) -> PerturbedObjective:

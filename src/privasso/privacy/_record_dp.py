@@ -18,7 +18,12 @@ from privasso._validation import (
     squarable,
 )
 from privasso.accounting import GaussianLoss, Loss, sensitivity_for
-from privasso.privacy._column_bounds import PRIVATE, bounds_of_columns, checked_bounds
+from privasso.privacy._column_bounds import (
+    PRIVATE,
+    bounds_of_columns,
+    checked_bounds,
+    zeros_and_ones,
+)
 from privasso.privacy._guarantee import PREPARED, Guarantee
 from privasso.privacy._kind import (
     Privacy,
@@ -59,6 +64,9 @@ class RecordDP(Privacy):
         Smallest and largest value of each column; one pair (low, high) is for all columns. They
         must come from public knowledge, such as a data dictionary, not from the data.
         Values outside are clipped without notice, and a missing one (NaN) counts as the middle.
+        Say ``"0/1"`` in place of a pair for a column of zeros and ones: its bounds are 0 and 1, and
+        it is measured from zero, so that a rare level moves few rows instead of nearly all. For
+        numbers that fill the range from 0 to 1 the pair is better.
         With ``"private"``, ranges are found in the data with noise, at a share of the budget; a
         column whose range is lost in the noise has no coefficient.
     y_bounds : (float, float)
@@ -193,6 +201,10 @@ class RecordDP(Privacy):
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
         return bounds_of_columns(self.bounds, n_columns, names)
+
+    def indicators(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray | None:
+        """Which columns were said to be of zeros and ones; None if none was."""
+        return zeros_and_ones(self.bounds, n_columns, names)
 
     def for_classes(self) -> RecordDP:
         """Refuse what a logistic regression on labels 0 and 1 does not have."""

@@ -78,6 +78,22 @@ def origins(bounds: np.ndarray) -> np.ndarray:
     return (1.0 - place) * low + place * high
 
 
+def measured(bounds: np.ndarray, indicators: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Origin and unit of each column beside an intercept.
+
+    An indicator is measured from its lower bound, in units of its range. From anywhere else a rare
+    level would be nearly constant, and take over a part of the intercept, which has a ridge.
+
+    >>> measured(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([False, True]))
+    (array([0.35, 0.  ]), array([0.5, 1. ]))
+    """
+    origin, half = origins(bounds), half_ranges(bounds, centred=True)[1]
+    if indicators is None:
+        return origin, half
+    low, high = bounds[:, 0], bounds[:, 1]
+    return np.where(indicators, low, origin), np.where(indicators, high - low, half)
+
+
 def _within(ranges: np.ndarray, found: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Ranges cut to the bounds; a column that was not found keeps its bounds.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
-from privasso.programs._estimate import Estimate, half_ranges, origins
+from privasso.programs._estimate import Estimate, half_ranges, measured
 from privasso.programs._intercept import Level
 from privasso.programs._record_fit import RecordFit
 from privasso.programs._record_map import RecordMap
@@ -23,8 +23,8 @@ from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 class PerturbedObjective:
     """How a table becomes rows of bounded length, and with how much noise they are fitted.
 
-    With an intercept covariates become (f − origin)/half range (see `origins`), the intercept is
-    one more column of ones, and labels become (y − middle)/range. Without one, covariates are
+    With an intercept covariates become (f − origin)/unit (see `measured`), the intercept is one
+    more column of ones, and labels become (y − middle)/range. Without one, covariates are
     divided by their largest absolute value and labels by their range. Rows longer than the radius
     are shrunk together with their labels.
 
@@ -48,6 +48,8 @@ class PerturbedObjective:
         How the intercept is corrected after the fit, in units of the range of the labels.
     columns : ndarray of int or None
         Which columns of the records are fitted, if not all.
+    indicators : ndarray of bool, of shape (N,), or None
+        Which columns are said to be of zeros and ones, if any.
     """
 
     noise: ObjectiveNoise
@@ -59,6 +61,7 @@ class PerturbedObjective:
     estimate: Estimate | None = None
     level: Level | None = None
     columns: np.ndarray | None = field(default=None, repr=False)
+    indicators: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def kappa(self) -> float:
@@ -178,5 +181,6 @@ class PerturbedObjective:
         """Origin and scale of each column."""
         if self.scaling is not None:
             return self.scaling
-        origin, half = half_ranges(self.bounds, self.fit_intercept)
-        return (origins(self.bounds) if self.fit_intercept else origin), half
+        if self.fit_intercept:
+            return measured(self.bounds, self.indicators)
+        return half_ranges(self.bounds, centred=False)

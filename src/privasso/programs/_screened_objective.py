@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class ScreenedObjective:
         What all of these follow from, for predictions.
     level : Level or None
         How the intercept of the last fit is corrected, if there is one.
+    indicators : ndarray of bool, of shape (N,), or None
+        Which columns are said to be of zeros and ones, if any.
     """
 
     screening: Screening
@@ -65,6 +67,7 @@ class ScreenedObjective:
     rounds: tuple[FurtherRound, ...]
     settings: Any
     level: Level | None
+    indicators: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def mu(self) -> float:
@@ -109,6 +112,8 @@ class ScreenedObjective:
         self, ask: Ask, table: PerturbedObjective, chosen: np.ndarray, lam: float
     ) -> Fitted:
         """The fit of the chosen columns."""
-        bounds = self.screening.bounds[chosen]
-        found = replace(table, bounds=bounds, columns=chosen)(ask, lam)
+        bounds, indicators = self.screening.bounds[chosen], self.indicators
+        if indicators is not None:
+            indicators = indicators[chosen]
+        found = replace(table, bounds=bounds, columns=chosen, indicators=indicators)(ask, lam)
         return Fitted(chosen, bounds, table.y_bounds, found.coef, found.intercept)

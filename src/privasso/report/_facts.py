@@ -194,8 +194,8 @@ def _composition(made: Outcome) -> str | None:
 
 def _ranges(made: Published | KeptStatistics, dictionary: Dictionary | None) -> np.ndarray | None:
     """Distances between the bounds of the columns: public ones, or those that are released."""
-    if dictionary is not None and dictionary.bounds is not None:
-        return np.array([high - low for low, high in dictionary.bounds.values()])
+    if dictionary is not None and dictionary.limits is not None:
+        return np.diff(dictionary.limits, axis=1)[:, 0]
     if isinstance(made, KeptStatistics):
         return np.diff(made.statistics.table.bounds, axis=1)[:, 0]
     return None
