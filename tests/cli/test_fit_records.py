@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_model_is_the_estimator_s(folder):
     fit(f"{DP} --bounds bounds.csv {SEED}")
     privacy = pv.RecordDP(
-        1.0, 1e-6, bounds=[(18, 98), (0, 500), (0, 1), (0, 1)], y_bounds=(60, 200)
+        1.0, 1e-6, bounds=[(18, 98), (0, 500), "0/1", "0/1"], y_bounds=(60, 200)
     )
     est = pv.PrivateLasso(privacy=privacy, random_state=3)
     est.fit(matrix(table()).astype(float), table()["y"].to_numpy())
@@ -52,7 +52,7 @@ def test_numbers_alone_from_npz_and_a_dictionary_in_json(folder):
     frame = table()
     X = matrix(frame).astype(float)
     np.savez("data.npz", X=X, y=frame["y"].to_numpy(), feature_names=["a", "b", "c", "d"])
-    entries = {"a": [18, 98], "b": {"low": 0, "high": 500}, "c": [0, 1], "d": [0, 1]}
+    entries = {"a": [18, 98], "b": {"low": 0, "high": 500}, "c": "0/1", "d": "0/1"}
     (folder / "bounds.json").write_text(json.dumps(entries))
     fit(f"{DP} --bounds bounds.json {SEED}", "data.npz")
     fit(f"{DP} --bounds bounds.csv --seed 3 --out csv.json")
@@ -75,7 +75,7 @@ def test_every_mechanism_is_the_estimator_s(folder, options, settings):
     X = matrix(table()).astype(float)[:, : 2 if "exclude" in options else 4]
     if settings.get("shape") == "data":
         settings = {"shape": X}
-    bounds = [(18, 98), (0, 500), (0, 1), (0, 1)]
+    bounds = [(18, 98), (0, 500), "0/1", "0/1"]
     privacy = pv.RecordDP(1.0, 1e-6, **{"bounds": bounds, "y_bounds": (60, 200), **settings})
     est = pv.PrivateLasso(privacy=privacy, random_state=3).fit(X, table()["y"].to_numpy())
     np.testing.assert_array_equal(pv.load("model.json").coef, est.coef_)
@@ -173,7 +173,7 @@ def test_predictions_use_the_dictionary(folder, capsys):
 def test_columns_are_chosen_first(folder, capsys):
     """The same as in Python; the dry run tells the price and the chances."""
     fit(f"{DP} --bounds bounds.csv --screen 2 {SEED}")
-    bounds = [(18, 98), (0, 500), (0, 1), (0, 1)]
+    bounds = [(18, 98), (0, 500), "0/1", "0/1"]
     privacy = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(60, 200))
     est = pv.PrivateLasso(privacy=privacy, screen=2, random_state=3)
     est.fit(matrix(table()).astype(float), table()["y"].to_numpy())

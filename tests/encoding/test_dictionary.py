@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privasso as pv
+from privasso.artefact import DocumentError
 from privasso.encoding import (
     Columns,
     Dictionary,
@@ -20,6 +21,7 @@ from privasso.encoding import (
     Numbers,
     Trouble,
     read_declared,
+    read_dictionary,
     template,
 )
 
@@ -105,6 +107,25 @@ def test_bounds_by_name_survive_a_change_of_another_setting():
     privacy = pv.RecordDP(1.0, 1e-6, bounds=dictionary.bounds, y_bounds=(0, 1))
     changed = dataclasses.replace(privacy, epsilon=2.0)
     assert changed.column_bounds(2, ("t=v", "a")).tolist() == [[0, 1], [0, 4]]
+
+
+def test_zeros_and_ones_are_declared_in_files(tmp_path):
+    (tmp_path / "b.csv").write_text("name,low,high,fill,levels\na,0,4,,\nb,,,0,0/1\nc,0,1,,\n")
+    (tmp_path / "b.json").write_text('{"a": [0, 4], "b": "0/1", "c": [0, 1]}')
+    for name, filled in (("b.csv", 0.0), ("b.json", 0.5)):
+        found = read_dictionary(tmp_path / name)
+        assert found.bounds == {"a": (0, 4), "b": "0/1", "c": (0, 1)}
+        assert found.limits is not None
+        assert found.limits.tolist() == [[0, 4], [0, 1], [0, 1]]
+        assert found.entries[1] == NumberEntry("b", 0, 1, filled if filled == 0.0 else None, True)
+        values = Numbers("b", np.array([1.0, np.nan]))
+        assert found.of(["b"]).matrix(Columns((values,), 2)).tolist() == [[1.0], [filled]]
+    for line in ("b,0,1,,0/1", "b,,,2,0/1", "b,,,x,0/1"):
+        (tmp_path / "b.csv").write_text(f"name,low,high,fill,levels\n{line}\n")
+        with pytest.raises(DocumentError, match="column 'b'"):
+            read_dictionary(tmp_path / "b.csv")
+    with pytest.raises(ValueError, match="zeros and ones"):
+        NumberEntry("b", 0, 2, indicator=True)
 
 
 def test_names_of_columns_that_would_meet_are_refused():

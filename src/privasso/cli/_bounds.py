@@ -11,7 +11,8 @@ from privasso.cli._options import DATA, AsJson, argument, option, tell
 _WHAT_TO_DO = (
     "Fill in low and high of each column of numbers, or the levels of a column of text, with | "
     "between them: heart|skin. A level that is listed becomes a 0/1 column, and every other value "
-    "is 0 in all of them, so leave one usual level out. fill is what stands for a missing number; "
+    "is 0 in all of them, so leave one usual level out. For numbers that are zeros and ones write "
+    "0/1 as levels. fill is what stands for a missing number; "
     "empty, it is the middle of low and high. Take all of this from public knowledge, never from "
     "the data. Remove the lines of columns that are not used, and name these with --exclude."
 )

@@ -22,16 +22,20 @@ class NumberEntry:
     """A column of numbers.
 
     `low`, `high`: its bounds; None where they are to be found in the data with noise. `fill`: what
-    stands for a missing value; None for the middle of the bounds, or zero without any.
+    stands for a missing value; None for the middle of the bounds, or zero without any. `indicator`:
+    whether the numbers are zeros and ones, the bounds.
     """
 
     name: str
     low: float | None = None
     high: float | None = None
     fill: float | None = None
+    indicator: bool = False
 
     def __post_init__(self) -> None:
         low, high, fill = self.low, self.high, self.fill
+        if self.indicator and (low, high) != (0.0, 1.0):
+            raise ValueError(f"the bounds of column {self.name!r}, zeros and ones, are 0 and 1")
         if (low is None) != (high is None):
             raise ValueError(f"column {self.name!r} has one bound; give both low and high")
         for number in (low, high, fill):
@@ -115,7 +119,7 @@ class Dictionary:
     def bounds(self) -> dict[str, tuple[float, float] | str] | None:
         """Bounds of the columns of the matrix by name; None if some are not known.
 
-        Those of levels are "0/1", as `RecordDP` takes them.
+        Those of levels, and of zeros and ones, are "0/1", as `RecordDP` takes them.
         """
         found: dict[str, tuple[float, float] | str] = {}
         for one, code in zip(self.entries, self.encoding.codes, strict=True):
@@ -124,7 +128,7 @@ class Dictionary:
             elif one.low is None or one.high is None:
                 return None
             else:
-                found[one.name] = one.low, one.high
+                found[one.name] = ZERO_ONE if one.indicator else (one.low, one.high)
         return found
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import read_bounded
 from privasso._text import for_sheets, from_sheets
-from privasso._validation import real_float
+from privasso._validation import ZERO_ONE, real_float
 from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
 
 #: Bytes beyond which a file is refused.
@@ -25,18 +25,18 @@ def read_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     r"""Read a data dictionary; anything wrong with it raises `DocumentError` with one sentence.
 
     A text file has a header and one line per column: its ``name``, and either ``low`` and ``high``
-    or ``levels`` with ``|`` between them; ``fill`` may be left out. A JSON file maps names to
-    ``[low, high]``, or to an object with ``low``, ``high`` and, if wanted, ``fill``, or to one
-    with a list ``levels``.
+    or ``levels`` with ``|`` between them, or ``0/1`` there for numbers that are zeros and ones;
+    ``fill`` may be left out. A JSON file maps names to ``[low, high]``, to ``"0/1"``, to an object
+    with ``low``, ``high`` and, if wanted, ``fill``, or to one with a list ``levels``.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "bounds.csv")
-    ...     _ = file.write_text("name,low,high,levels\nage,18,98,\nward,,,heart|eye\n")
+    ...     _ = file.write_text("name,low,high,levels\nage,18,98,\nold,,,0/1\nward,,,heart|eye\n")
     ...     read_dictionary(file).bounds
-    {'age': (18.0, 98.0), 'ward=eye': '0/1', 'ward=heart': '0/1'}
+    {'age': (18.0, 98.0), 'old': '0/1', 'ward=eye': '0/1', 'ward=heart': '0/1'}
     """
     path = Path(path)
     try:
@@ -97,6 +97,9 @@ def _of_lines(lines: list[dict[str, str]]) -> Dictionary:
     for line in lines:
         name = from_sheets(line["name"])
         cells = {key: line.get(key, "") for key in HEAD[1:]}
+        if cells["levels"] == ZERO_ONE:
+            entries.append(_zeros_and_ones(name, cells))
+            continue
         if cells["levels"]:
             given = {key: cells[key] for key in ("low", "high", "fill") if cells[key]}
             entries.append(_levels(name, cells["levels"].split(_BETWEEN), given))
@@ -115,6 +118,9 @@ def _of_json(document: object) -> Dictionary:
             if len(value) != 2:
                 raise DocumentError(f"the bounds of column {name!r} must be a list [low, high]")
             value = {"low": value[0], "high": value[1]}
+        if value == ZERO_ONE:
+            entries.append(_zeros_and_ones(name, {}))
+            continue
         fields = Fields(value, f"the entry of column {name!r}")
         if "levels" in fields.names():
             levels = fields.texts("levels")
@@ -142,7 +148,14 @@ def _numbers(name: str, numbers: dict[str, float | None]) -> NumberEntry:
         raise DocumentError(
             f"column {name!r} has no bounds; fill in low and high, or the levels of a text column"
         )
-    return NumberEntry(name, **numbers)
+    return NumberEntry(name, numbers["low"], numbers["high"], numbers["fill"])
+
+
+def _zeros_and_ones(name: str, cells: Mapping[str, str]) -> NumberEntry:
+    if cells.get("low") or cells.get("high"):
+        raise DocumentError(f"column {name!r} is of zeros and ones; leave its low and high empty")
+    fill = _number(cells.get("fill", ""), "fill", name)
+    return NumberEntry(name, 0.0, 1.0, fill, indicator=True)
 
 
 def _levels(name: str, levels: list[str], besides: Iterable[str]) -> LevelEntry:

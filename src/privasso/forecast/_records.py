@@ -78,8 +78,10 @@ class RecordScheme:
         assert isinstance(options.privacy, RecordDP)
         chances: list[float] = []
         for entry in dictionary.entries:
-            levels = entry.levels if isinstance(entry, LevelEntry) else ()
-            chances += [1.0 / (len(levels) + 1)] * len(levels) if levels else [math.nan]
+            if isinstance(entry, LevelEntry):
+                chances += [1.0 / (len(entry.levels) + 1)] * len(entry.levels)
+            else:
+                chances.append(0.5 if entry.indicator else math.nan)
         n, names = len(chances), dictionary.encoding.names
         released = isinstance(plan.objective, StatisticsMechanism)
         privacy = replace(options.privacy, mechanism="statistics" if released else "objective")
