@@ -10,7 +10,6 @@ from privasso.operators._genotypes import Genotypes, PackedColumns
 from privasso.operators._metered import Metered
 from privasso.operators._operator import Block, Operator, as_operator, finite_squares
 from privasso.operators._reduce import square_root
-from privasso.operators._rough import Rough
 from privasso.operators._sparse import Sparse
 from privasso.operators._whitening import Whitening
 
@@ -26,7 +25,6 @@ __all__ = [
     "Metered",
     "Operator",
     "PackedColumns",
-    "Rough",
     "RowMajor",
     "Sparse",
     "Whitening",

@@ -7,7 +7,6 @@ import numpy as np
 from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed
 from privasso.operators._operator import Block, Link, Operator
-from privasso.operators._rough import Rough
 
 
 class Metered(Operator):
@@ -43,13 +42,6 @@ class Metered(Operator):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.count(1.0)
         return self._op.squares_and_rmatvec(y)
-
-    def rounds(self) -> bool:
-        return self._op.rounds()
-
-    def rounded(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Rough | None]:
-        self.count(1.0)
-        return self._op.rounded(y)
 
     def update(
         self,

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from privasso._validation import real_array
 from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed
-from privasso.operators._rough import Rough
 
 #: Given rows (a slice) and the entries of F @ x in them, the entries of g in these rows.
 Link = Callable[[slice, np.ndarray], np.ndarray]
@@ -55,14 +54,6 @@ class Operator(ABC):
     @abstractmethod
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared column norms and ``F.T @ y`` in one reading of F."""
-
-    def rounds(self) -> bool:
-        """Whether `rounded` makes a copy: where many passes over it save more than it takes."""
-        return False
-
-    def rounded(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Rough | None]:
-        """`squares_and_rmatvec`, with a rounded copy of F made in the same reading if it pays."""
-        return *self.squares_and_rmatvec(y), None
 
     def column_squares(self) -> np.ndarray:
         """Squared norms of the columns, diag(F.T @ F)."""
