@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import privasso as pv
-from privasso.design._target import Setting, Target
+from privasso.design._limits import Setting, Target
 from privasso.privacy import RecordBudget
 
 MODEL = pv.Model(alpha=10.0, scales=pv.LogNormal(0.0, 0.5))

@@ -18,12 +18,12 @@ from privasso.problem import (
     rounding_floor,
     zero_column_ray,
 )
+from privasso.problem._boundedness import project, project_exactly
 from privasso.problem._certificate import (
     least_squares_anchor,
     programme_anchor,
     step_to_feasible,
 )
-from privasso.problem._projection import project, project_exactly
 
 
 def small(seed=0, m=20, n=30, noise=0.05):

@@ -10,13 +10,12 @@ from scipy.special import log_ndtr
 
 from privasso._validation import integer
 from privasso.design._correlated_objective import correlated_objective
-from privasso.design._infeasible import least_lambda
-from privasso.design._limits import Limit
+from privasso.design._limits import Limit, Setting, Target
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._program import SENSITIVITY, NonlinearProgram
 from privasso.design._request import DesignRequest
 from privasso.design._screened import Sparse, best_screening
-from privasso.design._target import Setting, Target
+from privasso.design._search import least_lambda
 from privasso.planning import Screen
 from privasso.privacy import FormalBudget, LabelDP
 from privasso.theory import FixedPoint

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
 
 from privasso._validation import integer, probability
-from privasso.design._keywords import objective_budget
 from privasso.design._objective import ObjectiveSearch
+from privasso.design._optimal import objective_budget
 from privasso.model import Model
 from privasso.noise import Isotropic
 from privasso.privacy import FormalBudget
