@@ -2,6 +2,7 @@
 
 from privasso.problem._boundedness import (
     ProgrammeError,
+    RaySearch,
     critical_lambda,
     is_ray,
     linear_programme,
@@ -30,7 +31,6 @@ from privasso.problem._clipped_certificate import (
 from privasso.problem._loss import Clipped, Huber, Logistic, Loss, loss_from_name
 from privasso.problem._problem import LabelledProblem, Problem, violations
 from privasso.problem._quantile import Quantile
-from privasso.problem._ray_search import RaySearch
 from privasso.problem._ridge import as_ridge
 
 __all__ = [
