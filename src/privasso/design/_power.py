@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import SupportsIndex
 
 import numpy as np
 
-from privasso._validation import integer, positive_float
+from privasso.design._budget import Budget
 from privasso.design._columns import Family, search_columns
 from privasso.design._evaluate import Evaluator
 from privasso.design._optimal import optimal_design
@@ -49,7 +48,7 @@ def best_for_labels(
         return PowerLaw(1.0, 0.5)
     scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
     data = replace(model, alpha=m / n, scales=scales)
-    return optimal_design(data, label_dp=privacy, lam=lam, n_features=n).noise
+    return optimal_design(data, Budget(privacy), lam=lam, n_features=n).noise
 
 
 def best_on_average(privacy: OnAverage, model: Model, lam: float | None) -> NoiseDesign:
@@ -65,22 +64,12 @@ def best_on_average(privacy: OnAverage, model: Model, lam: float | None) -> Nois
     return PowerLaw(1.0, least_leakage_exponent(model, lam, privacy.sigma))
 
 
-def least_leakage_exponent(
-    model: Model, lam: float, sigma: float, *, n_features: SupportsIndex | None = None
-) -> float:
+def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
     """γ for which noise σ_η² ∝ v^γ of mean variance σ² has the least OnAveKL at this λ.
-
-    Another shape may have a smaller error. To limit the error as well, use `optimal_design` with
-    ``max_error`` and ``lam``.
 
     Raises `InfeasibleError` when no exponent leaves an estimator at this λ and σ.
     """
-    if model.covariance is not None:
-        raise ValueError("this exponent is for independent columns; leave the covariance out")
-    lam, sigma = positive_float("lam", lam), positive_float("sigma", sigma)
-    count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    columns = search_columns(model.scales, count)
-    evaluator = Evaluator(model, columns, Family.powers(), count)
+    evaluator = Evaluator(model, search_columns(model.scales, None), Family.powers(), None)
     program = NonlinearProgram((evaluator,), LEAKAGE, None, 0.0, np.array([False, False, True]))
     found = search(program, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
     if found is None:
