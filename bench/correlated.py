@@ -314,7 +314,7 @@ def designs() -> pl.DataFrame:
     for alpha in (10.0, 50.0):
         model = pv.Model(alpha, 0.1, 0.1, LOG, covariance=KINDS["AR .8"]).realised(200, rng=0)
         best: Any = pv.optimal_design(
-            model, label_dp=pv.LabelDP(1.0, 1e-6, (-1, 1)), family="full", rng=0
+            model, pv.Budget(pv.LabelDP(1.0, 1e-6, (-1, 1))), family="full", rng=0
         )
         table = best.comparison().with_columns(pl.lit(f"{alpha:g}").alias("α"))
         tables.append(table.select("α", "noise", "lam", "sigma", "E", "E_se", "rho_hat"))

@@ -37,12 +37,12 @@ INNER = 20  # a point is too short for one reading of the clock
 def run() -> pl.DataFrame:
     budget = pv.LabelDP(8.0, 1e-5, (-1.0, 1.0))
     cases: list[tuple[str, Any, dict[str, Any]]] = [
-        ("v1", pv.Model(scales=V1), {"max_onavekl": 2.0}),
-        ("v1", pv.Model(scales=V1), {"max_error": 0.02}),
-        ("v2", pv.Model(scales=V2), {"max_onavekl": 2.0}),
-        ("v2", pv.Model(scales=V2), {"max_error": 0.04}),
-        ("v2, N = 1000", pv.Model(scales=V2), {"max_onavekl": 2.0, "n_features": 1000}),
-        ("v2", pv.Model(alpha=2.0, scales=V2), {"label_dp": budget}),
+        ("v1", pv.Model(scales=V1), {"target": pv.MaxLeakage(2.0)}),
+        ("v1", pv.Model(scales=V1), {"target": pv.MaxError(0.02)}),
+        ("v2", pv.Model(scales=V2), {"target": pv.MaxLeakage(2.0)}),
+        ("v2", pv.Model(scales=V2), {"target": pv.MaxError(0.04)}),
+        ("v2, N = 1000", pv.Model(scales=V2), {"target": pv.MaxLeakage(2.0), "n_features": 1000}),
+        ("v2", pv.Model(alpha=2.0, scales=V2), {"target": pv.Budget(budget)}),
     ]
     rows = []
     for law, model, target in cases:
@@ -52,7 +52,7 @@ def run() -> pl.DataFrame:
             rows.append(
                 {
                     "scales": law,
-                    "question": next(iter(target)),
+                    "question": getattr(target["target"], "kind", "label_dp"),
                     "family": family,
                     "points": round(times["design"] / point),
                     "with comparison": round(times["compared"] / point),
@@ -90,8 +90,8 @@ def gains() -> pl.DataFrame:
     for name, (law, count) in LAWS.items():
         model = pv.Model(scales=law)
         for kappa in KAPPAS:
-            best = pv.optimal_design(model, max_onavekl=kappa, n_features=count)
-            free = pv.optimal_design(model, max_onavekl=kappa, n_features=count, family="free")
+            best = pv.optimal_design(model, pv.MaxLeakage(kappa), n_features=count)
+            free = pv.optimal_design(model, pv.MaxLeakage(kappa), n_features=count, family="free")
             others = best.comparison
             rows.append(
                 {
@@ -119,7 +119,7 @@ def labels() -> pl.DataFrame:
         for epsilon in (16.0, 8.0, 4.0, 2.0):
             model = pv.Model(alpha=10.0, scales=law)
             budget = pv.LabelDP(epsilon, 1e-5, (-1.0, 1.0))
-            best = pv.optimal_design(model, label_dp=budget, n_features=300)
+            best = pv.optimal_design(model, pv.Budget(budget), n_features=300)
             others = best.comparison
             rows.append(
                 {
@@ -141,11 +141,11 @@ def wrong_scales(kappa: float) -> pl.DataFrame:
     rows = []
     for name, (law, count) in LAWS.items():
         model = pv.Model(scales=law)
-        built = pv.optimal_design(model, max_onavekl=kappa, n_features=count)
-        gram = pv.optimal_design(model, max_onavekl=kappa, n_features=count, gamma=2.0)
+        built = pv.optimal_design(model, pv.MaxLeakage(kappa), n_features=count)
+        gram = pv.optimal_design(model, pv.MaxLeakage(kappa), n_features=count, gamma=2.0)
         equal = built.comparison["isotropic"].E
         for tau in TAUS.tolist():
-            again = {"max_onavekl": kappa, "n_features": count, "scale_error": tau}
+            again = {"target": pv.MaxLeakage(kappa), "n_features": count, "scale_error": tau}
             same = pv.optimal_design(model, gamma=built.gamma, **again)
             best = pv.optimal_design(model, **again)
             as_built, gram_built = (

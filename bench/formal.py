@@ -34,11 +34,10 @@ LEAK, PAPER = 1.0, 0.5
 EPSILONS = np.geomspace(0.1, 10.0, 17)
 
 
-def budget(covers: str, epsilon: float) -> dict[str, Any]:
-    """The argument of `optimal_design` and `rows_needed` for that budget."""
+def budget(covers: str, epsilon: float) -> pv.LabelDP | RecordBudget:
     if covers == "labels":
-        return {"label_dp": pv.LabelDP(epsilon, DELTA, (-1.0, 1.0))}
-    return {"record_dp": RecordBudget(epsilon, DELTA)}
+        return pv.LabelDP(epsilon, DELTA, (-1.0, 1.0))
+    return RecordBudget(epsilon, DELTA)
 
 
 def run() -> pl.DataFrame:
@@ -66,7 +65,7 @@ def run() -> pl.DataFrame:
 
 
 def designed(model: pv.Model, covers: str, epsilon: float) -> Any:
-    return pv.optimal_design(model, mechanism="objective", **budget(covers, epsilon))
+    return pv.optimal_design(model, pv.Budget(budget(covers, epsilon), "objective"))
 
 
 def settings() -> pl.DataFrame:
@@ -79,7 +78,7 @@ def settings() -> pl.DataFrame:
         best = designed(model, covers, epsilon)
         release: float | None = None
         if covers == "labels":
-            other = pv.optimal_design(model, **budget(covers, epsilon))
+            other = pv.optimal_design(model, pv.Budget(budget(covers, epsilon)))
             release = (best.null_error - other.E) / (best.null_error - model.sigma_xi**2)
         rows.append(
             {
@@ -104,7 +103,7 @@ def rows() -> pl.DataFrame:
     curves = {
         (name, covers, part): np.array(
             [
-                rows_needed(pv.Model(10.0, scales=law), part, **budget(covers, float(epsilon)))
+                rows_needed(pv.Model(10.0, scales=law), part, budget(covers, float(epsilon)))
                 for epsilon in EPSILONS
             ]
         )
@@ -139,7 +138,7 @@ def draw(curves: dict[tuple[str, str, float], np.ndarray]) -> None:
         for part, line in zip(PARTS, ("--", "-"), strict=True):
             axes.axhline(rows_needed(model, part), color=GREY, linewidth=0.8, linestyle=line,
                          label=f"no privacy, {part:.0%} explained")  # fmt: skip
-        average = pv.optimal_design(model, max_onavekl=LEAK)
+        average = pv.optimal_design(model, pv.MaxLeakage(LEAK))
         signal = average.null_error - model.sigma_xi**2
         axes.plot([EPSILONS[0], EPSILONS[-1]], [PAPER, PAPER], ":", color="black", linewidth=1.0)
         axes.text(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from privasso._validation import integer, positive_float, probability
-from privasso.design import ObjectiveDesign, optimal_design
+from privasso.design import Budget, ObjectiveDesign, optimal_design
 from privasso.model import Model
 from privasso.planning._settings import usual_row
 from privasso.privacy import RecordDP
@@ -79,7 +79,7 @@ def record_settings(
         sigma_xi=math.sqrt(rho * (1.0 - explained) / explained),
         scales=Constant(1.0),
     )
-    best = optimal_design(model, record_dp=privacy, gamma=0.0)
+    best = optimal_design(model, Budget(privacy), gamma=0.0)
     assert isinstance(best, ObjectiveDesign)
     # Rows of the model have length 1; here they have length R, and labels were shrunk with them.
     radius = usual_row(n)

@@ -26,7 +26,7 @@ from privasso.accounting import (
 )
 from privasso.accounting._beside_gaussian import raised
 from privasso.accounting._law import lower_envelope
-from privasso.accounting._objective_inverse import largest_c, last_below
+from privasso.accounting._objective_loss import largest_c, last_below
 from privasso.accounting._objective_parts import _end_of_ramp
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import privasso as pv
 from privasso.attacks import audit_command
-from privasso.attacks._written import numbers_in
+from privasso.attacks._command import numbers_in
 from privasso.privacy import Terms
 
 RNG = np.random.default_rng(0)

@@ -9,9 +9,9 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from privasso.accounting import ApproximateLoss, GaussianLoss
 from privasso.attacks import Evidence
-from privasso.attacks._attack import THRESHOLDS
 from privasso.attacks._evidence import binomial_limits
 from privasso.attacks._page import claimed_rates
+from privasso.attacks._trial import THRESHOLDS
 
 
 def gaussian(mu, count, seed, level=0.01):

@@ -11,8 +11,8 @@ from scipy.stats import beta
 
 import privasso as pv
 from privasso.accounting import GaussianLoss, compose_losses
-from privasso.attacks._attack import attack
 from privasso.attacks._pair import pairs_of
+from privasso.attacks._trial import attack
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
 from privasso.programs import Peeled, ScreenedObjective, _screening

@@ -19,8 +19,7 @@ from privasso.blocks import (
     on_dask,
     open_files,
 )
-from privasso.blocks._engine import Local
-from privasso.blocks._part import added
+from privasso.blocks._part import Local, added
 from privasso.fit import AfterReleaseError
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

@@ -7,7 +7,7 @@ import pytest
 import privasso as pv
 from block_tables import local_cluster
 from privasso.blocks import DataChangedError, RowBlocks, on_dask, open_files
-from privasso.blocks._engine import Local
+from privasso.blocks._part import Local
 from privasso.fit import AfterReleaseError
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

@@ -27,7 +27,7 @@ def test_json_and_file_are_the_optimal_design(tmp_path, capsys):
     path = tmp_path / "design.json"
     assert run(f"{OPTIONS} --max-onavekl 1.5 --json --out {path}") == 0
     record = json.loads(capsys.readouterr().out)
-    best = pv.optimal_design(MODEL, max_onavekl=1.5)
+    best = pv.optimal_design(MODEL, pv.MaxLeakage(1.5))
     assert record["lam"] == best.lam
     assert record["E"] == best.E
     assert record["onavekl"] == best.onavekl()
@@ -45,7 +45,7 @@ def test_json_and_file_are_the_optimal_design(tmp_path, capsys):
 def test_answer_in_words(capsys):
     assert run(f"{OPTIONS} --max-onavekl 1.5") == 0
     out = capsys.readouterr().out
-    best = pv.optimal_design(MODEL, max_onavekl=1.5)
+    best = pv.optimal_design(MODEL, pv.MaxLeakage(1.5))
     assert f"Use λ = {best.lam:.4g}, σ_η = {best.noise.sigma:.4g}" in out
     assert "∝ v^" in out
     less = 1 - 1 / best.comparison["isotropic"].ratio
@@ -60,20 +60,20 @@ def test_answer_in_words(capsys):
 def test_other_questions(capsys):
     assert run(f"{OPTIONS} --max-error 0.1 --family free --json") == 0
     record = json.loads(capsys.readouterr().out)
-    best = pv.optimal_design(MODEL, max_error=0.1, family="free")
+    best = pv.optimal_design(MODEL, pv.MaxError(0.1), family="free")
     assert (record["onavekl"], record["noise"]["name"]) == (best.onavekl(), "Tabulated")
     budget = "--label-dp --epsilon 4 --delta 1e-5 --y-bounds -2 2 --alpha 5 --n-features 200"
     assert run(f"{budget} --lam 8 --json") == 0
     record = json.loads(capsys.readouterr().out)
     model = pv.Model(alpha=5.0)
     privacy = pv.LabelDP(4.0, 1e-5, (-2.0, 2.0))
-    best = pv.optimal_design(model, label_dp=privacy, lam=8.0, n_features=200)
+    best = pv.optimal_design(model, pv.Budget(privacy), lam=8.0, n_features=200)
     assert (record["lam"], record["E"]) == (8.0, best.E)
     assert run(budget) == 0
     assert "ε = 4, δ = 1e-05" in capsys.readouterr().out
     assert run(f"{OPTIONS} --max-onavekl 2 --scale-error 0.5 --json") == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["E"] == pv.optimal_design(MODEL, max_onavekl=2.0, scale_error=0.5).E
+    assert record["E"] == pv.optimal_design(MODEL, pv.MaxLeakage(2.0), scale_error=0.5).E
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_objective_perturbation(capsys):
     options = f"--scales lognormal:0,0.5 --alpha 10 {BUDGET}"
     assert run(f"{options} --record-dp --json") == 0
     record = json.loads(capsys.readouterr().out)
-    best = pv.optimal_design(model, record_dp=RecordBudget(1.0, 1e-6))
+    best = pv.optimal_design(model, pv.Budget(RecordBudget(1.0, 1e-6)))
     for name in ("kappa", "t", "lam", "sigma", "gamma", "E", "rho_hat", "explained", "covers"):
         assert record[name] == getattr(best, name)
     assert run(f"{options} --label-dp --y-bounds -1 1 --mechanism objective") == 0
     out = capsys.readouterr().out
     budget = pv.LabelDP(1.0, 1e-6, (-1, 1))
-    best = pv.optimal_design(model, label_dp=budget, mechanism="objective")
+    best = pv.optimal_design(model, pv.Budget(budget, "objective"))
     assert f"Clip residuals at κ = {best.kappa:.4g}; use λ = {best.lam:.4g}" in out
     assert f"{best.explained:.1%} of the signal explained" in out
     assert "ε = 1, δ = 1e-06 for labels" in out
@@ -147,9 +147,8 @@ def test_objective_perturbation(capsys):
         (f"--record-dp {BUDGET} --out a.json", "--out and --plot are not for"),
         (f"--record-dp {BUDGET} --mechanism release", "mechanism='objective' only"),
         ("--mechanism objective", "none was given"),
-        ("--max-onavekl 2 --mechanism objective", "leave out max_onavekl"),
-        ("--max-onavekl 2 --mechanism release", "mechanism goes with a budget"),
-        ("--max-onavekl 2 --mechanism output", "mechanism must be one of"),
+        ("--max-onavekl 2 --mechanism objective", "--mechanism goes with --label-dp"),
+        ("--record-dp --epsilon 1 --delta 1e-6 --mechanism output", "mechanism must be one of"),
     ],
 )
 def test_bad_requests_for_objective_perturbation(options, said, capsys):
@@ -175,7 +174,7 @@ def test_correlated_columns(capsys):
     assert "diagonal" in out
     model = pv.Model(8.0, scales=pv.LogNormal(0.0, 0.5), covariance=pv.model.AutoRegressive(0.8))
     best = pv.optimal_design(
-        model, lam=1.0, record_dp=RecordBudget(1.0, 1e-6), n_features=20, rng=0
+        model, pv.Budget(RecordBudget(1.0, 1e-6)), lam=1.0, n_features=20, rng=0
     )
     assert f"{best.E:.4g}" in out
 

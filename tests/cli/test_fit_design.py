@@ -56,7 +56,7 @@ def test_on_average_takes_the_level_too(folder):
 
 def test_a_tabulated_shape_fits_and_reports(folder):
     best = pv.optimal_design(
-        pv.Model(alpha=8.0, scales=pv.LogNormal()), max_onavekl=0.5, family="free"
+        pv.Model(alpha=8.0, scales=pv.LogNormal()), pv.MaxLeakage(0.5), family="free"
     )
     pv.design.save_design(best, "free.json")
     assert isinstance(best.noise, pv.Tabulated)

@@ -124,7 +124,7 @@ def test_small_files_are_read_up_to_a_bound(folder, capsys, name):
 
 
 def test_a_header_that_does_not_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr("privasso.tables._text_file._LONGEST_HEADER", 1000)
+    monkeypatch.setattr("privasso.tables._text_table._LONGEST_HEADER", 1000)
     (folder / "data.csv").write_text(",".join(f"column{k}" for k in range(1000)) + "\n")
     assert main(COMMANDS["data.csv"].split()) == 2
     assert "cannot be read as csv" in capsys.readouterr().err

@@ -21,7 +21,7 @@ def model():
 
 
 def test_label_dp(model):
-    best: Any = pv.optimal_design(model, label_dp=BUDGET, family="full", rng=0)
+    best: Any = pv.optimal_design(model, pv.Budget(BUDGET), family="full", rng=0)
     table = best.comparison()
     errors = dict(zip(table["noise"], table["E"], strict=True))
     assert min(errors.values()) == pytest.approx(errors["full shape"])
@@ -70,34 +70,34 @@ def test_the_full_shape_against_another_solver(model, weight):
 
 
 def test_a_full_shape_says_what_is_proved(model):
-    best: Any = pv.optimal_design(model, lam=2.0, label_dp=BUDGET, family="full", rng=0)
+    best: Any = pv.optimal_design(model, pv.Budget(BUDGET), lam=2.0, family="full", rng=0)
     assert (best.certificate is None) == (best.weight is None)
     if best.certificate is not None:
         assert abs(best.certificate) < 1e-9
 
 
 def test_targets_on_leakage_and_error(model):
-    leak: Any = pv.optimal_design(model, lam=0.3, gamma=0.0, max_onavekl=1.0, rng=0)
+    leak: Any = pv.optimal_design(model, pv.MaxLeakage(1.0), lam=0.3, gamma=0.0, rng=0)
     assert 0.7 < leak.onavekl() <= 1.0
     assert isinstance(leak.noise, MatrixPower)
-    error: Any = pv.optimal_design(model, lam=0.3, gamma=0.0, max_error=1.5 * leak.E, rng=0)
+    error: Any = pv.optimal_design(model, pv.MaxError(1.5 * leak.E), lam=0.3, gamma=0.0, rng=0)
     assert leak.E < error.E <= 1.5 * leak.E
     assert error.onavekl() < leak.onavekl()
 
 
 def test_refusals(model):
     with pytest.raises(pv.InfeasibleError, match="ask for less"):
-        pv.optimal_design(model, lam=0.3, gamma=0.0, max_error=1e-3, rng=0)
+        pv.optimal_design(model, pv.MaxError(1e-3), lam=0.3, gamma=0.0, rng=0)
     with pytest.raises(ValueError, match="targets"):
-        pv.optimal_design(model, max_advantage=0.1)
+        pv.optimal_design(model, pv.MaxAdvantage(0.1))
     with pytest.raises(ValueError, match="family"):
-        pv.optimal_design(model, max_error=0.1, family="free")
+        pv.optimal_design(model, pv.MaxError(0.1), family="free")
 
 
 def test_objective_perturbation_of_records_keeps_to_the_budget(model):
     """The noise is what the budget asks for, and the radius is the size of rows."""
     budget = pv.privacy.RecordBudget(3.0, 1e-5)
-    best: Any = pv.optimal_design(model, record_dp=budget, gamma=0.5, rng=0)
+    best: Any = pv.optimal_design(model, pv.Budget(budget), gamma=0.5, rng=0)
     C = model.covariance.covariance
     assert best.covers == "records"
     assert best.sigma == pytest.approx(best.kappa * best.radius * objective_noise(budget, best.t))
@@ -113,7 +113,7 @@ def test_objective_perturbation_of_records_keeps_to_the_budget(model):
 def test_objective_perturbation_of_records(model):
     """The predicted error of the whole mechanism against fits with its settings."""
     budget = pv.privacy.RecordBudget(3.0, 1e-5)
-    best: Any = pv.optimal_design(model, record_dp=budget, gamma=0.5, rng=0)
+    best: Any = pv.optimal_design(model, pv.Budget(budget), gamma=0.5, rng=0)
     C = model.covariance.covariance
     Q, law = best.ridge.covariance(C).matrix(), best.noise.covariance(C)
     rng = np.random.default_rng(2)

@@ -13,7 +13,7 @@ MODEL = pv.Model(scales=pv.LogNormal(0.0, 0.5))
 
 @pytest.mark.parametrize("options", [{}, {"gamma": 0.0}, {"gamma": 2.0}, {"family": "free"}])
 def test_round_trip(tmp_path, options):
-    best = pv.optimal_design(MODEL, max_onavekl=2.0, **options)
+    best = pv.optimal_design(MODEL, pv.MaxLeakage(2.0), **options)
     path = tmp_path / "design.json"
     save_design(best, path)
     saved = load_design(path)
@@ -26,7 +26,7 @@ def test_round_trip(tmp_path, options):
 @pytest.fixture
 def document(tmp_path):
     path = tmp_path / "design.json"
-    save_design(pv.optimal_design(MODEL, max_onavekl=2.0), path)
+    save_design(pv.optimal_design(MODEL, pv.MaxLeakage(2.0)), path)
     return json.loads(path.read_text())
 
 

@@ -10,8 +10,8 @@ V1, V2 = pv.Uniform(), pv.LogNormal(0.0, 0.5)
 
 def test_designs_for_wrong_scales():
     model = pv.Model(scales=V2)
-    best = pv.optimal_design(model, max_onavekl=2.0)
-    worse = pv.optimal_design(model, max_onavekl=2.0, scale_error=0.7)
+    best = pv.optimal_design(model, pv.MaxLeakage(2.0))
+    worse = pv.optimal_design(model, pv.MaxLeakage(2.0), scale_error=0.7)
     assert worse.onavekl() == pytest.approx(2.0, rel=1e-5)
     fp = mismatched_state_evolution(model, worse.lam, worse.noise, 0.7)
     assert (fp.E, fp.onavekl()) == (worse.E, worse.onavekl())
@@ -25,7 +25,7 @@ def test_designs_for_wrong_scales():
 
 def test_table():
     model = pv.Model(scales=V2)
-    best = pv.optimal_design(model, max_onavekl=2.0)
+    best = pv.optimal_design(model, pv.MaxLeakage(2.0))
     others = [model, pv.Model(rho=0.2, scales=V2), pv.Model(sigma_xi=0.3, scales=V1)]
     table = pv.misspecification_table(others, best.lam, best.noise, scale_errors=[0.0, 0.5])
     assert table.height == 6

@@ -18,8 +18,8 @@ LABELS, RECORDS = pv.LabelDP(1.0, 1e-6, (-1, 1)), RecordBudget(1.0, 1e-6)
 
 def designed(model, budget, **options):
     if isinstance(budget, RecordBudget):
-        return pv.optimal_design(model, record_dp=budget, **options)
-    return pv.optimal_design(model, label_dp=budget, mechanism="objective", **options)
+        return pv.optimal_design(model, pv.Budget(budget), **options)
+    return pv.optimal_design(model, pv.Budget(budget, "objective"), **options)
 
 
 def error_at(model, budget, kappa, t, lam, gamma):
@@ -123,7 +123,7 @@ def test_more_privacy_costs_more():
     # A label that is replaced changes its slope by 2κ, a record that is emptied by κ.
     assert designed(model, RECORDS).E < designed(model, LABELS).E
     # At this budget noise on Fᵀy is far worse.
-    assert designed(model, LABELS).E < 0.6 * pv.optimal_design(model, label_dp=LABELS).E
+    assert designed(model, LABELS).E < 0.6 * pv.optimal_design(model, pv.Budget(LABELS)).E
     nothing = designed(pv.Model(alpha=0.5), LABELS)
     assert nothing.nearly_null
     assert nothing.null_error >= nothing.E
@@ -144,13 +144,13 @@ def test_what_is_given_is_kept():
 
 def test_rows_needed():
     model = pv.Model(scales=L(0.0, 0.5))
-    half, most = (rows_needed(model, part, record_dp=RECORDS) for part in (0.5, 0.9))
+    half, most = (rows_needed(model, part, RECORDS) for part in (0.5, 0.9))
     assert 1.0 < half < most
     for part, alpha in ((0.5, half), (0.9, most)):
         found = designed(replace(model, alpha=alpha), RECORDS)
         assert found.explained == pytest.approx(part, abs=2e-3)
     # Where the search starts does not matter.
-    far = rows_needed(replace(model, alpha=100.0), 0.5, record_dp=RECORDS)
+    far = rows_needed(replace(model, alpha=100.0), 0.5, RECORDS)
     assert far == pytest.approx(half, rel=5e-3)
     plain = rows_needed(model, 0.9)
     lams = np.geomspace(0.01, 0.3, 40)
@@ -159,31 +159,19 @@ def test_rows_needed():
     )
     signal = 0.1 * model.scales.moment(1.0)
     assert (signal + 0.01 - least) / signal == pytest.approx(0.9, abs=2e-3)
-    assert rows_needed(model, 1.0 - 1e-12, record_dp=RECORDS) == np.inf
+    assert rows_needed(model, 1.0 - 1e-12, RECORDS) == np.inf
 
 
 def test_bad_questions_are_refused():
     model = pv.Model(alpha=5.0)
-    with pytest.raises(ValueError, match="give label_dp or record_dp"):
-        pv.optimal_design(model, mechanism="objective")  # pyright: ignore
-    with pytest.raises(ValueError, match="give label_dp or record_dp"):
-        pv.optimal_design(model, label_dp=LABELS, record_dp=RECORDS)  # pyright: ignore
-    with pytest.raises(ValueError, match="record_dp must be a budget such as RecordBudget"):
-        pv.optimal_design(model, record_dp=LABELS)
-    with pytest.raises(ValueError, match="label_dp must be a budget such as LabelDP"):
-        pv.optimal_design(model, label_dp=RECORDS, mechanism="objective")
-    with pytest.raises(ValueError, match="record_dp must be a budget"):
-        pv.optimal_design(model, record_dp=SimpleNamespace(epsilon=1.0))  # pyright: ignore
+    with pytest.raises(ValueError, match="privacy must be a budget such as LabelDP"):
+        pv.optimal_design(model, pv.Budget(SimpleNamespace(epsilon=1.0)))  # pyright: ignore
     with pytest.raises(ValueError, match="whole records"):
-        pv.optimal_design(model, record_dp=RECORDS, mechanism="release")  # pyright: ignore
+        pv.optimal_design(model, pv.Budget(RECORDS, "release"))  # pyright: ignore
     with pytest.raises(ValueError, match="mechanism must be"):
-        pv.optimal_design(model, label_dp=LABELS, mechanism="output")  # pyright: ignore
-    with pytest.raises(ValueError, match="leave out max_onavekl"):
-        pv.optimal_design(model, record_dp=RECORDS, max_error=0.1)  # pyright: ignore
+        pv.optimal_design(model, pv.Budget(LABELS, "output"))  # pyright: ignore
     with pytest.raises(InfeasibleError, match=r"gamma = 1\.7"):
-        pv.optimal_design(model, record_dp=RECORDS, gamma=1.7)
-    with pytest.raises(ValueError, match="label_dp must be LabelDP"):
-        pv.optimal_design(model, label_dp=RECORDS)  # pyright: ignore
+        pv.optimal_design(model, pv.Budget(RECORDS), gamma=1.7)
     with pytest.raises(ValueError, match="explained"):
         rows_needed(model, 1.5)
 

@@ -16,7 +16,7 @@ MODEL = pv.Model(scales=V2)
 
 def never_worse(seed, random_model, brute_force, shapes):
     model, kappa = random_model(seed)
-    best = pv.optimal_design(model, max_onavekl=kappa)
+    best = pv.optimal_design(model, pv.MaxLeakage(kappa))
     assert best.onavekl() <= kappa * (1 + 1e-6)
     assert best.onavekl() >= kappa * (1 - 1e-3) or best.multiplier == 0.0
     fp = pv.state_evolution(model, best.lam, best.noise)
@@ -29,7 +29,7 @@ def never_worse(seed, random_model, brute_force, shapes):
         assert oracle * (1 + 1e-3) >= best.E
         assert oracle * (1 - 2e-3) <= best.comparison[name].E <= oracle * (1 + 1e-3)
         assert best.comparison[name].ratio >= 1 - 1e-4
-    free = pv.optimal_design(model, max_onavekl=kappa, family="free")
+    free = pv.optimal_design(model, pv.MaxLeakage(kappa), family="free")
     assert free.E <= best.E * (1 + 1e-4)
     assert free.onavekl() <= kappa * (1 + 1e-6)
 
@@ -62,7 +62,7 @@ def test_shape_by_brute_force_at_fixed_lambda():
         return float(np.exp(E[0] + part * (E[1] - E[0])))
 
     oracle = minimize_scalar(error, bounds=(0.3, 2.0), method="bounded", options={"xatol": 1e-3})
-    best = pv.optimal_design(MODEL, lam=lam, max_onavekl=kappa)
+    best = pv.optimal_design(MODEL, pv.MaxLeakage(kappa), lam=lam)
     assert best.lam == lam
     assert pytest.approx(oracle.fun, rel=1e-4) == best.E  # pyright: ignore
     assert best.gamma == pytest.approx(oracle.x, abs=0.03)  # pyright: ignore
@@ -77,31 +77,28 @@ def test_noise_may_lower_the_error():
     assert E[3] > E[2]
     kappa = 1.02 * float(table["onavekl"][2])
     assert table["onavekl"][1] == pytest.approx(kappa, rel=0.1)
-    best = pv.optimal_design(model, gamma=0.0, lam=0.5, max_onavekl=kappa)
+    best = pv.optimal_design(model, pv.MaxLeakage(kappa), gamma=0.0, lam=0.5)
     assert E[2] >= best.E
 
 
 def test_least_leakage_for_an_error_is_the_same_frontier():
     for model in (MODEL, pv.Model(scales=V1), pv.Model(0.36, 0.05, 0.14, pv.Uniform(0.3, 1.0))):
-        there = pv.optimal_design(model, max_onavekl=0.7)
-        back = pv.optimal_design(model, max_error=there.E)
+        there = pv.optimal_design(model, pv.MaxLeakage(0.7))
+        back = pv.optimal_design(model, pv.MaxError(there.E))
         assert back.onavekl() == pytest.approx(0.7, rel=1e-4)
         assert back.lam == pytest.approx(there.lam, rel=1e-2)
         assert back.multiplier == pytest.approx(1 / there.multiplier, rel=1e-2)
 
 
-@pytest.mark.parametrize("kind", ["max_onavekl", "max_error"])
+@pytest.mark.parametrize(("kind", "target"), [(pv.MaxLeakage, 1.7), (pv.MaxError, 0.05)])
 @pytest.mark.parametrize("lam", [None, 0.3])
-def test_multiplier_is_the_slope_of_the_optimal_value(kind, lam):
-    target = {"max_onavekl": 1.7, "max_error": 0.05}[kind]
-
+def test_multiplier_is_the_slope_of_the_optimal_value(kind, target, lam):
     def solved(target):
-        asked = {"max_onavekl": None, "max_error": None, kind: target}
-        return pv.optimal_design(MODEL, lam=lam, **asked)
+        return pv.optimal_design(MODEL, kind(target), lam=lam)
 
     def value(target):
         best = solved(target)
-        return best.E if kind == "max_onavekl" else best.onavekl()
+        return best.E if kind is pv.MaxLeakage else best.onavekl()
 
     slope = (value(target * 1.004) - value(target * 0.996)) / (0.008 * target)
     best = solved(target)
@@ -113,7 +110,7 @@ def test_multiplier_is_the_slope_of_the_optimal_value(kind, lam):
 def test_label_budget_by_brute_force(n_features):
     model = pv.Model(alpha=10.0, scales=V1)
     budget = pv.LabelDP(3.0, 1e-5, (-1.0, 1.0))
-    best = pv.optimal_design(model, label_dp=budget, n_features=n_features)
+    best = pv.optimal_design(model, pv.Budget(budget), n_features=n_features)
     mu = budget.width * label_sensitivity(model, best.noise, n_features=n_features)
     assert mu == pytest.approx(budget.mu, rel=1e-9)
 
@@ -135,21 +132,21 @@ def test_label_budget_by_brute_force(n_features):
         assert math.inf == best.comparison["gram"].E
         step = 0.02
         values = [
-            pv.optimal_design(model, label_dp=replace(budget, epsilon=3.0 + s * step)).E
+            pv.optimal_design(model, pv.Budget(replace(budget, epsilon=3.0 + s * step))).E
             for s in (-1, 1)
         ]
         assert best.multiplier == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-2)
 
 
 def test_both_kinds_of_leakage():
-    best = pv.optimal_design(MODEL, max_onavekl=1.0)
+    best = pv.optimal_design(MODEL, pv.MaxLeakage(1.0))
     fp = pv.state_evolution(MODEL, best.lam, best.noise)
     gram = best.comparison["gram"]
     there = pv.state_evolution(MODEL, gram.lam, pv.Gram(gram.sigma))
     for kind in ("joint", "paper"):
         assert best.onavekl(kind) == fp.onavekl(kind)
         assert gram.onavekl(kind) == there.onavekl(kind)
-    without = pv.optimal_design(pv.Model(scales=V1), max_onavekl=1.0).comparison["isotropic"]
+    without = pv.optimal_design(pv.Model(scales=V1), pv.MaxLeakage(1.0)).comparison["isotropic"]
     assert (without.best, without.E, without.ratio) == (None, math.inf, math.inf)
     assert without.onavekl() == math.inf
     assert math.isnan(without.lam)
@@ -158,8 +155,8 @@ def test_both_kinds_of_leakage():
 
 def test_one_scale_has_no_shape_to_choose():
     model = pv.Model(scales=pv.Constant(2.0))
-    power = pv.optimal_design(model, max_onavekl=1.0)
-    free = pv.optimal_design(model, max_onavekl=1.0, family="free")
+    power = pv.optimal_design(model, pv.MaxLeakage(1.0))
+    free = pv.optimal_design(model, pv.MaxLeakage(1.0), family="free")
     for best in (power, free):
         assert best.comparison["isotropic"].ratio == pytest.approx(1.0, abs=1e-5)
 
@@ -167,10 +164,10 @@ def test_one_scale_has_no_shape_to_choose():
 def test_many_columns_are_gathered_without_loss():
     rng = np.random.default_rng(3)
     model = pv.Model(scales=pv.Empirical(np.exp(rng.normal(0.0, 0.5, 3000))))
-    best = pv.optimal_design(model, max_onavekl=2.0)
+    best = pv.optimal_design(model, pv.MaxLeakage(2.0))
     assert best.onavekl() == pytest.approx(2.0, rel=1e-5)  # on all 3000 columns
     near = [
-        pv.optimal_design(model, max_onavekl=2.0, gamma=best.noise.gamma + step).E  # pyright: ignore
+        pv.optimal_design(model, pv.MaxLeakage(2.0), gamma=best.noise.gamma + step).E  # pyright: ignore
         for step in (-0.1, 0.1)
     ]
     assert min(near) >= best.E
@@ -179,8 +176,8 @@ def test_many_columns_are_gathered_without_loss():
 def test_one_design_for_several_models():
     models = [pv.Model(rho=rho, sigma_xi=xi, scales=V2) for rho, xi in ((0.05, 0.3), (0.2, 0.05))]
     kappa = 1.5
-    best = pv.optimal_design(models=models, max_onavekl=kappa)
-    alone = [pv.optimal_design(model, max_onavekl=kappa) for model in models]
+    best = pv.optimal_design(target=pv.MaxLeakage(kappa), models=models)
+    alone = [pv.optimal_design(model, pv.MaxLeakage(kappa)) for model in models]
 
     def regret(lam, noise):
         points = [pv.state_evolution(model, lam, noise) for model in models]
@@ -201,9 +198,9 @@ def test_one_design_for_several_models():
 
 def test_targets_out_of_reach_name_the_nearest():
     with pytest.raises(pv.InfeasibleError, match=r"at lam = 0.2: the least is 2\.1") as error:
-        pv.optimal_design(MODEL, lam=0.2, max_onavekl=0.5)
+        pv.optimal_design(MODEL, pv.MaxLeakage(0.5), lam=0.2)
     least = float(str(error.value).split("the least is ")[1].split(",")[0])
-    assert pv.optimal_design(MODEL, lam=0.2, max_onavekl=1.001 * least).E < 1.0
+    assert pv.optimal_design(MODEL, pv.MaxLeakage(1.001 * least), lam=0.2).E < 1.0
     gammas = np.linspace(0.0, 2.0, 9)
     table = [
         pv.tradeoff(MODEL, 0.2, pv.PowerLaw(1.0, g), np.geomspace(0.02, 0.3, 60)) for g in gammas
@@ -211,7 +208,7 @@ def test_targets_out_of_reach_name_the_nearest():
     assert least <= min(t["onavekl"].min() for t in table) * 1.0001  # pyright: ignore
 
     with pytest.raises(pv.InfeasibleError, match=r"the least is .* without noise") as error:
-        pv.optimal_design(MODEL, max_error=0.02)
+        pv.optimal_design(MODEL, pv.MaxError(0.02))
     least = float(str(error.value).split("the least is ")[1].split(",")[0])
     silent = [
         pv.state_evolution(MODEL, lam, pv.Gram(0.0)).E for lam in np.geomspace(0.02, 0.5, 200)
@@ -221,47 +218,43 @@ def test_targets_out_of_reach_name_the_nearest():
     # At a λ that is given, the least error may need some noise.
     model = pv.Model(0.27, 0.17, 0.02, pv.Uniform(0.48, 1.0))
     with pytest.raises(pv.InfeasibleError, match=r"at lam = 0.5: the least is .* sigma") as error:
-        pv.optimal_design(model, lam=0.5, max_error=0.05)
+        pv.optimal_design(model, pv.MaxError(0.05), lam=0.5)
     least = float(str(error.value).split("the least is ")[1].split(",")[0])
     silent = pv.state_evolution(model, 0.5, pv.Gram(0.0)).E
     assert least < 0.999 * silent
-    assert silent > pv.optimal_design(model, lam=0.5, max_error=1.002 * least).E
+    assert silent > pv.optimal_design(model, pv.MaxError(1.002 * least), lam=0.5).E
 
     budget = pv.LabelDP(1.0, 1e-6, (-1.0, 1.0))
     with pytest.raises(pv.InfeasibleError, match="lam must be above") as error:
-        pv.optimal_design(MODEL, lam=1.0, label_dp=budget)
+        pv.optimal_design(MODEL, pv.Budget(budget), lam=1.0)
     needed = float(str(error.value).split("above ")[1].split(",")[0])
-    assert pv.optimal_design(MODEL, lam=1.02 * needed, label_dp=budget).stability < 1.0
+    assert pv.optimal_design(MODEL, pv.Budget(budget), lam=1.02 * needed).stability < 1.0
 
     with pytest.raises(pv.InfeasibleError, match="gamma = 0 the error grows"):
-        pv.optimal_design(pv.Model(scales=V1), gamma=0.0, max_onavekl=1.0)
+        pv.optimal_design(pv.Model(scales=V1), pv.MaxLeakage(1.0), gamma=0.0)
 
 
 def test_says_when_the_answer_is_nearly_nothing():
-    best = pv.optimal_design(MODEL, max_onavekl=1e-4)
+    best = pv.optimal_design(MODEL, pv.MaxLeakage(1e-4))
     assert best.nearly_null
     assert best.null_error == pytest.approx(0.1 * np.exp(0.5) + 0.01)
     assert best.null_error > best.E
-    assert not pv.optimal_design(MODEL, max_onavekl=2.0).nearly_null
+    assert not pv.optimal_design(MODEL, pv.MaxLeakage(2.0)).nearly_null
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "exactly one of max_onavekl, max_advantage, max_error and label_dp: none"),
-        ({"max_onavekl": 1.0, "max_error": 0.1}, "exactly one"),
-        ({"max_onavekl": -1.0}, "max_onavekl must be positive"),
-        ({"max_onavekl": math.nan}, "max_onavekl must be finite"),
-        ({"max_error": 1.0}, "releasing nothing at all"),
-        ({"label_dp": 1.0}, "label_dp must be LabelDP"),
-        ({"max_onavekl": 1.0, "family": "cubic"}, "family must be one of"),
-        ({"max_onavekl": 1.0, "family": "free", "gamma": 1.0}, "gamma belongs to"),
-        ({"max_onavekl": 1.0, "lam": 0.0}, "lam must be positive"),
-        ({"max_onavekl": 1.0, "models": [MODEL]}, "not both"),
-        ({"max_onavekl": 1.0, "n_features": 0}, "n_features must be at least 1"),
-        ({"max_onavekl": 1.0, "scale_error": -1.0}, "scale_error must be zero or"),
+        ({}, "target must be MaxLeakage"),
+        ({"target": pv.MaxError(1.0)}, "releasing nothing at all"),
+        ({"target": pv.MaxLeakage(1.0), "family": "cubic"}, "family must be one of"),
+        ({"target": pv.MaxLeakage(1.0), "family": "free", "gamma": 1.0}, "gamma belongs to"),
+        ({"target": pv.MaxLeakage(1.0), "lam": 0.0}, "lam must be positive"),
+        ({"target": pv.MaxLeakage(1.0), "models": [MODEL]}, "not both"),
+        ({"target": pv.MaxLeakage(1.0), "n_features": 0}, "n_features must be at least 1"),
+        ({"target": pv.MaxLeakage(1.0), "scale_error": -1.0}, "scale_error must be zero or"),
         (
-            {"label_dp": pv.LabelDP(1, 1e-5, (0, 1)), "scale_error": 0.1},
+            {"target": pv.Budget(pv.LabelDP(1, 1e-5, (0, 1))), "scale_error": 0.1},
             "does not go with label_dp",
         ),
     ],
@@ -277,7 +270,7 @@ def test_the_least_error_at_a_given_advantage_of_the_attack(law):
     from scipy.optimize import brentq
 
     model = pv.Model(alpha=0.7, scales=law)
-    best = pv.optimal_design(model, max_advantage=0.25)
+    best = pv.optimal_design(model, pv.MaxAdvantage(0.25))
     assert best.point.attack().advantage == pytest.approx(0.25, rel=1e-4)
     errors = []
     for lam in best.lam * np.geomspace(0.6, 1.7, 7):
@@ -301,13 +294,11 @@ def test_the_least_error_at_a_given_advantage_of_the_attack(law):
     assert min(errors) * (1.0 + 1e-6) >= best.E
     assert 0.9 * min(errors) < best.E
     with pytest.raises(pv.InfeasibleError, match="an advantage of"):
-        pv.optimal_design(model, lam=0.1, max_advantage=0.001)
-    with pytest.raises(ValueError, match="max_advantage"):
-        pv.optimal_design(model, max_advantage=1.5)
+        pv.optimal_design(model, pv.MaxAdvantage(0.001), lam=0.1)
 
 
 def test_the_least_lambda_of_scales_beyond_double_precision():
     """The search for it begins at a λ that no double holds."""
     model = pv.Model(scales=pv.Constant(1e100))
     with pytest.raises(pv.InfeasibleError, match="lam must be above inf"):
-        pv.optimal_design(model, lam=1.0, label_dp=pv.LabelDP(1.0, 1e-6, (-1.0, 1.0)))
+        pv.optimal_design(model, pv.Budget(pv.LabelDP(1.0, 1e-6, (-1.0, 1.0))), lam=1.0)

@@ -122,6 +122,6 @@ def test_values_of_other_types():
 
 
 def test_levels_are_bounded(monkeypatch):
-    monkeypatch.setattr("privasso.encoding._series.MOST_LEVELS", 3)
+    monkeypatch.setattr("privasso.encoding._columns.MOST_LEVELS", 3)
     assert typed(list("abcd")) == Trouble("c", "many", count=4)
     assert texts(typed(list("abca"))) == list("abca")

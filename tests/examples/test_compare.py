@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 
 import privasso as pv
 from privasso.examples import METHODS, Split, compare_methods, simulated_splits, summarise
-from privasso.examples._methods import NOISES, perturb, prepare
+from privasso.examples._data import NOISES, perturb, prepare
 from privasso.fit import Postprocess, choose_lambda
 from privasso.fit._posterior import Posterior
 from privasso.planning import release_labels

@@ -18,7 +18,7 @@ from privasso.problem import (
     smallest_subgradient,
     undecided_columns,
 )
-from privasso.problem._dual_norm import DualNorm
+from privasso.problem._ridge import DualNorm
 
 
 def rational(a):

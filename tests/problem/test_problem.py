@@ -18,12 +18,12 @@ from privasso.problem import (
     rounding_floor,
     zero_column_ray,
 )
+from privasso.problem._boundedness import RaySearch, project
 from privasso.problem._certificate import (
     least_squares_anchor,
     programme_anchor,
     step_to_feasible,
 )
-from privasso.problem._projection import project, project_exactly
 
 
 def small(seed=0, m=20, n=30, noise=0.05):
@@ -207,7 +207,7 @@ def test_rays_of_small_problems_by_hand():
     assert ray is not None
     assert ray.tolist() == [0.0, -1.0]
     twins = Problem(np.array([[1.0, 1.0]]), b=[0.0, 0.0], lam=1.0)
-    found = project_exactly(twins, np.array([3.0, 1.0]))
+    found = RaySearch(twins.op, np.ones(2))._outside(np.array([3.0, 1.0]))
     np.testing.assert_allclose(found, [1.0, -1.0], rtol=1e-12)
 
 

@@ -215,7 +215,7 @@ def test_what_is_not_predicted_is_refused():
         lambda: pv.state_evolution(model, 0.2, pv.Gram(0.1), ridge=0.1),
         lambda: pv.tradeoff(model, 0.2, pv.Gram(0.1), sigmas=[0.1]),
         lambda: pv.critical_noise(model, 0.2, pv.Gram(0.1)),
-        lambda: pv.optimal_design(model, max_error=0.1),
+        lambda: pv.optimal_design(model, pv.MaxError(0.1)),
     ):
         with pytest.raises((TypeError, ValueError), match=r"Model|rows"):
             call()

@@ -3,7 +3,6 @@
 Pure functions of public numbers. Nothing here has seen data, and nothing draws noise.
 """
 
-from privasso.accounting._alarms import true_alarms
 from privasso.accounting._beside_choice import BesideChoices, sensitivity_beside_choices
 from privasso.accounting._beside_gaussian import BesideGaussian, sensitivity_beside
 from privasso.accounting._choice_loss import ChoiceLoss
@@ -22,10 +21,14 @@ from privasso.accounting._inexact import (
     shift_epsilon,
 )
 from privasso.accounting._law import lower_envelope
-from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
+from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, true_alarms
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
-from privasso.accounting._objective_inverse import objective_epsilon, objective_sensitivity
-from privasso.accounting._objective_loss import ChainLoss, ObjectiveLoss
+from privasso.accounting._objective_loss import (
+    ChainLoss,
+    ObjectiveLoss,
+    objective_epsilon,
+    objective_sensitivity,
+)
 from privasso.accounting._together import (
     delta_together,
     losses_from_list,

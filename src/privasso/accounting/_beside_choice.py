@@ -18,8 +18,12 @@ from privasso.accounting._composed import ComposedLoss, compose_losses
 from privasso.accounting._law import LARGEST, both_sides, dominating_law, lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours
-from privasso.accounting._objective_inverse import MARGIN, largest_c, objective_sensitivity
-from privasso.accounting._objective_loss import ObjectiveLoss
+from privasso.accounting._objective_loss import (
+    MARGIN,
+    ObjectiveLoss,
+    largest_c,
+    objective_sensitivity,
+)
 
 #: Points of the grid on either side of zero.
 _CELLS = 1500

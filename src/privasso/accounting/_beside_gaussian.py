@@ -23,8 +23,12 @@ from privasso.accounting._composed import ComposedLoss
 from privasso.accounting._law import lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope
-from privasso.accounting._objective_inverse import MARGIN, largest_c, objective_sensitivity
-from privasso.accounting._objective_loss import ObjectiveLoss
+from privasso.accounting._objective_loss import (
+    MARGIN,
+    ObjectiveLoss,
+    largest_c,
+    objective_sensitivity,
+)
 
 #: The integral is over so many deviations on both sides, in so many cells.
 _DEVIATIONS, _CELLS = 11.0, 660

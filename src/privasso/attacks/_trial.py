@@ -7,13 +7,17 @@ are chosen from a first lot of releases, and tested alone on a second one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privasso.accounting import Loss
-from privasso.attacks._evidence import Refuted, binomial_limits, points_of
+from privasso.attacks._evidence import Evidence, Refuted, binomial_limits, points_of
+from privasso.attacks._pair import Draw, Pair
+from privasso.attacks._result import Finding
 
 FloatArray = NDArray[np.float64]
 
@@ -104,3 +108,51 @@ def _spread(rates: FloatArray, count: int, known: int) -> FloatArray:
     """How far a limit from `count` releases may be off rates that `known` releases have shown."""
     deviation = np.sqrt(rates * (1.0 - rates))
     return deviation * (_DEVIATIONS / math.sqrt(count) + 1.0 / math.sqrt(known))
+
+
+#: Thresholds of log likelihood ratios at which claims are tested; fixed beforehand.
+THRESHOLDS = np.concatenate([np.linspace(0.0, 3.0, 13), [3.5, 4.0, 5.0, 6.0, 8.0]])
+#: Releases that confirm the most promising attack, relative to those of each attack.
+CONFIRMING = 10
+
+
+def attack(
+    pairs: Sequence[Pair],
+    claim: Loss | None,
+    count: int,
+    level: float,
+    rng: np.random.Generator | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Finding, ...]:
+    """Attack each pair with `count` releases from each of its data sets.
+
+    Against a claim, half of the `level` is for limits at thresholds that are fixed beforehand, and
+    for all pairs at once. The other half is for one set and one point of the claim: those that
+    promise most over all pairs, tested on ten times as many new releases.
+    """
+    show = progress or (lambda done, total: None)
+    steps = len(pairs) + (claim is not None)
+    findings: list[Finding] = []
+    best: tuple[int, Trial] | None = None
+    kept: dict[Draw, Any] = {}  # a data set can be in several pairs
+    for k, pair in enumerate(pairs):
+        for draw in (pair.into, pair.out):
+            if draw not in kept:
+                kept[draw] = draw(count, rng)
+        into, out = (pair.score(kept[draw]) for draw in (pair.into, pair.out))
+        evidence, closest = Evidence(into, out, THRESHOLDS, 0.5 * level / len(pairs)), None
+        if claim is not None:
+            closest = evidence.closest(claim)
+            trial = most_promising(into, out, claim, CONFIRMING * count)
+            if trial is not None and (best is None or trial.margin > best[1].margin):
+                best = k, trial
+        findings.append(Finding(pair.name, evidence, closest))
+        show(k + 1, steps)
+    if best is not None:
+        k, trial = best
+        into, out = (
+            pairs[k].score(draw(CONFIRMING * count, rng)) for draw in (pairs[k].into, pairs[k].out)
+        )
+        findings[k] = findings[k].with_limit(trial.tested(into, out, 0.5 * level))
+    show(steps, steps)
+    return tuple(findings)

@@ -2,12 +2,13 @@
 
 from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
 from privasso.blocks._dask import Dask, is_dask, of_dask, on_dask
-from privasso.blocks._engine import Engine, Local
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
     ArrayPart,
     Chunk,
     DataChangedError,
+    Engine,
+    Local,
     Part,
     Sums,
     Task,

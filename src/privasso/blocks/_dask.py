@@ -10,9 +10,18 @@ import numpy as np
 
 from privasso._covariates import refuse_columns
 from privasso._validation import LABELS_REFUSED, attempt, numbers_only, real_labels
-from privasso.blocks._engine import Engine, Reader
 from privasso.blocks._files import FilePart
-from privasso.blocks._part import Chunk, Part, Sums, Task, WorkersLostError, added, sums_of
+from privasso.blocks._part import (
+    Chunk,
+    Engine,
+    Part,
+    Reader,
+    Sums,
+    Task,
+    WorkersLostError,
+    added,
+    sums_of,
+)
 from privasso.blocks._row_blocks import RowBlocks
 
 #: Entries that one task should at least read, and tasks that there should be at least.

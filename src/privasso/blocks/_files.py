@@ -11,8 +11,7 @@ import numpy as np
 
 from privasso._files import check_regular
 from privasso._text import escaped
-from privasso.blocks._engine import Local
-from privasso.blocks._part import Chunk, DataChangedError, Part
+from privasso.blocks._part import Chunk, DataChangedError, Local, Part
 from privasso.blocks._readers import needed, reading, rows_of
 from privasso.blocks._row_blocks import RowBlocks
 

@@ -12,9 +12,18 @@ import numpy as np
 
 from privasso._files import fits_memory
 from privasso._validation import numbers_only, real_labels
-from privasso.blocks._engine import Engine, Local
 from privasso.blocks._marks import SEEN, Marked, mark
-from privasso.blocks._part import ArrayPart, Chunk, DataChangedError, Sums, Task, View, taken
+from privasso.blocks._part import (
+    ArrayPart,
+    Chunk,
+    DataChangedError,
+    Engine,
+    Local,
+    Sums,
+    Task,
+    View,
+    taken,
+)
 
 #: Rows times columns of a part of an array, and of rows that are viewed at a time.
 _PART, _VIEW = 1 << 22, 1 << 16

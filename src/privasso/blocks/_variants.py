@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from privasso._validation import real_array, real_labels
 from privasso.blocks._bed import bed_lines, bed_names, bed_people
-from privasso.blocks._engine import Local
-from privasso.blocks._part import ArrayPart, Chunk, Part
+from privasso.blocks._part import ArrayPart, Chunk, Local, Part
 from privasso.blocks._row_blocks import RowBlocks
 
 #: The name of the phenotypes in the .fam file beside a .bed file.

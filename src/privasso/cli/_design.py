@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
@@ -22,12 +22,14 @@ from privasso.cli._options import (
 )
 
 if TYPE_CHECKING:
+    from privasso.design import Target
     from privasso.privacy import LabelDP, RecordBudget
 
 #: Columns of a correlation that is for any number of them, unless --n-features says otherwise.
 _COLUMNS = 200
-#: What a design must meet: exactly one is given.
-_TARGETS = ("max_onavekl", "max_advantage", "max_error", "label_dp", "record_dp")
+#: What a design must meet: exactly one is given. Limits, by their targets, and budgets.
+_LIMITS = {"max_onavekl": "MaxLeakage", "max_advantage": "MaxAdvantage", "max_error": "MaxError"}
+_TARGETS = (*_LIMITS, "label_dp", "record_dp")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,20 @@ class DesignSettings:
             )
         return None, RecordBudget(self.epsilon, self.delta)
 
+    def target(self, budget: LabelDP | RecordBudget | None) -> Target[Any]:
+        """What is given, as a target."""
+        from privasso import design
+        from privasso._validation import positive_float
+
+        if budget is not None:
+            return design.Budget(budget, cast(Any, self.mechanism))
+        if self.mechanism is not None:
+            raise ValueError("--mechanism goes with --label-dp or --record-dp; leave it out")
+        name = next(name for name in _LIMITS if getattr(self, name) is not None)
+        return getattr(design, _LIMITS[name])(
+            positive_float(option_name(name), getattr(self, name))
+        )
+
 
 @dataclass(frozen=True)
 class DesignFiles:
@@ -105,7 +121,7 @@ def design(
 
     check_figure_path(files.plot)
     budget, records = ask.budgets()
-    model, n_features = columns.model(), columns.n_features
+    target, model, n_features = ask.target(budget or records), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"
     if records is not None or ask.mechanism == "objective":
         where = "mechanism objective"
@@ -118,10 +134,8 @@ def design(
         outputs.claim("--plot", files.plot, PICTURE)
         with working("Searching", quiet=as_json):
             best: Any = optimal_design(
-                model, lam=ask.lam, family=ask.family, n_features=n_features,
-                scale_error=ask.scale_error, rng=columns.seed, max_onavekl=ask.max_onavekl,
-                max_advantage=ask.max_advantage, max_error=ask.max_error, label_dp=budget,
-                record_dp=records, mechanism=ask.mechanism,
+                model, target, lam=ask.lam, family=ask.family, n_features=n_features,
+                scale_error=ask.scale_error, rng=columns.seed,
             )  # fmt: skip
             if model.covariance is not None:
                 best.comparison()  # takes longest, and is kept

@@ -4,8 +4,7 @@ from privasso.design._budget import Budget
 from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._file import SavedDesign, load_design, save_design
-from privasso.design._least import least_leakage_exponent
-from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage
+from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
 from privasso.design._misspecification import misspecification_table
 from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._optimal import optimal_design
@@ -29,9 +28,9 @@ __all__ = [
     "SavedDesign",
     "ScreenedDesign",
     "Sparse",
+    "Target",
     "TunedDesign",
     "best_power",
-    "least_leakage_exponent",
     "load_design",
     "misspecification_table",
     "optimal_design",

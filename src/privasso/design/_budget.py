@@ -10,13 +10,12 @@ from scipy.special import log_ndtr
 
 from privasso._validation import integer
 from privasso.design._correlated_objective import correlated_objective
-from privasso.design._infeasible import least_lambda
-from privasso.design._limits import Limit
+from privasso.design._limits import Limit, Setting, Target
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._program import SENSITIVITY, NonlinearProgram
 from privasso.design._request import DesignRequest
 from privasso.design._screened import Sparse, best_screening
-from privasso.design._target import Setting, Target
+from privasso.design._search import least_lambda
 from privasso.planning import Screen
 from privasso.privacy import FormalBudget, LabelDP
 from privasso.theory import FixedPoint
@@ -69,7 +68,9 @@ class Budget(Target[Any]):
     screen: Screen | None = None
 
     def __post_init__(self) -> None:
-        check_mechanism(self.mechanism)
+        if self.mechanism not in (None, *get_args(Mechanism)):
+            known = ", ".join(map(repr, get_args(Mechanism)))
+            raise ValueError(f"mechanism must be one of {known}, not {self.mechanism!r}")
         if not isinstance(self.privacy, FormalBudget):
             raise ValueError(
                 "privacy must be a budget such as LabelDP(epsilon, delta, y_bounds) or "
@@ -91,7 +92,10 @@ class Budget(Target[Any]):
         if self.mechanism != "objective" and self._labels:
             return _LabelLimit(cast(LabelDP, budget)).design(setting)
         if not setting.plain:
-            raise ValueError(ALONE)
+            raise ValueError(
+                "mechanism='objective' goes with one model alone; leave out models, "
+                "family and scale_error"
+            )
         if setting.correlated:
             return correlated_objective(budget, setting)
         search = ObjectiveSearch(budget, setting.lam, setting.gamma, setting.n_features)
@@ -106,19 +110,6 @@ class Budget(Target[Any]):
             raise ValueError("this design is for independent columns; leave the covariance out")
         count = integer("n_features", setting.n_features, minimum=2)
         return best_screening(self.privacy, Sparse.of(setting.models[0], count), screen)
-
-
-ALONE = (
-    "mechanism='objective' goes with one model and a budget; leave out max_onavekl, "
-    "max_advantage, max_error, models, family and scale_error"
-)
-
-
-def check_mechanism(mechanism: object) -> None:
-    """Refuse what is no mechanism."""
-    if mechanism not in (None, *get_args(Mechanism)):
-        known = ", ".join(map(repr, get_args(Mechanism)))
-        raise ValueError(f"mechanism must be one of {known}, not {mechanism!r}")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from scipy.optimize import minimize_scalar
 from privasso.design._correlated_shape import Shape, best_shape, row_size, shape_gap
 from privasso.design._program import LEAKAGE, SENSITIVITY
 from privasso.design._result import InfeasibleError
-from privasso.design._target import Setting
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, PowerLaw
 from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
@@ -39,7 +38,7 @@ from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
 if TYPE_CHECKING:
     import polars as pl
 
-    from privasso.design._limits import Limit
+    from privasso.design._limits import Limit, Setting
 
 FloatArray = NDArray[np.float64]
 

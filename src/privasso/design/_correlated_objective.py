@@ -17,7 +17,6 @@ from scipy.optimize import minimize
 from privasso.design._correlated_shape import row_size
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._objective_result import ObjectiveDesign
-from privasso.design._target import Setting
 from privasso.model import Model
 from privasso.noise import MatrixPower, PowerLaw
 from privasso.planning import objective_noise
@@ -26,6 +25,8 @@ from privasso.theory import FixedPoint, state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from privasso.design._limits import Setting
 
 Shape: TypeAlias = MatrixPower | PowerLaw
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import SearchColumns
-from privasso.design._family import Family
+from privasso.design._columns import Family, SearchColumns
 from privasso.model import Model
 from privasso.theory import Leakage, largest_row_norm, point_gradients
 

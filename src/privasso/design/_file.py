@@ -38,7 +38,7 @@ def save_design(design: OptimalDesign, path: str | os.PathLike[str]) -> None:
     --------
     >>> import tempfile, pathlib, privasso as pv
     >>> from privasso.design import load_design, save_design
-    >>> best = pv.optimal_design(pv.Model(), max_onavekl=0.5)
+    >>> best = pv.optimal_design(pv.Model(), pv.MaxLeakage(0.5))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_design(best, pathlib.Path(folder) / "design.json")
     ...     saved = load_design(pathlib.Path(folder) / "design.json")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 from privasso._validation import integer, nonnegative_float, positive_float
+from privasso.design._limits import MaxLeakage
 from privasso.design._optimal import optimal_design
 from privasso.design._result import InfeasibleError
 from privasso.model import Model
@@ -54,7 +55,7 @@ def misspecification_table(
 
     >>> import privasso as pv
     >>> model = pv.Model(scales=pv.LogNormal(0.0, 0.5))
-    >>> best = pv.optimal_design(model, max_onavekl=2.0)
+    >>> best = pv.optimal_design(model, pv.MaxLeakage(2.0))
     >>> truth = [pv.Model(rho=rho, scales=model.scales) for rho in (0.05, 0.1, 0.2)]
     >>> table = pv.misspecification_table(truth, best.lam, best.noise)
     >>> table.select("rho", table["onavekl"].round(2), table["regret"].round(3)).rows()
@@ -80,7 +81,7 @@ def _row(
     best = None
     if stable and 0.0 < leak < math.inf:
         try:
-            best = optimal_design(model, max_onavekl=leak, n_features=n_features).E
+            best = optimal_design(model, MaxLeakage(leak), n_features=n_features).E
         except InfeasibleError:  # nothing to compare with
             best = None
     return {

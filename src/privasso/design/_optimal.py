@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsIndex, TypeVar
+from typing import SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from privasso._validation import (
     positive_float,
     real_float,
 )
-from privasso.design._family import FAMILIES
-from privasso.design._keywords import target_of
-from privasso.design._target import Setting, Target
+from privasso.design._columns import FAMILIES
+from privasso.design._limits import Setting, Target
 from privasso.model import Model
 
 D = TypeVar("D")
@@ -33,7 +32,6 @@ def optimal_design(
     scale_error: float = 0.0,
     models: Sequence[Model] | None = None,
     rng: int | np.random.Generator | None = None,
-    **keywords: Any,
 ) -> D:
     """Choose λ, the level of the noise and its shape over the columns, without data.
 
@@ -68,10 +66,6 @@ def optimal_design(
         model could have by itself, is minimised.
     rng : None, int or numpy.random.Generator
         Source of the draws for a model with a covariance.
-    **keywords
-        A target in the words of earlier versions: ``max_onavekl=κ``, ``max_advantage=a``,
-        ``max_error=e``, ``label_dp=LabelDP(...)`` or ``record_dp=RecordBudget(...)``, the last two
-        with ``mechanism`` and ``screen`` as in `Budget`.
 
     Returns
     -------
@@ -99,10 +93,6 @@ def optimal_design(
     >>> round(pv.state_evolution(model, best.lam, best.noise).E, 4)
     0.0408
     """
-    if target is None:
-        target = target_of(**keywords)
-    elif keywords:
-        raise ValueError(f"target says what is wanted; leave out {', '.join(keywords)}")
     if not isinstance(target, Target):
         raise ValueError(
             f"target must be MaxLeakage, MaxAdvantage, MaxError or Budget, not {target!r}"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from privasso.design._least import least_leakage_exponent
+from privasso.design._budget import Budget
+from privasso.design._columns import Family, search_columns
+from privasso.design._evaluate import Evaluator
 from privasso.design._optimal import optimal_design
+from privasso.design._program import LEAKAGE, NonlinearProgram
+from privasso.design._result import InfeasibleError
+from privasso.design._search import search
 from privasso.model import Model
 from privasso.noise import NoiseDesign, PowerLaw
 from privasso.operators import Covariates
@@ -42,7 +48,7 @@ def best_for_labels(
         return PowerLaw(1.0, 0.5)
     scales = Empirical(np.sqrt(rows.squares[rows.live] * (n / m)))
     data = replace(model, alpha=m / n, scales=scales)
-    return optimal_design(data, label_dp=privacy, lam=lam, n_features=n).noise
+    return optimal_design(data, Budget(privacy), lam=lam, n_features=n).noise
 
 
 def best_on_average(privacy: OnAverage, model: Model, lam: float | None) -> NoiseDesign:
@@ -56,3 +62,19 @@ def best_on_average(privacy: OnAverage, model: Model, lam: float | None) -> Nois
     if privacy.sigma == 0.0 or lam is None:
         return PowerLaw(1.0, 1.0)  # without noise every shape is the same
     return PowerLaw(1.0, least_leakage_exponent(model, lam, privacy.sigma))
+
+
+def least_leakage_exponent(model: Model, lam: float, sigma: float) -> float:
+    """γ for which noise σ_η² ∝ v^γ of mean variance σ² has the least OnAveKL at this λ.
+
+    Raises `InfeasibleError` when no exponent leaves an estimator at this λ and σ.
+    """
+    evaluator = Evaluator(model, search_columns(model.scales, None), Family.powers(), None)
+    program = NonlinearProgram((evaluator,), LEAKAGE, None, 0.0, np.array([False, False, True]))
+    found = search(program, np.array([math.log(lam), 2.0 * math.log(sigma), 0.0]))
+    if found is None:
+        raise InfeasibleError(
+            f"at lam = {lam:g} noise of level {sigma:g} leaves no estimator, whatever its shape; "
+            "use a larger lam or less noise"
+        )
+    return float(found[2])

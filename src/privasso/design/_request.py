@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privasso.design._columns import SearchColumns, search_columns
+from privasso.design._columns import Family, SearchColumns, free_family, search_columns
 from privasso.design._evaluate import Evaluator
-from privasso.design._family import Family, free_family
 from privasso.design._program import ERROR, SENSITIVITY, NonlinearProgram
 from privasso.design._result import InfeasibleError, OptimalDesign
 from privasso.design._search import elasticity, improve, search
-from privasso.design._target import Setting
 from privasso.model import Model
 from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw
 from privasso.theory import (
@@ -27,7 +25,7 @@ from privasso.theory import (
 )
 
 if TYPE_CHECKING:
-    from privasso.design._limits import Limit
+    from privasso.design._limits import Limit, Setting
 
 FloatArray = NDArray[np.float64]
 

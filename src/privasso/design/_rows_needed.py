@@ -11,7 +11,6 @@ import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
 
 from privasso._validation import integer, probability
-from privasso.design._keywords import objective_budget
 from privasso.design._objective import ObjectiveSearch
 from privasso.model import Model
 from privasso.noise import Isotropic
@@ -27,9 +26,8 @@ _STEP, _ACCURACY = 0.7, 1e-3
 def rows_needed(
     model: Model,
     explained: float,
+    privacy: FormalBudget | None = None,
     *,
-    label_dp: FormalBudget | None = None,
-    record_dp: FormalBudget | None = None,
     gamma: float | None = None,
     n_features: SupportsIndex | None = None,
 ) -> float:
@@ -46,7 +44,7 @@ def rows_needed(
         Its `alpha` is where the search starts and has no effect otherwise.
     explained : float
         Between 0 and 1.
-    label_dp, record_dp : FormalBudget, optional
+    privacy : LabelDP, RecordBudget or RecordDP, optional
         A budget for labels or for records.
     gamma, n_features
         As in `optimal_design`.
@@ -63,18 +61,17 @@ def rows_needed(
     >>> from privasso.design import rows_needed
     >>> budget = pv.LabelDP(epsilon=1.0, delta=1e-6, y_bounds=(-1, 1))
     >>> model = pv.Model(rho=0.1, sigma_xi=0.1, scales=pv.LogNormal(0.0, 0.5))
-    >>> [round(rows_needed(model, 0.9, label_dp=dp), 1) for dp in (None, budget)]
+    >>> [round(rows_needed(model, 0.9, privacy), 1) for privacy in (None, budget)]
     [0.5, 13.8]
     """
     if model.covariance is not None:
         raise ValueError("rows_needed is for independent columns; leave the covariance out")
     explained = probability("explained", explained)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    if label_dp is None and record_dp is None:
+    if privacy is None:
         kept = _without_privacy(model, count)
     else:
-        budget = objective_budget(label_dp, record_dp)
-        kept = _with_budget(ObjectiveSearch(budget, None, gamma, count), model)
+        kept = _with_budget(ObjectiveSearch(privacy, None, gamma, count), model)
 
     def excess(log_alpha: float) -> float:
         found = kept(log_alpha) - explained

@@ -1,14 +1,24 @@
 """Columns of a table as columns of a matrix: levels, missing values, and what is no covariate."""
 
-from privasso.encoding._codes import LevelCode, NumberCode
-from privasso.encoding._columns import Columns, Levels, Numbers
-from privasso.encoding._declared import read_declared
+from privasso.encoding._columns import (
+    MISSING,
+    Columns,
+    LevelCode,
+    Levels,
+    NumberCode,
+    Numbers,
+    read_series,
+)
 from privasso.encoding._dictionary import Dictionary, LevelEntry, NumberEntry
 from privasso.encoding._dictionary_file import read_dictionary, template
 from privasso.encoding._encoding import Encoding
-from privasso.encoding._frames import columns_of_frame, declared_columns, frame_labels
+from privasso.encoding._frames import (
+    columns_of_frame,
+    declared_columns,
+    frame_labels,
+    read_declared,
+)
 from privasso.encoding._learn import MISSING_RULES, learn_encoding
-from privasso.encoding._series import MISSING, read_series
 from privasso.encoding._troubles import Trouble, option_words, parameter_words, refusal
 
 __all__ = [

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privasso._validation import TOO_CLOSE, ZERO_ONE, separated
-from privasso.encoding._codes import LevelCode, NumberCode
-from privasso.encoding._columns import Columns, Levels
+from privasso.encoding._columns import MISSING, Columns, LevelCode, Levels, NumberCode
 from privasso.encoding._encoding import Encoding
-from privasso.encoding._series import MISSING
 from privasso.encoding._troubles import Words, option_words, refusal
 
 

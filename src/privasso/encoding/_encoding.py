@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso._documents import DocumentError, Fields
-from privasso.encoding._codes import LevelCode, NumberCode
-from privasso.encoding._columns import Columns
+from privasso.encoding._columns import Columns, LevelCode, NumberCode
 from privasso.encoding._matrix import Part, assembled, parts_of
 from privasso.encoding._troubles import Trouble, Words, option_words, refusal
 

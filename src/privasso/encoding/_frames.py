@@ -1,4 +1,4 @@
-"""Data frames of polars and pandas as columns."""
+"""Data frames of polars and pandas as columns, read as they are or by a public description."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import numpy as np
 
 from privasso._text import is_unicode
 from privasso._validation import attempt
-from privasso.encoding._columns import Columns, Levels, Numbers
-from privasso.encoding._declared import read_declared
+from privasso.encoding._columns import COMMA, Columns, Levels, Numbers, floats, read_series
 from privasso.encoding._dictionary import Dictionary
-from privasso.encoding._series import read_series
 from privasso.encoding._troubles import Trouble
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 #: Types of pandas whose cells may be anything.
 _MIXED = ("object", "str", "category")
@@ -118,3 +117,64 @@ def _text(cell: Any) -> str | None:
         return "-1e999" if number < 0 else "1e999"
     whole = math.trunc(number)
     return str(whole) if number == whole else repr(float(number))
+
+
+def read_declared(
+    series: pl.Series, levels: Sequence[str] | None, *, decimal_comma: bool = False
+) -> Numbers | Levels | Trouble:
+    """Return a column as numbers, or as the given levels, without a look at what kind it seems.
+
+    Where records are private, what one cell is taken for must not depend on the cells of others.
+    So there is no guess and no refusal for what a cell holds: a cell that is no number is a missing
+    one, and so is a text that is none of the levels. Only a type that the file itself states, such
+    as dates, is refused.
+
+    `levels`: the levels, or None for numbers. `decimal_comma`: whether ``1,5`` is a number.
+    """
+    import polars as pl
+
+    name, dtype = series.name, series.dtype
+    if dtype.is_temporal():
+        return Trouble(name, "dates")
+    text = dtype in (pl.String, pl.Categorical, pl.Enum)
+    if not (text or dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        return Trouble(name, "values")
+    if levels is not None:
+        return _as_levels(series, tuple(levels))
+    if not text:
+        return Numbers(name, floats(series))
+    return Numbers(name, floats(_numbers(series.cast(pl.String).str.strip_chars(), decimal_comma)))
+
+
+def _numbers(text: pl.Series, decimal_comma: bool) -> pl.Series:
+    """Numbers, true and false as 1 and 0, and null for everything else."""
+    import polars as pl
+
+    plain = text
+    if decimal_comma:
+        swapped = text.str.replace(",", ".", literal=True)
+        plain = pl.select(pl.when(text.str.contains(COMMA)).then(swapped).otherwise(text))
+        plain = plain.to_series()
+    numbers = plain.cast(pl.Float64, strict=False)
+    lower = text.str.to_lowercase()
+    words = pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0)
+    return pl.select(numbers.fill_null(pl.select(words).to_series())).to_series()
+
+
+def _as_levels(series: pl.Series, levels: tuple[str, ...]) -> Levels:
+    import polars as pl
+
+    if series.dtype.is_float():  # 2.0 is the level "2"
+        whole = series.cast(pl.Int64, strict=False)
+        text = pl.select(
+            pl.when(whole.cast(pl.Float64) == series)
+            .then(whole.cast(pl.String))
+            .otherwise(series.cast(pl.String))
+        ).to_series()
+    else:
+        text = series.cast(pl.String)
+    place = pl.Series(range(len(levels)), dtype=pl.Int32)
+    codes = text.str.strip_chars().replace_strict(
+        pl.Series(levels, dtype=pl.String), place, default=-1, return_dtype=pl.Int32
+    )
+    return Levels(series.name, np.ascontiguousarray(codes.fill_null(-1).to_numpy()), levels)

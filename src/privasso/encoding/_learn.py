@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from privasso.encoding._codes import LevelCode, NumberCode
-from privasso.encoding._columns import Columns, Levels, Numbers
+from privasso.encoding._columns import Columns, LevelCode, Levels, NumberCode, Numbers
 from privasso.encoding._encoding import Encoding
 from privasso.encoding._matrix import infinite_row
 from privasso.encoding._troubles import Trouble, Words, option_words, refusal

@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from privasso.encoding._codes import LevelCode, NumberCode
-from privasso.encoding._columns import Levels, Numbers
+from privasso.encoding._columns import LevelCode, Levels, NumberCode, Numbers
 from privasso.encoding._troubles import Trouble
 
 #: A matrix is sparse if at most this share of its entries is not zero, and it is not tiny.

@@ -1,9 +1,13 @@
 """Worked examples: methods with the same guarantee compared, on real and simulated data."""
 
-from privasso.examples._compare import compare_methods, summarise
-from privasso.examples._data import Split, diabetes_columns, diabetes_splits, simulated_splits
-from privasso.examples._figure import comparison_figure
-from privasso.examples._methods import METHODS
+from privasso.examples._compare import compare_methods, comparison_figure, summarise
+from privasso.examples._data import (
+    METHODS,
+    Split,
+    diabetes_columns,
+    diabetes_splits,
+    simulated_splits,
+)
 
 __all__ = [
     "METHODS",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import nonnegative_float, real_array, squarable
-from privasso.noise._diagonal import Diagonal
+from privasso.noise._covariance import Diagonal
 
 FloatArray = NDArray[np.float64]
 

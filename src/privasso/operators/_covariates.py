@@ -16,8 +16,8 @@ from privasso._threads import n_threads, run
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.noise import Covariance, Diagonal
-from privasso.operators._centred import Centred
 from privasso.operators._operator import Operator, as_operator, finite_squares
+from privasso.operators._sparse import Centred
 from privasso.operators._whitening import Whitening
 
 #: Entries of F in one block of rows: half a megabyte, which stays in cache.

@@ -13,15 +13,12 @@ from privasso.operators import _enclosed as accurate
 from privasso.operators import _kernels as kernels
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Link, Operator
-from privasso.operators._rough import Rough
 
 _NONE = np.empty(0, dtype=np.int64)
 #: Entries of F in one block of rows of `through`: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
 #: Entries that a compiled loop reads before Python may be interrupted: a tenth of a second.
 _TURN = 1 << 25
-#: Bytes of F from which on a rounded copy is made. A smaller F is in cache or nearly so.
-ROUGH_FROM = 1 << 26
 
 
 class _Dense(Operator):
@@ -164,14 +161,6 @@ class RowMajor(_Dense):
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = self._reduce_rows(kernels.rows_squares_and_product, 2, y)
         return out[1], out[0]
-
-    def rounds(self) -> bool:
-        return self._F.dtype == np.float64 and self._F.nbytes >= ROUGH_FROM
-
-    def rounded(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Rough | None]:
-        if not self.rounds():
-            return *self.squares_and_rmatvec(y), None
-        return Rough.made_with_squares(self._F, y)
 
     def update(
         self,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from privasso._validation import real_array
-from privasso.operators._columns import Columns
 from privasso.operators._enclosed import Enclosed
-from privasso.operators._rough import Rough
+
+if TYPE_CHECKING:
+    from privasso.operators._sparse import Columns
 
 #: Given rows (a slice) and the entries of F @ x in them, the entries of g in these rows.
 Link = Callable[[slice, np.ndarray], np.ndarray]
@@ -55,14 +56,6 @@ class Operator(ABC):
     @abstractmethod
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared column norms and ``F.T @ y`` in one reading of F."""
-
-    def rounds(self) -> bool:
-        """Whether `rounded` makes a copy: where many passes over it save more than it takes."""
-        return False
-
-    def rounded(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Rough | None]:
-        """`squares_and_rmatvec`, with a rounded copy of F made in the same reading if it pays."""
-        return *self.squares_and_rmatvec(y), None
 
     def column_squares(self) -> np.ndarray:
         """Squared norms of the columns, diag(F.T @ F)."""
@@ -189,3 +182,98 @@ def finite_squares(squares: np.ndarray) -> np.ndarray:
             "remove or impute those entries, or change the units of the column"
         )
     return squares
+
+
+class Metered(Operator):
+    """Another operator, with a count of what is read through it.
+
+    `passes`: how often F was read; a part of its columns counts as that part of a pass. On a
+    machine with fast arithmetic and slow memory this number, not the number of operations, tells
+    how long a solve takes.
+    """
+
+    def __init__(self, op: Operator) -> None:
+        super().__init__(op.shape)
+        self._op = op
+        self.dense, self.exact_columns = op.dense, op.exact_columns
+        self.packed, self.entry_bytes = op.packed, op.entry_bytes
+        self.passes = 0.0
+
+    def count(self, cost: float) -> None:
+        self.passes += cost
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        self.count(self._op.matvec_cost(x))
+        return self._op.matvec(x)
+
+    def rmatvec(self, g: np.ndarray) -> np.ndarray:
+        self.count(1.0)
+        return self._op.rmatvec(g)
+
+    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.count(1.0)
+        return self._op.pair_rmatvec(g, h)
+
+    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.count(1.0)
+        return self._op.squares_and_rmatvec(y)
+
+    def update(
+        self,
+        x: np.ndarray,
+        g: np.ndarray,
+        beta: float,
+        gamma: float,
+        take: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, Block | None]:
+        self.count(self._op.update_cost(x, take))
+        return self._op.update(x, g, beta, gamma, take)
+
+    def through(self, x: np.ndarray, link: Link) -> np.ndarray:
+        self.count(self._op.update_cost(x, None))
+        return self._op.through(x, link)
+
+    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
+        self.count(self._op.matvec_cost(x))
+        return self._op.matvec_enclosed(x)
+
+    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
+        self.count(1.0)
+        return self._op.rmatvec_enclosed(g)
+
+    def rows(self, take: np.ndarray | slice) -> Block:
+        rows = self._op.rows(take)
+        self.count(rows.shape[0] / self.shape[0])
+        return rows
+
+    def columns(self, take: np.ndarray) -> Block:
+        self.count(self._op.columns_cost(take.size))
+        return self._op.columns(take)
+
+    def working_columns(self, take: np.ndarray) -> Block:
+        self.count(self._op.columns_cost(take.size))
+        return self._op.working_columns(take)
+
+    def sparse_columns(self, take: np.ndarray) -> Columns | None:
+        self.count(self._op.columns_cost(take.size))
+        return self._op.sparse_columns(take)
+
+    def matmat(self, X: np.ndarray) -> np.ndarray:
+        self.count(1.0)
+        return self._op.matmat(X)
+
+    def rmatmat(self, G: np.ndarray) -> np.ndarray:
+        self.count(1.0)
+        return self._op.rmatmat(G)
+
+    def single(self) -> Block:
+        self.count(1.0)
+        return self._op.single()
+
+    def gram(self) -> np.ndarray:
+        self.count(1.0)
+        return self._op.gram()
+
+    def toarray(self) -> np.ndarray:
+        self.count(1.0)
+        return self._op.toarray()

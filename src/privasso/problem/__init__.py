@@ -2,6 +2,7 @@
 
 from privasso.problem._boundedness import (
     ProgrammeError,
+    RaySearch,
     critical_lambda,
     is_ray,
     linear_programme,
@@ -14,19 +15,23 @@ from privasso.problem._certificate import (
     Certificate,
     certify,
     certify_point,
+    certify_rows,
     dual_gap,
     rounding_floor,
     step_to_feasible,
 )
-from privasso.problem._certificates import certify_rows
 from privasso.problem._clipped import ClippedProblem, smallest_subgradient
-from privasso.problem._clipped_certificate import ClippedCertificate, certify_clipped
+from privasso.problem._clipped_certificate import (
+    ClippedCertificate,
+    certain_curvature,
+    certify_clipped,
+    sharpened,
+    undecided_columns,
+)
 from privasso.problem._loss import Clipped, Huber, Logistic, Loss, loss_from_name
 from privasso.problem._problem import LabelledProblem, Problem, violations
 from privasso.problem._quantile import Quantile
-from privasso.problem._ray_search import RaySearch
 from privasso.problem._ridge import as_ridge
-from privasso.problem._sharper import certain_curvature, sharpened, undecided_columns
 
 __all__ = [
     "LP_LIMIT",

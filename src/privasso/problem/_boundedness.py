@@ -8,23 +8,72 @@ The objective falls without bound exactly when there is a ray, a direction d wit
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import get_lapack_funcs
 
 from privasso._threads import interruptible
 from privasso._validation import real_array
-from privasso.operators import as_operator
+from privasso.operators import Operator, as_operator
 from privasso.problem._problem import Problem
-from privasso.problem._projection import project, project_exactly
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The two parts of d = residual + (FD⁻¹)ᵀw, the residual close to the null space of FD⁻¹.
+
+    `leak` is ‖FD⁻¹ residual‖ relative to its value before the first iteration.
+    """
+
+    residual: np.ndarray
+    w: np.ndarray
+    leak: float
+
+
+def project(
+    problem: Problem, d: np.ndarray, *, tol: float = 1e-13, max_iter: int = 200
+) -> Iterator[Projection]:
+    """Yield better and better projections of d on the null space of FD⁻¹, D the column norms.
+
+    Conjugate gradients (CGLS) on min_w ‖d − (FD⁻¹)ᵀw‖, one pass over F per iteration: the pass that
+    forms a gradient s = FD⁻¹r also yields Fᵀs, and Fᵀp of the search direction p follows by
+    linearity. Dividing by D makes the rate of convergence independent of the scales of the columns.
+
+    The arrays of a `Projection` are updated in place by the next iteration.
+    """
+    op, inverse_norms = problem.op, 1.0 / problem.norms
+    m = problem.shape[0]
+    r: np.ndarray = np.array(d, dtype=np.float64)
+    w: np.ndarray = np.zeros(m)
+    s: np.ndarray = np.zeros(m)
+    q_s, _ = op.update(r * inverse_norms, s, 0.0, 1.0)
+    p: np.ndarray = s.copy()
+    q: np.ndarray = q_s * inverse_norms
+    gamma = start = float(s @ s)
+    yield Projection(r, w, 1.0)
+    for _ in range(max_iter):
+        curvature = float(q @ q)
+        if start == 0.0 or gamma <= tol**2 * start or curvature == 0.0:
+            return
+        step = gamma / curvature
+        w += step * p
+        r -= step * q
+        q_s, _ = op.update(r * inverse_norms, s, 0.0, 1.0)
+        gamma, previous = float(s @ s), gamma
+        beta = gamma / previous
+        p = s + beta * p
+        q = q_s * inverse_norms + beta * q
+        yield Projection(r, w, float(np.sqrt(gamma / start)))
+
 
 #: Largest ‖Fd‖ of a ray d, relative to Σ|d_i|‖F_i‖.
 NULL_TOLERANCE = 1e-9
 #: The slope along a ray must be at least this far below zero, relative to λ‖d‖₁.
 SLOPE_TOLERANCE = 1e-7
-#: Largest M·N·min(M, N) for a projection by an eigendecomposition.
-_DIRECT_LIMIT = 2e9
 
 
 def slope(problem: Problem, d: np.ndarray) -> float:
@@ -58,7 +107,7 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
     On an unbounded problem the iterates of a descent method move away along a ray, and their
     projection soon is a ray itself. The projection is computed to full accuracy only if its slope
     is negative after a few iterations of conjugate gradients. On nearly collinear columns these
-    converge slowly; if F is not large, an eigendecomposition then takes their place.
+    converge slowly; if F is not large, `RaySearch` then takes their place.
     """
     scale = np.abs(x).max(initial=0.0)
     if scale == 0.0:
@@ -72,9 +121,9 @@ def ray_from(problem: Problem, x: np.ndarray) -> np.ndarray | None:
         accurate = part.leak < 1e-10
         if promising and accurate:
             break
-    m, n = problem.shape
-    if promising and not accurate and m * min(m, n) * n <= _DIRECT_LIMIT:
-        d = project_exactly(problem, x / scale * problem.norms) / problem.norms
+    rays = RaySearch(problem.op, problem.norms)
+    if promising and not accurate and rays.direct:
+        return rays.ray(problem, x)
     largest = np.abs(d).max()
     if largest == 0.0:
         return None
@@ -161,3 +210,81 @@ def critical_lambda(F: Any, eta: Any) -> float:
     if not eta.any():
         return 0.0
     return linear_programme(Problem(op, eta, lam=1.0)).critical
+
+
+_geqrf, _geqp3, _orgqr = get_lapack_funcs(("geqrf", "geqp3", "orgqr"), dtype=np.float64)
+#: Columns that LAPACK may treat at once.
+_BLOCK = 64
+#: Largest M·N·min(M, N) for which F is factorised, which takes about a second.
+_LIMIT = 4e9
+#: Diagonal entries of the triangular factor below this part of the largest one: a smaller rank.
+_RANK_TOLERANCE = 1e-12
+#: Without the exchange of columns, entries below this part of the largest may mean the same.
+_SUSPICIOUS = 1e-6
+
+
+class RaySearch:
+    """Projections on the null space of F, exact also where columns are nearly collinear.
+
+    Conjugate gradients, which `ray_from` uses, need as many passes over F as the condition number
+    is large. Here an orthonormal basis of the row space of FD⁻¹, D the column norms, is computed
+    once, when the first direction is to be projected.
+
+    `norms` (N,): norms of its columns, with 1 in the place of 0.
+    """
+
+    def __init__(self, op: Operator, norms: np.ndarray) -> None:
+        self._op, self._norms = op, norms
+        m, n = op.shape
+        #: Whether F is small enough for that.
+        self.direct = float(m) * n * min(m, n) <= _LIMIT
+
+    @cached_property
+    def _basis(self) -> np.ndarray:
+        """Orthonormal basis of the row space of FD⁻¹, one vector per column."""
+        Q, size = interruptible(lambda: self._factorised(pivoting=False))
+        if size.min(initial=np.inf) <= _SUSPICIOUS * size.max(initial=0.0):
+            del Q
+            Q, size = interruptible(lambda: self._factorised(pivoting=True))
+            Q = Q[:, : np.count_nonzero(size > _RANK_TOLERANCE * size.max(initial=0.0))]
+        return Q
+
+    def _factorised(self, *, pivoting: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The orthonormal factor of (FD⁻¹)ᵀ, and the sizes of the diagonal of the triangular one.
+
+        With pivoting these are in descending order. The factor takes the place of the matrix.
+        """
+        A = np.divide(self._op.toarray(), self._norms, order="C").T  # as LAPACK wants it
+        rows, columns = A.shape
+        room = _BLOCK * max(columns, 1)
+        if pivoting:
+            A, _, tau, *_ = _geqp3(A, lwork=room, overwrite_a=1)
+        else:
+            A, tau, *_ = _geqrf(A, lwork=room, overwrite_a=1)
+        size = np.abs(np.diag(A))
+        Q, *_ = _orgqr(A[:, : min(rows, columns)], tau, lwork=room, overwrite_a=1)
+        return Q, size
+
+    def _outside(self, d: np.ndarray) -> np.ndarray:
+        """The part of d in the null space of FD⁻¹."""
+        Q = self._basis
+        if Q.shape[1] >= Q.shape[0]:  # full column rank
+            return np.zeros_like(d)
+        r = np.array(d, dtype=np.float64)
+        for _ in range(2):  # the second time removes the rounding errors of the first
+            r -= Q @ (Q.T @ r)
+        return r
+
+    def ray(self, problem: Problem, x: np.ndarray) -> np.ndarray | None:
+        """Project x on the null space of F and return the result if it is a ray."""
+        if not self.direct:
+            return ray_from(problem, x)
+        scale = float(np.abs(x).max(initial=0.0))
+        if scale == 0.0:
+            return None
+        d = self._outside(x / scale * self._norms) / self._norms
+        largest = float(np.abs(d).max())
+        if largest == 0.0:
+            return None
+        d = d / largest
+        return d if is_ray(problem, d) else None

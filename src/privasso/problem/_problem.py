@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from privasso._validation import positive_float, real_array
-from privasso.operators import Operator, Rough, as_operator, finite_squares
+from privasso.operators import Operator, as_operator, finite_squares
 
 
 class Problem:
@@ -40,8 +40,6 @@ class Problem:
         A vector with Fᵀ·dual_point = b, if one is known, such as the labels where there is no
         noise. It is a feasible point of the dual at every λ and makes the certificate cheaper. It
         must not be given where b is a private release.
-    rough : Rough, optional
-        A rounded copy of F, on which AMP takes its first iterations.
 
     Examples
     --------
@@ -61,7 +59,6 @@ class Problem:
         squares: np.ndarray | None = None,
         bounded: bool = False,
         dual_point: np.ndarray | None = None,
-        rough: Rough | None = None,
     ) -> None:
         self.op: Operator = as_operator(F)
         self.b: np.ndarray = real_array("b", b, ndim=1, shape=(self.op.shape[1],))
@@ -71,7 +68,6 @@ class Problem:
         )
         self.bounded: bool = bounded
         self.dual_point: np.ndarray | None = dual_point
-        self.rough: Rough | None = rough
 
     @classmethod
     def from_labels(cls, F: Any, y: Any, lam: float, eta: Any = None) -> Problem:
@@ -159,21 +155,16 @@ class LabelledProblem(Problem):
     Only the literal Algorithm 1 of the paper needs them: its fixed point depends on y and η
     separately. Everything else works on b, and a private release must not hold this object.
 
-    `F`, `y`, `lam`, `eta`: as in `solve`. `rounded`: whether a large F is also rounded to a smaller
-    copy while it is read, see `Problem`.
+    `F`, `y`, `lam`, `eta`: as in `solve`.
     """
 
-    def __init__(
-        self, F: Any, y: Any, lam: float, eta: Any = None, *, rounded: bool = False
-    ) -> None:
+    def __init__(self, F: Any, y: Any, lam: float, eta: Any = None) -> None:
         lam = positive_float("lam", lam)
         op = as_operator(F)
         m, n = op.shape
         self.y: np.ndarray = real_array("y", y, shape=(m,))
         self.eta: np.ndarray = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
-        squares, b, rough = (
-            op.rounded(self.y) if rounded else (*op.squares_and_rmatvec(self.y), None)
-        )
+        squares, b = op.squares_and_rmatvec(self.y)
         super().__init__(
             op,
             b - self.eta,
@@ -181,7 +172,6 @@ class LabelledProblem(Problem):
             squares=finite_squares(squares),
             bounded=not self.eta.any(),
             dual_point=None if self.eta.any() else self.y,
-            rough=rough,
         )
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from privasso._clock import Clock
 from privasso._validation import real_float
-from privasso.operators import Operator
 from privasso.problem import NO_CERTIFICATE, Certificate, Problem, certify_point
 from privasso.solvers._solution import Status, Step
 
@@ -92,10 +91,6 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     advice: ClassVar[Mapping[Status, str]] = {}
-
-    def rounds(self, op: Operator) -> bool:
-        """Whether it begins on a rounded copy of F, which is made when F is read first."""
-        return False
 
     @abstractmethod
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:

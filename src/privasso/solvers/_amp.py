@@ -25,11 +25,10 @@ import numpy as np
 
 from privasso._clock import Clock
 from privasso._validation import integer
-from privasso.operators import Block, Operator, Rough
+from privasso.operators import Block
 from privasso.problem import Problem, certify_point
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
 from privasso.solvers._amp_on_columns import amp_on_columns
-from privasso.solvers._amp_roughly import rough_start
 from privasso.solvers._growth import grow_working_set
 from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
 from privasso.solvers._solution import Status
@@ -102,19 +101,15 @@ class Amp(Algorithm):
 
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Iterate until the support hardly changes, then solve exactly on the columns near it."""
-        start, steps = None, []
-        if problem.rough is not None and self.polish:
-            start, steps = rough_start(self, problem, problem.rough, clock)
         run = iterate(
             self,
             problem,
             tol=tol,
             max_iter=self.max_iter,
             clock=clock,
-            start=start,
             hand_over=candidate_columns if self.polish else None,
         )
-        x, steps = run.state.x, steps + run.steps
+        x, steps = run.state.x, run.steps
         if run.ray is not None:
             return Outcome.unbounded(problem, run.ray, steps)
         if run.end is End.DIVERGED:
@@ -146,9 +141,6 @@ class Amp(Algorithm):
             problem, state.x, candidates, tol=tol, clock=clock, block=state.block
         )
 
-    def rounds(self, op: Operator) -> bool:
-        return self.polish and op.rounds()
-
     def init(self, problem: Problem) -> AmpState:
         """The state after the first threshold, of b itself, for which F need not be read."""
         m, n = problem.shape
@@ -163,15 +155,6 @@ class Amp(Algorithm):
         q, block = problem.op.update(state.mixed, g, state.s_theta * inverse, -inverse, take=take)
         u = q + problem.b + state.mixed * problem.squares * inverse
         return self._threshold(problem, state, g, u, block)
-
-    def rough_step(self, problem: Problem, state: AmpState, rough: Rough) -> AmpState:
-        """One iteration with a rounded copy in the place of F."""
-        inverse = 1.0 / (1.0 + state.s_theta)
-        g = state.g.copy()
-        q = rough.update(state.mixed, g, state.s_theta * inverse, -inverse)
-        problem.op.count(rough.part)
-        u = q + problem.b + state.mixed * problem.squares * inverse
-        return self._threshold(problem, state, g, u)
 
     def _threshold(
         self,
@@ -235,14 +218,10 @@ def _still_to_move(problem: Problem, state: AmpState) -> float:
 
     A coefficient that is not zero moves with its field, Δx_i‖F_i‖ = (1 + V)Δu_i/‖F_i‖, and the
     fields of all columns move alike. Steps become smaller by r = √(ρ̂/α) each, so that r/(1 − r) of
-    the last one is left. Where F was rounded, each u_i/‖F_i‖ has an error of that part of its
-    spread ‖g‖/√M, too.
+    the last one is left.
     """
-    m = problem.shape[0]
     active = max(1, state.n_active)
-    rate = min(np.sqrt(active / m), 0.9)
+    rate = min(np.sqrt(active / problem.shape[0]), 0.9)
     size = float(np.linalg.norm(state.x * problem.norms))
     last = state.change * size / np.sqrt(active) / (1.0 + state.s_theta)
-    rounding = 0.0 if problem.rough is None else problem.rough.error
-    spread = float(np.linalg.norm(state.g)) / np.sqrt(m)
-    return float(last * rate / (1.0 - rate) + rounding * spread)
+    return float(last * rate / (1.0 - rate))

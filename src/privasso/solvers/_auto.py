@@ -47,16 +47,12 @@ class Auto(Algorithm):
     amp: Amp = field(default_factory=Amp)
     cd: CoordinateDescent = field(default_factory=CoordinateDescent)
 
-    def rounds(self, op: Operator) -> bool:
-        m, n = op.shape
-        return self.amp.rounds(op) and m < _TALL * n and amp_may_work(op)
-
     def minimise(self, problem: Problem, tol: float, clock: Clock) -> Outcome:
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
         m, n = problem.shape
         wanted = m < _TALL * n or np.count_nonzero(np.abs(problem.b) > problem.lam) >= _MANY
-        if problem.rough is not None or (wanted and amp_may_work(problem.op)):
+        if wanted and amp_may_work(problem.op):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
                 return replace(first, by=self.amp)

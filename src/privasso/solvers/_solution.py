@@ -44,7 +44,7 @@ class Step(NamedTuple):
     """One entry of `Solution.history`."""
 
     phase: str
-    """``"amp, roughly"`` (on a rounded copy of F), ``"amp"`` or ``"working set"``."""
+    """``"amp"``, ``"vamp"`` or ``"working set"``."""
     n_active: int
     """Number of coefficients that are not zero."""
     change: float

@@ -76,7 +76,7 @@ def solve(
     clock = Clock(time_limit)
     algorithm, tol = algorithm_for(method), positive_float("tol", tol)
     op = Metered(as_operator(F))
-    problem = LabelledProblem(op, y, lam, eta, rounded=algorithm.rounds(op))
+    problem = LabelledProblem(op, y, lam, eta)
     return _run(problem, op, algorithm, tol, throw, clock)
 
 

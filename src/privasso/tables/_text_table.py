@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,6 @@ from privasso._files import fits_memory, open_regular
 from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble, read_declared, read_series
 from privasso.tables._table import Table, check_size, unreadable
-from privasso.tables._text_file import read_header
 
 if TYPE_CHECKING:
     from privasso.tables._text_lines import TextLines
@@ -90,3 +91,53 @@ class TextTable(Table):
         troubles = tuple(one for one in read if isinstance(one, Trouble))
         whole = block if words.isdisjoint(plain) else None
         return Columns(columns, text.n_rows, troubles, whole), labels
+
+
+#: Longest header of a text file, in bytes.
+_LONGEST_HEADER = 1 << 26
+_SEPARATORS = (",", ";", "\t")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the first line of a text file says.
+
+    `names`: names of the columns; one without a name is called as pandas does, ``Unnamed: 0``.
+    `separator`: what separates fields.
+    """
+
+    names: tuple[str, ...]
+    separator: str
+
+
+def read_header(path: Path) -> Header:
+    """Read the first line of a text file, and find what separates its fields.
+
+    It is the separator that gives the most columns; the one that the ending of the name says in
+    case of doubt. No other line is looked at.
+    """
+    with open_regular(path) as file:
+        line = file.readline(_LONGEST_HEADER)
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    separators = (usual, *(one for one in _SEPARATORS if one != usual))
+    try:
+        if len(line) == _LONGEST_HEADER:
+            raise ValueError
+        text = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+        found = {one: names for one in separators if (names := _fields(text, one)) is not None}
+        separator = max(found, key=lambda one: len(found[one]))
+    except ValueError:
+        raise ValueError(
+            f"{escaped(path)} cannot be read as {path.suffix.lstrip('.').lower()}: its first line "
+            "must hold the names of the columns, as text in UTF-8 with quotes that close"
+        ) from None
+    names = (name or f"Unnamed: {k}" for k, name in enumerate(found[separator]))
+    return Header(tuple(names), separator)
+
+
+def _fields(line: str, separator: str) -> list[str] | None:
+    """The fields of the line, or None if its quotes do not fit this separator."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error:
+        return None

@@ -2,14 +2,12 @@
 
 from privasso.theory._attack import Attack
 from privasso.theory._choice import log_set_probability, selection_chances
-from privasso.theory._clipped import clipped_moments, clipped_point
 from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
-from privasso.theory._gradient import Leakage, point_gradients
+from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
 from privasso.theory._membership import membership_losses
-from privasso.theory._mismatch import mismatched_state_evolution, with_scale_error
 from privasso.theory._points import QuadratureWarning
 from privasso.theory._sensitivity import label_sensitivity, largest_row_norm
 from privasso.theory._stability import (
@@ -18,7 +16,11 @@ from privasso.theory._stability import (
     critical_lambda_ratio,
     critical_noise,
 )
-from privasso.theory._state_evolution import state_evolution
+from privasso.theory._state_evolution import (
+    mismatched_state_evolution,
+    state_evolution,
+    with_scale_error,
+)
 from privasso.theory._tradeoff import phase_diagram, tradeoff
 
 __all__ = [

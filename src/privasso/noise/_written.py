@@ -1,4 +1,4 @@
-"""Noise designs and covariances as plain values for JSON, and back."""
+"""Noise designs by name, and as plain values for JSON."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 
 from privasso._documents import DocumentError, Fields
-from privasso.noise._covariance import Covariance
+from privasso.noise._covariance import Covariance, Diagonal
 from privasso.noise._design import NoiseDesign
-from privasso.noise._diagonal import Diagonal
-from privasso.noise._factored import Factored
-from privasso.noise._power import Gram, Isotropic, PowerLaw
-from privasso.noise._shaped import Shaped
-from privasso.noise._tabulated import MAX_NODES, Tabulated
+from privasso.noise._designs import MAX_NODES, Gram, Isotropic, PowerLaw, Shaped, Tabulated
+from privasso.noise._factored import Factored, MatrixPower
 
 _POWERS: dict[str, type[Isotropic] | type[Gram]] = {"Isotropic": Isotropic, "Gram": Gram}
-_NAMES = ("Isotropic", "Gram", "PowerLaw", "Shaped", "Tabulated")
+_NAMED = ("Isotropic", "Gram", "PowerLaw", "Shaped", "Tabulated")
 
 
 def noise_to_dict(noise: NoiseDesign | Shaped | None) -> dict[str, Any] | None:
@@ -38,8 +35,8 @@ def noise_from_dict(value: object) -> NoiseDesign | Shaped | None:
         return None
     fields = Fields(value, "noise")
     name = fields.take("name")
-    if name not in _NAMES:
-        raise DocumentError(f"noise must be an object named one of {', '.join(_NAMES)}")
+    if name not in _NAMED:
+        raise DocumentError(f"noise must be an object named one of {', '.join(_NAMED)}")
     sigma = fields.number("sigma", least=0.0)
     try:
         if name == "Tabulated":
@@ -90,3 +87,37 @@ def covariance_from_dict(value: object, size: int) -> Covariance:
         return Factored(np.reshape(root, (size, rank)))
     except ValueError as error:
         raise DocumentError(str(error)) from None
+
+
+def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
+    """Return the design that a word such as ``gram`` or ``power:1.5`` stands for.
+
+    `name`: name of the argument; every error message starts with it. `text`: isotropic, gram or
+    power:GAMMA.
+    """
+    word, _, rest = text.partition(":")
+    if word.lower() == "isotropic" and not rest:
+        return Isotropic(sigma)
+    if word.lower() == "gram" and not rest:
+        return Gram(sigma)
+    if word.lower() != "power":
+        raise ValueError(f"{name} {text!r} is none of isotropic, gram, power:GAMMA")
+    try:
+        gamma = float(rest)
+    except ValueError:
+        raise ValueError(
+            f"{name} {text!r} needs 1 number after the colon, e.g. power:0.5"
+        ) from None
+    return PowerLaw(sigma, gamma)
+
+
+def column_noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign | MatrixPower:
+    """As `noise_from_name`, or ``matrix:GAMMA`` for a power of the covariance of the columns."""
+    word, _, rest = text.partition(":")
+    if word.lower() != "matrix":
+        return noise_from_name(name, text, sigma)
+    try:
+        gamma = float(rest)
+    except ValueError:
+        raise ValueError(f"{name} {text!r} needs a number after the colon, e.g. matrix:1") from None
+    return MatrixPower(sigma, gamma)

@@ -1,15 +1,102 @@
-"""A noise profile given by values at a few scales."""
+"""Noise designs by formula: powers of the squared scale, tables, and shapes fitted to rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from privasso._validation import real_array
+from privasso._validation import nonnegative_float, real_array, real_float, squarable
 from privasso.noise._design import FloatArray, NoiseDesign
+
+
+@dataclass(frozen=True)
+class PowerLaw(NoiseDesign):
+    """σ_η²(v) = σ² v**γ / mean(v**γ).
+
+    γ = 0 treats all columns alike and γ = 2 is the Gram-based design; values in between are
+    often better than both.
+
+    Parameters
+    ----------
+    sigma : float
+        Root of the mean variance, zero or more.
+    gamma : float
+        Exponent of v = s². A negative one needs every v above zero.
+
+    Examples
+    --------
+    >>> from privasso import PowerLaw
+    >>> PowerLaw(sigma=1.0, gamma=1.0).variances([1.0, 3.0])
+    array([0.5, 1.5])
+    """
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "gamma", real_float("gamma", self.gamma))
+
+    def in_words(self) -> str:
+        """Name the power of v."""
+        return "the same on all columns" if self.gamma == 0.0 else f"variance ∝ v^{self.gamma:g}"
+
+    def log_profile(self, v: FloatArray) -> FloatArray:
+        """Return γ log v."""
+        if self.gamma == 0.0:
+            return np.zeros_like(v)  # also where v = 0
+        if self.gamma < 0.0 and np.min(v) == 0.0:
+            raise ValueError(
+                f"v has a zero, which gamma={self.gamma!r} < 0 would give infinite variance; "
+                "drop the zero columns or choose gamma >= 0"
+            )
+        with np.errstate(divide="ignore"):
+            return self.gamma * np.log(v)
+
+
+@dataclass(frozen=True)
+class Isotropic(PowerLaw):
+    """The same variance σ² on every column, whatever its scale.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation, zero or more.
+
+    Examples
+    --------
+    >>> from privasso import Isotropic
+    >>> Isotropic(2.0).variances([0.0, 1.0, 100.0])
+    array([4., 4., 4.])
+    """
+
+    gamma: float = field(default=0.0, init=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Gram(PowerLaw):
+    """σ_η²(v) = σ² v² / mean(v²): the Gram-based design.
+
+    The noise enters the estimate multiplied by the inverse Gram matrix, whose diagonal is
+    proportional to 1/v. A deviation proportional to v cancels that factor, so every coefficient
+    receives noise of the same size.
+
+    Parameters
+    ----------
+    sigma : float
+        Root of the mean variance, zero or more.
+
+    Examples
+    --------
+    >>> from privasso import Gram
+    >>> Gram(1.0).variances([1.0, 1.0, 2.0])
+    array([0.5, 0.5, 2. ])
+    """
+
+    gamma: float = field(default=2.0, init=False, repr=False)
+
 
 #: Most nodes a table may have; a file with more is taken for corrupt or hostile.
 MAX_NODES = 10_000
@@ -115,3 +202,52 @@ def _interpolant(
     curve = CubicSpline(nodes, values, bc_type="natural")
     slopes = curve.derivative()(nodes[[0, -1]])
     return nodes, values, slopes, curve
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Noise whose covariance, not only its variances, is fitted to public covariates.
+
+    Unlike a `NoiseDesign` it is no function of the scales of single columns: the covariance that
+    adds the least noise at a given privacy depends on all rows together, see `optimal_shape`. Rows
+    that are large in units of the noise would set its level for all others, so they are shrunk
+    together with their labels.
+
+    Parameters
+    ----------
+    sigma : float
+        Root of the mean variance over the columns; privacy sets it.
+    shrink : float
+        Part of the rows, the largest ones, that are shrunk to the size of the largest of the
+        others; 0 shrinks none.
+
+    Examples
+    --------
+    >>> from privasso import Shaped
+    >>> Shaped(shrink=0.5).in_words()
+    'of the best covariance for these rows, the largest 50 % of which are shrunk'
+    """
+
+    sigma: float = 1.0
+    shrink: float = 0.75
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "sigma", squarable("sigma", nonnegative_float("sigma", self.sigma))
+        )
+        object.__setattr__(self, "shrink", real_float("shrink", self.shrink))
+        if not 0.0 <= self.shrink < 1.0:
+            raise ValueError(
+                f"shrink is a part of the rows, at least 0 and below 1, not {self.shrink}"
+            )
+
+    def in_words(self) -> str:
+        """Say what the noise is like."""
+        words = "of the best covariance for these rows"
+        if self.shrink == 0.0:
+            return words
+        return f"{words}, the largest {100.0 * self.shrink:.3g} % of which are shrunk"
+
+    def with_sigma(self, sigma: float) -> Shaped:
+        """Return the same noise at another level."""
+        return replace(self, sigma=sigma)
