@@ -11,7 +11,7 @@ test test-slow: export OMP_NUM_THREADS = 1
 # Tests start many processes, each of which would translate the package again if none may keep it.
 test test-slow: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: install demo test pytest test-slow lint style types format hooks bench bench-real docs clean
+.PHONY: install demo test test-slow lint style types format hooks bench bench-real docs clean
 .DEFAULT_GOAL := test
 
 install: .venv/.installed
@@ -24,15 +24,13 @@ demo: .venv/.installed
 
 # With COVERAGE=yes, as in continuous integration, the run also fails if too few lines are reached;
 # it takes half as long again. `.venv/bin/coverage report -m --skip-covered` then lists the lines
-# that no test reached. Types are checked beside the tests.
+# that no test reached. Types are checked by `make lint`. Each worker begins with a half of the tests:
+# what tests of a file share is then made once, and few kernels are compiled by both.
 test: style
-	$(MAKE) --no-print-directory -j 2 types pytest
-
-pytest: .venv/.test
-	$(BIN)/python -m pytest -q -n $(WORKERS) $(if $(COVERAGE),--cov --cov-report=)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(if $(COVERAGE),--cov --cov-report=)
 
 test-slow: .venv/.test
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 lint: style types
 

@@ -1,9 +1,22 @@
 """What the tests and the examples in the docstrings share."""
 
+import gc
+
 import pytest
 
 #: Seconds that a slow test may take; for others the limit is in pyproject.toml.
 SLOW_TIMEOUT = 3600
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for no garbage while tests are found, and later not among what was found: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

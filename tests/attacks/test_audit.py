@@ -383,13 +383,21 @@ GRID = {
     "records, logistic": (RECORDS, BINARY, {"binary": True}),
     "records, screened": (RECORDS, Y, {**WIDE, "records": [3]}),
 }
+LONG = [
+    ("labels, screened", "emptied"),
+    ("labels, screened", "replaced"),
+    ("records, screened", "replaced"),
+]
 
 
 @pytest.mark.usefixtures("few_confirming")
-@pytest.mark.parametrize("neighbours", ["emptied", "replaced"])
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(one, marks=[pytest.mark.slow] * (one == "labels, screened")) for one in GRID],
+    ("name", "neighbours"),
+    [
+        pytest.param(one, neighbours, marks=[pytest.mark.slow] * ((one, neighbours) in LONG))
+        for one in GRID
+        for neighbours in ("emptied", "replaced")
+    ],
 )
 def test_programs_and_neighbours(name, neighbours):
     """Each is attacked by the ratio of its answers, also on made-up tables, and stands."""

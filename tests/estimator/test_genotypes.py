@@ -16,6 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 M, N = 1203, 300
 #: Tables are read by rows, or handed on as those with many variants are.
 BOTH_WAYS = pytest.mark.parametrize("narrow", [1, 4096])
+FITS = pytest.mark.parametrize(
+    ("screen", "narrow"),
+    [(3, 1), (3, 4096), (None, 1), pytest.param(None, 4096, marks=pytest.mark.slow)],
+)
 
 
 def copies(missing=0.02):
@@ -99,8 +103,7 @@ def test_the_choice_is_that_of_small_integers(study):
         assert found[0] == found[1] == found[2]
 
 
-@BOTH_WAYS
-@pytest.mark.parametrize("screen", [3, None])
+@FITS
 @pytest.mark.usefixtures("cut")
 def test_fits_of_records_are_those_of_an_array(study, screen):
     path, raw, y = study
@@ -136,8 +139,7 @@ def test_a_record_changes_its_own_entries_alone(study):
     assert np.max(np.abs(one - two)) <= ENTRY * abs(labels[5])
 
 
-@BOTH_WAYS
-@pytest.mark.parametrize("screen", [3, None])
+@FITS
 @pytest.mark.usefixtures("cut")
 def test_fits_of_labels_are_those_of_an_array(study, screen):
     """A missing public genotype is the mean of its column."""

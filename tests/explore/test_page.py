@@ -111,7 +111,7 @@ def test_the_first_view(opened):
     [
         "lam gamma sigma alpha rho sigma_xi low high",
         "lognormal mu spread",
-        "constant value",
+        pytest.param("constant value", marks=pytest.mark.slow),
         "labels epsilon delta width",
     ],
 )
@@ -206,7 +206,12 @@ def test_the_map_by_pointer_and_keyboard(opened, capsys):
     ("kind", "moved", "correlation"),
     [
         ("ar", {"neighbour_r": 0.6}, lambda r: pv.model.AutoRegressive(r["neighbour_r"])),
-        ("blocks", {"block_size": 4, "block_r": 0.7}, lambda r: pv.model.Blocks(4, r["block_r"])),
+        pytest.param(
+            "blocks",
+            {"block_size": 4, "block_r": 0.7},
+            lambda r: pv.model.Blocks(4, r["block_r"]),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "factors",
             {"n_factors": 3, "factor_share": 0.6},

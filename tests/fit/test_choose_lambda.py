@@ -50,7 +50,9 @@ def test_close_to_the_best_in_hindsight(case):
     assert np.max(ratios) < 3.0
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "storage", [np.asarray, pytest.param(sp.csr_array, marks=pytest.mark.slow)]
+)
 def test_the_estimate_and_its_error_are_what_stein_says(storage):
     # Mean of SURE over many draws of b against the true loss, and of its squared deviation
     # against the stated one. Without the standard error and label variance it is plain SURE.

@@ -85,7 +85,7 @@ def accountant_epsilon(event: DpEvent, count: int, delta: float) -> float:
     return accountant.compose(SelfComposedDpEvent(event, count)).get_epsilon(delta)
 
 
-@pytest.mark.parametrize("count", [1, 2, 21, 300])
+@pytest.mark.parametrize("count", [1, 2, 21, pytest.param(300, marks=pytest.mark.slow)])
 def test_gaussians_compose_by_the_formula_and_as_the_accountant_says(count):
     one = statement()
     total = compose([one] * count)

@@ -104,7 +104,7 @@ def test_the_mean_is_what_the_formula_says(design, fit_intercept):
         assert release.label_sum is None
 
 
-@both_intercepts
+@pytest.mark.parametrize("fit_intercept", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_noise_is_gaussian_with_the_stated_deviations(fit_intercept):
     F, y = covariates(), np.zeros(40)
     mean = mean_of(F, y, DESIGNS[1], fit_intercept)

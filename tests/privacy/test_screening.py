@@ -340,7 +340,7 @@ def test_the_level_is_the_mean_of_its_posterior(mean, often):
     assert math.isclose(level.expected(mean, m), at @ weight / weight.sum(), rel_tol=1e-4)
 
 
-@pytest.mark.parametrize("m", [60, 400])
+@pytest.mark.parametrize("m", [60, pytest.param(400, marks=pytest.mark.slow)])
 def test_what_the_level_adds_where_there_is_no_difference(m):
     """By many releases of residuals that are all zero."""
     level, zeros = Level(0.2, 3.0), np.zeros(m)

@@ -84,6 +84,7 @@ LABELS = {
         {"y_bounds": (0, 1)}, {"intervals": True, "classes": Classes()},
     ),
 }  # fmt: skip
+ALL = [*PROGRAMS, *LABELS]
 
 
 def table(public=False):
@@ -140,7 +141,7 @@ def run(plan, ask):
     return [*found.b.tolist(), found.label_sum, found.level]
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *LABELS])
+@pytest.mark.parametrize("name", ALL)
 def test_the_same_answers_lead_to_the_same_questions_and_the_same_result(name):
     """Without any rows, so that no record can decide what is asked."""
     plan, ask, found = asked(name)
@@ -155,7 +156,7 @@ def test_the_same_answers_lead_to_the_same_questions_and_the_same_result(name):
     assert not (same and all(same))  # later ones follow from answers
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *LABELS])
+@pytest.mark.parametrize("name", ALL)
 def test_the_questions_cost_what_is_stated(name):
     """Composed by other code than that which the noise was calibrated with."""
     _, ask, _ = asked(name)
@@ -170,7 +171,7 @@ def test_the_questions_cost_what_is_stated(name):
     assert all(query.sentence for query, _ in ask.transcript)
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *LABELS])
+@pytest.mark.parametrize("name", ALL)
 def test_the_questions_are_those_that_were_declared(name):
     """Without any rows, and with answers that are made up."""
     plan, ask, _ = asked(name)
@@ -221,8 +222,14 @@ def stored(storage, X, y, folder):
     return of_dask(da.from_array(X, chunks=(16, N)), da.from_array(y, chunks=16)), None
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *LABELS])
-def test_the_same_model_to_the_last_bit_from_every_storage(name, tmp_path):
+STORAGES = ("fortran", "three parts", "mapped", "seven files", "dask")
+#: Each program from one storage, and each storage for several programs; the rest is slow.
+FEW = [(name, (STORAGES[k % len(STORAGES)],)) for k, name in enumerate(ALL)]
+EVERY = [pytest.param(name, STORAGES, marks=pytest.mark.slow) for name in ALL]
+
+
+@pytest.mark.parametrize(("name", "storages"), [*FEW, *EVERY])
+def test_the_same_model_to_the_last_bit_from_every_storage(name, storages, tmp_path):
     """From an array, an array by columns, parts, a mapped file, seven files, and 15 partitions."""
     X, y = table(name in LABELS)
 
@@ -233,7 +240,7 @@ def test_the_same_model_to_the_last_bit_from_every_storage(name, tmp_path):
         return found.coef.tolist(), found.intercept, intervals
 
     expected = model(X, y)
-    for storage in ("fortran", "three parts", "mapped", "seven files", "dask"):
+    for storage in storages:
         assert model(*stored(storage, X, y, tmp_path)) == expected, storage
 
 
