@@ -56,7 +56,7 @@ bench: .venv/.bench
 
 # Takes hours; what was run before is kept in build/real-tables and not run again.
 bench-real: .venv/.real
-	$(BIN)/python -m bench.real labels --jobs $(WORKERS) --out docs/real-tables.md
+	$(BIN)/python -m bench.real labels --jobs $(WORKERS) --write
 
 docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
