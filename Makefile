@@ -20,7 +20,7 @@ install: .venv/.installed
 demo: .venv/.installed
 	$(BIN)/privasso demo --out demo --draws 4
 	$(BIN)/privasso reproduce --quick --out demo/paper
-	@echo "Look at demo/paper/index.html (the paper, reproduced) and demo/diabetes-report.html (a fit)."
+	@echo "Look at demo/diabetes-report.html (a fit) and demo/paper/index.html (the paper, reproduced)."
 
 # With COVERAGE=yes, as in continuous integration, the run also fails if too few lines are reached;
 # it takes half as long again. `.venv/bin/coverage report -m --skip-covered` then lists the lines
