@@ -20,7 +20,7 @@ install: .venv/.installed
 demo: .venv/.installed
 	$(BIN)/privasso demo --out demo --draws 4
 	$(BIN)/privasso reproduce --quick --out demo/paper
-	@echo "Look at demo/paper/index.html (the paper, reproduced) and demo/diabetes-report.html (a fit)."
+	@echo "Look at demo/diabetes-report.html (a fit) and demo/paper/index.html (the paper, reproduced)."
 
 # With COVERAGE=yes, as in continuous integration, the run also fails if too few lines are reached;
 # it takes half as long again. `.venv/bin/coverage report -m --skip-covered` then lists the lines
@@ -54,7 +54,7 @@ bench: .venv/.bench
 
 # Takes hours; what was run before is kept in build/real-tables and not run again.
 bench-real: .venv/.real
-	$(BIN)/python -m bench.real labels --jobs $(WORKERS) --out docs/real-tables.md
+	$(BIN)/python -m bench.real labels --jobs $(WORKERS) --write
 
 docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

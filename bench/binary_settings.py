@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -29,7 +28,6 @@ from privasso.solvers import solve_clipped_problem
 
 SPLITS = 5
 EPSILONS = (1.0, 3.0)
-PAGE = Path(__file__).parent.parent / "docs" / "binary.md"
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ def study() -> pl.DataFrame:
 
 
 def main() -> None:
-    renew("python -m bench.binary_settings", __doc__, {"study": study}, PAGE)
+    renew("python -m bench.binary_settings", __doc__, {"study": study}, "binary-settings")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from privasso.model import (
 )
 from privasso.noise import MatrixPower
 
-PAGE = Path(__file__).parent.parent / "docs" / "correlated.md"
 N, SOLVES, DRAWS = 1000, 24, 16
 ONE, LOG = pv.Constant(1.0), pv.LogNormal(0.0, 0.5)
 KINDS: dict[str, Any] = {
@@ -368,4 +366,4 @@ TABLES = {"agreement": agreement, "density": density, "shared": shared, "real": 
 TABLES |= {"shapes": shapes, "at_hand": at_hand, "designs": designs, "cost": cost}
 
 if __name__ == "__main__":
-    renew("python -m bench.correlated", __doc__, TABLES, PAGE)
+    renew("python -m bench.correlated", __doc__, TABLES, "correlated")

@@ -246,4 +246,4 @@ TABLES = {"gains": gains, "labels": labels, "crossings": scales, "times": run}
 
 
 if __name__ == "__main__":
-    renew("python -m bench.design", __doc__, TABLES, DOCS / "design.md")
+    renew("python -m bench.design", __doc__, TABLES, "design")

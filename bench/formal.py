@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import polars as pl
 
 import privasso as pv
 from bench.design import V1, V2
-from bench.page import renew
+from bench.page import DATA, renew
 from bench.timing import best_times
 from privasso.design import rows_needed
 from privasso.privacy import RecordBudget
@@ -25,7 +24,6 @@ NOTE = (
     "first at a new budget, whose accounting takes most of the time."
 )
 
-PAGE = Path(__file__).parent.parent / "docs" / "formal.md"
 DELTA = 1e-6
 LAWS = {"v1": V1, "v2": V2}
 PARTS = (0.5, 0.9)
@@ -159,11 +157,11 @@ def draw(curves: dict[tuple[str, str, float], np.ndarray]) -> None:
             axes.set_ylabel("rows per column α that are needed")
         else:
             axes.legend(frameon=False, fontsize=8, loc="upper right")
-    save(sheet, PAGE.parent / "images" / "rows-needed.png")
+    save(sheet, DATA.parent / "images" / "rows-needed.png")
 
 
 TABLES = {"settings": settings, "rows": rows}
 
 
 if __name__ == "__main__":
-    renew("python -m bench.formal", __doc__, TABLES, PAGE)
+    renew("python -m bench.formal", __doc__, TABLES, "formal")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -24,7 +23,6 @@ from privasso.programs import direct_level
 
 SPLITS = 5
 EPSILONS = (1.0, 3.0, 10.0)
-PAGE = Path(__file__).parent.parent / "docs" / "records.md"
 #: Kinds of tables, and what their labels are.
 _LABELS: tuple[tuple[Kind, str], ...] = (("binary", "zeros and ones"), ("regression", "numbers"))
 #: Larger tables take long, and lose nothing to any noise.
@@ -91,4 +89,4 @@ def table() -> pl.DataFrame:
 
 
 if __name__ == "__main__":
-    renew("bench.level", __doc__, {"level": table}, PAGE)
+    renew("python -m bench.level", __doc__, {"intercept": table}, "level")

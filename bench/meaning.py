@@ -20,7 +20,6 @@ from privasso.figures import figure, plain_ticks, save
 from privasso.fit import FitOptions, plan_fit
 
 IMAGE = Path(__file__).parent.parent / "docs" / "images" / "attack-map.png"
-PAGE = Path(__file__).parent.parent / "docs" / "audit.md"
 LAM = 0.2
 DESIGNS = {"isotropic": 0.0, "γ = 1": 1.0, "Gram": 2.0}
 RELEASES = 500
@@ -127,7 +126,12 @@ def draw() -> None:
 
 
 def main() -> None:
-    renew("python -m bench.meaning", __doc__, {"predicted": predicted, "measured": measured}, PAGE)
+    renew(
+        "python -m bench.meaning",
+        __doc__,
+        {"predicted": predicted, "measured": measured},
+        "meaning",
+    )
     if "--write" in sys.argv:
         draw()
 

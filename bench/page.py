@@ -1,30 +1,33 @@
-"""Tables of a benchmark in a page of the documentation, renewed by one command."""
+"""Tables in `docs/data`, from which the pages of the documentation take their numbers."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
 
+DATA = Path(__file__).parent.parent / "docs" / "data"
+
 
 def renew(
     prog: str,
     description: str | None,
     tables: Mapping[str, Callable[[], pl.DataFrame]],
-    page: Path,
+    prefix: str,
     together: Mapping[str, tuple[str, ...]] | None = None,
 ) -> None:
-    """Make the tables that the command line names, print them, and with --write renew the page.
+    """Make the tables that the command line names, print them, and with --write keep them.
 
-    `together` has names for several tables.
+    A table is kept as `docs/data/PREFIX-NAME.csv`. `together` has names for several tables.
     """
     parser = argparse.ArgumentParser(prog=prog, description=description)
     names = list(tables)
     parser.add_argument("names", nargs="*", default=names, help=f"any of {', '.join(names)}")
-    parser.add_argument("--write", action="store_true", help=f"renew docs/{page.name}")
+    parser.add_argument("--write", action="store_true", help=f"renew docs/data/{prefix}-*.csv")
     arguments = parser.parse_args()
     several = together or {}
     for name in [one for given in arguments.names for one in several.get(given, (given,))]:
@@ -32,22 +35,27 @@ def renew(
         with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, float_precision=4):
             print(name, table)
         if arguments.write:
-            page.write_text(replaced(page.read_text("utf-8"), name, table), encoding="utf-8")
+            write(f"{prefix}-{name}", table, f"{prog} {name} --write")
 
 
-def replaced(text: str, name: str, table: pl.DataFrame) -> str:
-    """Put the table between its marks."""
-    from bench.__main__ import markdown
+def write(file: str, table: pl.DataFrame, command: str, digits: int = 4) -> None:
+    """Write a table as `docs/data/FILE.csv`, and in `commands.csv` how it is made again."""
+    lines = [[_text(value, digits) for value in row] for row in table.iter_rows()]
+    _save(file, table.columns, lines)
+    known = DATA / "commands.csv"
+    with known.open(encoding="utf-8", newline="") as source:
+        made = {row["file"]: row["command"] for row in csv.DictReader(source)}
+    _save(
+        "commands", ["file", "command"], [list(x) for x in sorted({**made, file: command}.items())]
+    )
 
-    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    head, _, rest = text.partition(start)
-    _, found, tail = rest.partition(end)
-    if not found:
-        raise ValueError(f"the page has no place for the table {name!r}")
-    rounded = table.with_columns(pl.selectors.float().map_elements(_four, return_dtype=pl.String))
-    return f"{head}{start}\n{markdown(rounded)}\n{end}{tail}"
+
+def _save(file: str, head: list[str], lines: list[list[str]]) -> None:
+    with (DATA / f"{file}.csv").open("w", encoding="utf-8", newline="") as target:
+        csv.writer(target, lineterminator="\n").writerows([head, *lines])
 
 
-def _four(value: float) -> str:
-    """Four digits, for tables of small differences."""
-    return f"{value:.4g}" if math.isfinite(value) else "∞"
+def _text(value: object, digits: int) -> str:
+    if isinstance(value, float):
+        return f"{value:.{digits}g}" if math.isfinite(value) else "∞"
+    return "" if value is None else str(value)

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -27,7 +26,6 @@ from privasso.planning import RecordTable
 
 SPLITS = 10
 EPSILONS = (1.0, 3.0, 10.0)
-PAGE = Path(__file__).parent.parent / "docs" / "records.md"
 
 #: κ, t and λ per row for ε, rows, and columns with the intercept.
 Settings = Callable[[float, int, int], tuple[float, float, float]]
@@ -159,13 +157,13 @@ def study() -> pl.DataFrame:
             gain = scores(rule, epsilon) - first
             halves = (gain[::2].mean(), gain[1::2].mean(), gain.min())
             line[f"ε = {epsilon:g}: chosen on"] = f"{halves[0]:+.3f}"
-            line["checked on" + " " * len(line)] = f"{halves[1]:+.3f}"
-            line["worst table" + " " * len(line)] = f"{halves[2]:+.3f}"
+            line[f"ε = {epsilon:g}: checked on"] = f"{halves[1]:+.3f}"
+            line[f"ε = {epsilon:g}: worst table"] = f"{halves[2]:+.3f}"
     return pl.DataFrame(lines)
 
 
 def main() -> None:
-    renew("python -m bench.record_settings", __doc__, {"study": study}, PAGE)
+    renew("python -m bench.record_settings", __doc__, {"study": study}, "record-settings")
 
 
 if __name__ == "__main__":

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 import privasso as pv
-from bench.page import renew
+from bench.page import DATA, renew
 
-PAGE = Path(__file__).parent.parent / "docs" / "private-bounds.md"
 DELTA, Y_BOUNDS = 1e-6, (-4.0, 4.0)
 ROWS = (500, 1000, 2000, 5000, 20_000, 100_000)
 REPEATS, TEST_ROWS = 10, 2000
@@ -212,11 +210,11 @@ def draw(curves: dict[str, np.ndarray]) -> None:
     axes.set_ylabel("R² on new rows")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    save(sheet, PAGE.parent / "images" / "private-bounds.png")
+    save(sheet, DATA.parent / "images" / "private-bounds.png")
 
 
 TABLES = {"fits": fits, "pays": pays, "mechanisms": mechanisms, "shapes": shapes}
 
 
 if __name__ == "__main__":
-    renew("python -m bench.scales", __doc__, TABLES, PAGE)
+    renew("python -m bench.scales", __doc__, TABLES, "scales")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from privasso.model import (
 )
 from privasso.solvers import Amp, Vamp, VampTextbook
 
-PAGE = Path(__file__).parent.parent / "docs" / "vamp.md"
 N, RUNS = 400, 8
 LAW = pv.LogNormal(0.0, 0.5)
 SPECTRA: dict[str, Any] = {
@@ -112,4 +110,6 @@ def iterates() -> pl.DataFrame:
 
 
 if __name__ == "__main__":
-    renew("python -m bench.vamp", __doc__, {"convergence": convergence, "iterates": iterates}, PAGE)
+    renew(
+        "python -m bench.vamp", __doc__, {"convergence": convergence, "iterates": iterates}, "vamp"
+    )

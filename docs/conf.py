@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "data",
     "mathml",
     "sphinx_gallery.gen_gallery",
 ]

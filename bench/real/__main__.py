@@ -4,7 +4,8 @@
 that protect whole records, ``binary`` methods for outcomes of two values. What was run before is
 kept in a folder and not run again, unless the source of the method or the table has changed.
 ``forecast`` compares forecasts, made before the labels are read, with what fits then reach.
-``picture`` draws what the pages of the documentation hold.
+``--write`` keeps the tables in ``docs/data``, from which pages take their numbers and ``picture``
+draws.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import argparse
 import sys
 from pathlib import Path
 
+import polars as pl
 from rich.console import Console
 
+from bench.page import write
 from bench.real.cells import cells
 from bench.real.forecast import compared
 from bench.real.forecast import page as forecast_page
-from bench.real.page import document, markdown
+from bench.real.page import document, tables
 from bench.real.picture import draw
 from bench.real.run import complete
 from bench.real.summary import rows
@@ -42,20 +45,20 @@ def main(arguments: list[str] | None = None) -> int:
     for reason in left_out.values():
         console.print(f"not run: {reason}", markup=False)
     try:
-        tables = chosen(task.kind, options.tables, options.least_rows)
+        names = chosen(task.kind, options.tables, options.least_rows)
     except ValueError as error:
         console.print(f"error: {error}", markup=False)
         return 2
-    wanted = cells(task, tables, options.epsilon, options.form, set(left_out))
+    wanted = cells(task, names, options.epsilon, options.form, set(left_out))
     found = complete(wanted, options.splits, options.keep, options.jobs, console)
     table = rows(found, options.epsilon, options.form, options.splits)
-    page = markdown(task, table, options.splits, _command(options), list(left_out.values()))
-    if options.out is None:
-        print(page)
-    elif options.out.suffix == ".json":
+    for end, each in tables(task, table, options.splits).items():
+        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_width_chars=-1):
+            print(each)
+        if options.write:
+            write(f"real-{task.name}{end}", each, f"{_command(options)} --write")
+    if options.out is not None:
         options.out.write_text(document(task, table, options.splits), encoding="utf-8")
-    else:
-        options.out.write_text(page, encoding="utf-8")
     return 0
 
 
@@ -94,7 +97,8 @@ def _add_options(parser: argparse.ArgumentParser, task: Task) -> None:
     add("--form", nargs="+", default=list(task.forms), choices=task.forms, help="of the columns")
     add("--jobs", type=int, default=1, help="processes")
     add("--keep", type=Path, default=_KEPT, help="folder of what was run before")
-    add("--out", type=Path, help="a .md or .json file; without it, the page is printed")
+    add("--write", action="store_true", help="renew the tables in docs/data")
+    add("--out", type=Path, help="a JSON file for the scores of all splits")
 
 
 def _command(options: argparse.Namespace) -> str:

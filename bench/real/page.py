@@ -1,4 +1,4 @@
-"""The page of a comparison, in Markdown, and the same in JSON."""
+"""The tables of a comparison that the documentation takes, and all scores in JSON."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import math
 
 import numpy as np
+import polars as pl
 
-from bench.real.cells import DELTA, TRAINING
+from bench.real.cells import DELTA
 from bench.real.summary import (
     CLOSE,
     Mean,
     Row,
+    better,
     close_share,
     columns,
     counts,
@@ -23,23 +25,22 @@ from bench.real.tables import load
 from bench.real.task import Task
 
 _LOWEST = -10.0
+#: A fit keeps most of what a fit without privacy explains if it keeps this share of its R².
+MOST = 0.8
+_WITHOUT = "no privacy"
 
 
-def markdown(task: Task, found: list[Row], splits: int, command: str, left_out: list[str]) -> str:
-    """The whole page: how it was made, the summary, every row, and the tables."""
-    parts = [
-        f"# {task.title}: real tables",
-        _method(task, found, splits, command),
-        *(f"Not run: {reason}." for reason in left_out),
-        "## Summary",
-        *_summary(task, found),
-        "## All results",
-        _results(task, found),
-        *_second(task, found),
-        "## Tables",
-        _tables(found),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def tables(task: Task, found: list[Row], splits: int) -> dict[str, pl.DataFrame]:
+    """Each table by the end of the name of its file."""
+    made = {
+        "": results(task, found),
+        "-summary": summary(task, found),
+        "-facts": facts(task, found, splits),
+        "-tables": sources(found),
+    }
+    if task.second is not None:
+        made["-" + task.second[0].replace(" ", "-")] = second(found)
+    return made
 
 
 def document(task: Task, found: list[Row], splits: int) -> str:
@@ -51,96 +52,80 @@ def document(task: Task, found: list[Row], splits: int) -> str:
     return json.dumps({**head, "rows": body}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _method(task: Task, found: list[Row], splits: int, command: str) -> str:
-    forms = {row.form for row in found}
-    form = (
-        " Columns are raw (as recorded) or standardised (on the training rows); methods that "
-        "standardise or scale the columns themselves have the same result in both."
-        if len(forms) > 1
-        else ""
-    )
-    return (
-        f"Numbers are the mean of the {task.measure} over {splits} random splits into "
-        f"{TRAINING:.0%} training and {1 - TRAINING:.0%} test rows, ± one standard error; δ = "
-        f"{DELTA:g}. All methods have the same splits and the same public bounds, and "
-        f"{task.tuned}. Settings are the defaults of each package or the rule of each paper. "
-        f"“Best λ” looks at the test rows: it shows what the choice of λ costs, and nobody "
-        f"can have it.{form}\n\nMade by `{command}`; the seeds are fixed."
-    )
-
-
-def _summary(task: Task, found: list[Row]) -> list[str]:
-    pairs = duels(task, found)
-    owns = {own for own, _ in pairs}
-    if not owns & set(columns(found)):
-        return [f"`{task.own}` is not among the methods of this table yet."]
-    first = f"{task.own} against" if not task.duels else "method against"
-    lines = [
-        "A win or a loss is a mean difference over the splits of more than one standard error.",
-        f"| {first} | wins | ties | losses | median difference | least |\n" + "|---" * 6 + "|",
-    ]
-    for own, rival in pairs:
-        n, gaps = counts(found, own, rival), margins(found, own, rival)
-        name = f"{own}, against {rival}" if task.duels else rival
-        lines[-1] += (
-            f"\n| {name} | {n['win']} | {n['tie']} | {n['loss']} | "
-            f"{_number(float(np.median(gaps)))} | {_number(float(gaps[0]))} |"
-        )
-    if any(task.oracle in row.scores for row in found):
-        share = close_share(found, task.own, task.oracle)
-        lines.append(
-            f"In {share:.0%} of the rows the default is within {CLOSE} of the best λ of its own "
-            "release."
-        )
-    if any(task.before in row.scores for row in found):
-        gaps = margins(found, task.own, task.before)
-        quarter, half, three = np.quantile(gaps, [0.25, 0.5, 0.75])
-        lines.append(
-            f"Difference to {task.before} over the rows: median {_number(half)}, quartiles "
-            f"{_number(quarter)} and {_number(three)}, mean {_number(float(gaps.mean()))}."
-        )
-    return lines
-
-
-def _results(task: Task, found: list[Row]) -> str:
+def results(task: Task, found: list[Row]) -> pl.DataFrame:
+    """The score of every method in every row, with standard errors, and whom ours loses to."""
     names, several = columns(found), len({row.form for row in found}) > 1
     pairs = duels(task, found)
     own = any(one in row.scores for row in found for one, _ in pairs)
-    head = ["table", *(["form"] if several else []), "ε", *names, *(["loses to"] if own else [])]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = []
     for row in found:
-        cells = [row.table, *([row.form] if several else []), f"{row.epsilon:g}"]
-        cells += [_cell(row.mean(name)) if name in row.scores else "" for name in names]
+        line = {"table": row.table, **({"form": row.form} if several else {})}
+        line["ε"] = f"{row.epsilon:g}"
+        line |= {n: _cell(row.mean(n)) if n in row.scores else "" for n in names}
         if own:
             both = [(a, b) for a, b in pairs if {a, b} <= row.scores.keys()]
-            cells.append(", ".join(b for a, b in both if row.verdict(a, b) == "loss"))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            line["loses to"] = ", ".join(b for a, b in both if row.verdict(a, b) == "loss")
+        lines.append(line)
+    return pl.DataFrame(lines)
 
 
-def _second(task: Task, found: list[Row]) -> list[str]:
+def summary(task: Task, found: list[Row]) -> pl.DataFrame:
+    """Wins and losses against each rival, which counts in the better of its forms."""
+    lines = []
+    for own, rival in duels(task, found):
+        cells = better(found, rival)
+        if own in columns(cells):
+            n, gaps = counts(cells, own, rival), margins(cells, own, rival)
+            line = {"method": own, "against": rival}
+            line |= {"wins": str(n["win"]), "ties": str(n["tie"]), "losses": str(n["loss"])}
+            line["median difference"] = _number(float(np.median(gaps)))
+            lines.append({**line, "least": _number(float(gaps[0]))})
+    return pl.DataFrame(lines)
+
+
+def facts(task: Task, found: list[Row], splits: int) -> pl.DataFrame:
+    """What the pages say of all rows together, as numbers."""
+    cells = better(found, _WITHOUT)
+    said = {"splits": splits, "tables": len({row.table for row in cells}), "cells": len(cells)}
+    if task.own in columns(cells) and task.kind == "regression":
+        for epsilon in dict.fromkeys(row.epsilon for row in cells):
+            shares = [
+                row.mean(task.own).mean / row.mean(_WITHOUT).mean
+                for row in cells
+                if row.epsilon == epsilon
+            ]
+            most = sum(share >= MOST for share in shares)
+            said[f"tables that keep {MOST:.0%} at ε = {epsilon:g}"] = most
+            said[f"median share kept at ε = {epsilon:g}, %"] = round(100 * float(np.median(shares)))
+    if any(task.oracle in row.scores for row in cells):
+        share = close_share(cells, task.own, task.oracle)
+        said[f"default within {CLOSE} of the best λ, % of cells"] = round(100 * share)
+    return pl.DataFrame({"fact": list(said), "value": [str(value) for value in said.values()]})
+
+
+def second(found: list[Row]) -> pl.DataFrame:
     """The second measure of all methods."""
-    if task.second is None:
-        return []
-    title, names = task.second[0], columns(found)
-    head = ["table", "ε", *names]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in found:
-        cells = [_cell(mean_of(row.second[n])) if n in row.second else "" for n in names]
-        lines.append("| " + " | ".join([row.table, f"{row.epsilon:g}", *cells]) + " |")
-    return [f"## {title[0].upper()}{title[1:]}", "Smaller is better.", "\n".join(lines)]
+    names = columns(found)
+    return pl.DataFrame(
+        {
+            "table": row.table,
+            "ε": f"{row.epsilon:g}",
+            **{n: _cell(mean_of(row.second[n])) if n in row.second else "" for n in names},
+        }
+        for row in found
+    )
 
 
-def _tables(found: list[Row]) -> str:
-    lines = ["| table | rows × columns | outcome | bounds | source |", "|---|---|---|---|---|"]
+def sources(found: list[Row]) -> pl.DataFrame:
+    """Size, outcome, bounds and origin of each table."""
+    lines = []
     for name in dict.fromkeys(row.table for row in found):
         table = load(name)
         m, n = table.X.shape
         low, high = table.y_bounds
-        lines.append(
-            f"| {name} | {m} × {n} | {table.outcome} | {low:g} to {high:g} | {table.source} |"
-        )
-    return "\n".join(lines)
+        line = {"table": name, "rows × columns": f"{m} × {n}", "outcome": table.outcome}
+        lines.append({**line, "bounds": f"{low:g} to {high:g}", "source": table.source})
+    return pl.DataFrame(lines)
 
 
 def _cell(value: Mean) -> str:

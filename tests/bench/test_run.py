@@ -1,17 +1,19 @@
 """The runner: what is kept, what is run again, and what the page says."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from rich.console import Console
 from sklearn import metrics
 
-from bench.real import contenders, run
+from bench.real import contenders, page, run
 from bench.real.__main__ import main
 from bench.real.cells import Cell, Scores, cells, read, split, write
-from bench.real.summary import Row, close_share, counts, duels, margins
+from bench.real.summary import Row, better, close_share, counts, duels, margins
 from bench.real.task import TASKS, area, log_loss, r_squared
 
 CELL = Cell("labels", "diabetes", "noisy-products", None, 3.0)
@@ -95,20 +97,20 @@ def test_the_same_split_gives_the_same_score():
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_the_page_has_every_row_and_names_the_losses(tmp_path, capsys):
-    out = tmp_path / "page.md"
-    options = ["labels", "--epsilon", "3", "--splits", "1", "--tables", "diabetes"]
-    keep = ["--keep", str(tmp_path / "kept")]
-    assert main([*options, *keep, "--out", str(out)]) == 0
-    page = out.read_text(encoding="utf-8")
-    assert "| diabetes | raw | 3 |" in page
-    assert "| diabetes | standardised | 3 |" in page
-    assert "| privasso against | wins | ties | losses |" in page
-    assert "442 × 10" in page
-    assert "python -m bench.real labels --epsilon 3 --splits 1 --tables diabetes" in page
-    capsys.readouterr()
+def test_the_tables_have_every_row_and_say_how_they_are_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("bench.page.DATA", tmp_path)
+    (tmp_path / "commands.csv").write_text("file,command\n", encoding="utf-8")
     out = tmp_path / "scores.json"
-    assert main([*options, *keep, "--out", str(out)]) == 0
+    options = ["labels", "--epsilon", "3", "--splits", "1", "--tables", "diabetes"]
+    assert main([*options, "--keep", str(tmp_path / "kept"), "--write", "--out", str(out)]) == 0
+    made = pl.read_csv(tmp_path / "real-labels.csv")
+    assert made["form"].to_list() == ["raw", "standardised"]
+    assert set(made["table"]) == {"diabetes"}
+    facts = dict(pl.read_csv(tmp_path / "real-labels-facts.csv").iter_rows())
+    assert (facts["tables"], facts["cells"]) == (1, 1)
+    assert pl.read_csv(tmp_path / "real-labels-tables.csv")["rows × columns"][0] == "442 × 10"
+    commands = dict(pl.read_csv(tmp_path / "commands.csv").iter_rows())
+    assert commands["real-labels"] == f"python -m bench.real {' '.join(options)} --write"
     found = json.loads(out.read_text(encoding="utf-8"))
     assert len(found["rows"]) == 2
     own = found["rows"][0]["scores"]
@@ -117,13 +119,25 @@ def test_the_page_has_every_row_and_names_the_losses(tmp_path, capsys):
 
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(("task", "table"), [("records", "diabetes"), ("binary", "tumours")])
-def test_the_other_comparisons_run_without_an_entry_of_ours(tmp_path, capsys, task, table):
+def test_the_other_comparisons_run(tmp_path, capsys, task, table):
     keep = ["--keep", str(tmp_path)]
     assert main([task, "--epsilon", "3", "--splits", "1", "--tables", table, *keep]) == 0
-    page = capsys.readouterr().out
-    assert f"| {table} | 3 |" in page
-    assert "no privacy" in page
-    assert ("## Log loss" in page) == (task == "binary")
+    assert "no privacy" in capsys.readouterr().out
+
+
+def test_a_rival_counts_in_its_better_form_and_a_cell_once():
+    rows = [
+        Row("a", "raw", 1.0, {"own": {0: 0.5}, "rival": {0: 0.1}, "no privacy": {0: 0.6}}),
+        Row("a", "standardised", 1.0, {"own": {0: 0.5}, "rival": {0: 0.6}, "no privacy": {0: 0.6}}),
+        Row("b", "raw", 1.0, {"own": {0: 0.4}, "rival": {0: 0.1}, "no privacy": {0: 0.6}}),
+    ]
+    assert [(row.table, row.form) for row in better(rows, "rival")] == [
+        ("a", "standardised"),
+        ("b", "raw"),
+    ]
+    task = replace(TASKS["labels"], own="own")
+    facts = dict(page.facts(task, rows, 1).iter_rows())
+    assert (facts["cells"], facts["tables that keep 80% at ε = 1"]) == ("2", "1")
 
 
 def test_a_wrong_table_is_an_error_of_one_line(capsys):

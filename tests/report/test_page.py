@@ -1,5 +1,7 @@
 """The report escapes what it shows and copes with models of every kind."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,11 @@ from privasso.forecast import Assumptions
 from privasso.report import FitFacts, facts_of, fit_page
 
 
-def facts(lam, names):
+def facts(lam, names, mechanism: Any = "release"):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, len(names))) * np.geomspace(0.1, 100, len(names))
     X[:, -1] = 1.0
-    privacy = pv.LabelDP(20.0, 1e-3, (-3, 3), mechanism="release")
+    privacy = pv.LabelDP(20.0, 1e-3, (-3, 3), mechanism=mechanism)
     plan = plan_fit(X, FitOptions(privacy, lam), seeded=True)
     released = plan.release(
         np.clip(X[:, 1], -3, 3),
@@ -45,6 +47,13 @@ def test_page(lam):
     assert found.columns is not None
     order = np.abs(found.model.coef * found.columns.scale)[found.support]
     assert np.all(np.diff(order) <= 0)
+
+
+@pytest.mark.parametrize("mechanism", ["release", "objective"])
+def test_it_says_where_the_noise_entered(mechanism):
+    html = fit_page(facts(1.0, NAMES, mechanism)).html()
+    assert ("added once, to the objective, whose minimiser" in html) == (mechanism == "objective")
+    assert ("added once, to the products" in html) == (mechanism == "release")
 
 
 def test_many_columns_are_all_in_the_table():

@@ -1,69 +1,54 @@
-"""`privasso demo`: a private fit from data to report, and a comparison of methods."""
+"""`privasso demo`: a private fit from data to report, and what such fits predict at each ε."""
 
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privasso._text import escaped
 from privasso.cli._options import AsJson, Force, option
-from privasso.cli._progress import counting, silence, working
+from privasso.cli._progress import counting, silence
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: Guarantee of the fit. With 442 people and a much smaller ε, all coefficients are zero.
-FIT_EPSILON, FIT_DELTA = 10.0, 1e-4
+#: Guarantee of the fit, and δ of the comparisons.
+EPSILON, DELTA = 1.0, 1e-6
+EPSILONS = (0.3, 1.0, 3.0, 10.0)
 
 
 class Comparison(NamedTuple):
-    """A data set on which the methods are compared, and the guarantees."""
+    """A data set on which the methods are compared."""
 
     title: str
-    epsilons: tuple[float, ...]
-    delta: float
-    degree: int | None
-    """Of the columns of the diabetes data; None for simulated data."""
-    size: tuple[int, int] = (20_000, 200)
+    size: tuple[int, int] | None = None
     """Rows and columns of simulated data."""
 
 
 COMPARISONS = {
-    "diabetes-10": Comparison(
-        "Diabetes data in their own units: 331 people, 10 columns, δ = 1e-4",
-        (1.0, 3.0, 10.0, 30.0), 1e-4, degree=1,
-    ),
-    "diabetes-64": Comparison(
-        "The same with squares and products: 331 people, 64 columns, δ = 1e-4",
-        (1.0, 3.0, 10.0, 30.0), 1e-4, degree=2,
-    ),
+    "diabetes": Comparison("Diabetes: 331 people, 10 columns"),
     "simulated": Comparison(
-        "Simulated: 20000 rows, 200 columns of very different scales, δ = 1e-6",
-        (0.1, 0.3, 1.0, 3.0), 1e-6, degree=None,
+        "Simulated: 20,000 rows, 100 columns of very different scales", (20_000, 100)
     ),
-}  # fmt: skip
-
-
+}
+_DATA, _BOUNDS = "diabetes-data.csv", "diabetes-bounds.csv"
 #: What a demo writes, the data first.
 _FILES = [
-    "diabetes-data.csv", "diabetes-model.json", "diabetes-report.html", "diabetes-release.json",
+    _DATA, _BOUNDS, "diabetes-model.json", "diabetes-report.html",
     *(f"{name}{ending}" for name in COMPARISONS for ending in (".png", ".csv")),
 ]  # fmt: skip
 
 
 def demo(
     out: Path = option("Folder for the files.", Path("demo")),
-    draws: int = option("Draws of the noise for each method and ε.", 10),
+    draws: int = option("Random splits into rows for the fit and new rows.", 10),
     seed: int = option("Seed of the comparison.", 0),
-    data_only: bool = option("Only write the table, to follow the tutorials.", False),
+    data_only: bool = option("Only write table and bounds, to follow the tutorials.", False),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the diabetes data under label privacy, then compare methods with the same guarantee.
+    """Fit the diabetes data, whole records protected at ε = 1, then show R² at each ε.
 
     Example: `privasso demo --out demo --draws 50`
 
@@ -73,11 +58,11 @@ def demo(
 
     integer("--draws", draws, minimum=2)
     generator(seed)
-    _check_folder(out, ["diabetes-data.csv"] if data_only else _FILES, force)
+    _check_folder(out, [_DATA, _BOUNDS] if data_only else _FILES, force)
     out.mkdir(parents=True, exist_ok=True)
     if data_only:
-        table = str(_table(out))
-        print(json.dumps({"files": [table]}) if as_json else f"wrote {table}")
+        files = [str(file) for file in _tables(out)]
+        print(json.dumps({"files": files}) if as_json else f"wrote {' and '.join(files)}")
         return
     if not as_json:
         _run(out, draws, seed)
@@ -89,8 +74,8 @@ def demo(
 
 def _check_folder(out: Path, names: list[str], force: bool) -> None:
     """Refuse to replace files of the same names that are not of an earlier demo."""
-    data = out / _FILES[0]
-    earlier = data.is_file() and data.read_bytes() == _content().encode()
+    data = out / _DATA
+    earlier = data.is_file() and data.read_bytes() == _content()[0].encode()
     there = [name for name in names if (out / name).exists()]
     if there and not earlier and not force:
         raise ValueError(
@@ -103,48 +88,41 @@ def _run(out: Path, draws: int, seed: int) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    # The comparison that takes longest runs in a process of its own, beside all others.
-    *_, last = COMPARISONS
-    with _beside(_compare, last, COMPARISONS[last], draws, seed, True) as answer:
-        _fit(out, console)
-        console.print(
-            "\nR² on new rows at the same guarantee, median over the draws; λ chosen from the "
-            "noisy statistics alone",
-            style="bold",
-        )
-        for name, comparison in COMPARISONS.items():
-            if name == last:
-                with working(f"Comparing: {name}"):
-                    table = answer()
-            else:
-                table = _compare(name, comparison, draws, seed)
-            _print(table, comparison.title, console)
-            _write(table, f"{comparison.title}; {draws} draws", out / f"{name}.png")
+    _fit(out, console)
     console.print(
-        "\nLabel noise: noise on every label with the same (ε, δ), then an ordinary LASSO. "
-        "Standardised: the columns are first divided by their norms. This costs no privacy, "
-        "because under label privacy the columns are public."
+        f"\nR² on new rows, median over {draws} random splits, δ = {DELTA:g}", style="bold"
+    )
+    for name, comparison in COMPARISONS.items():
+        table = _compare(name, comparison, draws, seed)
+        _print(table, comparison.title, console)
+        _write(table, f"{comparison.title}; {draws} splits", out / f"{name}.png")
+    console.print(
+        "\nNoise on each label: Gaussian noise with the same (ε, δ) for labels, then an ordinary "
+        "LASSO. No privacy: an ordinary LASSO, λ by cross-validation."
     )
     console.print(f"Pictures and tables: {', '.join(COMPARISONS)} (.png, .csv) in {out}")
 
 
-def _content() -> str:
-    """The diabetes data as CSV."""
+def _content() -> tuple[str, str]:
+    """The diabetes data and bounds of their columns as CSV."""
     import polars as pl
 
-    from privasso.examples import diabetes_columns
+    from privasso.examples import DIABETES_RANGES, diabetes_columns
 
-    columns, progression = diabetes_columns(degree=1)
-    return pl.DataFrame({**columns, "progression": progression}).write_csv()
+    columns, progression = diabetes_columns()
+    bounds = [{"name": name, "low": a, "high": b} for name, (a, b) in DIABETES_RANGES.items()]
+    table = pl.DataFrame({**columns, "progression": progression})
+    return table.write_csv(), pl.DataFrame(bounds).write_csv()
 
 
-def _table(out: Path) -> Path:
-    """Write the diabetes data, which are public, and return the file."""
+def _tables(out: Path) -> tuple[Path, Path]:
+    """Write the diabetes data, which are public, and the bounds, and return the files."""
     from privasso._files import write_whole
 
-    data = out / _FILES[0]
-    write_whole(data, _content())
-    return data
+    files = out / _DATA, out / _BOUNDS
+    for file, text in zip(files, _content(), strict=True):
+        write_whole(file, text)
+    return files
 
 
 def _fit(out: Path, console: Any) -> None:
@@ -153,58 +131,24 @@ def _fit(out: Path, console: Any) -> None:
     from privasso.cli._fit_run import run
     from privasso.cli._fit_settings import FitSettings
 
-    data = _table(out)
-    release = out / _FILES[3]
-    release.unlink(missing_ok=True)  # of an earlier demo, whose data were public too
+    data, bounds = _tables(out)
     settings = FitSettings(
         data=data,
         target="progression",
-        label_dp=True,
-        epsilon=FIT_EPSILON,
-        delta=FIT_DELTA,
+        record_dp=True,
+        epsilon=EPSILON,
+        delta=DELTA,
         y_bounds=(0.0, 350.0),
+        bounds=str(bounds),
         out=out / "diabetes-model.json",
         report=out / "diabetes-report.html",
-        keep_release=release,
         force=True,  # they are of an earlier demo, or were asked to be replaced
     )
     console.print("$ " + command_of("fit", settings), style="bold", soft_wrap=True)
     run(settings)
 
 
-@contextmanager
-def _beside(function: Callable[..., Any], *arguments: Any) -> Iterator[Callable[[], Any]]:
-    """Call a function in a process of its own; yield a function that waits for what it returns."""
-    import multiprocessing as mp
-
-    context = mp.get_context("spawn")
-    near, far = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(far, function, arguments), daemon=True)
-    process.start()
-    far.close()  # else the pipe would stay open when the process dies
-
-    def answer() -> Any:
-        try:
-            return near.recv()
-        except EOFError:
-            raise RuntimeError("the process that compared the methods died") from None
-
-    try:
-        yield answer
-    finally:
-        process.terminate()
-        process.join()
-        near.close()
-
-
-def _answer(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends this process
-    pipe.send(function(*arguments))
-
-
-def _compare(
-    name: str, comparison: Comparison, draws: int, seed: int, quiet: bool = False
-) -> pl.DataFrame:
+def _compare(name: str, comparison: Comparison, draws: int, seed: int) -> pl.DataFrame:
     """Compare the methods on one data set."""
     import numpy as np
 
@@ -216,59 +160,55 @@ def _compare(
         summarise,
     )
 
-    _, epsilons, delta, degree, size = comparison
     rng = np.random.default_rng([seed, *name.encode()])
-    if degree is None:
-        splits, draws_per_split = simulated_splits(*size, rng=rng), draws
-    else:  # the data are small: a new split for every draw
-        splits, draws_per_split = diabetes_splits(draws, degree, rng=rng), 1
-    total, finished = draws * len(epsilons) * len(METHODS), 0
-    with counting(f"Comparing: {name}", quiet=quiet) as show:
+    if comparison.size is None:
+        splits = diabetes_splits(draws, rng=rng)
+    else:
+        splits = simulated_splits(draws, *comparison.size, rng=rng)
+    total, finished = draws * ((len(METHODS) - 1) * len(EPSILONS) + 1), 0
+    with counting(f"Comparing: {name}") as show:
 
         def progress(done: int) -> None:
             nonlocal finished
             finished += done
             show(finished, total, f"Comparing: {name}")
 
-        table = compare_methods(
-            splits,
-            epsilons,
-            delta=delta,
-            draws=draws_per_split,
-            rng=rng,
-            progress=progress,
-        )
-    return summarise(table)
+        return summarise(compare_methods(splits, EPSILONS, delta=DELTA, rng=rng, progress=progress))
 
 
 def _print(table: pl.DataFrame, title: str, console: Any) -> None:
     """Print the median R² by method and ε."""
-    import polars as pl
     from rich.table import Table
 
-    from privasso.examples import METHODS
-
-    part = table.filter(pl.col("rule") == "auto")
-    epsilons = sorted(part["epsilon"].unique().to_list())
     shown = Table(title=title, title_justify="left", title_style="")
-    shown.add_column("method")
-    for epsilon in epsilons:
-        shown.add_column(f"ε = {epsilon:g}", justify="right")
-    for method in METHODS:
-        of = part.filter(pl.col("method") == method)
-        found = dict(zip(of["epsilon"].to_list(), of["r2"].to_list(), strict=True))
-        one = len(found) == 1  # methods without privacy are fitted once
-        values = [next(iter(found.values())) if one else found[e] for e in epsilons]
-        shown.add_row(method, *(f"{value:z.2f}" for value in values))
+    for heading in _columns(table):
+        shown.add_column(heading, justify="left" if heading == "method" else "right")
+    for row in zip(*_columns(table).values(), strict=True):
+        shown.add_row(*row)
     console.print()
     console.print(shown)
 
 
+def _columns(table: pl.DataFrame) -> dict[str, list[str]]:
+    """Median R² with two digits: methods below one another, values of ε side by side."""
+    from privasso.examples import METHODS
+
+    columns: dict[str, list[str]] = {"method": [*METHODS]}
+    for epsilon in EPSILONS:
+        # A fit without privacy has no ε, and is the same for all.
+        at = table.filter((table["epsilon"] == epsilon) | table["epsilon"].is_null())
+        found = dict(zip(at["method"], at["r2"], strict=True))
+        columns[f"ε = {epsilon:g}"] = [f"{found[method]:z.2f}" for method in METHODS]
+    return columns
+
+
 def _write(table: pl.DataFrame, title: str, picture: Path) -> None:
-    """Write the table as a picture and as CSV."""
+    """Write the medians as a picture with quartiles and as CSV."""
+    import polars as pl
+
     from privasso._files import write_whole
     from privasso.examples import comparison_figure
     from privasso.figures import save
 
     save(comparison_figure(table, title), picture)
-    write_whole(picture.with_suffix(".csv"), table.write_csv(float_precision=4))
+    write_whole(picture.with_suffix(".csv"), pl.DataFrame(_columns(table)).write_csv())

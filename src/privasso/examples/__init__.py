@@ -1,15 +1,17 @@
-"""Worked examples: methods with the same guarantee compared, on real and simulated data."""
+"""Worked examples: what private fits predict at each ε, on real and simulated data."""
 
-from privasso.examples._compare import compare_methods, comparison_figure, summarise
+from privasso.examples._compare import METHODS, compare_methods, summarise
 from privasso.examples._data import (
-    METHODS,
+    DIABETES_RANGES,
     Split,
     diabetes_columns,
     diabetes_splits,
     simulated_splits,
 )
+from privasso.examples._figure import comparison_figure
 
 __all__ = [
+    "DIABETES_RANGES",
     "METHODS",
     "Split",
     "compare_methods",

@@ -225,7 +225,7 @@ class Shaped:
     --------
     >>> from privasso import Shaped
     >>> Shaped(shrink=0.5).in_words()
-    'of the best covariance for these rows, the largest 50 % of which are shrunk'
+    'shaped by the covariates, the longest 50 % of the rows shrunk'
     """
 
     sigma: float = 1.0
@@ -243,10 +243,10 @@ class Shaped:
 
     def in_words(self) -> str:
         """Say what the noise is like."""
-        words = "of the best covariance for these rows"
+        words = "shaped by the covariates"
         if self.shrink == 0.0:
             return words
-        return f"{words}, the largest {100.0 * self.shrink:.3g} % of which are shrunk"
+        return f"{words}, the longest {100.0 * self.shrink:.3g} % of the rows shrunk"
 
     def with_sigma(self, sigma: float) -> Shaped:
         """Return the same noise at another level."""

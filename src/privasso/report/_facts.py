@@ -46,6 +46,7 @@ class FitFacts:
       that can move it most: w_μ‖f_μ‖ in the metric of the noise, in increasing order.
     - `outlook`: what was predicted of a choice of columns.
     - `records`: whether whole records are protected, and not only labels.
+    - `perturbed`: whether the minimiser of a perturbed objective was released, and not products.
     """
 
     model: ReleasedModel
@@ -66,6 +67,7 @@ class FitFacts:
     influence: np.ndarray | None = field(default=None, repr=False)
     outlook: ScreeningOutlook | None = field(default=None, repr=False)
     records: bool = False
+    perturbed: bool = False
 
     @property
     def screened_names(self) -> list[str] | None:
@@ -219,6 +221,7 @@ def _with_columns(
         coef_noise=errors if isinstance(post, LogisticLasso) else coefficient_noise(post, coef),
         stability=stability_of(post),
         even_level=_even_level(released),
+        perturbed=release.mu is None,
         forecast=None if logistic or scheme.unavailable else forecast(scheme, assumptions),
         influence=row_influence(rows, covariance, released.weights),
     )

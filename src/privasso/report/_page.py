@@ -49,6 +49,12 @@ _STANDARD_ERROR = (
 )
 
 
+#: Where the noise enters, by whether the minimiser of a perturbed objective was released.
+_NOISY = {
+    False: "to the products of the columns with the labels",
+    True: "to the objective, whose minimiser was released; the figure shows what it amounts to in "
+    "the products of the columns with the labels",
+}
 #: What the bars are where the noise of the coefficients is not released.
 _SIMULATED_ERROR = (
     "How far these coefficients are from the truth is not released. The bars show the error that "
@@ -122,7 +128,7 @@ def _in_short(page: Page, facts: FitFacts) -> None:
         expected = facts.forecast.outcome
         low, high = expected.interval
         found = f"{expected.median:.2f} ({low:.2f} to {high:.2f} in 8 of 10 fits)"
-        rows.append(["R² on new rows that was to be expected", found])
+        rows.append(["forecast of R² on new rows", found])
     page.table(["in short", "value"], rows)
 
 
@@ -210,10 +216,10 @@ def _mechanism(page: Page, mechanism: RecordMechanism) -> None:
 def _noise(page: Page, facts: FitFacts, columns: ColumnNoise) -> None:
     page.heading("The noise on each column")
     page.paragraph(
-        "Noise was added once, to the products of the columns with the labels. The design decides "
-        "how it follows the scale of a column; the guarantee decides its level. A column with "
-        "little noise for its size has a large share of the sensitivity and raises the level of "
-        "the noise on all columns."
+        f"Noise was added once, {_NOISY[facts.perturbed]}. The design decides how it follows the "
+        "scale of a column; the guarantee decides its level. A column with little noise for its "
+        "size has a large share of the sensitivity and raises the level of the noise on all "
+        "columns."
     )
     page.figure(
         noise_figure(facts),

@@ -1,0 +1,114 @@
+"""Numbers and tables of the pages, from the files in `docs/data` that commands write.
+
+`{number}` is one cell, `{results}` a table; CONTRIBUTING.md says how both are written.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+DATA = Path(__file__).parents[1] / "data"
+Row = dict[str, str]
+
+
+@cache
+def table(name: str) -> list[Row]:
+    """Rows of a file by the names of its columns."""
+    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@cache
+def commands() -> dict[str, str]:
+    """The command that writes each file."""
+    return {row["file"]: row["command"] for row in table("commands")}
+
+
+def rows(name: str, conditions: list[str]) -> list[Row]:
+    """Rows that meet every condition: `value`, which is any cell of the row, or `column=value`."""
+    found = table(name)
+    for condition in conditions:
+        column, equal, value = condition.partition("=")
+        if equal and column in found[0]:
+            found = [row for row in found if row[column] == value]
+        else:
+            found = [row for row in found if condition in row.values()]
+        if not found:
+            raise ValueError(f"no row of {name} has {condition!r} beside {conditions}")
+    return found
+
+
+def number(text: str) -> str:
+    """One cell without its error: `file; condition; …; column`.
+
+    >>> number("commands; file=real-records; command").split()[:4]
+    ['python', '-m', 'bench.real', 'records']
+    """
+    name, *conditions, column = parts(text)
+    found = rows(name, conditions)
+    if len(found) > 1:
+        raise ValueError(f"{len(found)} rows of {name} have {conditions}")
+    if column not in found[0]:
+        raise ValueError(f"{name} has no column {column!r}, but {', '.join(found[0])}")
+    return found[0][column].split(" ±")[0]
+
+
+def markdown(name: str, columns: list[str], conditions: list[str]) -> list[str]:
+    """Lines of a table; `column => new name` renames a column."""
+    found = rows(name, conditions)
+    taken = [one.partition(" => ") for one in columns or list(found[0])]
+    lines = [[new or old for old, _, new in taken], ["---"] * len(taken)]
+    lines += [[row[old] for old, _, _ in taken] for row in found]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def parts(text: str) -> list[str]:
+    """What stands between semicolons."""
+    return [part.strip() for part in text.split(";") if part.strip()]
+
+
+class NumberRole(SphinxRole):
+    """A cell in a sentence."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        try:
+            return [nodes.Text(number(self.text))], []
+        except (OSError, ValueError) as error:
+            message: Any = self.inliner.reporter.error(str(error), line=self.lineno)
+            return [], [message]
+
+
+class DataTable(SphinxDirective):
+    """Rows and columns of a file, with a link to it and the command that writes it."""
+
+    required_arguments = 1
+    option_spec = {"columns": directives.unchanged, "rows": directives.unchanged}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        try:
+            chosen = (parts(self.options.get(key, "")) for key in ("columns", "rows"))
+            lines = markdown(name, *chosen)
+            command = commands()[name]
+        except (OSError, KeyError, ValueError) as error:
+            raise self.error(f"{name}: {error}") from error
+        source = f"{{download}}`{name}.csv </data/{name}.csv>`, written by `{command}`"
+        lines += ["", "```{rst-class} source", "```", "", source]
+        holder = nodes.container()
+        self.content = type(self.content)(lines, self.get_source_info()[0])
+        self.state.nested_parse(self.content, self.content_offset, holder)
+        return holder.children
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_role("number", NumberRole())
+    app.add_directive("results", DataTable)
+    return {"parallel_read_safe": True}
