@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 #: Width of a terminal, in characters, from which the table shows the numbers too.
 WIDE = 140
-COLOURS = {"confirmed": "green", "partly": "yellow", "contradicted": "red"}
+COLOURS = {
+    "confirmed": "green", "partly": "yellow", "undecided": "yellow", "contradicted": "red"
+}  # fmt: skip
 
 
 def reproduce(
     figures: list[str] | None = argument(
-        "Some of fig1 … fig5, map, kkt, leakage, tail, correlated; all if none is named.", None
+        "Some of fig1 … fig5, similar, small, map, kkt, leakage, tail, correlated; all if none.",
+        None,
     ),
     quick: bool = option("Smaller and fewer data sets: about a minute.", False),
     out: Path = option("Folder for the page, tables and figures.", Path("reproduction")),

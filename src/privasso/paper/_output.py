@@ -20,7 +20,7 @@ import privasso as pv
 from privasso._files import write_whole
 from privasso.figures import render
 from privasso.page import Page
-from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts, markdown
+from privasso.paper.claims import NOTATION, ClaimVerdict, Decided, count_verdicts, markdown, parted
 from privasso.paper.figures import ALPHA, FIGURES, RHO, SIGMA_XI, PaperFigure, Settings, Tables
 
 #: Packages whose versions the manifest names.
@@ -28,6 +28,7 @@ PACKAGES = ("numpy", "scipy", "numba", "polars", "matplotlib")
 CLASSES = {
     ClaimVerdict.CONFIRMED.value: "good",
     ClaimVerdict.PARTLY.value: "middling",
+    ClaimVerdict.UNDECIDED.value: "middling",
     ClaimVerdict.CONTRADICTED.value: "bad",
 }
 
@@ -149,10 +150,11 @@ def _page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
     )
     out.paragraph(count_verdicts(claims))
     out.paragraph(_scope(settings), kind="warning" if settings.name != "full" else "note")
-    out.heading("Claims")
     out.paragraph(NOTATION)
-    rows = [[c.key, found.verdict.value, c.statement, c.section] for c, found in claims]
-    out.table(["", "verdict", "claim", "section"], rows, classes=CLASSES)
+    for name, part in parted(claims).items():
+        out.heading(name)
+        rows = [[c.key, found.verdict.value, c.statement, c.section] for c, found in part]
+        out.table(["", "verdict", "claim", "section"], rows, classes=CLASSES)
     for figure, picture, caption in drawn:
         out.heading(figure.title)
         out.image(picture, caption, description=figure.title)

@@ -63,7 +63,7 @@ def reproduce(
     folder : Path or str
         Created if it does not exist.
     figures : sequence of str
-        Some of fig1 … fig5, map, kkt, leakage, tail, correlated; all when empty.
+        Some of fig1 … fig5, similar, small, map, kkt, leakage, tail, correlated; all when empty.
     settings : Settings, optional
         How much to compute; ``Settings.full()`` when not given.
     jobs : int
@@ -79,7 +79,7 @@ def reproduce(
     ...     found = reproduce(folder, ["fig1"], settings=Settings.tiny())
     ...     claim, finding = found.claims[11]
     ...     claim.key, finding.verdict.value, found.page.exists()
-    ('l', 'partly', True)
+    ('l', 'confirmed', True)
     """
     settings = settings or Settings.full()
     wanted = chosen(figures)

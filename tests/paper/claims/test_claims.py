@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privasso.paper.claims import CLAIMS, ClaimVerdict, Finding
+from privasso.paper.claims import CLAIMS, ClaimVerdict, Finding, count_verdicts
 from privasso.paper.figures import CORRELATIONS, GRAMS, NAMES
 
 LAWS, DESIGNS = ("uniform", "lognormal"), ("isotropic", "gram")
@@ -21,7 +21,8 @@ def points(grid, change):
                 row = {
                     "law": law, "design": design, "lam": lam, "sigma": sigma, "n_features": 1000,
                     "samples": SAMPLES, "exists": SAMPLES, "E": 1.0, "E_se": 0.01,
-                    "rho_hat": 0.1, "amp_converged": SAMPLES, "amp_unbounded": 0,
+                    "E_growth": 0.0, "E_growth_se": 0.01, "rho_hat": 0.1,
+                    "amp_converged": SAMPLES, "amp_unbounded": 0,
                     "amp_flicker": 0, "amp_diverged": 0, "amp_E": 1.0, "amp_E_se": 0.01,
                     "E_theory": 1.0, "E_realised": 1.0, "status_theory": "stable",
                     "status_limit": "stable",
@@ -81,27 +82,66 @@ def test_stability_under_noise(isotropic, gram, expected):
     )
 
 
+def growing(isotropic, **more):
+    """Make E grow by that much under isotropic noise at every level above the lowest."""
+    return lambda row: {"E_growth": isotropic, **more} if row["design"] == "isotropic" else None
+
+
 @pytest.mark.parametrize(
-    ("isotropic", "expected"), [(1.5, ClaimVerdict.CONFIRMED), (0.7, ClaimVerdict.CONTRADICTED)]
+    ("isotropic", "expected"), [(0.5, ClaimVerdict.CONFIRMED), (-0.3, ClaimVerdict.CONTRADICTED)]
 )
 def test_gradual_error(isotropic, expected):
-    table = points(NOISE, lambda row: {"E": isotropic} if row["design"] == "isotropic" else None)
-    assert decide("b", fig3_points=table, fig3_theory=THEORY).verdict is expected
+    table = points(NOISE, growing(isotropic))
+    found = decide("b", fig3_points=table, fig3_theory=THEORY)
+    assert found.verdict is expected
+    assert found.values["less"] + found.values["more"] == 2 * len(LAWS) * 2  # not the lowest level
 
 
-def test_gradual_error_without_differences():
-    found = decide("b", fig3_points=points(NOISE, lambda row: None), fig3_theory=THEORY)
-    assert found.verdict is ClaimVerdict.PARTLY
-    assert found.values["ties"] == len(NOISE) * len(LAWS)
+def test_a_larger_error_that_does_not_grow_decides_nothing():
+    table = points(NOISE, lambda row: {"E": 2.0} if row["design"] == "isotropic" else None)
+    found = decide("b", fig3_points=table, fig3_theory=THEORY)
+    assert found.verdict is ClaimVerdict.UNDECIDED
+    assert found.values["equal"] == 2 * len(LAWS) * 2
+
+
+def test_growth_is_compared_only_where_half_of_the_data_have_a_minimiser():
+    table = points(NOISE, growing(9.0, exists=SAMPLES // 2 - 1))
+    found = decide("b", fig3_points=table, fig3_theory=THEORY)
+    assert found.verdict is ClaimVerdict.UNDECIDED
+    assert found.values["less"] == 0
 
 
 def test_gradual_error_that_holds_half_the_time():
     def change(row):
-        return {"E": 1.5 if row["sigma"] > 0.1 else 0.7} if row["design"] == "isotropic" else None
+        more = 0.5 if row["sigma"] > 0.2 else -0.3
+        return {"E_growth": more} if row["design"] == "isotropic" else None
 
     found = decide("b", fig3_points=points(NOISE, change), fig3_theory=THEORY)
     assert found.verdict is ClaimVerdict.PARTLY
-    assert (found.values["wins"], found.values["losses"]) == (8, 4)
+    assert (found.values["less"], found.values["more"]) == (4, 4)
+
+
+def others(change):
+    """Points for two pairs of α and ρ."""
+    return pl.concat(
+        points(NOISE[:3], change).with_columns(alpha=pl.lit(alpha), rho=pl.lit(rho))
+        for alpha, rho in ((0.3, 0.1), (0.5, 0.2))
+    )
+
+
+@pytest.mark.parametrize(
+    ("levels", "growth", "expected"),
+    [
+        ({"isotropic": 0.2, "gram": 0.4}, 0.5, ClaimVerdict.UNDECIDED),  # no pair is left for b
+        ({"isotropic": 0.4, "gram": 9.0}, 0.5, ClaimVerdict.CONFIRMED),
+        ({"isotropic": 0.4, "gram": 9.0}, -0.5, ClaimVerdict.CONTRADICTED),
+        ({"isotropic": 0.4, "gram": 0.4}, 0.5, ClaimVerdict.CONTRADICTED),
+    ],
+)
+def test_similar_trends(levels, growth, expected):
+    fails = fails_from(levels, "sigma")
+    found = decide("r", similar_points=others(lambda row: fails(row) or growing(growth)(row)))
+    assert found.verdict is expected
 
 
 @pytest.mark.parametrize(
@@ -278,9 +318,9 @@ def test_component_wise(measured, expected, understated):
 @pytest.mark.parametrize(
     ("gram", "expected"),
     [
-        ((1.0, 1.02), ClaimVerdict.CONFIRMED),
-        ((1.0, 3.0), ClaimVerdict.PARTLY),
-        ((5.0, 6.0), ClaimVerdict.CONTRADICTED),
+        ((1.0, 9.0), ClaimVerdict.CONFIRMED),  # correlated columns do not count
+        ((3.0, 1.0), ClaimVerdict.PARTLY),
+        ((5.0, 1.0), ClaimVerdict.CONTRADICTED),
     ],
 )
 def test_effective_isotropy(gram, expected):
@@ -292,11 +332,52 @@ def test_effective_isotropy(gram, expected):
     assert decide("l", fig1_covariances=pl.DataFrame(rows)).verdict is expected
 
 
+def small_columns(changes, leakages, nonzero):
+    """Tables in which the four quarters have these values, of one λ and one law."""
+    case = {"law": "uniform", "lam": 0.2}
+    points = [
+        {**case, "design": design, "quarter": k + 1, "change": changes[k], "change_se": 0.01}
+        for design in DESIGNS
+        for k in range(4)
+    ]
+    theory = [
+        {
+            **case, "design": design, "scale": k / 4 + column / 100,
+            "leakage": leakages[design][k], "nonzero": nonzero[design][k],
+        }
+        for design in DESIGNS
+        for k in range(4)
+        for column in range(3)
+    ]  # fmt: skip
+    return {"small_points": pl.DataFrame(points), "small_theory": pl.DataFrame(theory)}
+
+
+UP, DOWN = [1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]
+SHARES = {"isotropic": [0.1] * 4, "gram": [0.01] * 4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "leakages", "nonzero", "expected"),
+    [
+        (DOWN, {"isotropic": DOWN, "gram": UP}, SHARES, ClaimVerdict.CONFIRMED),
+        (UP, {"isotropic": UP, "gram": DOWN}, SHARES, ClaimVerdict.PARTLY),  # only hidden
+        (
+            [1.015, 1.0, 1.0, 1.0], {"isotropic": UP, "gram": DOWN},
+            {"isotropic": [0.1] * 4, "gram": [0.2] * 4}, ClaimVerdict.CONTRADICTED,
+        ),
+    ],
+)  # fmt: skip
+def test_small_columns(changes, leakages, nonzero, expected):
+    found = decide("s", **small_columns(changes, leakages, nonzero))
+    assert found.verdict is expected
+    assert found.values["changed"] == (changes is DOWN)
+
+
 @pytest.mark.parametrize(
     ("status", "E", "expected"),
     [
         ("stable", 1.0, ClaimVerdict.CONFIRMED),
-        ("infinite error", 1.0, ClaimVerdict.PARTLY),
+        ("infinite error", 1.0, ClaimVerdict.UNDECIDED),
         ("infinite error", 5.0, ClaimVerdict.CONTRADICTED),
     ],
 )
@@ -363,9 +444,9 @@ def test_stability_of_correlated_columns(change, expected):
     [
         (only(GRAMS, E=0.9), ClaimVerdict.CONFIRMED),
         (only(GRAMS, E=1.1), ClaimVerdict.CONTRADICTED),
-        (only((), E=1.0), ClaimVerdict.PARTLY),  # no difference at all
-        (only(GRAMS[:1], columns="ar:0.5", E=0.9), ClaimVerdict.PARTLY),  # few differences
-        (only(GRAMS, E=0.9, exists=3), ClaimVerdict.PARTLY),  # nothing to compare
+        (only((), E=1.0), ClaimVerdict.UNDECIDED),  # no difference at all
+        (only(GRAMS[:1], columns="ar:0.5", E=0.9), ClaimVerdict.UNDECIDED),  # few differences
+        (only(GRAMS, E=0.9, exists=3), ClaimVerdict.UNDECIDED),  # nothing to compare
     ],
 )
 def test_error_of_correlated_columns(change, expected):
@@ -411,6 +492,15 @@ def test_extension_to_correlated_columns(change, expected):
 
 
 def test_every_claim_has_a_letter_of_its_own_and_waits_for_its_tables():
-    assert len(JUDGES) == len(CLAIMS) == 17
+    assert len(JUDGES) == len(CLAIMS) == 19
     for claim in CLAIMS:
         assert claim.decide({}).verdict is ClaimVerdict.UNTESTED
+
+
+def test_the_claims_of_the_paper_are_counted_apart():
+    finding = Finding(ClaimVerdict.CONFIRMED, "", {})
+    decided = [(claim, finding) for claim in CLAIMS]
+    assert [claim.key for claim in CLAIMS if claim.ours] == ["k", "n", "o", "p"]
+    said = count_verdicts(decided)
+    assert said.startswith("Claims of the paper: 15, of which 15 confirmed.")
+    assert said.endswith("Claims that we add: 4, of which 4 confirmed.")

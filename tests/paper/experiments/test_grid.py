@@ -10,8 +10,10 @@ from privasso.paper.experiments._experiment import DataSet
 from privasso.paper.experiments._speed import Transcription
 from privasso.solvers import AmpPaper
 
-IDENTITY = ["law", "design", "lam", "sigma", "n_features", "samples", "seed", "version"]
+IDENTITY = ["law", "design", "alpha", "rho", "lam", "sigma", "n_features", "samples", "seed"]
+IDENTITY += ["version"]
 SOLVER = ["exists", "unbounded", "unsolved", "E", "E_se", "rho_hat", "rho_hat_se"]
+GROWTH = ["E_growth", "E_growth_se"]
 ENDS = ["amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"]
 AMP = ["amp_E", "amp_E_se", "amp_rho_hat", "amp_rho_hat_se", "amp_iterations"]
 THEORY = ["E_theory", "rho_hat_theory", "stability_theory", "status_theory"]
@@ -52,7 +54,7 @@ def eta_of(d, row):
 
 
 def test_columns_and_rows(table):
-    assert table.columns == IDENTITY + SOLVER + ENDS + AMP + THEORY + PRIVACY
+    assert table.columns == IDENTITY + SOLVER + ENDS + AMP + GROWTH + THEORY + PRIVACY
     assert table.height == 2 * 3 * 2 * 6
     assert table.select("law", "design", "lam", "sigma").is_unique().all()
     counts = table["exists"] + table["unbounded"] + table["unsolved"]
@@ -61,6 +63,23 @@ def test_columns_and_rows(table):
     assert (ends + table["unsolved"] >= 3).all()
     assert (ends <= 3).all()
     assert set(table["version"]) == {pv.__version__}
+
+
+def test_growth_is_that_of_the_same_data(table, data):
+    at = {"design": "gram", "lam": 0.5}
+    for law in GRID.laws:
+        rows = table.filter(law=law, **at).sort("sigma")
+        grown = []
+        for d in data[law]:
+            errors = []
+            for row in (rows.row(0, named=True), rows.row(2, named=True)):
+                x = pv.solve(d.sample.F, d.sample.y, 0.5, eta_of(d, row), method="cd").x
+                errors.append(float(d.errors(x[:, None])[0]))
+            grown.append(errors[1] - errors[0])
+        assert rows["E_growth"][0] == 0.0
+        assert rows["E_growth"][2] == pytest.approx(np.mean(grown), rel=1e-3, abs=1e-6)
+        spread = np.std(grown, ddof=1) / np.sqrt(len(grown))
+        assert rows["E_growth_se"][2] == pytest.approx(spread, rel=1e-3, abs=1e-6)
 
 
 def test_solver_against_coordinate_descent_and_the_linear_programme(table, data):

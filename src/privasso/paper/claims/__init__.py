@@ -1,6 +1,12 @@
 """The claims of the paper, each with the test that decides on it from the tables of a run."""
 
-from privasso.paper.claims import _algorithm, _correlated, _privacy  # noqa: F401  they declare claims
+from privasso.paper.claims import (  # noqa: F401  they declare claims
+    _algorithm,
+    _columns,
+    _correlated,
+    _error,
+    _privacy,
+)
 from privasso.paper.claims._claim import (
     NOTATION,
     REGISTRY,
@@ -9,6 +15,7 @@ from privasso.paper.claims._claim import (
     Finding,
     count_verdicts,
     markdown,
+    parted,
 )
 from privasso.paper.figures import Tables
 
@@ -23,5 +30,5 @@ def decide(tables: Tables) -> Decided:
 
 __all__ = [
     "CLAIMS", "NOTATION", "ClaimVerdict", "Decided", "Finding", "count_verdicts", "decide",
-    "markdown",
+    "markdown", "parted",
 ]  # fmt: skip

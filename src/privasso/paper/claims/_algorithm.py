@@ -1,14 +1,11 @@
-"""What the paper says about error, convergence and state evolution (its Figs. 3 and 4)."""
+"""What the paper says about its algorithm: when it converges, and to what (Figs. 3 and 4)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from privasso.paper.claims._claim import (
-    AGREE,
     ClaimVerdict,
     Finding,
     claim,
@@ -16,6 +13,7 @@ from privasso.paper.claims._claim import (
     verdict_if,
     verdict_of,
 )
+from privasso.paper.claims._rows import DESIGNS, finite, groups, levels, ratio
 from privasso.paper.figures import (
     LAW_NAMES,
     LOOKS,
@@ -23,18 +21,10 @@ from privasso.paper.figures import (
     failure_level,
     kkt_curve,
     probe_ratio,
-    shown,
     slope,
     smallest_lambda,
 )
 
-DESIGNS = ("isotropic", "gram")
-#: A difference of two means counts beyond this many standard errors.
-REAL = 2.0
-#: Share of the pairs that must differ for a verdict other than "partly".
-ENOUGH = 0.1
-#: Relative difference of E at the largest λ up to which the designs count as equal.
-SAME = 0.02
 #: Number of last iterations of state evolution that are examined.
 LATE = 20
 #: KKT violation, relative to λ, up to which a point counts as the minimiser.
@@ -43,29 +33,8 @@ MINIMISER = 1e-6
 VANISHING = -0.3
 
 
-def _groups(points: pl.DataFrame, *by: str) -> Any:
-    """Groups of rows with the same law and the same values of `by`, in a fixed order."""
-    ordered = points.sort("law", *by, descending=[True] + [False] * len(by))
-    return ordered.group_by("law", *by, maintain_order=True)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _ratio(above: float, below: float) -> str:
-    return f"{above / below:.2f}" if np.isfinite(above) and np.isfinite(below) else "—"
-
-
 def _percent(share: float) -> str:
     return "—" if np.isnan(share) else f"{share:.1%}"
-
-
-def _levels(at: tuple[str, float], pair: list[float], digits: str = "") -> dict[str, str]:
-    """A row with the noise levels of the two designs and their ratio, for a law and a λ."""
-    words = [f"{x:{digits}g}" if np.isfinite(x) else "none" for x in pair]
-    case = {"law": LAW_NAMES[at[0]], "λ": f"{at[1]:g}"}
-    return case | {"isotropic": words[0], "Gram-based": words[1], "ratio": _ratio(*pair[::-1])}
 
 
 @claim(
@@ -82,7 +51,7 @@ def _levels(at: tuple[str, float], pair: list[float], digits: str = "") -> dict[
 def _stability_under_noise(points: pl.DataFrame) -> Finding:
     pairs = {
         case: [failure_level(rows.filter(design=design)) for design in DESIGNS]
-        for case, rows in _groups(points, "lam")
+        for case, rows in groups(points, "lam")
     }
     larger = [gram > iso for iso, gram in pairs.values() if np.isfinite(iso)]
     failed = sum(np.isfinite(gram) for _, gram in pairs.values())
@@ -91,75 +60,9 @@ def _stability_under_noise(points: pl.DataFrame) -> Finding:
         f"In {sum(larger)} of {len(larger)} cases in which Algorithm 1 fails under isotropic noise "
         f"it converges up to a higher level of Gram-based noise. Under Gram-based noise it fails "
         f"within the grid in {failed} of {len(pairs)} cases.",
-        {f"{LAW_NAMES[law]}, λ = {lam:g}": [*map(_finite, x)] for (law, lam), x in pairs.items()},
-        ("Noise level σ_η of failure", [_levels(case, pair) for case, pair in pairs.items()]),
+        {f"{LAW_NAMES[law]}, λ = {lam:g}": [*map(finite, x)] for (law, lam), x in pairs.items()},
+        ("Noise level σ_η of failure", [levels(case, pair) for case, pair in pairs.items()]),
     )
-
-
-@claim(
-    "b",
-    "The error E grows more gradually with the noise level under Gram-based noise.",
-    section="III-C, Fig. 3",
-    test="E of the exact minimiser is compared at equal σ_η, where all data sets have one under "
-    f"both designs. A difference counts beyond {REAL:g} standard errors. Confirmed if "
-    "Gram-based noise has the smaller E in 95 % of the differences, contradicted below 50 %; "
-    f"partly if fewer than {ENOUGH:.0%} of the pairs differ.",
-    needs="fig3_points fig3_theory",
-)
-def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
-    gaps = []
-    for _, rows in _groups(points, "lam", "sigma"):
-        iso, gram = (rows.filter(design=design).row(0, named=True) for design in DESIGNS)
-        if iso["exists"] == iso["samples"] and gram["exists"] == gram["samples"]:
-            gaps.append((iso["E"] - gram["E"]) / np.hypot(iso["E_se"], gram["E_se"]))
-    z, total = np.array(gaps), len(gaps)
-    wins, losses, ties = (int(x.sum()) for x in (z > REAL, z < -REAL, np.abs(z) <= REAL))
-    above = _largest_excess(theory)
-    if not total:
-        result = ClaimVerdict.CONTRADICTED
-    elif wins + losses < ENOUGH * total:
-        result = ClaimVerdict.PARTLY
-    else:
-        result = verdict_of(wins / (wins + losses))
-    counts = {
-        "Gram-based noise": wins,
-        "isotropic noise": losses,
-        f"no difference beyond {REAL:g} standard errors": ties,
-    }
-    return found(
-        result,
-        f"At {total} triples (law, λ, σ_η) all data sets have a minimiser under both designs. "
-        f"State evolution predicts that E under Gram-based noise is up to {above:.1%} larger at "
-        "low noise levels and smaller at high ones.",
-        {"wins": wins, "ties": ties, "losses": losses, "largest_predicted_excess": above},
-        (
-            f"Which design has the smaller E at these {total} triples",
-            [{"smaller E": name, "triples": f"{count}"} for name, count in counts.items()],
-        ),
-        (
-            "Predicted noise level σ_η at which E has doubled",
-            [
-                _levels(case, [_doubled(rows.filter(design=x)) for x in DESIGNS], ".2")
-                for case, rows in _groups(theory, "lam")
-            ],
-        ),
-    )  # fmt: skip
-
-
-def _doubled(curve: pl.DataFrame) -> float:
-    """Predicted noise level at which E is twice that at the lowest level."""
-    curve = curve.sort("sigma")
-    E = curve["E"].fill_null(np.inf).to_numpy()
-    beyond = np.flatnonzero(2.0 * E[0] <= E)
-    return float(curve["sigma"][int(beyond[0])]) if beyond.size else np.inf
-
-
-def _largest_excess(theory: pl.DataFrame) -> float:
-    """Largest relative excess of the predicted E of Gram-based over that of isotropic noise."""
-    iso, gram = (theory.filter(status="stable", design=design) for design in DESIGNS)
-    pairs = gram.join(iso, on=("law", "lam", "sigma"), suffix="_isotropic")
-    excess = (pairs["E"] / pairs["E_isotropic"] - 1.0).to_numpy()
-    return float(max(0.0, excess.max(initial=0.0)))
 
 
 @claim(
@@ -173,49 +76,18 @@ def _largest_excess(theory: pl.DataFrame) -> float:
 )
 def _smaller_lambda(points: pl.DataFrame) -> Finding:
     gains, cells = {}, []
-    for (law,), rows in _groups(points):
+    for (law,), rows in groups(points):
         name = LAW_NAMES[law]
         iso, gram = (smallest_lambda(rows.filter(design=design)) for design in DESIGNS)
         gains[name] = iso / gram
         pair = {"isotropic": f"{iso:.3g}", "Gram-based": f"{gram:.3g}"}
-        cells.append({"law": name, **pair, "isotropic / Gram-based": _ratio(iso, gram)})
+        cells.append({"law": name, **pair, "isotropic / Gram-based": ratio(iso, gram)})
     helps = [gain > 1.0 for gain in gains.values()]
     return found(
         verdict_if(all(helps) and gains["v1"] > gains["v2"], any(helps)),
         f"The smallest λ is smaller under Gram-based noise for {sum(helps)} of {len(helps)} laws.",
-        {name: _finite(gain) for name, gain in gains.items()},
+        {name: finite(gain) for name, gain in gains.items()},
         ("Smallest λ", cells),
-    )
-
-
-@claim(
-    "d",
-    "At large λ the noise design no longer matters.",
-    section="III-C, Fig. 4(a)",
-    test=f"E of the two designs at the largest λ must differ by at most {SAME:.0%}, and by no more "
-    "than at the smallest λ at which at least half of the data sets have a minimiser under "
-    "both designs. Confirmed if this holds for both laws, partly if for one.",
-    needs="fig4_points",
-)
-def _large_lambda(points: pl.DataFrame) -> Finding:
-    values, cells, met = {}, [], []
-    for (law,), rows in _groups(points):
-        # A mean over fewer than half of the data sets would describe a favourable selection.
-        iso, gram = (shown(rows.filter(design=design), "exists") for design in DESIGNS)
-        pairs = iso.join(gram, on="lam", suffix="_gram").sort("lam")
-        ratio = (pairs["E"] / pairs["E_gram"]).to_list()
-        first, last = (ratio[0], ratio[-1]) if ratio else (np.nan, np.nan)
-        values[LAW_NAMES[law]] = [_finite(first), _finite(last)]
-        met.append(abs(last - 1.0) <= SAME and abs(last - 1.0) <= abs(first - 1.0))
-        for k in sorted({0, len(ratio) - 1} if ratio else set()):
-            case = {"law": LAW_NAMES[law], "λ": f"{pairs['lam'][k]:g}"}
-            cells.append({**case, "ratio of E": f"{ratio[k]:.4g}"})
-    return found(
-        verdict_if(all(met), any(met)),
-        f"At the largest λ the two errors differ by at most {SAME:.0%} for {sum(met)} of "
-        f"{len(met)} laws.",
-        values,
-        ("E under isotropic noise divided by E under Gram-based noise", cells),
     )
 
 
@@ -287,109 +159,6 @@ def _convergence(
             ],
         ),
     )  # fmt: skip
-
-
-def _agreement(points: pl.DataFrame, prediction: str) -> pl.DataFrame:
-    """Points with a stable prediction at which at least half of the runs converged.
-
-    ``agrees``: the mean E of Algorithm 1 is within `AGREE` standard errors of the prediction.
-    """
-    deviation = (pl.col("amp_E") - pl.col(prediction)) / pl.col("amp_E_se")
-    return (
-        shown(points, "amp_converged")
-        .filter(pl.col(prediction).is_finite() & (pl.col("amp_E_se") > 0.0), status_theory="stable")
-        .with_columns((deviation.abs() <= AGREE).alias("agrees"))
-    )
-
-
-@claim(
-    "f",
-    "State evolution describes AMP: their errors agree closely.",
-    section="IV-A, Fig. 3",
-    test="Points of Figs. 3 and 4 at which at least half of the runs converge: state evolution for "
-    "N columns must predict a fixed point, and the mean E of Algorithm 1 must lie within "
-    f"{AGREE:g} standard errors of its E. Confirmed if so at 95 % of the points, contradicted "
-    "below 50 %.",
-    needs="fig3_points fig4_points",
-)
-def _state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
-    points = pl.concat([noise, path])
-    stable = _agreement(points, "E_theory")
-    good, realised = (
-        int(_agreement(points, name)["agrees"].sum()) for name in ("E_theory", "E_realised")
-    )
-    beyond = shown(points, "amp_converged").filter(pl.col("status_theory") != "stable")
-    share = good / stable.height if stable.height else 0.0
-    total = stable.height + beyond.height
-    overall = good / total if total else 0.0
-    cells = [
-        {
-            "law": LAW_NAMES[str(law)], "noise": LOOKS[str(design)].name,
-            "agree": f"{rows['agrees'].sum()}", "stable prediction": f"{rows.height}",
-            "no fixed point predicted": f"{beyond.filter(law=law, design=design).height}",
-        }
-        for (law, design), rows in stable.group_by("law", "design", maintain_order=True)
-    ]  # fmt: skip
-    return found(
-        verdict_of(overall),
-        f"{good} of {stable.height} points with a stable prediction agree within {AGREE:g} "
-        f"standard errors ({share:.0%}). At {beyond.height} further points at least half of the "
-        f"runs converge where no fixed point is predicted; of all these points {overall:.0%} "
-        "agree. When state evolution is given the realised scales of each data set, "
-        f"{realised} of the stable points agree.",
-        {
-            "points": stable.height,
-            "agree": good,
-            "agree_realised": realised,
-            "share": share,
-            "converged_beyond_prediction": beyond.height,
-            "share_of_all": overall,
-        },
-        ("Points at which at least half of the runs converge", cells),
-    )
-
-
-@claim(
-    "m",
-    "State evolution has a large-N limit for any law of scales with finite second moments.",
-    section="IV-A, decoupling",
-    test="v1 with isotropic noise. Contradicted if the limit is infinite, the finite-N prediction "
-    f"more than doubles over the range of N, and the measured E grows by more than {AGREE:g} "
-    "standard errors at one of the noise levels; partly if only the last condition fails; "
-    "confirmed otherwise.",
-    needs="tail_points tail_theory",
-)
-def _finite_limit(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
-    theory = theory.filter(design="isotropic", status="stable").sort("n_features")
-    points = points.filter(design="isotropic").sort("n_features")
-    infinite = set(points["status_limit"]) == {"infinite error"}
-    growth, rises, measured, sizes = [], [], [], []
-    for sigma in points["sigma"].unique().sort():
-        line = theory.filter(sigma=sigma)
-        rows = shown(points.filter(sigma=sigma), "exists")
-        if line.height:
-            growth.append(line["E"][-1] / line["E"][0])
-        if rows.height >= 2:
-            ends = [rows.row(k, named=True) for k in (0, -1)]
-            error = float(np.hypot(*(end["E_se"] for end in ends)))
-            rises.append((ends[1]["E"] - ends[0]["E"]) / error)
-            measured.append((sigma, [f"{end['E']:.3g} ± {end['E_se']:.1g}" for end in ends]))
-            sizes = [f"N = {end['n_features']}" for end in ends]
-    largest = max(growth, default=1.0)
-    cells = [
-        {"σ_η": f"{sigma:g}", **dict(zip(sizes, both, strict=True)),
-         "difference": f"{rise:+.1f} standard errors"}
-        for (sigma, both), rise in zip(measured, rises, strict=True)
-    ]  # fmt: skip
-    grows = infinite and largest > 2.0
-    return found(
-        verdict_if(not grows, max(rises, default=0.0) <= AGREE),
-        f"Isotropic noise on v1, λ = {points['lam'][0]:g}: the limit of E is "
-        f"{'infinite' if infinite else 'finite'}, and over the range of N the prediction grows by "
-        f"a factor of {largest:.3g}.",
-        {"growth_predicted": largest, "rises_measured": rises, "limit_infinite": infinite},
-        ("Measured E", cells),
-    )
 
 
 @claim(

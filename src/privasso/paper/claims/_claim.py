@@ -28,6 +28,7 @@ class ClaimVerdict(Enum):
 
     CONFIRMED = "confirmed"
     PARTLY = "partly"
+    UNDECIDED = "undecided"
     CONTRADICTED = "contradicted"
     UNTESTED = "not tested in this run"
 
@@ -89,7 +90,7 @@ class Claim:
     """One statement of the paper, in our words, with the test that decides on it.
 
     `test` says what is measured, and the thresholds of the verdict. `judge` computes the finding
-    from the tables that `needs` names.
+    from the tables that `needs` names. The paper does not make a claim that is `ours`.
     """
 
     key: str
@@ -98,6 +99,7 @@ class Claim:
     test: str
     needs: tuple[str, ...]
     judge: Callable[..., Finding]
+    ours: bool = False
 
     def decide(self, tables: Tables) -> Finding:
         """Apply the test; the claim is untested if a table is missing."""
@@ -110,7 +112,10 @@ class Claim:
     def record(self, finding: Finding) -> dict[str, Any]:
         """Return the claim and a finding for a JSON file."""
         return {
-            **{name: getattr(self, name) for name in ("key", "statement", "section", "test")},
+            **{
+                name: getattr(self, name)
+                for name in ("key", "statement", "section", "ours", "test")
+            },
             "verdict": finding.verdict.value,
             "measured": finding.measured,
             "values": finding.values,
@@ -126,12 +131,12 @@ REGISTRY: list[Claim] = []
 
 
 def claim(
-    key: str, statement: str, *, section: str, test: str, needs: str
+    key: str, statement: str, *, section: str, test: str, needs: str, ours: bool = False
 ) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
     """Declare a claim; the function below decides on it, from the tables that it `needs`."""
 
     def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
-        REGISTRY.append(Claim(key, statement, section, test, tuple(needs.split()), judge))
+        REGISTRY.append(Claim(key, statement, section, test, tuple(needs.split()), judge, ours))
         return judge
 
     return declare
@@ -144,6 +149,12 @@ def verdict_of(share: float) -> ClaimVerdict:
     return ClaimVerdict.CONTRADICTED if share < 0.5 else ClaimVerdict.PARTLY
 
 
+def weaker(*verdicts: ClaimVerdict) -> ClaimVerdict:
+    """The verdict that says least in favour, the last of the list confirmed … contradicted."""
+    order = list(ClaimVerdict)
+    return max(verdicts, key=order.index)
+
+
 def verdict_if(confirmed: bool, partly: bool) -> ClaimVerdict:
     """The verdict of two conditions, of which the second is weaker."""
     if confirmed:
@@ -151,26 +162,39 @@ def verdict_if(confirmed: bool, partly: bool) -> ClaimVerdict:
     return ClaimVerdict.PARTLY if partly else ClaimVerdict.CONTRADICTED
 
 
+def parted(claims: Decided) -> dict[str, Decided]:
+    """The claims of the paper, and those that we add, under what they are called."""
+    return {
+        name: part
+        for name, ours in (("Claims of the paper", False), ("Claims that we add", True))
+        if (part := [(claim, finding) for claim, finding in claims if claim.ours is ours])
+    }
+
+
 def count_verdicts(claims: Decided) -> str:
-    """Count the verdicts in one sentence."""
-    verdicts = [finding.verdict for _, finding in claims]
-    counts = {kind.value: verdicts.count(kind) for kind in ClaimVerdict}
-    listed = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"{len(verdicts)} claims: {listed}."
+    """Count the verdicts, those of the paper's own claims first."""
+    sentences = []
+    for name, part in parted(claims).items():
+        verdicts = [finding.verdict for _, finding in part]
+        counts = {kind.value: verdicts.count(kind) for kind in ClaimVerdict}
+        listed = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        sentences.append(f"{name}: {len(part)}, of which {listed}.")
+    return " ".join(sentences)
 
 
 def markdown(claims: Decided, header: str) -> str:
-    """Return a Markdown page: a table of the verdicts, then each test and its numbers."""
-    lines = ["# What the paper claims, and what was measured", "", header, "", NOTATION, ""]
-    lines += ["| | Claim | Section | Verdict |", "|---|---|---|---|"]
-    lines += [
-        f"| {claim.key} | {claim.statement} | {claim.section} | **{finding.verdict.value}** |"
-        for claim, finding in claims
-    ]
+    """Return a Markdown page: tables of the verdicts, then each test and its numbers."""
+    lines = ["# What the paper claims, and what was measured", "", header, "", NOTATION]
+    for name, part in parted(claims).items():
+        lines += ["", f"## {name}", "", "| | Claim | Section | Verdict |", "|---|---|---|---|"]
+        lines += [
+            f"| {claim.key} | {claim.statement} | {claim.section} | **{finding.verdict.value}** |"
+            for claim, finding in part
+        ]
+    lines += ["", "## The numbers"]
     for claim, finding in claims:
         parts = (
-            f"## {claim.key}: {finding.verdict.value}",
-            f"*Claim* ({claim.section}): {claim.statement}",
+            f"### {claim.key}: {finding.verdict.value}",
             f"*Test*: {claim.test}",
             f"*Measured*: {finding.measured}",
             *(table.markdown() for table in finding.tables),

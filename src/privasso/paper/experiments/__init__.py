@@ -1,9 +1,10 @@
 """Simulations on grids of data sets, in runs that can be stopped, resumed and repeated.
 
-Each of the five experiments is an `Experiment`: it says which cases there are, what is computed on
+Each of the six experiments is an `Experiment`: it says which cases there are, what is computed on
 one data set, and how the results of a case become rows of a table. `run` does the rest.
 """
 
+from privasso.paper.experiments._columns import QUARTERS, QuarterExperiment
 from privasso.paper.experiments._correlated import CorrelatedExperiment, covariance_model
 from privasso.paper.experiments._experiment import Experiment
 from privasso.paper.experiments._grid import GridExperiment
@@ -16,12 +17,14 @@ from privasso.paper.experiments._single import (
 from privasso.paper.experiments._speed import Speed, speed
 
 __all__ = [
+    "QUARTERS",
     "CorrelatedExperiment",
     "CriticalExperiment",
     "Experiment",
     "GridExperiment",
     "KktExperiment",
     "LeakageExperiment",
+    "QuarterExperiment",
     "Speed",
     "UnitError",
     "covariance_model",

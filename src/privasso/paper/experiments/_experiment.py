@@ -32,11 +32,20 @@ Result = dict[str, list[Any]]
 Row = dict[str, str | int | float | None]
 
 #: The columns that say what a row is about come first, in this order.
-_IDENTITY = ("law", "columns", "design", "alpha", "lam", "sigma", "n_features")
+_IDENTITY = ("law", "columns", "design", "alpha", "rho", "lam", "sigma", "n_features")
 _ORIGIN = ("samples", "seed", "version")
 #: Columns that hold words and whole numbers; all others hold numbers, or null.
 _WORDS = {"law", "columns", "design", "version", "status_theory", "status_limit"}
-_COUNTS = {"n_features", "samples", "seed", "exists", "unbounded", "unsolved", "converged"}
+_COUNTS = {
+    "n_features",
+    "quarter",
+    "samples",
+    "seed",
+    "exists",
+    "unbounded",
+    "unsolved",
+    "converged",
+}
 _COUNTS |= {"vamp_converged", "amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"}
 
 

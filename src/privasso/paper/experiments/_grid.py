@@ -38,7 +38,8 @@ class GridExperiment(Experiment):
     The table has one row per (law, design, lam, sigma). ``exists``, ``unbounded`` and ``unsolved``
     count data sets with a certified minimiser, with a ray that proves that there is none, and
     with neither. ``E`` and ``rho_hat`` are means over the data sets that have a minimiser, ``_se``
-    their standard errors; both are null for fewer than two.
+    their standard errors; both are null for fewer than two. ``E_growth`` is the mean of E minus
+    its value for the same data set at the lowest σ.
 
     ``amp_`` is Algorithm 1 exactly as the paper prints it, from a random start for each run, until
     the relative change of x is below 1e-8, for at most 500 iterations. ``amp_converged`` counts
@@ -99,6 +100,7 @@ class GridExperiment(Experiment):
 
     def rows(self, case: Parameters, results: list[Result]) -> Iterator[Row]:
         model, k = model_of(case), 0
+        lowest = self.sigmas.index(min(self.sigmas))
         for design, lam in product(self.designs, self.lams):
             noise = noise_from_name("design", design, 1.0)
             finite = tradeoff(model, lam, noise, self.sigmas, n_features=self.n_features)
@@ -106,9 +108,12 @@ class GridExperiment(Experiment):
             for here, there in zip(finite.to_dicts(), limit.to_dicts(), strict=True):
                 point = {name: [result[name][k] for result in results] for name in results[0]}
                 realised = means(E=point["E_realised"], rho_hat=point["rho_hat_realised"])
+                start = k - k % len(self.sigmas) + lowest
+                grown = [_minus(result["E"][k], result["E"][start]) for result in results]
                 yield {
-                    "design": design, "lam": lam, "sigma": self.sigmas[k % len(self.sigmas)],
-                    **_measured(point),
+                    "design": design, "alpha": self.alpha, "rho": self.rho, "lam": lam,
+                    "sigma": self.sigmas[k % len(self.sigmas)],
+                    **_measured(point), **means(E_growth=grown),
                     "E_theory": here["E"], "rho_hat_theory": here["rho_hat"],
                     "stability_theory": here["stability"], "status_theory": here["status"],
                     "E_limit": there["E"], "status_limit": there["status"],
@@ -160,6 +165,10 @@ def _realised(
             E[at[stable]] = table["E"].to_numpy()[stable]
             rho_hat[at[stable]] = table["rho_hat"].to_numpy()[stable]
     return E, rho_hat
+
+
+def _minus(value: float | None, other: float | None) -> float | None:
+    return None if value is None or other is None else value - other
 
 
 def _measured(point: dict[str, list[Any]]) -> Row:

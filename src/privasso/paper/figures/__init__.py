@@ -1,4 +1,4 @@
-"""The figures of the paper and five more: their simulations, tables, drawings and captions."""
+"""The figures of the paper and seven more: their simulations, tables, drawings and captions."""
 
 from privasso.paper.figures._correlated import CORRELATED, CORRELATIONS, GRAMS, NAMES, gain
 from privasso.paper.figures._curves import RANGE, TIE, compare
@@ -8,13 +8,16 @@ from privasso.paper.figures._grids import (
     FIG4,
     PROBE,
     failure_level,
+    half_level,
     probe_ratio,
     smallest_lambda,
 )
 from privasso.paper.figures._illustrations import FIG1, FIG2
 from privasso.paper.figures._map import MAP
 from privasso.paper.figures._settings import ALPHA, LAMS, RHO, SIGMA_XI, Settings
+from privasso.paper.figures._similar import OTHERS, SIMILAR
 from privasso.paper.figures._sizes import KKT, TAIL, kkt_curve, slope
+from privasso.paper.figures._small import RATIO, SMALL
 from privasso.paper.figures._tradeoffs import (
     FIG5,
     LEAKAGE,
@@ -27,12 +30,25 @@ from privasso.paper.figures._tradeoffs import (
 #: All figures by name, those of the paper first.
 FIGURES = {
     figure.name: figure
-    for figure in (FIG1, FIG2, FIG3, FIG4, FIG5, MAP, KKT, LEAKAGE, TAIL, CORRELATED)
+    for figure in (
+        FIG1,
+        FIG2,
+        FIG3,
+        FIG4,
+        FIG5,
+        SIMILAR,
+        SMALL,
+        MAP,
+        KKT,
+        LEAKAGE,
+        TAIL,
+        CORRELATED,
+    )
 }
 
 __all__ = [
     "ALPHA", "CORRELATIONS", "FIGURES", "GRAMS", "LAMS", "LAW_NAMES", "LOOKS", "MEASURES", "NAMES",
-    "PROBE", "RANGE", "RHO", "SIGMA_XI", "TIE", "PaperFigure", "Settings", "Tables", "compare",
-    "deviations", "failure_level", "gain", "kkt_curve", "largest_data", "measured_over",
-    "probe_ratio", "shown", "slope", "smallest_lambda",
+    "OTHERS", "PROBE", "RANGE", "RATIO", "RHO", "SIGMA_XI", "TIE", "PaperFigure", "Settings",
+    "Tables", "compare", "deviations", "failure_level", "gain", "half_level", "kkt_curve",
+    "largest_data", "measured_over", "probe_ratio", "shown", "slope", "smallest_lambda",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from privasso import __version__
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, figure
+from privasso.figures import BLUE, GREEN, ORANGE, SKY, figure
 from privasso.noise import column_noise_from_name
 from privasso.paper.experiments import CorrelatedExperiment, Experiment, covariance_model
 from privasso.paper.figures._figure import (
@@ -33,7 +33,7 @@ CORRELATIONS = {
 }
 #: The designs of the paper, in both readings of "the Gram matrix", and C itself.
 NAMES = {"isotropic": "isotropic", "gram": "diagonal v²", "matrix:1": "C", "matrix:2": "C²"}
-COLOURS = {"isotropic": ORANGE, "gram": BLUE, "matrix:1": GREY, "matrix:2": GREEN}
+COLOURS = {"isotropic": ORANGE, "gram": BLUE, "matrix:1": GREEN, "matrix:2": SKY}
 #: The two readings of noise in proportion to the Gram matrix.
 GRAMS = ("gram", "matrix:2")
 LAM, LEVELS = 0.2, (0.05, 0.1)

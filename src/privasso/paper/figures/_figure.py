@@ -15,8 +15,9 @@ from privasso.paper.experiments import Experiment
 from privasso.paper.figures._settings import ALPHA, RHO, SIGMA_XI, Settings
 
 Tables = Mapping[str, pl.DataFrame]
-#: An entry of a legend: its name, and the look of its line.
-Entry = tuple[str, dict[str, Any]]
+#: An entry of a legend: its name, and the look of its line or marker, or of several side by side.
+Ink = dict[str, Any]
+Entry = tuple[str, "Ink | list[Ink]"]
 
 LAWS: dict[str, pv.ScaleLaw] = {"uniform": pv.Uniform(), "lognormal": pv.LogNormal()}
 LAW_TITLES = {"uniform": "v1, uniform scales", "lognormal": "v2, log-normal scales"}
@@ -94,21 +95,22 @@ def shared(settings: Settings) -> dict[str, Any]:
     return {"seed": settings.seed, "alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
 
 
-def model(law: str) -> pv.Model:
+def model(law: str, alpha: float = ALPHA, rho: float = RHO) -> pv.Model:
     """Return the model of the paper's figures under a law of scales."""
-    return pv.Model(alpha=ALPHA, rho=RHO, sigma_xi=SIGMA_XI, scales=LAWS[law])
+    return pv.Model(alpha=alpha, rho=rho, sigma_xi=SIGMA_XI, scales=LAWS[law])
 
 
 def finish(axes: Any, title: str = "", *, log: str = "xy", **properties: Any) -> None:
     """Logarithmic axes with plain numbers, no upper and right lines, a title, and properties."""
     for name in log:
         getattr(axes, f"set_{name}scale")("log")
+    axes.set(**properties)
+    for name in log:
         plain_ticks(getattr(axes, f"{name}axis"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=9)
     if title:
         axes.set_title(title, loc="left", fontsize=10)
-    axes.set(**properties)
 
 
 def note(axes: Any, text: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
@@ -119,18 +121,37 @@ def note(axes: Any, text: str, at: Any, shift: tuple[float, float], **look: Any)
 
 def legend(figure: Any, entries: list[Entry], *, columns: int = 0) -> None:
     """Add a legend above the figure, from names and looks, in one line or in some columns."""
+    from matplotlib.legend_handler import HandlerTuple
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=name, **look) for name, look in entries]
+    several = [looks if isinstance(looks, list) else [looks] for _, looks in entries]
+    handles = [tuple(Line2D([], [], **look) for look in looks) for looks in several]
     figure.legend(
-        handles=handles, frameon=False, fontsize=9, loc="outside upper left",
-        ncols=columns or len(handles), handlelength=1.6, columnspacing=1.6, borderaxespad=0.2,
+        handles, [name for name, _ in entries], frameon=False, fontsize=9,
+        loc="outside upper left", ncols=columns or len(handles), handlelength=2.0,
+        columnspacing=1.6, borderaxespad=0.2,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
     )  # fmt: skip
 
 
 def lines(designs: Iterable[str]) -> list[Entry]:
     """Entries of a legend: a thick line in the colour of each design."""
     return [(LOOKS[name].name, {"color": LOOKS[name].colour, "lw": 3}) for name in designs]
+
+
+def marks(**changes: Any) -> list[Ink]:
+    """The markers of the two designs side by side, as they are drawn, or changed."""
+    looks = ({"marker": LOOKS[x].marker, "color": LOOKS[x].colour} for x in DESIGNS)
+    return [{"ls": "none", "ms": 5, "mfc": "white", **look, **changes} for look in looks]
+
+
+def designs_legend() -> list[Entry]:
+    """Entries of a legend: line and open marker of each of the paper's designs."""
+    return [
+        (LOOKS[x].name, {"color": LOOKS[x].colour, "lw": 1.4, "marker": LOOKS[x].marker,
+                         "mfc": "white", "ms": 5})
+        for x in DESIGNS
+    ]  # fmt: skip
 
 
 def shown(table: pl.DataFrame, count: str) -> pl.DataFrame:
@@ -163,6 +184,21 @@ def algorithm_1(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> N
         )  # fmt: skip
 
 
+def theory_and_solver() -> list[Entry]:
+    """Entries of a legend: lines of state evolution, and marks of the exact solver."""
+    line = [{"color": LOOKS[x].colour, "lw": 1.4} for x in DESIGNS]
+    return [("state evolution", line), ("exact solver", marks())]
+
+
+def compared(
+    axes: Any, points: pl.DataFrame, theory: pl.DataFrame, x: str, y: str, **at: Any
+) -> None:
+    """State evolution, the exact solver and Algorithm 1 in one panel."""
+    predicted(axes, theory, x, y, **at)
+    measured(axes, points, x, y, **at)
+    algorithm_1(axes, points, x, y, **at)
+
+
 def strip(axes: Any, table: pl.DataFrame, x: str, *, names: bool) -> None:
     """Draw one row of bars per design: the shares of data sets by how Algorithm 1 ended."""
     levels = np.unique(table[x].to_numpy())
@@ -185,13 +221,16 @@ def strip(axes: Any, table: pl.DataFrame, x: str, *, names: bool) -> None:
         axes.set_title("runs of Algorithm 1", loc="left", fontsize=8, pad=2, color=GREY)
 
 
-def runs_legend() -> list[Entry]:
-    """Return the entries of the legend for all that is drawn of runs."""
+def runs_legend(*, ends: bool = True) -> list[Entry]:
+    """Return the entries of the legend for all that is drawn of runs, and of how they ended."""
     square = {"ls": "none", "marker": "s", "ms": 8, "mew": 0}
-    return [
+    drawn: list[Entry] = [
         *lines(DESIGNS),
-        ("state evolution", {"color": GREY, "lw": 1.4}),
-        ("exact solver", {"color": GREY, "ls": "none", "marker": "o", "mfc": "white", "ms": 5}),
-        ("Algorithm 1", {"color": GREY, "ls": "none", "marker": "x", "ms": 5}),
-        *((name, {**square, "color": ink}) for _, name, ink in OUTCOMES if ink is not None),
+        *theory_and_solver(),
+        ("Algorithm 1", marks(marker="x", mew=1.2)),
+    ]
+    if not ends:
+        return drawn
+    return drawn + [
+        (name, {**square, "color": ink}) for _, name, ink in OUTCOMES if ink is not None
     ]

@@ -19,12 +19,10 @@ from privasso.paper.figures._figure import (
     LAWS,
     PaperFigure,
     Tables,
-    algorithm_1,
+    compared,
     finish,
     legend,
-    measured,
     note,
-    predicted,
     runs_legend,
     shared,
     strip,
@@ -53,15 +51,6 @@ def _noise_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     return {"fig3_theory": curves}
 
 
-def _compared(
-    axes: Any, points: pl.DataFrame, theory: pl.DataFrame, x: str, y: str, **at: Any
-) -> None:
-    """State evolution, the exact solver and Algorithm 1 in one panel."""
-    predicted(axes, theory, x, y, **at)
-    measured(axes, points, x, y, **at)
-    algorithm_1(axes, points, x, y, **at)
-
-
 def _draw_noise(tables: Tables) -> Any:
     points, theory = tables["fig3_points"], tables["fig3_theory"]
     lams = points["lam"].unique().sort().to_list()
@@ -70,7 +59,7 @@ def _draw_noise(tables: Tables) -> Any:
     panels = canvas.subplots(4, len(lams), sharex=True, squeeze=False, gridspec_kw=heights)
     for (i, law), (j, lam) in product(enumerate(LAWS), enumerate(lams)):
         axes, below = panels[2 * i, j], panels[2 * i + 1, j]
-        _compared(axes, points, theory, "sigma", "E", law=law, lam=lam)
+        compared(axes, points, theory, "sigma", "E", law=law, lam=lam)
         finish(axes, f"{LAW_TITLES[law]}, λ = {lam:g}", ylim=(0.015, 3.0))
         axes.tick_params(labelbottom=False, labelleft=j == 0)
         strip(below, points.filter(law=law, lam=lam), "sigma", names=j == 0)
@@ -86,6 +75,24 @@ def failure_level(rows: pl.DataFrame) -> float:
     """Smallest σ_η at which Algorithm 1 converges on fewer than half of the data sets, or inf."""
     failed = rows.filter(rows["amp_converged"] * 2 < rows["samples"])
     return float(failed["sigma"].to_numpy().min()) if failed.height else float("inf")
+
+
+def half_level(rows: pl.DataFrame) -> float:
+    """σ_η at which Algorithm 1 converges on half of the data sets, interpolated in log σ; or inf.
+
+    At every smaller level it converges on at least half of them; zero if it does not at the lowest.
+    """
+    rows = rows.sort("sigma")
+    sigma = rows["sigma"].to_numpy()
+    share = (rows["amp_converged"] / rows["samples"]).to_numpy()
+    below = np.flatnonzero(share < 0.5)
+    if below.size == 0:
+        return float("inf")
+    k = int(below[0])
+    if k == 0:
+        return 0.0
+    t = (share[k - 1] - 0.5) / (share[k - 1] - share[k])
+    return float(np.exp((1.0 - t) * np.log(sigma[k - 1]) + t * np.log(sigma[k])))
 
 
 def _noise_caption(tables: Tables) -> str:
@@ -144,8 +151,8 @@ def _draw_path(tables: Tables) -> Any:
     panels = canvas.subplots(3, 2, sharex=True, gridspec_kw=heights, squeeze=False)
     for j, law in enumerate(LAWS):
         error, sparsity, below = panels[:, j]
-        _compared(error, points, theory, "lam", "E", law=law)
-        _compared(sparsity, points, theory, "lam", "rho_hat", law=law)
+        compared(error, points, theory, "lam", "E", law=law)
+        compared(sparsity, points, theory, "lam", "rho_hat", law=law)
         sparsity.axhline(ALPHA, color=GREY, lw=1.0, ls="--")
         if j == 0:
             place = {"xycoords": ("axes fraction", "data"), "ha": "right", "color": GREY}

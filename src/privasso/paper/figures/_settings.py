@@ -33,9 +33,10 @@ class Settings:
     curve : int
         Points of a predicted curve.
     critical_features, kkt_features, leakage_features, tail_features : int or tuple of int
-        Columns of the data of the other figures, and `correlated_features`.
+        Columns of the data of the other figures, and `correlated_features`, `similar_features`,
+        `small_features`.
     critical_samples, kkt_samples, leakage_samples, tail_samples, correlated_samples : int
-        Data sets per point of the other figures.
+        Data sets per point of the other figures, and `similar_samples`, `small_samples`.
     correlated_draws, correlated_levels : int
         Draws of a prediction for correlated columns, and noise levels of a curve.
 
@@ -64,6 +65,10 @@ class Settings:
     correlated_samples: int
     correlated_draws: int
     correlated_levels: int
+    similar_features: int
+    similar_samples: int
+    small_features: int
+    small_samples: int
 
     @classmethod
     def full(cls, *, seed: int = 0, samples: int = 100) -> Settings:
@@ -80,6 +85,8 @@ class Settings:
             tail_features=(125, 250, 500, 1000, 2000), tail_samples=samples,
             correlated_features=300, correlated_samples=max(2, samples // 10),
             correlated_draws=32, correlated_levels=10,
+            similar_features=500, similar_samples=max(2, samples // 4),
+            small_features=400, small_samples=max(2, samples // 4),
         )  # fmt: skip
 
     @classmethod
@@ -97,6 +104,8 @@ class Settings:
             tail_features=(125, 250, 500, 1000), tail_samples=samples,
             correlated_features=150, correlated_samples=max(2, samples // 4),
             correlated_draws=8, correlated_levels=10,
+            similar_features=200, similar_samples=max(2, samples // 2),
+            small_features=200, small_samples=max(2, samples // 2),
         )  # fmt: skip
 
     @classmethod
@@ -109,6 +118,7 @@ class Settings:
             critical_features=40, critical_samples=2, kkt_features=(40, 80), kkt_samples=2,
             leakage_features=(40,), leakage_samples=2, tail_features=(40, 80), tail_samples=2,
             correlated_features=30, correlated_samples=2, correlated_draws=4, correlated_levels=3,
+            similar_features=40, similar_samples=2, small_features=40, small_samples=2,
         )  # fmt: skip
 
     def record(self) -> dict[str, Any]:

@@ -20,13 +20,16 @@ from privasso.paper.figures._figure import (
     OPEN,
     PaperFigure,
     Tables,
+    designs_legend,
     finish,
     legend,
+    lines,
     measured,
     note,
     predicted,
     shared,
     shown,
+    theory_and_solver,
 )
 from privasso.paper.figures._settings import Settings
 
@@ -79,9 +82,7 @@ def _draw_kkt(tables: Tables) -> Any:
         limits = sizes[0] / 1.2, sizes[-1] * 1.2
         finish(axes, LAW_TITLES[law], xlim=limits, xlabel="columns N")
     panels[0].set_ylabel("largest KKT violation / λ")
-    looks = [LOOKS[design] for design in DESIGNS]
-    mark = {"mfc": "white", "ms": 5}
-    legend(canvas, [(x.name, {"color": x.colour, "marker": x.marker, **mark}) for x in looks])
+    legend(canvas, designs_legend())
     return canvas
 
 
@@ -131,13 +132,8 @@ def _draw_tail(tables: Tables) -> Any:
         measured(axes, points, "n_features", "E", sigma=sigma)
         finish(axes, rf"$\sigma_\eta$ = {sigma:g}", ylim=(0.02, 20.0), xlabel="columns N")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    for design in DESIGNS:
-        line = theory.filter(design=design, sigma=TAIL_SIGMAS[0], status="stable")
-        if line.height:
-            at = line["n_features"][-1], min(line["E"][-1], 8.0)
-            look = {"ha": "right", "va": "bottom", "color": LOOKS[design].colour, "fontsize": 10}
-            note(panels[0], LOOKS[design].name, at, (-8, 6), **look)
     panels[0].set_ylabel("prediction error E")
+    legend(canvas, [*lines(DESIGNS), *theory_and_solver()])
     return canvas
 
 

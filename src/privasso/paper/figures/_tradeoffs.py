@@ -12,31 +12,26 @@ from privasso.figures import BLUE, GREY, ORANGE, figure
 from privasso.paper.experiments import Experiment, LeakageExperiment
 from privasso.paper.figures._curves import (
     compare,
-    error_at,
     frontier,
     infinite_limit,
     noise_curves,
 )
 from privasso.paper.figures._figure import (
     LAW_NAMES,
-    LAW_TITLES,
     LAWS,
     LOOKS,
     PaperFigure,
     Tables,
     finish,
     legend,
-    lines,
-    note,
     shared,
 )
 from privasso.paper.figures._settings import LAMS, Settings
 
 #: Columns of leakage and their names.
 MEASURES = {"onavekl_paper": "paper's cwOnAveKL", "onavekl": "exact OnAveKL"}
-#: Limits of E and of leakage: further left the noise is negligible, further right E is of no use.
-ERRORS = {"uniform": (0.0165, 0.1), "lognormal": (0.022, 0.4)}
-LEAKAGES = {"uniform": (0.025, 30.0), "lognormal": (0.25, 100.0)}
+#: A panel shows leakages from below the least to this multiple of it.
+SHOWN = 60.0
 #: Law, design, λ, σ_η: from the middle of the stable region to near its edge.
 POINTS = (
     ("uniform", "gram", 0.5, 0.2),
@@ -61,28 +56,38 @@ def _curves(settings: Settings) -> dict[str, pl.DataFrame]:
 
 def _draw_curves(tables: Tables) -> Any:
     table = tables["fig5_tradeoff"]
-    canvas = figure(10.5, 8.6)
-    panels = canvas.subplots(2, 2, sharex="col", sharey="col")
-    for (i, measure), (j, law) in product(enumerate(MEASURES), enumerate(LAWS)):
-        axes = panels[i, j]
-        for (design, look), (k, lam) in product(LOOKS.items(), enumerate(LAMS)):
+    canvas = figure(10.5, 11.0)
+    rows = list(product(LAWS, MEASURES))
+    panels = canvas.subplots(len(rows), len(LAMS), squeeze=False)
+    for (i, (law, measure)), (j, lam) in product(enumerate(rows), enumerate(LAMS)):
+        axes, ends = panels[i, j], []
+        for design, look in LOOKS.items():
             curve = table.filter(law=law, design=design, lam=lam)
-            line, (leakage, E) = curve.filter(status="stable"), frontier(curve, measure)
-            axes.plot(line["E"], line[measure], color=look.colour, lw=(1.0, 1.6, 2.4)[k])
-            axes.plot(E[0], leakage[0], "o", color=look.colour, ms=4.5)
-        for lam in LAMS:  # labelled where the curves leave the figure at the top
-            edge = frontier(table.filter(law=law, design="gram", lam=lam), measure)
-            top = LEAKAGES[law][1]
-            text = f"λ = {lam:g}" if lam == LAMS[-1] else f"{lam:g}"
-            note(axes, text, (error_at(top, *edge), top), (0, 2), ha="center", va="bottom")
-        finish(axes, xlim=ERRORS[law], ylim=LEAKAGES[law])
-        if i == 0:
-            axes.set_title(LAW_TITLES[law], loc="left", fontsize=10, pad=18)
-        else:
-            axes.set_xlabel("prediction error E")
+            line, (leakage, E) = (
+                curve.filter(status="stable").sort("sigma"),
+                frontier(curve, measure),
+            )
+            least = int(line[measure].arg_min() or 0)
+            ahead, beyond = line.head(least + 1), line.slice(least)
+            axes.plot(ahead["E"], ahead[measure], color=look.colour, lw=1.6)
+            axes.plot(beyond["E"], beyond[measure], color=look.colour, lw=1.0, ls=":")
+            axes.plot(E[0], leakage[0], look.marker, color=look.colour, mfc="white", ms=5)
+            ends.append((E.min(), E[0], leakage[0]))
+        first, last, lowest = np.array(ends).T
+        left, right = 0.97 * first.min(), max(1.25 * last.max(), 1.3 * first.min())
+        limits = {"xlim": (left, right), "ylim": (0.7 * lowest.min(), SHOWN * lowest.min())}
+        finish(axes, f"{LAW_NAMES[law]}, λ = {lam:g}", log="y", **limits)
+        axes.locator_params(axis="x", nbins=4)
         if j == 0:
-            axes.set_ylabel(f"leakage: {MEASURES[measure]}")
-    legend(canvas, lines(LOOKS))
+            axes.set_ylabel(f"leakage:\n{MEASURES[measure]}")
+    for axes in panels[-1]:
+        axes.set_xlabel("prediction error E")
+    entries = [
+        (look.name, {"color": look.colour, "lw": 1.6, "marker": look.marker, "mfc": "white"})
+        for look in LOOKS.values()
+    ]
+    beyond = ("more noise than at the least leakage", {"color": GREY, "lw": 1.0, "ls": ":"})
+    legend(canvas, [*entries, beyond])
     return canvas
 
 
@@ -103,9 +108,10 @@ def _curves_caption(tables: Tables) -> str:
         f"those of {finite} columns. "
     )
     return (
-        "Along each curve the noise level σ_η grows, from the upper left. The dot marks the least "
-        "leakage; more noise than there raises both error and leakage. Power 1 is noise of "
-        "variance ∝ v. Gram-based noise compared with isotropic noise, for λ = "
+        "Along each curve the noise level σ_η grows, from the upper left. The mark is at the least "
+        "leakage; more noise than there (dotted) raises both error and leakage. Each panel has "
+        "axes of its own. Power 1 is noise of variance ∝ v. Gram-based noise compared with "
+        "isotropic noise, for λ = "
         f"{', '.join(f'{lam:g}' for lam in LAMS)}: {'; '.join(sentences)}. "
         f"{infinite if finite else ''}OnAveKL is an average under the model. It bounds the leakage "
         "of no single person and is not an ε."
