@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from privasso.evaluation._ratios import SEED, Estimate, ratio_interval
+from privasso.evaluation._ratios import SEED, Estimate, Estimates, ratio_interval
 from privasso.evaluation._sums import DEPTH, ODDS, ScoreCounts, Scored, joined, middles_of_cells
 from privasso.queries import Ask, Neighbours, NoisySum
 
 #: Draws of the noise, which are public.
 _DRAWS = 200
-#: An equation for two numbers is solved where its curvature is so many deviations of the noise.
+#: Deviations of the noise beyond which counts, and the curvature of an equation, are believed.
 _SURELY = 3.0
 _UNKNOWN = Estimate(math.nan, -math.inf, math.inf)
 
@@ -36,15 +37,19 @@ class ClassEvaluation:
     mu: float
     neighbours: Neighbours
 
-    def __call__(self, ask: Ask, level: float) -> dict[str, Estimate]:
-        """Ask, and return estimates with intervals of that level."""
-        z = -float(ndtri(0.5 * (1.0 - level)))
+    def __call__(self, ask: Ask) -> Estimates:
+        """Ask, and return what makes estimates of the answers."""
         counts = ScoreCounts(self.scored, self.columns)
         query = NoisySum(counts, self.mu, self.neighbours)
         found = ask(query)
-        noise = np.ldexp(query.deviations, -counts.unit)
+        return partial(self._estimates, found, query)
+
+    def _estimates(self, found: np.ndarray, query: NoisySum, level: float) -> dict[str, Estimate]:
+        z = -float(ndtri(0.5 * (1.0 - level)))
+        noise = np.ldexp(query.deviations, -query.summand.unit)
         drawn = np.random.default_rng(SEED).standard_normal((_DRAWS, noise.size))
-        table = _Table(*_cells(found), *_cells(noise * drawn))
+        seen = np.where(np.abs(found) > _SURELY * noise, found, 0.0)
+        table = _Table(*_cells(found), *_cells(noise * drawn), *_cells(seen))
         return {one: table.metric(one, z) for one in self.metrics}
 
 
@@ -56,19 +61,21 @@ def _cells(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Noisy counts of both classes, and draws of what the noise may have been."""
+    """Noisy counts of both classes, draws of the noise, and counts without what may be noise."""
 
     no: np.ndarray
     yes: np.ndarray
     no_noise: np.ndarray
     yes_noise: np.ndarray
+    no_seen: np.ndarray
+    yes_seen: np.ndarray
 
     def metric(self, name: str, z: float) -> Estimate:
         """An estimate with its interval."""
         odds, cell = middles_of_cells(), 2.0 * ODDS / (1 << DEPTH)
         if name == "accuracy":
             return self._mean((odds <= 0.0) * 1.0, (odds > 0.0) * 1.0, z)
-        if name == "log-loss":  # no score moved by more than half a cell
+        if name == "log-loss":  # no score moved by more than half a cell, nor the loss by more
             loss = self._mean(np.logaddexp(0.0, odds), np.logaddexp(0.0, -odds), z)
             return Estimate(loss.value, loss.low - 0.5 * cell, loss.high + 0.5 * cell)
         if name == "auc":
@@ -97,7 +104,10 @@ class _Table:
         return ratio_interval(top, bottom, covariance, sampling, z)
 
     def _area(self, z: float) -> Estimate:
-        """The area under the ROC curve; pairs of one cell count as half, and widen the interval."""
+        """The area under the ROC curve; pairs of one cell count as half.
+
+        The interval is wider by half of their share, as far as noise lets one see it.
+        """
 
         def below(a: np.ndarray) -> np.ndarray:
             return np.cumsum(a, axis=-1) - 0.5 * a
@@ -113,10 +123,8 @@ class _Table:
         pairs = float(self.no.sum() * self.yes.sum())
         if not pairs > 0.0:
             return found
-        drawn = np.sum(self.no_noise * self.yes_noise, axis=-1)
-        ties = np.sum((self.no + self.no_noise) * (self.yes + self.yes_noise), axis=-1)
-        tied = float(self.no @ self.yes - drawn.mean() + ties.std()) / pairs
-        half = 0.5 * min(max(tied, 0.0), 1.0)
+        tied = float(np.maximum(self.no_seen, 0.0) @ np.maximum(self.yes_seen, 0.0)) / pairs
+        half = 0.5 * min(tied, 1.0)
         return Estimate(found.value, found.low - half, found.high + half)
 
     def _calibration(self, ones: np.ndarray | None, odds: np.ndarray, z: float) -> Estimate:
@@ -132,10 +140,7 @@ class _Table:
             score = rows @ (self.yes * (1.0 - p) - self.no * p)
             bend = p * (1.0 - p)
             H = (rows * (bend * (self.yes + self.no))) @ rows.T
-            both = self.yes_noise + self.no_noise
-            doubt = np.einsum("ia,da,ja->dij", rows, bend * both, rows)
-            least = float(np.linalg.eigvalsh(H)[0])
-            if not least > _SURELY * float(np.linalg.norm(doubt, 2, axis=(1, 2)).std()):
+            if not np.linalg.eigvalsh(H)[0] > 0.0:
                 return _UNKNOWN
             step = np.linalg.solve(H, score)
             theta = theta + step / max(1.0, float(np.abs(step).max()))
@@ -144,6 +149,10 @@ class _Table:
             if np.abs(step).max() < 1e-9:
                 break
         else:
+            return _UNKNOWN
+        products = np.stack([one * other for one in rows for other in rows], axis=1)
+        doubt = ((self.yes_noise + self.no_noise) * bend) @ products
+        if not np.linalg.eigvalsh(H)[0] > _SURELY * math.sqrt(np.mean(np.sum(doubt**2, axis=1))):
             return _UNKNOWN
         noise = np.cov(rows @ (self.yes_noise * (1.0 - p) - self.no_noise * p).T).reshape(H.shape)
         square = self.yes * (1.0 - p) ** 2 + self.no * p**2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,24 +98,42 @@ def evaluate(
     >>> bool(low < 0.73 < high), sorted(found.values)
     (True, ['mae', 'r2'])
     """
+    return evaluated(
+        model, X, y, privacy, metrics, ledger, random_state, level=level, coverage=coverage
+    )
+
+
+def evaluated(
+    model: Any,
+    X: Any,
+    y: Any,
+    privacy: Privacy,
+    metrics: Sequence[str] | str | None,
+    ledger: Ledger | None,
+    random_state: Any,
+    *,
+    level: float,
+    coverage: float,
+    prepared: Sequence[str] = (),
+) -> Evaluation:
+    """The same; `prepared` is what else is assumed about how the rows were read."""
     check_kind(privacy)
     if not isinstance(privacy, LabelDP | RecordDP):
         raise ValueError("evaluate needs LabelDP or RecordDP, whose budget its sums are paid from")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ValueError("ledger must be a Ledger, such as Ledger(epsilon, delta)")
     found = released(model)
+    names = _names(metrics, found)
     if found.classes is not None:
         privacy = privacy.for_classes()
-    names = _names(metrics, found)
     level = probability("level", level)
     rng = _generator(random_state)
     full, (found, rows) = found, matched(found, X, y, privacy)
     program = _program(full, found, privacy, names, probability("coverage", coverage))
     terms = Terms(fit_intercept=True, seeded=rng is not None, n_rows=rows.shape[0])
-    said = statement(
-        privacy, partial(program, level=level), terms, (f"{', '.join(names)} of a model",)
-    )
-    said = replace(said, assumptions=(*said.assumptions, _PUBLIC))
+    then = (f"{', '.join(names)} of a model",)
+    said = statement(privacy, program, terms, then)
+    said = replace(said, assumptions=(*said.assumptions, *prepared, _PUBLIC))
     if rng is None and said.warning is not None:
         warn_user(said.warning)
     what = f"evaluation of a model on {rows.shape[0]} rows, privasso {__version__}"
@@ -124,7 +141,7 @@ def evaluate(
         bits = charge.before(
             bit_source(rng), lambda: rows.labels if rows.engine.in_memory else rows.identity
         )
-        estimates = program(Answering(rows, bits, said.losses), level)
+        estimates = program(Answering(rows, bits, said.losses))(level)
     low, high = privacy.y_bounds
     return Evaluation.of(
         {name: _in_units(name, one, high - low) for name, one in estimates.items()},

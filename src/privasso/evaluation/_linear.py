@@ -12,6 +12,7 @@ from privasso.evaluation._ratios import (
     DRAWS,
     SEED,
     Estimate,
+    Estimates,
     gradient,
     ratio_interval,
     ratio_of,
@@ -42,9 +43,9 @@ _PARTS = {
 }
 #: A first look is at these distances, as parts of the range of the labels; then at so many between.
 _STEPS, _FINE = 2.0 ** (0.25 * np.arange(-32, 0)), 16
-#: Deviations of the noise beyond which a first look is believed, and how far above what it sees
-#: B is.
-_SURELY, _ABOVE = 3.0, 2.0
+#: Deviations of the noise beyond which a first look is believed, how far above what it sees B is,
+#: and the least B.
+_SURELY, _ABOVE, _LEAST = 3.0, 2.0, 1.0 / 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +75,8 @@ class LinearEvaluation:
     neighbours: Neighbours
     coverage: float
 
-    def __call__(self, ask: Ask, level: float) -> dict[str, Estimate]:
-        """Ask, and return estimates with intervals of that level, in units of the bounds."""
+    def __call__(self, ask: Ask) -> Estimates:
+        """Ask, and return what makes estimates of the answers, in units of the bounds."""
         named = ("mse" if one == "rmse" else one for one in self.metrics if one != WITHIN)
         ratios, within = tuple(dict.fromkeys(named)), WITHIN in self.metrics
         kind = "distances" if set(_SQUARED) & set(ratios) else "no distances"
@@ -83,13 +84,18 @@ class LinearEvaluation:
             kind = "both" if ratios else "alone"
         look, *parts, last = _PARTS[kind]
         distances = self._look(ask, _STEPS, look) if look else None
-        found: dict[str, Estimate] = {}
+        made: list[Estimates] = []
         if ratios:
-            found = self._ratios(ask, ratios, distances, (parts[0], parts[1]), level)
+            made.append(self._ratios(ask, ratios, distances, (parts[0], parts[1])))
         if within:
             assert distances is not None
-            found[WITHIN] = self._within(ask, distances, last, level)
-        return {one: found["mse" if one == "rmse" else one] for one in self.metrics}
+            made.append(self._within(ask, distances, last))
+
+        def estimates(level: float) -> dict[str, Estimate]:
+            found = {name: one for part in made for name, one in part(level).items()}
+            return {one: found["mse" if one == "rmse" else one] for one in self.metrics}
+
+        return estimates
 
     def _query(self, summand: Summand, part: float) -> tuple[NoisySum, np.ndarray]:
         """A question with a part of the squared sensitivity, and the deviations of its noise."""
@@ -107,8 +113,7 @@ class LinearEvaluation:
         metrics: tuple[str, ...],
         look: _Look | None,
         parts: tuple[float, float],
-        level: float,
-    ) -> dict[str, Estimate]:
+    ) -> Estimates:
         """Ask for sums, and then for the variances of the ratios that these lead to."""
         bound = 1.0 if look is None else look.bound()
         at, shares = shares_of(metrics, changes(self.neighbours, bound))
@@ -117,13 +122,14 @@ class LinearEvaluation:
         )
         sums, noise = np.zeros((2, len(FEATURES)))
         sums[at], noise[at] = ask(query), deviations
-        near, rest = sums * (np.arange(sums.size) != REST), float(sums[REST])
-        likely = near + (np.arange(sums.size) == REST) * max(rest - float(noise[REST]), 0.0)
+        is_rest = np.arange(sums.size) == REST
+        near, rest = np.where(is_rest, 0.0, sums), float(sums[REST])
+        likely = np.where(is_rest, max(rest - float(noise[REST]), 0.0), near)
         lines, sizes = [], []
         for metric in metrics:
             top, bottom = (float(one) for one in ratio_of(metric, likely))
             line = gradient(metric, likely, top / bottom if bottom > 0.0 else 0.0)
-            for one in (line, line * (near != 0.0)) if metric in _SQUARED else (line,):
+            for one in (line, np.where(is_rest, 0.0, line)) if metric in _SQUARED else (line,):
                 sizes.append(max(float(np.abs(one) @ largest(bound)), 1e-9))
                 lines.append(one / sizes[-1])
         query, deviations = self._query(
@@ -131,31 +137,33 @@ class LinearEvaluation:
         )
         # Half a deviation more, because a variance that is too small is worse than one too large.
         squares = np.maximum(ask(query) + 0.5 * deviations, 0.0) * np.array(sizes) ** 2
-        variances = iter(squares.tolist())
-        drawn = noise * np.random.default_rng(SEED).standard_normal((DRAWS, noise.size))
 
-        def interval(metric: str, sums: np.ndarray, drawn: np.ndarray, tail: float) -> Estimate:
-            top, bottom = (float(one) for one in ratio_of(metric, sums))
-            covariance = np.cov(ratio_of(metric, sums + drawn))
-            return ratio_interval(top, bottom, covariance, next(variances), -float(ndtri(tail)))
+        def estimates(level: float) -> dict[str, Estimate]:
+            """The rest is never negative: two bounds from below, and one from above."""
+            drawn = noise * np.random.default_rng(SEED).standard_normal((DRAWS, noise.size))
+            variances, found = iter(squares.tolist()), {}
 
-        found = {}
-        for metric in metrics:
-            miss = 1.0 - level
-            if metric not in _SQUARED:
-                found[metric] = interval(metric, sums, drawn, miss / 2.0)
-                continue
-            # The rest is never negative: two bounds from below, and one from above.
-            full = near + (np.arange(sums.size) == REST) * max(rest, 0.0)
-            whole = interval(metric, full, drawn, miss / 3.0)
-            least = interval(metric, near, drawn * (np.arange(sums.size) != REST), miss / 3.0)
-            top, bottom = (float(one) for one in ratio_of(metric, likely))
-            value = math.nan if math.isnan(whole.value) else top / bottom
-            low = min(max(whole.low, least.low), whole.high)
-            found[metric] = Estimate(value, low, whole.high)
-        return found
+            def interval(metric: str, sums: np.ndarray, drawn: np.ndarray, tail: float) -> Estimate:
+                top, bottom = (float(one) for one in ratio_of(metric, sums))
+                covariance = np.cov(ratio_of(metric, sums + drawn))
+                return ratio_interval(top, bottom, covariance, next(variances), -float(ndtri(tail)))
 
-    def _within(self, ask: Ask, look: _Look, part: float, level: float) -> Estimate:
+            for metric in metrics:
+                if metric not in _SQUARED:
+                    found[metric] = interval(metric, sums, drawn, 0.5 * (1.0 - level))
+                    continue
+                full = np.where(is_rest, max(rest, 0.0), near)
+                whole = interval(metric, full, drawn, (1.0 - level) / 3.0)
+                least = interval(metric, near, np.where(is_rest, 0.0, drawn), (1.0 - level) / 3.0)
+                top, bottom = (float(one) for one in ratio_of(metric, likely))
+                value = math.nan if math.isnan(whole.value) else top / bottom
+                low = min(max(whole.low, least.low), whole.high)
+                found[metric] = Estimate(value, low, whole.high)
+            return found
+
+        return estimates
+
+    def _within(self, ask: Ask, look: _Look, part: float) -> Estimates:
         """A distance from the prediction that so many new labels keep; see `least_excess`."""
         miss = 1.0 - self.coverage
         edges = np.geomspace(*look.around(miss), _FINE)
@@ -171,10 +179,15 @@ class LinearEvaluation:
 
         found = first(excess >= least_excess(n, self.coverage, float(noise[-1]), float(noise[0])))
         sampling = math.sqrt(max(closer.count, 1.0) * self.coverage * miss)
-        margin = -float(ndtri(0.5 * (1.0 - level))) * np.hypot(noise, sampling)
-        short = np.flatnonzero(excess < -margin)
-        least = float(edges[short[-1]]) if short.size else 0.0
-        return Estimate(found, min(least, found), max(first(excess >= margin), found))
+
+        def estimates(level: float) -> dict[str, Estimate]:
+            margin = -float(ndtri(0.5 * (1.0 - level))) * np.hypot(noise, sampling)
+            short = np.flatnonzero(excess < -margin)
+            least = float(edges[short[-1]]) if short.size else 0.0
+            most = first(excess >= margin)
+            return {WITHIN: Estimate(found, min(least, found), max(most, found))}
+
+        return estimates
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +223,7 @@ class _Look:
         excess, noise = self.excess(0.0)
         many = np.flatnonzero(-excess > _SURELY * noise)
         last = int(many[-1]) + 1 if many.size else 0
-        return min(1.0, _ABOVE * float(np.append(_STEPS, 1.0)[last]))
+        return min(1.0, max(_LEAST, _ABOVE * float(np.append(_STEPS, 1.0)[last])))
 
 
 def least_excess(n: int, coverage: float, low: float, high: float) -> float:

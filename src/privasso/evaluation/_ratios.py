@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,10 @@ class Estimate(NamedTuple):
         """A monotone function of it."""
         value, *ends = (float(function(one)) for one in self)
         return Estimate(value, min(ends), max(ends))
+
+
+#: What makes estimates, by metric, with intervals of a level.
+Estimates: TypeAlias = Callable[[float], dict[str, Estimate]]
 
 
 def ratio_of(metric: str, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from privasso.programs import Point, bounded_labels
 from privasso.queries import ROUNDING, Neighbours, Summand
 
 #: Numbers are integers of this many bits.
-_BITS = 40
+_BITS = 42
 #: What records add up: y and p are label and prediction between −½ and ½, B is a public number.
 FEATURES = ("1", "y", "p", "y²", "p²", "yp", "|y − p|", "min((y − p)², B²)", "the rest of (y − p)²")
 REST = len(FEATURES) - 1
@@ -26,7 +26,7 @@ _RECORD = (1.0, 1.0, 1.0, 0.25, 0.25, 0.5, 1.0)
 #: What nobody changes has hardly any noise, and costs nothing.
 _FREE = 2.0**-6
 #: Scores of classes are log odds up to this size, in 2^DEPTH cells of equal width.
-ODDS, DEPTH = 8.0, 12
+ODDS, DEPTH = 8.0, 11
 #: Each finer level of cells has so much less of the squared sensitivity.
 _FINER = 2.0**-0.25
 
