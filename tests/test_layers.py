@@ -31,7 +31,7 @@ LAYERS = [
     "planning",
     "design",
     "fit",
-    "forecast",
+    "evaluation forecast",
     "artefact exports",
     "figures tables",
     "page",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         blocks,
         design,
         estimator,
+        evaluation,
         exports,
         fit,
         forecast,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         optimal_shape,
     )
     from privasso.estimator import PrivateLasso, PrivateLogisticLasso, TableEncoder
+    from privasso.evaluation import evaluate
     from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
     from privasso.ledger import BudgetError, Ledger
     from privasso.model import Model
@@ -91,6 +93,7 @@ _HOMES = {
         "optimal_shape",
     ),
     "estimator": ("PrivateLasso", "PrivateLogisticLasso", "TableEncoder"),
+    "evaluation": ("evaluate",),
     "fit": ("KeptRelease", "PrivacyWarning", "ReleasedModel"),
     "ledger": ("BudgetError", "Ledger"),
     "model": ("Model",),
@@ -167,6 +170,8 @@ __all__ = [
     "critical_noise",
     "design",
     "estimator",
+    "evaluate",
+    "evaluation",
     "exports",
     "fit",
     "forecast",

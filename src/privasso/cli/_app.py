@@ -30,6 +30,7 @@ from privasso.cli._audit import audit
 from privasso.cli._bounds import bounds
 from privasso.cli._demo import demo
 from privasso.cli._design import design
+from privasso.cli._evaluate import evaluate
 from privasso.cli._explore import explore
 from privasso.cli._export import export
 from privasso.cli._fit import fit
@@ -41,7 +42,7 @@ from privasso.cli._progress import silence
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
-COMMANDS = [demo, explore, design, bounds, fit, predict, export, audit, theory, reproduce]
+COMMANDS = [demo, explore, design, bounds, fit, predict, evaluate, export, audit, theory, reproduce]
 GROUPS = [ledger]
 
 EXIT_BAD_INPUT = 2

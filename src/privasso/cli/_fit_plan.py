@@ -52,9 +52,13 @@ def _guarantee(settings: FitSettings, plan: Plan, table: FitTable) -> Guarantee:
     if not settings.record_dp:
         assert table.encoding is not None
         return encoded_guarantee(plan.guarantee, plan.options.privacy, table.encoding)
+    return replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, *about_file(settings)))
+
+
+def about_file(settings: FitSettings) -> list[str]:
+    """What a statement about private records assumes about how they were read."""
     said = [*([DECLARED] if settings.dictionary else []), _FILE]
-    said += [_GENOTYPES] if settings.genotypes else []
-    return replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, *said))
+    return [*said, _GENOTYPES] if settings.genotypes else said
 
 
 def assumptions_of(settings: FitSettings, privacy: Privacy) -> Assumptions:

@@ -91,8 +91,8 @@ def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterat
     table = _genotypes(settings) if chosen and labels else in_memory(settings, labels=labels)
     if table.labels is not None:
         # An array that can be overwritten when it is no longer needed.
-        coded = np.require(_coded(settings, table.labels), requirements="W")
-        table = replace(table, labels=coded)
+        labels_of_fit = np.require(coded(settings, table.labels), requirements="W")
+        table = replace(table, labels=labels_of_fit)
     yield table
 
 
@@ -130,7 +130,7 @@ def _genotypes(settings: FitSettings) -> ChosenTable:
                     f"the variant {one.name!r} has levels in --bounds; give low and high"
                 )
             fill.append(one.filled)
-    labels = _coded(settings, table.labels(target))
+    labels = coded(settings, table.labels(target))
     X = variants_of(table.variants(names).filled(fill), labels, tuple(names))
     return ChosenTable(X, None, tuple(names), target, settings=settings)
 
@@ -147,7 +147,7 @@ def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[s
         raise
 
 
-def _coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
+def coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
     """Labels as they are, or with --binary as 0 and 1; those of genotypes are 1 and 2."""
     if settings.classes is None:
         return labels

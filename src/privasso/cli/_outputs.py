@@ -35,6 +35,7 @@ class Kind(NamedTuple):
 MODEL = Kind("a model", rb'"format":\s*"privasso-(model|release)"')
 DESIGN = Kind("a design", rb'"format":\s*"privasso-design"')
 AUDIT = Kind("an audit", rb'"format":\s*"privasso-audit"|"generator" content="privasso audit"')
+EVALUATION = Kind("an evaluation", rb'"format":\s*"privasso-evaluation"')
 REPORT = Kind("a report", rb'"generator" content="privasso report"')
 EXPLORER = Kind("a page to explore", rb'"generator" content="privasso explorer"')
 PICTURE = Kind("a picture", rb"Software\0privasso|/Creator \(privasso\)|<dc:title>privasso<")

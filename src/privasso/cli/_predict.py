@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -86,18 +86,21 @@ def _limits(released: ReleasedModel) -> tuple[float, float] | None:
 def _linear(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
     """Predictions of a linear model, or log odds."""
     released = released.needed()
+    return released.linear(matrix_of(released, table, unknown))
+
+
+def matrix_of(released: ReleasedModel, table: Table, unknown: str) -> Any:
+    """The columns that a model needs, encoded as in its fit."""
     if released.n_features == 0:
-        return np.full(table.n_rows, released.intercept)
+        return np.zeros((table.n_rows, 0))
     if released.encoding is not None:
         inputs, levels = released.encoding.inputs, released.encoding.categorical
         columns = table.columns(inputs, categorical=levels)
-        return released.linear(
-            released.encoding.matrix(columns, unknown=cast(Literal["error", "ignore"], unknown))
-        )
+        return released.encoding.matrix(columns, unknown=cast(Literal["error", "ignore"], unknown))
     names = released.feature_names or table.names
     if len(names) != released.n_features:
         raise ValueError(
             f"{escaped(table.path)} has {len(names)} columns, but the model has no column names "
             f"and needs exactly {released.n_features} in the order of the fit"
         )
-    return released.linear(table.matrix(names))
+    return table.matrix(names)

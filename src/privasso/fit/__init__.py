@@ -1,5 +1,6 @@
 """The steps of a private fit: plan, release once, then solve as often as needed."""
 
+from privasso.fit._charge import Charge
 from privasso.fit._choose_lambda import TimeLimitWarning, choose_lambda
 from privasso.fit._classes import Classes, Name
 from privasso.fit._denoised import Denoised
@@ -10,7 +11,7 @@ from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classes
 from privasso.fit._options import METHODS, FitOptions
 from privasso.fit._path import CoefficientPath
-from privasso.fit._plan import Plan
+from privasso.fit._plan import Plan, statement
 from privasso.fit._plan_for import Outcome, plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
@@ -27,6 +28,7 @@ __all__ = [
     "MOST_COLUMNS",
     "ONE_LAM",
     "AfterReleaseError",
+    "Charge",
     "Classes",
     "CoefficientPath",
     "Denoised",
@@ -58,5 +60,6 @@ __all__ = [
     "plan_for",
     "posterior",
     "posterior_mean",
+    "statement",
     "warn_user",
 ]

@@ -220,14 +220,14 @@ class ReleasedModel:
         """
         if self.feature_names is not None and hasattr(X, "columns"):
             needed = self.needed()
-            return needed._matrix(X, unknown) @ needed.coef + self.intercept
+            return needed.matrix(X, unknown) @ needed.coef + self.intercept
         X = covariates(X)
         if X.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} columns, not {X.shape[1]}")
         return X @ self.coef + self.intercept
 
-    def _matrix(self, frame: Any, unknown: Literal["error", "ignore"]) -> Any:
-        """The columns of a data frame, found by name and encoded."""
+    def matrix(self, frame: Any, unknown: Literal["error", "ignore"] = "error") -> Any:
+        """The columns of a data frame, found by name and encoded as in the fit."""
         if self.n_features == 0:
             return np.zeros((frame.shape[0], 0))
         if self.encoding is not None:

@@ -32,6 +32,7 @@ from privasso.programs._record_statistics import RecordStatistics, StatisticsMec
 from privasso.programs._release import Release
 from privasso.programs._residuals import full_residuals
 from privasso.programs._row_weights import row_weights
+from privasso.programs._scores import Point
 from privasso.programs._screened_objective import FurtherRound, ScreenedObjective
 from privasso.programs._screening import Screening
 from privasso.programs._second_moments import SecondMoments
@@ -58,6 +59,7 @@ __all__ = [
     "Peeled",
     "PerturbedLogistic",
     "PerturbedObjective",
+    "Point",
     "ProductSum",
     "RecordFit",
     "RecordFrame",

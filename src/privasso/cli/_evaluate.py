@@ -1,0 +1,160 @@
+"""`privasso evaluate`: how well a published model predicts private rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privasso._text import escaped, json_text
+from privasso.cli._fit_settings import FitSettings
+from privasso.cli._options import (
+    DATA,
+    AsJson,
+    Delta,
+    Epsilon,
+    Force,
+    LabelDpFlag,
+    RowNames,
+    YBounds,
+    argument,
+    named,
+    option,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from privasso.evaluation import Evaluation
+    from privasso.fit import ReleasedModel
+
+
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """The options of `privasso evaluate` in the order of its help."""
+
+    model: Path = argument("Model that `privasso fit` wrote.")
+    data: Path = argument(DATA)
+    target: str | None = option("Column of the labels.")
+    metrics: str | None = option(
+        "r2, mae, mse, rmse, calibration, prediction-interval; of two classes auc, log-loss, "
+        "accuracy, calibration.  [default: r2,mae; auc,log-loss]",
+        metavar="NAMES",
+    )
+    label_dp: LabelDpFlag = False
+    record_dp: bool = option("Protect whole records.", False)
+    epsilon: Epsilon = None
+    delta: Delta = None
+    y_bounds: YBounds = None
+    bounds: str | None = option("With --record-dp: the data dictionary.", metavar="FILE")
+    neighbours: str | None = option("As for privasso fit.", metavar="emptied|replaced")
+    level: float = option("How often an interval holds the metric.", 0.95)
+    coverage: float = option("Part of new labels within the prediction interval.", 0.9)
+    ledger: Path | None = option("Budget to charge first, from `privasso ledger create`.")
+    labels: Path | None = option("As for privasso fit.")
+    seed: int | None = option("Fixed noise for experiments: NOT FOR RELEASE.")
+    out: Path | None = option("Where the numbers go, a JSON file.")
+    row_names: RowNames = False
+    force: Force = False
+
+    def fit(self, model: ReleasedModel) -> FitSettings:
+        """The options of a fit that reads the same columns."""
+        if model.classes is not None and model.classes != (0, 1):
+            raise ValueError(
+                f"{escaped(self.model)} has other classes than 0 and 1; use privasso.evaluate in "
+                "Python"
+            )
+        known = {field.name for field in fields(FitSettings)} - {"out", "force"}
+        own: dict[str, Any] = {name: one for name, one in vars(self).items() if name in known}
+        if self.y_bounds is None:  # as they were at the fit
+            own["y_bounds"] = None if model.classes else model.guarantee.label_bounds
+        inputs = model.feature_names if model.encoding is None else model.encoding.inputs
+        return FitSettings(
+            **own,
+            features=None if inputs is None else list(inputs),
+            binary=model.classes is not None,
+            dry_run=True,
+        )
+
+
+def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
+    """Tell how well a published model predicts rows that are private, at a budget of its own.
+
+    The rows should not be those of the fit, on which a model looks better than it is. What is
+    printed may be published with the statement below it. Bounds of the labels are those of the fit
+    unless they are given.
+
+    `privasso evaluate model.json later.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
+    --metrics r2,mae,prediction-interval`
+
+    Records are private under the data dictionary of the fit:
+
+    `privasso evaluate model.json later.csv --target pressure --record-dp --epsilon 1 --delta 1e-6
+    --bounds bounds.csv --ledger budget.json`
+    """
+    from privasso.artefact import load
+    from privasso.cli._fit_check import check
+    from privasso.cli._outputs import EVALUATION, Outputs, files_read
+
+    if settings.out is not None and settings.out.suffix.lower() != ".json":
+        raise ValueError(f"--out needs a file that ends in .json, not {settings.out}")
+    others = settings.ledger, settings.labels, settings.bounds
+    reads = files_read(settings.model, settings.data, *others)
+    with Outputs(reads=reads, force=settings.force) as outputs:
+        outputs.claim("--out", settings.out, EVALUATION)
+        with named(settings.model):
+            released = load(settings.model).needed()
+        options = settings.fit(released)
+        check(options)
+        found = _found(settings, options, released, quiet=as_json)
+        record = {"format": "privasso-evaluation", **found.to_dict()}
+        outputs.write({"--out": json_text(record)} if settings.out is not None else {})
+    tell(record if as_json else str(found))
+
+
+def _found(
+    settings: EvaluateSettings, options: FitSettings, released: ReleasedModel, *, quiet: bool
+) -> Evaluation:
+    """Read the rows, and ask."""
+    from privasso.blocks import RowBlocks
+    from privasso.cli._fit_plan import about_file
+    from privasso.cli._fit_privacy import privacy_from
+    from privasso.cli._fit_read import opened
+    from privasso.cli._ledger import opened as ledger_at
+    from privasso.cli._progress import working
+    from privasso.evaluation import evaluated
+
+    privacy: Any = privacy_from(options)
+    given = None if settings.metrics is None else settings.metrics.split(",")
+    metrics = given and [one.strip() for one in given]
+    ledger = None if settings.ledger is None else ledger_at(settings.ledger)
+    ask = partial(
+        evaluated,
+        privacy=privacy,
+        metrics=metrics,
+        ledger=ledger,
+        random_state=settings.seed,
+        level=settings.level,
+        coverage=settings.coverage,
+    )
+    if settings.label_dp:
+        with working("Reading", quiet=quiet):
+            X, y = _public(options, released)
+        return ask(replace(released, feature_names=None, encoding=None), X, y)
+    with opened(options, quiet=quiet) as table:
+        rows = table.X
+        if not isinstance(rows, RowBlocks):
+            assert table.labels is not None
+            rows = RowBlocks.of_arrays(rows, table.labels, names=table.names)
+        return ask(released, rows, None, prepared=about_file(options))
+
+
+def _public(options: FitSettings, released: ReleasedModel) -> tuple[Any, Any]:
+    """Covariates by the encoding of the model, and labels."""
+    from privasso.cli._fit_read import coded, table_of, target_of
+    from privasso.cli._predict import matrix_of
+
+    table, target = table_of(options), target_of(options)
+    table.require([target])
+    y = coded(options, table.columns_and_labels([], target, categorical=[])[1])
+    return matrix_of(released, table, "error"), y
