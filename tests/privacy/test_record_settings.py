@@ -7,7 +7,7 @@ import pytest
 
 import privasso as pv
 from bench.record_prior import record_settings
-from privasso.planning import RecordTable
+from privasso.planning import RecordTable, _settings
 from privasso.planning._settings import usual_kappa, usual_row, usual_t
 from privasso.programs._estimate import origins
 
@@ -65,8 +65,9 @@ NUMBERS = [(0.0, 1.0)] * 4
 
 @pytest.mark.filterwarnings("ignore:the same labels")
 @pytest.mark.parametrize("settings", [{}, {"mechanism": "statistics"}, {"shape": "private"}])
-def test_columns_of_zeros_and_ones_are_measured_from_zero(settings):
+def test_columns_of_zeros_and_ones_are_measured_from_zero(settings, monkeypatch):
     """The fit is that of bounds with zero in the middle, which measure from there."""
+    monkeypatch.setattr(_settings, "_ONES", 1.0)  # rows are expected to be as long
     X, y = rare_levels(3000, 0.3, 0)
     fits = []
     for given in ("0/1", (-1.0, 1.0)):
@@ -76,6 +77,26 @@ def test_columns_of_zeros_and_ones_are_measured_from_zero(settings):
         fits.append([*est.coef_, est.intercept_])
     assert fits[0] == fits[1]
     assert fits[0][:4] != fits[0][4:8]
+
+
+def test_sums_of_products_expect_shorter_rows_where_columns_are_mostly_zero():
+    bounds, y_bounds = [*NUMBERS, *["0/1"] * 20], (0.0, 1.0)
+    privacy = pv.RecordDP(3.0, 1e-6, bounds=bounds, y_bounds=y_bounds, mechanism="statistics")
+    radii = {}
+    for kind, one in (
+        ("ones", privacy),
+        ("numbers", replace(privacy, bounds=[(0.0, 1.0)] * 24)),
+        ("scales", replace(privacy, scales="private")),
+    ):
+        found = RecordTable(one, 3000, 24).statistics()
+        assert found is not None
+        radii[kind] = found.table.noise.radius
+    assert radii["ones"] == pytest.approx(0.85 * np.sqrt(4 + 1 + 2))
+    assert radii["numbers"] == pytest.approx(0.85 * np.sqrt(25))
+    assert radii["scales"] == pytest.approx(1.2 * np.sqrt(25))
+    through = RecordTable(privacy, 3000, 24, fit_intercept=False).statistics()
+    assert through is not None
+    assert through.table.noise.radius == pytest.approx(0.85 * np.sqrt(24))
 
 
 @pytest.mark.filterwarnings("ignore:the same labels")

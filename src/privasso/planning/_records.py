@@ -260,4 +260,6 @@ class RecordTable:
 
     def _products(self, level: Level | None = None) -> PerturbedObjective:
         """The scaling for sums of products."""
-        return self._scaled(longest_row(self.width, standard=self._standard), level)
+        ones = 0 if self.indicators is None or not self.fit_intercept else self.indicators.sum()
+        radius = longest_row(self.width, standard=self._standard, indicators=int(ones))
+        return self._scaled(radius, level)

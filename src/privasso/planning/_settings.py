@@ -15,6 +15,8 @@ import numpy as np
 _RADIUS, _STANDARD = 0.45, 0.7
 #: Both where sums of products are released: few rows are shrunk then.
 _LONGEST, _LONGEST_STANDARD = 0.85, 1.2
+#: What a column of zeros and ones counts there, as a part of another one: it is mostly zero.
+_ONES = 0.1
 #: κ for few rows, the most it may be, and the ε·M/N beyond which it grows.
 _KAPPA, _LARGEST_KAPPA, _MANY = 0.05, 0.25, 100.0
 #: λ per row, for labels of range 1 and columns of range 2.
@@ -37,15 +39,22 @@ def usual_row(n_columns: int, *, standard: bool = False) -> float:
     return (_STANDARD if standard else _RADIUS) * math.sqrt(n_columns)
 
 
-def longest_row(n_columns: int, *, standard: bool = False) -> float:
+def longest_row(n_columns: int, *, standard: bool = False, indicators: int = 0) -> float:
     """R where sums of products of the entries of a row are released; few rows are longer.
+
+    So many of the columns are of zeros and ones, which are measured from zero unless columns are in
+    units of their scales.
 
     Examples
     --------
     >>> round(longest_row(4), 6), round(longest_row(4, standard=True), 6)
     (1.7, 2.4)
+    >>> round(longest_row(14, indicators=10), 6)
+    1.900658
     """
-    return (_LONGEST_STANDARD if standard else _LONGEST) * math.sqrt(n_columns)
+    if standard:
+        return _LONGEST_STANDARD * math.sqrt(n_columns)
+    return _LONGEST * math.sqrt(n_columns - (1.0 - _ONES) * indicators)
 
 
 def usual_kappa(epsilon: float, n_rows: int, n_columns: int) -> float:
