@@ -90,6 +90,7 @@ def split(cell: Cell, number: int) -> Split:
         epsilon=epsilon,
         delta=DELTA,
         seed=int(np.random.SeedSequence(words).generate_state(1)[0]),
+        indicators=table.indicators,
     )
 
 

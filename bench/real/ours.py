@@ -52,7 +52,7 @@ def diagonal(split: Split) -> dict[str, np.ndarray]:
 def records(split: Split) -> dict[str, np.ndarray]:
     """The default fit for whole records, from the bounds of the columns alone."""
     privacy = pv.RecordDP(
-        split.epsilon, split.delta, bounds=split.column_bounds, y_bounds=split.y_bounds
+        split.epsilon, split.delta, bounds=split.declared, y_bounds=split.y_bounds
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -68,9 +68,7 @@ def binary_labels(split: Split) -> dict[str, np.ndarray]:
 
 def binary_records(split: Split) -> dict[str, np.ndarray]:
     """Log odds of the default fit for whole records with labels of two classes."""
-    privacy = pv.RecordDP(
-        split.epsilon, split.delta, bounds=split.column_bounds, y_bounds=(0.0, 1.0)
-    )
+    privacy = pv.RecordDP(split.epsilon, split.delta, bounds=split.declared, y_bounds=(0.0, 1.0))
     return {"privasso, records": _log_odds(privacy, split)}
 
 

@@ -25,3 +25,11 @@ class Split:
     epsilon: float
     delta: float
     seed: int
+    indicators: np.ndarray | None = None
+
+    @property
+    def declared(self) -> list[tuple[float, float] | str]:
+        """Bounds as `RecordDP` takes them, with "0/1" for columns of zeros and ones."""
+        pairs = [(float(low), float(high)) for low, high in self.column_bounds]
+        ones = np.zeros(len(pairs), dtype=bool) if self.indicators is None else self.indicators
+        return ["0/1" if one else pair for pair, one in zip(pairs, ones, strict=True)]

@@ -32,6 +32,8 @@ class Table:
         protect records clip the columns to them; values outside exist in some tables.
     outcome, source : str
         What is predicted, and where the table comes from.
+    indicators : ndarray of bool, of shape (N,), or None
+        Columns of zeros and ones.
     """
 
     X: np.ndarray
@@ -41,6 +43,7 @@ class Table:
     column_bounds: np.ndarray
     outcome: str
     source: str
+    indicators: np.ndarray | None = None
 
     @property
     def digest(self) -> str:
@@ -115,4 +118,5 @@ def build(
     column_bounds = np.array([bounds.get(name, (0.0, 1.0)) for name in names], dtype=np.float64)
     if not (column_bounds[:, 0] < column_bounds[:, 1]).all():
         raise ValueError("lower bounds must be below upper bounds")
-    return Table(X, names, y, y_bounds, column_bounds, meaning, source)
+    ones = np.array([name not in bounds for name in names])
+    return Table(X, names, y, y_bounds, column_bounds, meaning, source, ones)
