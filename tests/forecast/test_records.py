@@ -9,7 +9,8 @@ import pytest
 import privasso as pv
 from privasso.encoding import Dictionary, LevelEntry, NumberEntry
 from privasso.fit import FitOptions, RecordPlan, plan_for
-from privasso.forecast import Assumptions, RecordScheme, forecast_records
+from privasso.forecast import Assumptions, RecordScheme, _records, forecast_records
+from privasso.programs import PerturbedObjective
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 
@@ -93,6 +94,24 @@ def test_a_forecast_agrees_with_a_few_fits():
     assert forecast.on.endswith("20 columns")
     assert forecast.effect_error is not None
     assert forecast.effect_error == pytest.approx([np.sqrt(np.mean(wrong))] * 30, rel=0.15)
+
+
+def test_levels_are_measured_from_zero_as_in_the_fit():
+    scheme = scheme_of(4000, 100, 1.0, levels=60)
+    assert scheme.indicators is not None
+    assert scheme.indicators.tolist() == [False] * 40 + [True] * 60
+    small = scheme.smaller()
+    objective = _records._plan(small, 0).objective
+    assert isinstance(objective, PerturbedObjective)
+    ones = ~np.isnan(small.chances)
+    assert ones.any()
+    assert not ones.all()
+    origin, unit = objective.view.origin, objective.view.half
+    assert not origin[ones].any()
+    assert np.all(unit[ones] == 1.0)
+    low, high = small.bounds[~ones].T
+    assert unit[~ones] == pytest.approx(0.5 * (high - low))
+    assert scheme_of(4000, 5, 1.0).indicators is None
 
 
 def test_changes_help_and_come_in_order():
