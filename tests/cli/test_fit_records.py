@@ -23,9 +23,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_model_is_the_estimator_s(folder):
     fit(f"{DP} --bounds bounds.csv {SEED}")
-    privacy = pv.RecordDP(
-        1.0, 1e-6, bounds=[(18, 98), (0, 500), "0/1", "0/1"], y_bounds=(60, 200)
-    )
+    privacy = pv.RecordDP(1.0, 1e-6, bounds=[(18, 98), (0, 500), "0/1", "0/1"], y_bounds=(60, 200))
     est = pv.PrivateLasso(privacy=privacy, random_state=3)
     est.fit(matrix(table()).astype(float), table()["y"].to_numpy())
     model = pv.load("model.json")

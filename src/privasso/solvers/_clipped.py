@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._blas import one_thread
 from privasso._validation import positive_float, real_array
@@ -19,16 +20,16 @@ from privasso.solvers._solution import Solution, Status, raise_on_failure
 
 def solve_clipped(
     F: Any,
-    y: Any,
+    y: ArrayLike,
     lam: float,
-    eta: Any = None,
+    eta: ArrayLike | None = None,
     *,
     kappa: float,
     ridge: Any,
-    weights: Any = None,
-    penalty_weights: Any = None,
+    weights: ArrayLike | None = None,
+    penalty_weights: ArrayLike | None = None,
     tol: float = 1e-12,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     throw: bool = True,
 ) -> Solution:
     """Minimise Σ_μ w_μ ℓ_κ(y_μ − f_μᵀx) + λ Σ_i ω_i|x_i| + ½xᵀQx + ηᵀx.
@@ -84,7 +85,7 @@ def solve_clipped_problem(
     problem: ClippedProblem,
     *,
     tol: float = 1e-12,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     throw: bool = True,
     expired: Callable[[], bool] = lambda: False,
 ) -> Solution:
@@ -112,7 +113,7 @@ def solve_clipped_problem(
     return raise_on_failure(solution) if throw else solution
 
 
-def starting_point(problem: ClippedProblem, x0: Any) -> np.ndarray:
+def starting_point(problem: ClippedProblem, x0: ArrayLike | None) -> np.ndarray:
     """Return x0 as an array of its own, or zeros."""
     n = problem.shape[1]
     return np.zeros(n) if x0 is None else np.array(real_array("x0", x0, shape=(n,)))
@@ -163,11 +164,11 @@ def minimise_clipped(
 
 def solve_clipped_many(
     problem: ClippedProblem,
-    etas: Any = None,
-    lams: Any = None,
+    etas: ArrayLike | None = None,
+    lams: ArrayLike | None = None,
     *,
     tol: float = 1e-12,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     throw: bool = True,
     expired: Callable[[], bool] = lambda: False,
 ) -> Solutions:
@@ -224,7 +225,9 @@ def solve_clipped_many(
     )
 
 
-def _problems(problem: ClippedProblem, etas: Any, lams: Any) -> Iterable[ClippedProblem]:
+def _problems(
+    problem: ClippedProblem, etas: ArrayLike | None, lams: ArrayLike | None
+) -> Iterable[ClippedProblem]:
     n = problem.shape[1]
     if etas is None and lams is None:
         raise ValueError("pass etas, lams or both")

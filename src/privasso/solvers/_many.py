@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
 from privasso._validation import positive_float, real_array
@@ -65,9 +66,9 @@ class Solutions(ComparesFields):
 
 def solve_many(
     F: Any,
-    y: Any,
-    lam: Any,
-    etas: Any = None,
+    y: ArrayLike,
+    lam: ArrayLike,
+    etas: ArrayLike | None = None,
     *,
     tol: float = 1e-8,
     throw: bool = True,
@@ -114,8 +115,8 @@ def solve_many(
 
 def solve_problems(
     F: Any,
-    B: Any,
-    lam: Any,
+    B: ArrayLike,
+    lam: ArrayLike,
     *,
     squares: np.ndarray | None = None,
     tol: float = 1e-8,
@@ -187,7 +188,7 @@ def _solved(
     return solutions
 
 
-def _one_for_each(lam: Any, n_rhs: int) -> np.ndarray:
+def _one_for_each(lam: ArrayLike, n_rhs: int) -> np.ndarray:
     """λ of each problem, from one number or one per problem."""
     lams = real_array("lam", lam)
     if lams.ndim > 1 or not (lams > 0).all():
@@ -221,9 +222,9 @@ def _raise_first(solutions: Solutions) -> None:
 
 def solve_path(
     F: Any,
-    y: Any,
-    lams: Any,
-    eta: Any = None,
+    y: ArrayLike,
+    lams: ArrayLike,
+    eta: ArrayLike | None = None,
     *,
     tol: float = 1e-8,
     throw: bool = True,
