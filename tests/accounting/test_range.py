@@ -24,7 +24,7 @@ from privasso.accounting import (
     sensitivity_beside_choices,
     sensitivity_for,
 )
-from privasso.accounting._beside_gaussian import raised
+from privasso.accounting._beside import raised
 from privasso.accounting._law import lower_envelope
 from privasso.accounting._objective_loss import largest_c, last_below
 from privasso.accounting._objective_parts import _end_of_ramp

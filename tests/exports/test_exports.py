@@ -14,7 +14,7 @@ import privasso as pv
 from privasso.cli import main
 from privasso.encoding import Encoding, LevelCode, NumberCode
 from privasso.exports import onnx_model, r_function, sql_query, terms_of
-from privasso.exports._r import _plain
+from privasso.exports._formulas import _plain
 from privasso.privacy import Terms
 
 STRANGE = 'dose "mg"; DROP é'

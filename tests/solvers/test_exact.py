@@ -19,7 +19,7 @@ from privasso.solvers import (
     minimise_long,
 )
 from privasso.solvers._exact_pass import _limbs, pass_sums, pulled, whole_numbers
-from privasso.solvers._fixed_point import digit_width
+from privasso.solvers._exact_steps import digit_width
 from privasso.solvers._long_newton import _rows_in_memory
 from privasso.solvers._long_sums import long_bits, row_sums
 

@@ -7,7 +7,7 @@ import pytest
 
 import privasso as pv
 from oracles import check_solution
-from privasso.solvers import _amp, _amp_on_columns
+from privasso.solvers import _amp, _iteration
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def test_violating_columns_join(small_counts_as_large, monkeypatch):
         _amp, "candidate_columns", lambda problem, state: everything(problem, state)[::2]
     )
     rounds = []
-    original = _amp_on_columns.iterate
+    original = _iteration.iterate
     monkeypatch.setattr(
-        _amp_on_columns, "iterate", lambda *args, **kw: rounds.append(1) or original(*args, **kw)
+        _iteration, "iterate", lambda *args, **kw: rounds.append(1) or original(*args, **kw)
     )
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)
@@ -47,7 +47,7 @@ def test_violating_columns_join(small_counts_as_large, monkeypatch):
 
 
 def test_without_a_fixed_point_the_gram_matrix_is_used(small_counts_as_large, monkeypatch):
-    monkeypatch.setattr(_amp_on_columns, "_MAX_ITER", 2)
+    monkeypatch.setattr(_iteration, "_MAX_ITER", 2)
     F, y, lam, eta = problem(1, pv.Uniform())
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)

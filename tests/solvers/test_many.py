@@ -11,7 +11,7 @@ from privasso.operators import as_operator
 from privasso.problem import Problem
 from privasso.solvers import _batch, _batch_newton, _growth, solve_problems
 from privasso.solvers._iteration import movement
-from privasso.solvers._linear_terms import LinearTerms
+from privasso.solvers._shared import LinearTerms
 from privasso.solvers._vertex import _null_directions
 
 

@@ -7,7 +7,7 @@ import privasso as pv
 from privasso.operators import as_operator
 from privasso.problem import Problem, certify
 from privasso.solvers import _batch
-from privasso.solvers._whole_gram import WholeGram
+from privasso.solvers._shared import WholeGram
 
 
 def violation(F, b, lam, x):

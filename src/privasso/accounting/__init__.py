@@ -3,8 +3,12 @@
 Pure functions of public numbers. Nothing here has seen data, and nothing draws noise.
 """
 
-from privasso.accounting._beside_choice import BesideChoices, sensitivity_beside_choices
-from privasso.accounting._beside_gaussian import BesideGaussian, sensitivity_beside
+from privasso.accounting._beside import (
+    BesideChoices,
+    BesideGaussian,
+    sensitivity_beside,
+    sensitivity_beside_choices,
+)
 from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import ComposedLoss, compose_losses
 from privasso.accounting._filter import spent_epsilon, within_budget

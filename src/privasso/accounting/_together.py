@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from privasso._documents import DocumentError, Fields
-from privasso.accounting._beside_choice import BesideChoices
-from privasso.accounting._beside_gaussian import BesideGaussian
+from privasso.accounting._beside import BesideChoices, BesideGaussian
 from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import compose_losses, ideal_losses
 from privasso.accounting._inexact import InexactLoss

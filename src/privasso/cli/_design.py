@@ -143,10 +143,10 @@ def design(
             save_design(best, files.out)
         tell(record(best) if as_json else text(best, budget))
         if files.plot is not None:
-            from privasso.cli._design_plot import draw
+            from privasso.cli._plots import draw_design
 
             with working("Drawing", quiet=as_json):
-                draw(best, budget, ask.scale_error, files.plot)
+                draw_design(best, budget, ask.scale_error, files.plot)
         if not as_json:
             for path in filter(None, (files.out, files.plot)):
                 print(f"wrote {path}")

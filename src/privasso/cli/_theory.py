@@ -87,10 +87,10 @@ def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = F
             found = (_correlated if simulated else _independent)(settings, columns)
         tell(_record(found) if as_json else _text(found))
         if plot is not None:
-            from privasso.cli._theory_plot import draw
+            from privasso.cli._plots import draw_theory
 
             words = ", ".join(reversed(found.words))
-            draw(found.point, found.edge, columns.n_features, words, plot)
+            draw_theory(found.point, found.edge, columns.n_features, words, plot)
             if not as_json:
                 print(f"wrote {plot}")
 

@@ -3,13 +3,19 @@
 from privasso.design._budget import Budget
 from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
-from privasso.design._file import SavedDesign, load_design, save_design
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
 from privasso.design._misspecification import misspecification_table
 from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._optimal import optimal_design
 from privasso.design._power import best_power
-from privasso.design._result import InfeasibleError, OptimalDesign, TunedDesign
+from privasso.design._result import (
+    InfeasibleError,
+    OptimalDesign,
+    SavedDesign,
+    TunedDesign,
+    load_design,
+    save_design,
+)
 from privasso.design._rows_needed import rows_needed
 from privasso.design._screened import ScreenedDesign, Sparse
 from privasso.planning import OptimalShape, optimal_shape

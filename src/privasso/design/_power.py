@@ -9,9 +9,8 @@ import numpy as np
 
 from privasso.design._budget import Budget
 from privasso.design._columns import Family, search_columns
-from privasso.design._evaluate import Evaluator
 from privasso.design._optimal import optimal_design
-from privasso.design._program import LEAKAGE, NonlinearProgram
+from privasso.design._program import LEAKAGE, Evaluator, NonlinearProgram
 from privasso.design._result import InfeasibleError
 from privasso.design._search import search
 from privasso.model import Model

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.design._columns import Family, SearchColumns, free_family, search_columns
-from privasso.design._evaluate import Evaluator
-from privasso.design._program import ERROR, SENSITIVITY, NonlinearProgram
+from privasso.design._program import ERROR, SENSITIVITY, Evaluator, NonlinearProgram
 from privasso.design._result import InfeasibleError, OptimalDesign
 from privasso.design._search import elasticity, improve, search
 from privasso.model import Model

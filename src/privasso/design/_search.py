@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from privasso.design._evaluate import FAR
 from privasso.design._program import (
     ERROR,
+    FAR,
     LEAST_EXPONENT,
     SENSITIVITY,
     NonlinearProgram,

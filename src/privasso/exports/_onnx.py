@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privasso.encoding import MISSING
-from privasso.exports._terms import LevelTerm, NumberTerm, terms_of
+from privasso.exports._formulas import LevelTerm, NumberTerm, terms_of
 from privasso.fit import ReleasedModel
 
 #: Versions of the operators that the graph uses: texts are compared since 19.

@@ -1,14 +1,13 @@
 """The covariate matrix F: one interface, and one class per way to store it in memory."""
 
-from privasso.operators._block_covariates import BlockCovariates
+from privasso.operators._block_covariates import BlockCovariates, square_root
+from privasso.operators._block_rows import Whitening
 from privasso.operators._covariates import Covariates
 from privasso.operators._dense import ColumnMajor, RowMajor
 from privasso.operators._enclosed import Enclosed, two_product, two_sum
 from privasso.operators._genotypes import Genotypes, PackedColumns
 from privasso.operators._operator import Block, Metered, Operator, as_operator, finite_squares
-from privasso.operators._reduce import square_root
 from privasso.operators._sparse import Centred, Columns, Sparse
-from privasso.operators._whitening import Whitening
 
 __all__ = [
     "Block",

@@ -16,9 +16,9 @@ from privasso._threads import n_threads, run
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.noise import Covariance, Diagonal
+from privasso.operators._block_rows import Whitening
 from privasso.operators._operator import Operator, as_operator, finite_squares
 from privasso.operators._sparse import Centred
-from privasso.operators._whitening import Whitening
 
 #: Entries of F in one block of rows: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import get_lapack_funcs
 
 from privasso._threads import interruptible
@@ -192,7 +193,7 @@ def linear_programme(problem: Problem, *, time_limit: float | None = None) -> Pr
     )
 
 
-def critical_lambda(F: Any, eta: Any) -> float:
+def critical_lambda(F: Any, eta: ArrayLike) -> float:
     """Smallest λ for which ½‖y−Fx‖² + λ‖x‖₁ + ηᵀx has a minimiser, whatever y is.
 
     λ_crit = min_u ‖Fᵀu − η‖_∞, a linear programme. Below it the objective is unbounded. It is zero

@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._validation import nonnegative_float, real_array
 from privasso.operators import Operator, as_operator, finite_squares
@@ -62,14 +63,14 @@ class ClippedProblem:
     def __init__(
         self,
         F: Any,
-        y: Any,
+        y: ArrayLike,
         lam: float,
         *,
         loss: Loss,
         ridge: Any,
-        eta: Any = None,
-        weights: Any = None,
-        penalty_weights: Any = None,
+        eta: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        penalty_weights: ArrayLike | None = None,
     ) -> None:
         self.op: Operator = as_operator(F)
         m, n = self.op.shape
@@ -111,7 +112,7 @@ class ClippedProblem:
         other.lam = nonnegative_float("lam", lam)
         return other
 
-    def with_eta(self, eta: Any) -> Self:
+    def with_eta(self, eta: ArrayLike) -> Self:
         """Return the same problem with another linear term, without reading F again."""
         other = copy(self)
         other.eta = real_array("eta", eta, shape=(self.shape[1],))
@@ -189,7 +190,7 @@ def smallest_subgradient(g: np.ndarray, x: np.ndarray, thresholds: np.ndarray) -
     return np.where(x != 0, g + thresholds * np.sign(x), g - np.clip(g, -thresholds, thresholds))
 
 
-def _nonnegative(name: str, value: Any, size: int) -> np.ndarray:
+def _nonnegative(name: str, value: ArrayLike, size: int) -> np.ndarray:
     array = real_array(name, value, shape=(size,))
     if np.any(array < 0):
         raise ValueError(f"{name} must be zero or positive")

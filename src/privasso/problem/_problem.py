@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._validation import positive_float, real_array
 from privasso.operators import Operator, as_operator, finite_squares
@@ -53,7 +54,7 @@ class Problem:
     def __init__(
         self,
         F: Any,
-        b: Any,
+        b: ArrayLike,
         lam: float,
         *,
         squares: np.ndarray | None = None,
@@ -70,7 +71,7 @@ class Problem:
         self.dual_point: np.ndarray | None = dual_point
 
     @classmethod
-    def from_labels(cls, F: Any, y: Any, lam: float, eta: Any = None) -> Problem:
+    def from_labels(cls, F: Any, y: ArrayLike, lam: float, eta: ArrayLike | None = None) -> Problem:
         """Build the problem from labels and noise; b and the column norms cost one pass.
 
         Examples
@@ -158,7 +159,7 @@ class LabelledProblem(Problem):
     `F`, `y`, `lam`, `eta`: as in `solve`.
     """
 
-    def __init__(self, F: Any, y: Any, lam: float, eta: Any = None) -> None:
+    def __init__(self, F: Any, y: ArrayLike, lam: float, eta: ArrayLike | None = None) -> None:
         lam = positive_float("lam", lam)
         op = as_operator(F)
         m, n = op.shape

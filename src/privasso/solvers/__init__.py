@@ -7,8 +7,7 @@ from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
 from privasso.solvers._amp_paper import AmpPaper
 from privasso.solvers._auto import Auto
-from privasso.solvers._clipped import solve_clipped, solve_clipped_problem
-from privasso.solvers._clipped_many import solve_clipped_many
+from privasso.solvers._clipped import solve_clipped, solve_clipped_many, solve_clipped_problem
 from privasso.solvers._clipped_together import MOST_TOGETHER, minimise_together
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._exact_newton import (
@@ -23,15 +22,14 @@ from privasso.solvers._exact_pass import (
     PassState,
     entry_grid,
 )
-from privasso.solvers._fixed_point import FixedPoint
+from privasso.solvers._exact_steps import FixedPoint
 from privasso.solvers._gram_many import GramLasso
 from privasso.solvers._long_newton import (
     LongProblem,
     exact_product,
     minimise_long,
 )
-from privasso.solvers._many import Solutions, solve_many, solve_problems
-from privasso.solvers._path import solve_path
+from privasso.solvers._many import Solutions, solve_many, solve_path, solve_problems
 from privasso.solvers._solution import (
     NotConvergedError,
     Solution,

@@ -28,9 +28,8 @@ from privasso._validation import integer
 from privasso.operators import Block
 from privasso.problem import Problem, certify_point
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
-from privasso.solvers._amp_on_columns import amp_on_columns
 from privasso.solvers._growth import grow_working_set
-from privasso.solvers._iteration import AmpState, End, iterate, movement, soft
+from privasso.solvers._iteration import AmpState, End, amp_on_columns, iterate, movement, soft
 from privasso.solvers._solution import Status
 
 #: Number of columns from which AMP always goes on alone on the columns copied out: the time for

@@ -16,10 +16,9 @@ from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._batch_newton import NewtonSteps
 from privasso.solvers._gram import Subproblem, factorise, submatrix
 from privasso.solvers._growth import Growth
-from privasso.solvers._linear_terms import LinearTerms
+from privasso.solvers._shared import LinearTerms, WholeGram
 from privasso.solvers._solution import Solution, Status
 from privasso.solvers._solve import late, no_minimiser, solution_of, solve_problem
-from privasso.solvers._whole_gram import WholeGram
 
 #: Most columns for which the Gram matrix of all of F is formed and shared.
 GRAM_COLUMNS = 4096

@@ -28,8 +28,7 @@ from privasso.solvers._exact_pass import (
     pulled,
     whole_numbers,
 )
-from privasso.solvers._exact_steps import ExactPoint, Steps
-from privasso.solvers._fixed_point import FixedPoint
+from privasso.solvers._exact_steps import ExactPoint, FixedPoint, Steps
 from privasso.solvers._long_newton import LongProblem, LongSums, minimise_long
 from privasso.solvers._long_sums import long_bits
 

@@ -23,7 +23,7 @@ from numba import njit
 
 from privasso._blas import one_thread
 from privasso.problem import Clipped
-from privasso.solvers._fixed_point import FixedPoint, digit_width
+from privasso.solvers._exact_steps import FixedPoint, digit_width
 from privasso.solvers._long_sums import row_sums
 
 #: Bits of an entry, and of one in the matrix of second derivatives.

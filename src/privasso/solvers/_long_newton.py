@@ -23,8 +23,7 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso.problem import Loss
-from privasso.solvers._exact_steps import ExactPoint, Steps
-from privasso.solvers._fixed_point import FixedPoint
+from privasso.solvers._exact_steps import ExactPoint, FixedPoint, Steps
 from privasso.solvers._long_sums import MOST_ROWS, OFF, long_bits, row_sums
 
 #: Far more points than were ever needed (a few dozen, at most 150 on the hardest tables).

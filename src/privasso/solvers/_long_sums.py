@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from privasso.problem import Clipped, Loss
-from privasso.solvers._fixed_point import FixedPoint, digit_width
+from privasso.solvers._exact_steps import FixedPoint, digit_width
 
 #: Bits of an entry of a slice, and of a digit of a pull; with at most so many rows at a time,
 #: products of both stay below 2⁵³.

@@ -1,4 +1,4 @@
-"""`solve_many` and `solve_problems`: K perturbed LASSOs on one F in one batched run."""
+"""K perturbed LASSOs on one F in one batched run: many noise vectors, or a path in λ."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
 from privasso._validation import positive_float, real_array
 from privasso.operators import Operator, as_operator, finite_squares
 from privasso.solvers._batch import Batch
-from privasso.solvers._linear_terms import LinearTerms
+from privasso.solvers._shared import LinearTerms
 from privasso.solvers._solution import ComparesFields, Solution, Status, raise_on_failure
 
 
@@ -65,9 +66,9 @@ class Solutions(ComparesFields):
 
 def solve_many(
     F: Any,
-    y: Any,
-    lam: Any,
-    etas: Any = None,
+    y: ArrayLike,
+    lam: ArrayLike,
+    etas: ArrayLike | None = None,
     *,
     tol: float = 1e-8,
     throw: bool = True,
@@ -114,8 +115,8 @@ def solve_many(
 
 def solve_problems(
     F: Any,
-    B: Any,
-    lam: Any,
+    B: ArrayLike,
+    lam: ArrayLike,
     *,
     squares: np.ndarray | None = None,
     tol: float = 1e-8,
@@ -187,7 +188,7 @@ def _solved(
     return solutions
 
 
-def _one_for_each(lam: Any, n_rhs: int) -> np.ndarray:
+def _one_for_each(lam: ArrayLike, n_rhs: int) -> np.ndarray:
     """λ of each problem, from one number or one per problem."""
     lams = real_array("lam", lam)
     if lams.ndim > 1 or not (lams > 0).all():
@@ -217,3 +218,41 @@ def _raise_first(solutions: Solutions) -> None:
             message=count + solutions.messages.get(k, ""),
         )
     )
+
+
+def solve_path(
+    F: Any,
+    y: ArrayLike,
+    lams: ArrayLike,
+    eta: ArrayLike | None = None,
+    *,
+    tol: float = 1e-8,
+    throw: bool = True,
+    time_limit: float | None = None,
+) -> Solutions:
+    """Minimise ½‖y − Fx‖² + λ_k‖x‖₁ + ηᵀx for λ_1, …, λ_K.
+
+    Each solve starts from the minimiser at the next larger λ, on the columns that were needed
+    there, and has a certificate of its own. Where the columns look independent, all λ share
+    batched AMP and one Gram matrix instead, as in `solve_many`.
+
+    Parameters
+    ----------
+    F, y, eta : as in `solve`.
+    lams : array_like, shape (K,)
+        Values of λ > 0, in any order.
+    tol, throw, time_limit : as in `solve_many`.
+
+    Examples
+    --------
+    >>> import numpy as np, privasso as pv
+    >>> pv.solve_path(np.eye(2), [3.0, -2.0], [1.0, 2.5]).x
+    array([[ 2. ,  0.5],
+           [-1. ,  0. ]])
+    """
+    op = as_operator(F)
+    lams = real_array("lams", lams, ndim=1)
+    n = op.shape[1]
+    eta = np.zeros(n) if eta is None else real_array("eta", eta, shape=(n,))
+    etas = np.broadcast_to(eta[:, None], (n, lams.size))
+    return solve_many(op, y, lams, etas, tol=tol, throw=throw, time_limit=time_limit)

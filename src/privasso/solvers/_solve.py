@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privasso._blas import one_thread
 from privasso._clock import Clock
@@ -17,9 +18,9 @@ from privasso.solvers._solution import Solution, Status, raise_on_failure
 
 def solve(
     F: Any,
-    y: Any,
+    y: ArrayLike,
     lam: float,
-    eta: Any = None,
+    eta: ArrayLike | None = None,
     *,
     method: str | Algorithm = "auto",
     tol: float = 1e-8,

@@ -212,7 +212,7 @@ def replica_overlap(
     n_draws: int,
     rng: np.random.Generator,
 ) -> float:
-    """C/E: correlation of the residuals of two releases from the same data (see `_overlap`)."""
+    """C/E: correlation of the residuals of two releases from the same data (see `overlap`)."""
     pair = [Draws(model, lam, noise, n_draws, rng) for _ in range(2)]
     shared = pair[0].C, pair[0].x0, pair[0].Cx0
     common = Draws(model, lam, noise, n_draws, rng).h

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from privasso.model import Model, RotatedModel
 from privasso.noise import NoiseDesign
-from privasso.theory._attack import Attack, advantages
+from privasso.theory._attack import Attack, advantages, overlap
 from privasso.theory._onavekl import joint
-from privasso.theory._overlap import overlap
 from privasso.theory._points import (
     CEILING,
     INFINITE,

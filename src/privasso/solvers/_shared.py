@@ -1,7 +1,8 @@
-"""The Gram matrix of all columns, and what it proves without another reading of F.
+"""What the problems of a batch share: their linear terms, without a copy of the noise, and FᵀF.
 
-c = b − FᵀFx computed with a rounded Gram matrix differs from the true one. With u = 2⁻⁵³, a product
-of two columns is wrong by at most about M u‖F_i‖‖F_j‖ whatever the order of summation, so that
+The Gram matrix of all columns proves minimisers without another reading of F. c = b − FᵀFx computed
+with a rounded Gram matrix differs from the true one. With u = 2⁻⁵³, a product of two columns is
+wrong by at most about M u‖F_i‖‖F_j‖ whatever the order of summation, so that
 
     |error of c_i| ≤ u(M + n + 16)‖F_i‖ Σ_j ‖F_j‖|x_j| + 4u|b_i|,
 
@@ -11,11 +12,44 @@ is proved so has the same violation on F, to the tolerance.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from privasso.operators import Operator
 from privasso.problem import Certificate, step_to_feasible
 from privasso.solvers._newton import residual
+
+
+class LinearTerms:
+    """b_k = b − η_k for k = 1…K, or the columns b_k of a matrix, each made when it is asked for.
+
+    `columns` (N, K): η_1 … η_K; without `b`, the linear terms themselves. `b` (N,).
+    """
+
+    def __init__(self, columns: np.ndarray, b: np.ndarray | None = None) -> None:
+        self._columns, self._b = columns, b
+        self.shape = columns.shape[1], columns.shape[0]
+
+    def one(self, k: int) -> np.ndarray:
+        """The k-th term."""
+        column = np.ascontiguousarray(self._columns[:, k])
+        return column if self._b is None else self._b - column
+
+    def some(self, index: np.ndarray) -> np.ndarray:
+        """Some of the terms, one per row."""
+        rows = self._columns.T[index]
+        return rows if self._b is None else self._b - rows
+
+    @cached_property
+    def equal(self) -> bool:
+        """Whether all terms are equal."""
+        return bool(np.all(self._columns[:, :1] == self._columns))
+
+    def same(self, j: int, k: int) -> bool:
+        """Whether two terms are equal."""
+        return self.equal or bool(np.array_equal(self._columns[:, j], self._columns[:, k]))
+
 
 _UNIT = 2.0**-53
 
