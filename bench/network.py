@@ -22,6 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.blocks import generate, warm_up
+from bench.page import extend
 
 BRIDGE, GATEWAY, PORT = "pvbridge", "10.77.0.1", 8799
 WORKERS = 2
@@ -148,16 +149,14 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--rates", nargs="*", type=float, default=[1000.0, 100.0, 20.0])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="renew docs/data/scale-network.csv")
     asked = parser.parse_args()
     from distributed import Client
 
     folder = asked.folder / "privasso-bench-network"
     try:
         paths = generate(folder, asked.rows, asked.columns, asked.files)
-        print(
-            "| link, Mbit/s | passes | MB on the busiest link, each pass | time | model | ratio |"
-        )
-        print("|---|---|---|---|---|---|")
+        lines: list[dict[str, str]] = []
         with network() as names, cluster(names) as where, Client(where) as client:
             client.wait_for_workers(WORKERS)
             client.run(warm_up, asked.columns)
@@ -175,15 +174,20 @@ def main() -> None:
                         sent = max(b - a for a, b in zip(before, carried(), strict=True))
                 free = best if rate is None else free
                 model = free if rate is None else free + sent / (rate * 1e6 / 8)
-                cells = [
-                    "no limit" if rate is None else f"{rate:g}",
-                    str(passes),
-                    f"{sent / passes / 1e6:.1f}",
-                    f"{best:.1f} s",
-                    f"{model:.1f} s",
-                    f"{best / model:.2f}",
-                ]
-                print("| " + " | ".join(cells) + " |", flush=True)
+                line = {
+                    "link, Mbit/s": "no limit" if rate is None else f"{rate:g}",
+                    "passes": str(passes),
+                    "MB on the busiest link, each pass": f"{sent / passes / 1e6:.1f}",
+                    "time": f"{best:.1f} s",
+                    "model": f"{model:.1f} s",
+                    "ratio": f"{best / model:.2f}",
+                }
+                print(line, flush=True)
+                lines.append(line)
+        if asked.write:
+            size = f"--rows {asked.rows} --columns {asked.columns}"
+            command = f"python -m bench.network --folder FOLDER {size} --write"
+            extend("scale-network", lines, ["link, Mbit/s"], command)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -50,6 +50,16 @@ def write(file: str, table: pl.DataFrame, command: str, digits: int = 4) -> None
     )
 
 
+def extend(file: str, rows: list[dict[str, str]], keys: list[str], command: str) -> None:
+    """Write rows of `docs/data/FILE.csv`; rows of earlier runs with other keys are kept."""
+    known, new = DATA / f"{file}.csv", {tuple(row[key] for key in keys) for row in rows}
+    if known.exists():
+        with known.open(encoding="utf-8", newline="") as source:
+            before = list(csv.DictReader(source))
+        rows = [row for row in before if tuple(row[key] for key in keys) not in new] + rows
+    write(file, pl.DataFrame(rows), command)
+
+
 def _save(file: str, head: list[str], lines: list[list[str]]) -> None:
     with (DATA / f"{file}.csv").open("w", encoding="utf-8", newline="") as target:
         csv.writer(target, lineterminator="\n").writerows([head, *lines])

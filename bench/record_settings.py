@@ -1,6 +1,6 @@
 """Rules for the settings of record-level fits on real tables, as differences from the simplest.
 
-``python -m bench.record_settings --write`` renews the table of `docs/records.md`. It needs the
+``python -m bench.record_settings --write`` renews its table in `docs/data`. It needs the
 tables of ``pip install --group real``. Every other table is for choosing, the rest for checking.
 The noise is drawn in floating point, and nothing is added to the coefficients: this measures
 accuracy, not privacy.

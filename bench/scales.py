@@ -1,6 +1,6 @@
 """What records cost and gain by private ranges, scales, shapes and statistics.
 
-``python -m bench.scales --write`` renews the tables and the figure of `docs/private-bounds.md`.
+``python -m bench.scales --write`` renews its tables in `docs/data` and its figure.
 """
 
 from __future__ import annotations

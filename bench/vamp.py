@@ -1,6 +1,6 @@
 """Where AMP and vector AMP converge, and vector AMP against its state evolution.
 
-``python -m bench.vamp --write`` renews the tables of `docs/vamp.md`.
+``python -m bench.vamp --write`` renews its tables in `docs/data`.
 """
 
 from __future__ import annotations

@@ -16,6 +16,11 @@ from urllib.parse import unquote, urlsplit
 PAGES = (
     "index.html",
     "choose.html",
+    "fit.html",
+    "records.html",
+    "release.html",
+    "scale.html",
+    "audit.html",
     "glossary.html",
     "reference.html",
     "real-tables.html",

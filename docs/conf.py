@@ -84,7 +84,9 @@ def whole_words(app, pagename, templatename, context, doctree):
     """Mark cells of a table that hold one short word, such as 1e-14, so that it is not broken."""
     if context.get("body"):
         context["body"] = re.sub(
-            r"(<td[^>]*>)<p>([^\s<]{1,14})</p>", r'\1<p class="word">\2</p>', context["body"]
+            r"(<td[^>]*>)<p>([^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2})</p>",
+            r'\1<p class="word">\2</p>',
+            context["body"],
         )
 
 

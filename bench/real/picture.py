@@ -11,13 +11,13 @@ from bench.page import DATA
 from privasso.figures import BLUE, GREY, ORANGE, figure, save
 
 _FILES = {
-    "labels are private, covariates public": (
-        "real-labels",
-        ("label noise + LassoCV", "noisy products", "diagonal noise"),
-    ),
     "whole records are private": (
         "real-records",
         ("AdaSSP", "boosted AdaSSP", "TukeyEM", "DP-SGD"),
+    ),
+    "labels are private, covariates public": (
+        "real-labels",
+        ("label noise + LassoCV", "noisy products", "diagonal noise"),
     ),
 }
 _EPSILON = "1"

@@ -1,6 +1,6 @@
 """Private sparse fits of wide tables: R² on new rows, its prediction, and the cost of the choice.
 
-``python -m bench.wide real --write`` renews the comparison on real tables in `docs/wide.md`;
+``python -m bench.wide real --write`` renews the comparison on real tables in `docs/data`;
 ``peers``, ``map``, ``cost`` and ``prototype`` renew the other tables.
 """
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,13 +62,26 @@ def number(text: str) -> str:
     return found[0][column].split(" ±")[0]
 
 
-def markdown(name: str, columns: list[str], conditions: list[str]) -> list[str]:
-    """Lines of a table; `column => new name` renames a column."""
+def markdown(name: str, columns: list[str], conditions: list[str], digits: str = "") -> list[str]:
+    """Lines of a table; `column => new name` renames a column.
+
+    With `digits`, decimal numbers have so many of them after the point, and no error behind them.
+    """
     found = rows(name, conditions)
     taken = [one.partition(" => ") for one in columns or list(found[0])]
     lines = [[new or old for old, _, new in taken], ["---"] * len(taken)]
-    lines += [[row[old] for old, _, _ in taken] for row in found]
+    lines += [[rounded(row[old], digits) for old, _, _ in taken] for row in found]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def rounded(cell: str, digits: str) -> str:
+    """A decimal number with fewer digits; other cells as they are.
+
+    >>> rounded("−0.714 ± 0.01", "2"), rounded("0.7", ""), rounded("1,000", "2")
+    ('−0.71', '0.7', '1,000')
+    """
+    found = re.fullmatch(r"([<> +−-]*)(\d+\.\d+)(?: ±.*)?", cell)
+    return f"{found[1]}{float(found[2]):.{int(digits)}f}" if found and digits else cell
 
 
 def parts(text: str) -> list[str]:
@@ -90,14 +104,18 @@ class DataTable(SphinxDirective):
     """Rows and columns of a file, with a link to it and the command that writes it."""
 
     required_arguments = 1
-    option_spec = {"columns": directives.unchanged, "rows": directives.unchanged}  # noqa: RUF012
+    option_spec = {  # noqa: RUF012
+        "columns": directives.unchanged,
+        "rows": directives.unchanged,
+        "digits": directives.unchanged,
+    }
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         try:
-            chosen = (parts(self.options.get(key, "")) for key in ("columns", "rows"))
-            lines = markdown(name, *chosen)
-            command = commands()[name]
+            columns, conditions = (parts(self.options.get(key, "")) for key in ("columns", "rows"))
+            lines = markdown(name, columns, conditions, self.options.get("digits", ""))
+            command = re.sub(r"(--tables)( [a-z][\w-]*)+", r"\1 …", commands()[name])
         except (OSError, KeyError, ValueError) as error:
             raise self.error(f"{name}: {error}") from error
         source = f"{{download}}`{name}.csv </data/{name}.csv>`, written by `{command}`"
