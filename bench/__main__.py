@@ -28,7 +28,6 @@ NAMES = [
     "theory",
     "reproduction",
     "fit",
-    "fit_records",
     "boundary",
     "design",
     "formal",

@@ -67,5 +67,7 @@ def _save(file: str, head: list[str], lines: list[list[str]]) -> None:
 
 def _text(value: object, digits: int) -> str:
     if isinstance(value, float):
+        if abs(value) >= 10.0**digits and math.isfinite(value):  # 1020 instead of 1.02e+03
+            return f"{value:.0f}"
         return f"{value:.{digits}g}" if math.isfinite(value) else "∞"
     return "" if value is None else str(value)

@@ -1,7 +1,7 @@
 """Private sparse fits of wide tables: R² on new rows, its prediction, and the cost of the choice.
 
 ``python -m bench.wide real --write`` renews the comparison on real tables in `docs/data`;
-``peers``, ``map``, ``cost`` and ``prototype`` renew the other tables.
+``peers``, ``map``, ``cost``, ``prototype`` and ``choices`` renew the other tables.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bench.wide import cost, map, ours, prototype, real
 from bench.wide.data import wide
 from bench.wide.peers import PUBLISHED, RECORDS, Setting
 from bench.wide.problem import Problem
+from privasso.accounting import ChoiceLoss, gaussian_epsilon
 
 DELTA, REPEATS = 1e-6, 3
 #: Kind of columns, rows, columns, ε.
@@ -69,8 +70,26 @@ def labels() -> pl.DataFrame:
     return real.table("labels")
 
 
+def choices() -> pl.DataFrame:
+    """ε at δ of ten choices of bounded range 0.1, composed in four ways."""
+    count, each = 10, 0.1
+    orders = 1.0 + np.geomspace(1e-2, 1e4, 20_000)
+    rho = count * each**2 / 8.0
+    renyi = rho * orders + np.log1p(-1.0 / orders) - (np.log(DELTA * orders)) / (orders - 1.0)
+    loss = ChoiceLoss(each, count)
+    found = {
+        "added up": count * each,
+        "concentrated differential privacy, ρ = kε₀²/8": float(renyi.min()),
+        "this recursion": loss.epsilon(DELTA),
+        "a Gaussian mechanism with the same variance of its loss": gaussian_epsilon(DELTA, loss.mu),
+    }
+    cells = [f"{x:.3g}" for x in found.values()]
+    return pl.DataFrame({"ten choices, composed as": list(found), "ε": cells})
+
+
 if __name__ == "__main__":
     tables = {
+        "choices": choices,
         "real-summary": real.summary,
         "real-records": records,
         "real-labels": labels,
@@ -80,5 +99,5 @@ if __name__ == "__main__":
         "cost": cost.table,
         "prototype": prototype.table,
     }
-    together = {"real": tuple(tables)[2::-1], "map": ("map-1", "map-3")}
+    together = {"real": ("real-labels", "real-records", "real-summary"), "map": ("map-1", "map-3")}
     renew("python -m bench.wide", __doc__, tables, "wide", together)

@@ -2,9 +2,8 @@
 Where does an estimator exist?
 ==============================
 
-With more columns than rows, too much noise leaves the objective without a minimiser: this is the white
-region. State evolution predicts the error everywhere else. The dashed line is the edge of stability, the
-noise level σ at which a minimiser ceases to exist for a given λ.
+With more columns than rows, too much noise leaves the objective without a minimiser (white). Elsewhere
+state evolution predicts the error. The dashed line is the edge of stability.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,8 @@
 Coefficients and their uncertainty
 ==================================
 
-With ``mechanism="statistics"`` a private fit publishes coefficients with standard errors that include
-the privacy noise. A reader can tell an effect from noise: a bar that crosses zero says nothing about the
-sign.
+With ``mechanism="statistics"`` a private fit publishes standard errors that include the privacy noise. Here
+whole records are private with ε = 5, δ = 10⁻⁵. A bar that crosses zero says nothing about the sign.
 """
 
 import matplotlib.pyplot as plt
@@ -26,5 +25,5 @@ axes.axvline(0.0, color="grey", linewidth=0.8)
 error = 2.0 * np.nan_to_num(model.coef_se) * scale
 axes.errorbar(model.coef * scale, rank, xerr=error, fmt="o", capsize=3)
 axes.set_yticks(rank, data.feature_names)
-axes.set_xlabel("change of the progression per standard deviation of the column, ± 2 s.e.")
+axes.set_xlabel("change of the progression per standard deviation of the column, ± 2 s.e.; ε = 5")
 plt.show()

@@ -2,9 +2,8 @@
 Private records need rows
 =========================
 
-With whole records private, what counts is the number of rows per column. Here ten columns, four of them
-with an effect, are fitted at three values of ε; the bounds of the columns are public. With a thousand rows
-or more, ε = 1 costs next to nothing.
+With whole records private, what counts is the number of rows per column. Ten columns with public bounds,
+four of them with an effect, at three values of ε and δ = 10⁻⁶.
 """
 
 import warnings

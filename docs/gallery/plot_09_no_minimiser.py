@@ -2,9 +2,8 @@
 When no minimiser exists
 ========================
 
-For given data and noise, the objective has a minimiser only if λ is large enough. ``critical_lambda``
-computes that limit for a table, and state evolution predicts it for many columns. Noise that follows
-the scales of the columns (a larger γ) permits a smaller λ.
+With noise there is a minimiser only if λ is large enough. ``critical_lambda`` computes that limit for a
+table, and state evolution predicts it. Noise that follows the scales (a larger γ) permits a smaller λ.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Paths of coefficients
 =====================
 
-The same data with and without noise, along λ. Noise makes some coefficients non-zero that should be zero
-(grey). With a larger λ these vanish first. ``solve_path`` certifies every point.
+The same data with and without noise, along λ. Noise makes some coefficients nonzero that should be zero
+(grey); with a larger λ these vanish first.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ Several fits of the same people
 ===============================
 
 Privacy losses add up. A ledger composes them exactly, and the total is much smaller than the sum of the ε
-of all fits: thirty fits with ε = 0.5 have ε = 3.2 together, not 15.
+of all fits.
 """
 
 import matplotlib.pyplot as plt

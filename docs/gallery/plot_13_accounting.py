@@ -2,9 +2,8 @@
 What does the objective mechanism claim?
 ========================================
 
-One mechanism has a whole curve of guarantees: δ for every ε. A fit with clipped residuals and noise in its
-objective has the curves below. t is the squared length of a row divided by the ridge. Without rows that
-matter against the ridge (t → 0) the curve is that of the Gaussian mechanism.
+One mechanism has a whole curve of guarantees: δ for every ε. t is the squared length of a row divided by
+the ridge; for t → 0 the curve is that of the Gaussian mechanism.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Outcomes of two classes
 =======================
 
-Breast-cancer data with private diagnoses: the area under the ROC curve on patients that the fit has
-not seen. Two classes are easier to keep private than numbers: even ε = 0.1 keeps most of the accuracy.
+Breast-cancer data with private diagnoses, δ = 10⁻⁵: the area under the ROC curve on patients that the fit
+has not seen.
 """
 
 import warnings

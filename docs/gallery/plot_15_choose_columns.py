@@ -2,9 +2,8 @@
 More columns than rows
 ======================
 
-Of five hundred columns, five have an effect. A private fit of all columns finds nothing until there are
-very many rows. With ``screen="auto"`` a part of the budget is spent on choosing columns first, and
-far fewer rows are enough.
+Of five hundred columns five have an effect; records are private with ε = 1, δ = 10⁻⁶. With
+``screen="auto"`` a part of the budget chooses columns first, and far fewer rows are enough.
 """
 
 import warnings

@@ -2,10 +2,8 @@
 A table on disk, block by block
 ===============================
 
-A fit of whole records reads the table in blocks of rows, so that it need not fit in memory: arrays on
-disk, lists of Parquet files, or a Dask cluster. All sums are exact, and so the model does not depend
-on how the table is cut: here the coefficients from the disk and from memory are the same to the last
-bit. More rows make them more accurate.
+A fit of whole records (here ε = 0.5, δ = 10⁻⁷) reads the table in blocks of rows. All sums are exact, so
+that coefficients from the disk and from memory are the same to the last bit.
 """
 
 import tempfile

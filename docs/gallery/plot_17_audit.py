@@ -2,9 +2,8 @@
 An audit of a release
 =====================
 
-``pv.audit`` runs a private fit hundreds of times with each of two values of one label, and lets the
-strongest possible attacker tell the two apart. The claim (ε, δ) rules out the grey region. The audit
-says whether a curve that enters it can be chance; if not, the claim is refuted.
+``pv.audit`` runs a private fit hundreds of times with each of two values of one label, and lets the strongest
+possible attacker tell the two apart. The claim, ε = 2 and δ = 10⁻⁵, rules out the grey region.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +21,9 @@ print(found)
 rate = np.linspace(0.0, 1.0, 201)
 bound = np.minimum(np.exp(epsilon) * rate + delta, 1.0 - np.exp(-epsilon) * (1.0 - rate - delta))
 fig, axes = plt.subplots(figsize=(5.5, 5), layout="constrained")
-axes.fill_between(rate, np.minimum(bound, 1.0), 1.0, color="0.9", label="ruled out by the claim")
+axes.fill_between(
+    rate, np.minimum(bound, 1.0), 1.0, color="0.9", label=f"ruled out by ε = {epsilon:g}"
+)
 for one in found.findings:
     axes.plot(*one.evidence.curve(), linewidth=1.2, label=f"{one.name}, AUC {one.auc:.2f}")
 axes.plot(rate, rate, ":", color="grey", label="guessing")

@@ -2,9 +2,8 @@
 The model in a database
 =======================
 
-A published model is a sum, which any database can compute. Here a model with a column of text and
-missing values becomes a query, SQLite runs it, and its predictions are those of Python.
-``privasso export`` writes the same query, a function of R or an ONNX graph.
+A published model (here private labels, ε = 1, δ = 10⁻⁶) is a sum, which any database can compute: it becomes
+a query that SQLite runs. ``privasso export`` writes the same, a function of R or an ONNX graph.
 """
 
 import sqlite3
@@ -45,6 +44,6 @@ fig, axes = plt.subplots(figsize=(5, 4.5), layout="constrained")
 for name in ("heart", "eye", "bone"):
     axes.plot(expected[ward == name], found[ward == name], ".", label=name)
 axes.axline((10.0, 10.0), slope=1.0, color="grey", linewidth=0.8)
-axes.set(xlabel="prediction in Python", ylabel="prediction in SQLite")
+axes.set(xlabel="prediction in Python", ylabel="prediction in SQLite, ε = 1")
 axes.legend(title="ward")
 plt.show()

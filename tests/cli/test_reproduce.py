@@ -11,7 +11,8 @@ def test_one_figure(tmp_path, capsys):
     out = tmp_path / "pages"
     assert main(["reproduce", "fig1", "--quick", "--jobs", "1", "--out", str(out)]) == 0
     captured = capsys.readouterr()
-    assert "partly" in captured.out
+    assert "confirmed" in captured.out
+    assert "Claims that we add" in captured.out
     assert str(out / "index.html") in captured.out
     assert "Drawing fig1" in captured.err  # one line per stage, as there is no terminal
     assert (out / "figures" / "fig1.pdf").exists()
@@ -30,7 +31,7 @@ def test_json(tmp_path, capsys):
     assert captured.err == ""
     assert record["manifest"]["figures"] == ["fig1", "fig2"]
     verdicts = {claim["key"]: claim["verdict"] for claim in record["claims"]}
-    assert verdicts["l"] == "partly"
+    assert verdicts["l"] == "confirmed"
 
 
 @pytest.mark.parametrize(

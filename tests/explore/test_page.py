@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import math
+import re
 import threading
 import time
 from typing import Any
@@ -104,6 +105,14 @@ def check(opened, capsys):
 
 def test_the_first_view(opened):
     assert opened.first_view < 2.0
+
+
+def test_the_point_that_is_set_lies_on_its_curve(opened):
+    page = opened.page
+    path = page.get_attribute("#curves path.yours", "d")
+    corners = [[float(x) for x in pair.split()] for pair in re.split("[ML]", path) if pair]
+    mark = [float(page.get_attribute("#curves circle.here", name)) for name in ("cx", "cy")]
+    assert any(np.allclose(corner, mark, atol=0.06) for corner in corners)
 
 
 @pytest.mark.parametrize(

@@ -71,17 +71,20 @@ def _print(found: Reproduction) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from privasso.paper.claims import parted
+
     console = Console(highlight=False)
-    table = Table(title="Claims of the paper", title_justify="left", show_lines=True)
     wide = console.width >= WIDE
-    for column in ("", "claim", "verdict", "measured") if wide else ("", "claim", "verdict"):
-        table.add_column(column)
-    for claim, finding in found.claims:
-        verdict = finding.verdict.value
-        colour = COLOURS.get(verdict, "dim")
-        cells = [claim.key, claim.statement, f"[{colour}]{verdict}[/{colour}]"]
-        table.add_row(*cells, *([finding.measured] if wide else []))
-    console.print(table)
+    for name, part in parted(found.claims).items():
+        table = Table(title=name, title_justify="left", show_lines=True)
+        for column in ("", "claim", "verdict", "measured") if wide else ("", "claim", "verdict"):
+            table.add_column(column)
+        for claim, finding in part:
+            verdict = finding.verdict.value
+            colour = COLOURS.get(verdict, "dim")
+            cells = [claim.key, claim.statement, f"[{colour}]{verdict}[/{colour}]"]
+            table.add_row(*cells, *([finding.measured] if wide else []))
+        console.print(table)
     speed = found.manifest["speed"]
     if speed:
         console.print(

@@ -43,9 +43,9 @@ def state_evolution(
     The average over the scales is refined until E, V, ρ̂ and the OnAveKL agree to 1e-6. With
     `kappa` or `ridge` the prediction is for the minimiser that `solve_clipped` computes, by the
     recursion in `docs/derivations.md`. For a `RotatedModel`, whose covariates have a given
-    spectrum, it is the fixed point of vector AMP, by the recursion in `docs/vamp.md`. For a model
-    with a covariance it is found by simulation of a LASSO without rows, see `docs/correlated.md`;
-    the result is a `CorrelatedPoint` with Monte Carlo errors.
+    spectrum, it is the fixed point of vector AMP. For a model with a covariance it is found by
+    simulation of a LASSO without rows; the result is a `CorrelatedPoint` with Monte Carlo errors.
+    Both are in `docs/correlated.md`.
 
     Parameters
     ----------

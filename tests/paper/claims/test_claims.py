@@ -82,66 +82,91 @@ def test_stability_under_noise(isotropic, gram, expected):
     )
 
 
-def growing(isotropic, **more):
-    """Make E grow by that much under isotropic noise at every level above the lowest."""
-    return lambda row: {"E_growth": isotropic, **more} if row["design"] == "isotropic" else None
+def growing(isotropic, gram=lambda sigma: sigma, **more):
+    """Make E grow with the noise level σ by a part of itself."""
+
+    def change(row):
+        if row["design"] == "isotropic":
+            return {"E_growth": isotropic(row["sigma"]), **more}
+        return {"E_growth": gram(row["sigma"])}
+
+    return change
+
+
+LEVELS = [(lam, sigma) for lam in (0.1, 0.5) for sigma in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)]
 
 
 @pytest.mark.parametrize(
-    ("isotropic", "expected"), [(0.5, ClaimVerdict.CONFIRMED), (-0.3, ClaimVerdict.CONTRADICTED)]
+    ("isotropic", "expected", "later"),
+    [
+        (lambda sigma: 3.0 * sigma, ClaimVerdict.CONFIRMED, 12),
+        (lambda sigma: sigma / 3.0, ClaimVerdict.CONTRADICTED, 0),
+        (lambda sigma: sigma, ClaimVerdict.UNDECIDED, 0),
+        (lambda sigma: 2.0 * sigma**2, ClaimVerdict.PARTLY, 8),  # slower at first, then faster
+    ],
 )
-def test_gradual_error(isotropic, expected):
-    table = points(NOISE, growing(isotropic))
+def test_gradual_error(isotropic, expected, later):
+    table = points(LEVELS, growing(isotropic))
     found = decide("b", fig3_points=table, fig3_theory=THEORY)
     assert found.verdict is expected
-    assert found.values["less"] + found.values["more"] == 2 * len(LAWS) * 2  # not the lowest level
+    assert found.values["later"] == later
+    assert sum(found.values[x] for x in ("later", "earlier", "equal")) == 12
+
+
+def test_levels_of_growth_are_interpolated():
+    found = decide("b", fig3_points=points(LEVELS, growing(lambda s: s)), fig3_theory=THEORY)
+    # 100 % is reached at σ = 1, and 400 % where E is on the line in logarithms from 4 to 11.
+    between = 3.0 * (10.0 / 3.0) ** (np.log(5.0 / 4.0) / np.log(11.0 / 4.0))
+    assert found.tables[0].rows[0][3:] == ("1 / 1", f"{between:.2g} / {between:.2g}")
 
 
 def test_a_larger_error_that_does_not_grow_decides_nothing():
     table = points(NOISE, lambda row: {"E": 2.0} if row["design"] == "isotropic" else None)
     found = decide("b", fig3_points=table, fig3_theory=THEORY)
     assert found.verdict is ClaimVerdict.UNDECIDED
-    assert found.values["equal"] == 2 * len(LAWS) * 2
 
 
-def test_growth_is_compared_only_where_half_of_the_data_have_a_minimiser():
-    table = points(NOISE, growing(9.0, exists=SAMPLES // 2 - 1))
+def test_errors_of_the_growth_count():
+    spread = {"E_growth_se": 3.0}
+    table = points(LEVELS, lambda row: {**growing(lambda s: 3.0 * s)(row), **spread})
     found = decide("b", fig3_points=table, fig3_theory=THEORY)
     assert found.verdict is ClaimVerdict.UNDECIDED
-    assert found.values["less"] == 0
 
 
-def test_gradual_error_that_holds_half_the_time():
+def test_an_error_without_minimiser_has_grown_without_bound():
     def change(row):
-        more = 0.5 if row["sigma"] > 0.2 else -0.3
-        return {"E_growth": more} if row["design"] == "isotropic" else None
+        lost = row["design"] == "isotropic" and row["sigma"] > 0.2
+        return {"E_growth": 0.0, "exists": 49 if lost else SAMPLES}
 
-    found = decide("b", fig3_points=points(NOISE, change), fig3_theory=THEORY)
-    assert found.verdict is ClaimVerdict.PARTLY
-    assert (found.values["less"], found.values["more"]) == (4, 4)
+    found = decide("b", fig3_points=points(LEVELS, change), fig3_theory=THEORY)
+    assert found.verdict is ClaimVerdict.CONFIRMED
+    assert found.tables[0].rows[0][2].startswith("0.17 / ")  # between 0.1 and 0.3
 
 
 def others(change):
     """Points for two pairs of α and ρ."""
     return pl.concat(
-        points(NOISE[:3], change).with_columns(alpha=pl.lit(alpha), rho=pl.lit(rho))
+        points(LEVELS[:6], change).with_columns(alpha=pl.lit(alpha), rho=pl.lit(rho))
         for alpha, rho in ((0.3, 0.1), (0.5, 0.2))
     )
 
 
 @pytest.mark.parametrize(
-    ("levels", "growth", "expected"),
+    ("isotropic", "gram", "faster", "expected"),
     [
-        ({"isotropic": 0.2, "gram": 0.4}, 0.5, ClaimVerdict.UNDECIDED),  # no pair is left for b
-        ({"isotropic": 0.4, "gram": 9.0}, 0.5, ClaimVerdict.CONFIRMED),
-        ({"isotropic": 0.4, "gram": 9.0}, -0.5, ClaimVerdict.CONTRADICTED),
-        ({"isotropic": 0.4, "gram": 0.4}, 0.5, ClaimVerdict.CONTRADICTED),
+        (3.0, 10.0, 3.0, ClaimVerdict.CONFIRMED),
+        (3.0, 10.0, 1.0 / 3.0, ClaimVerdict.CONTRADICTED),
+        (3.0, 10.0, 1.0, ClaimVerdict.UNDECIDED),
+        (3.0, 3.0, 3.0, ClaimVerdict.CONTRADICTED),
     ],
 )
-def test_similar_trends(levels, growth, expected):
-    fails = fails_from(levels, "sigma")
-    found = decide("r", similar_points=others(lambda row: fails(row) or growing(growth)(row)))
-    assert found.verdict is expected
+def test_similar_trends(isotropic, gram, faster, expected):
+    def change(row):
+        fails = row["sigma"] >= {"isotropic": isotropic, "gram": gram}[row["design"]]
+        grown = growing(lambda sigma: faster * sigma)(row)
+        return grown | ({"amp_converged": 0} if fails else {})
+
+    assert decide("r", similar_points=others(change)).verdict is expected
 
 
 @pytest.mark.parametrize(

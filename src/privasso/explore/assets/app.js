@@ -257,7 +257,11 @@ function drawCurves() {
   });
   plot.axes(NAMES[by], "prediction error E");
   for (const c of curves) {
-    plot.line(c[by].map((v, k) => [v, c.E[k]]), `${styleOf(c.gamma)}${c.yours ? " yours" : ""}`);
+    const points = c[by].map((v, k) => [v, c.E[k], c.sigma[k]]);
+    // The point that is set lies between levels of its curve, which must pass through it.
+    if (c.yours && here.status === "stable") points.push([mine, here.E, here.sigma]);
+    points.sort((a, b) => a[2] - b[2]);
+    plot.line(points.map(([v, E]) => [v, E]), `${styleOf(c.gamma)}${c.yours ? " yours" : ""}`);
   }
   if (here.status === "stable") plot.mark(mine, here.E, "here");
   plot.show();

@@ -13,6 +13,7 @@ from privasso.paper.claims._claim import (
     ClaimVerdict,
     Decided,
     Finding,
+    Numbers,
     count_verdicts,
     markdown,
     parted,
@@ -29,6 +30,6 @@ def decide(tables: Tables) -> Decided:
 
 
 __all__ = [
-    "CLAIMS", "NOTATION", "ClaimVerdict", "Decided", "Finding", "count_verdicts", "decide",
-    "markdown", "parted",
+    "CLAIMS", "NOTATION", "ClaimVerdict", "Decided", "Finding", "Numbers", "count_verdicts",
+    "decide", "markdown", "parted",
 ]  # fmt: skip

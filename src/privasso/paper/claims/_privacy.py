@@ -137,7 +137,7 @@ def _consistently_better(table: pl.DataFrame) -> Finding:
     "paper compares it only with isotropic noise and does not say that v² is the best power.)",
     section="II-C, III-A (implied)",
     ours=True,
-    test="Gram-based noise is compared with noise of variance ∝ v. " + _RULE,
+    test="As for claim h, compared with noise of variance ∝ v.",
     needs="fig5_tradeoff",
 )
 def _best_power(table: pl.DataFrame) -> Finding:

@@ -34,6 +34,8 @@ from privasso.paper.figures._settings import ALPHA, LAMS, RHO, Settings
 RATIO = 4.0
 #: The λ that is drawn.
 SHOWN = 0.2
+#: Scales that are drawn; smaller columns are practically always zero.
+LIMITS = {"uniform": (0.09, 1.1), "lognormal": (0.2, 5.0)}
 #: Columns and axis titles of what is drawn.
 PANELS = {
     "change": "change by one record",
@@ -117,7 +119,7 @@ def _draw(tables: Tables) -> Any:
                 rows = points.filter(law=law, design=design)
                 marks = {"fmt": look.marker, "color": look.colour, **OPEN}
                 axes.errorbar(rows["scale"], rows[name], rows[f"{name}_se"], zorder=3, **marks)
-        finish(axes, ylabel=PANELS[name])
+        finish(axes, ylabel=PANELS[name], xlim=LIMITS[law])
         if law == "lognormal":
             axes.set_xlabel("scale s of the column")
         if name == "nonzero":
