@@ -1,17 +1,16 @@
 """How often the intervals of `pv.evaluate` hold, on populations that are known completely.
 
-``python -m bench.evaluate`` writes `docs/data/evaluate.csv`, which takes half an hour. Rows are
-drawn from a table with replacement, so that the table is the population: its R², mean absolute
+``python -m bench.evaluate --write`` renews docs/data/evaluate-*.csv, which takes half an hour. Rows
+are drawn from a table with replacement, so that the table is the population: its R², mean absolute
 error and so on are known, and so is the share of its rows that a prediction interval holds.
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
 
 import privasso as pv
+from bench.page import DATA, renew
 
-FILE = Path(__file__).parent.parent / "docs" / "data" / "evaluate.csv"
 EPSILONS, ROWS, KINDS, DELTA = (1.0, 3.0), (500, 5000), ("labels", "records"), 1e-6
 LINEAR = ("r2", "mae", "rmse", "calibration")
 CLASSES = ("auc", "log-loss", "accuracy", "calibration")
+WITHIN = "prediction-interval"
+#: Draws of rows and noise, of each interval and of each prediction interval.
+REPETITIONS, DRAWS = 1000, 40
 #: Rows of simulated populations.
 _MANY = 200_000
 
@@ -145,72 +147,73 @@ def tables() -> Iterator[Population]:
     yield skewed("nearly normal", spread=0.2, seed=3)
 
 
-def covered(repetitions: int) -> Iterator[dict[str, object]]:
+def intervals() -> pl.DataFrame:
     """How often the intervals of each metric hold that of the population."""
+    lines = []
     for population, metrics in ((skewed("lognormal"), LINEAR), (two_classes(), CLASSES)):
         truth = population.truth()
-        for kind in KINDS:
-            for epsilon in EPSILONS:
-                for rows in ROWS:
-                    ends = {name: [] for name in truth}
-                    for seed in range(repetitions):
-                        one = population.evaluated(kind, epsilon, rows, seed, metrics)
-                        for name, pair in one.intervals.items():
-                            ends[name].append((one.values[name], *pair))
-                    for name, found in ends.items():
-                        value, low, high = np.array(found).T
-                        yield {
-                            "population": population.name, "private": kind, "epsilon": epsilon,
-                            "rows": rows, "metric": name, "truth": truth[name],
-                            "repetitions": repetitions,
-                            "covered": np.mean((low <= truth[name]) & (truth[name] <= high)),
-                            "median length": float(np.median(high - low)),
-                            "median value": float(np.median(value)),
-                        }  # fmt: skip
+        for kind, epsilon, rows in product(KINDS, EPSILONS, ROWS):
+            ends = {name: [] for name in truth}
+            for seed in range(REPETITIONS):
+                one = population.evaluated(kind, epsilon, rows, seed, metrics)
+                for name, pair in one.intervals.items():
+                    ends[name].append((one.values[name], *pair))
+            for name, found in ends.items():
+                value, low, high = np.array(found).T
+                held = (low <= truth[name]) & (truth[name] <= high)
+                line = _line(population, kind, epsilon, rows)
+                line |= {"metric": name, "truth": truth[name], "repetitions": REPETITIONS}
+                line |= {"covered": float(held.mean())}
+                line |= {"median length": float(np.median(high - low))}
+                # Noise that hides a metric leaves no value.
+                middle = None if np.isnan(np.median(value)) else float(np.median(value))
+                lines.append({**line, "median value": middle})
+    return pl.DataFrame(lines)
 
 
-def held(repetitions: int) -> Iterator[dict[str, object]]:
-    """Which share of all rows prediction intervals of 90 % hold, on average."""
+def predictions() -> pl.DataFrame:
+    """Which share of a population prediction intervals of 90 % hold, on average over draws."""
+    lines = []
     for population in tables():
         y = np.clip(population.y, *population.y_bounds)
         distances = np.sort(np.abs(y - population.predictions))
-        for kind in KINDS:
-            for epsilon in EPSILONS:
-                for rows in ROWS:
-                    found = [
-                        population.evaluated(kind, epsilon, rows, seed, ("prediction-interval",))
-                        for seed in range(repetitions)
-                    ]
-                    radii = np.array([one.values["prediction-interval"] for one in found])
-                    inside = np.searchsorted(distances, radii * (1 + 1e-12), side="right")
-                    yield {
-                        "population": population.name, "private": kind, "epsilon": epsilon,
-                        "rows": rows, "metric": "prediction-interval",
-                        "truth": float(np.quantile(distances, 0.9)),
-                        "repetitions": repetitions,
-                        "covered": np.mean(inside / len(distances)),
-                        "median length": 2.0 * float(np.median(radii)),
-                        "median value": float(np.median(radii)),
-                    }  # fmt: skip
+        for kind, epsilon, rows in product(KINDS, EPSILONS, ROWS):
+            radii = np.array(
+                [
+                    population.evaluated(kind, epsilon, rows, seed, (WITHIN,)).values[WITHIN]
+                    for seed in range(DRAWS)
+                ]
+            )
+            inside = np.searchsorted(distances, radii * (1.0 + 1e-12), side="right")
+            line = _line(population, kind, epsilon, rows)
+            line |= {"truth": float(np.quantile(distances, 0.9))}
+            line |= {"covered": float(np.mean(inside)) / len(distances)}
+            lines.append({**line, "median distance": float(np.median(radii))})
+    return pl.DataFrame(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.evaluate", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=1000, help="of each interval")
-    parser.add_argument("--draws", type=int, default=200, help="of each prediction interval")
-    parser.add_argument("--out", type=Path, default=FILE)
-    arguments = parser.parse_args()
-    rows = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for made in (covered(arguments.repetitions), held(arguments.draws)):
-            for row in made:
-                rows.append(row)
-                shown = (f"{x:.4g}" if isinstance(x, float) else x for x in row.values())
-                print(*shown, flush=True)
-    arguments.out.parent.mkdir(exist_ok=True)
-    pl.DataFrame(rows).write_csv(arguments.out, float_precision=5)
+def _line(population: Population, kind: str, epsilon: float, rows: int) -> dict[str, object]:
+    name = population.name
+    return {"population": name, "private": kind, "epsilon": f"{epsilon:g}", "rows": rows}
+
+
+def facts() -> pl.DataFrame:
+    """The numbers of the page, from the tables that were written."""
+    one = pl.read_csv(DATA / "evaluate-intervals.csv")
+    two = pl.read_csv(DATA / "evaluate-predictions.csv")
+    inside = {rows: 100.0 * two.filter(pl.col("rows") == rows)["covered"] for rows in ROWS}
+    numbers: dict[str, Any] = {
+        "least share of intervals": 100.0 * float(one["covered"].to_numpy().min()),
+        "median share of intervals": 100.0 * float(np.median(one["covered"].to_numpy())),
+    }
+    for rows, shares in inside.items():
+        numbers[f"least inside, {rows} rows"] = shares.min()
+        numbers[f"most inside, {rows} rows"] = shares.max()
+    lines = [{"fact": fact, "value": f"{value:.1f}"} for fact, value in numbers.items()]
+    return pl.DataFrame(lines)
 
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore", UserWarning)
+    made = {"intervals": intervals, "predictions": predictions, "facts": facts}
+    renew("python -m bench.evaluate", __doc__, made, "evaluate")

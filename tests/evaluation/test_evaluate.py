@@ -196,6 +196,7 @@ def test_genotypes_of_which_the_model_needs_some(tmp_path):
     table = pv.blocks.read_bed(tmp_path / "s.bed", "pheno")
     X, y = table.gathered()
     statement = pv.Guarantee(None, released=("coefficients",))
+    assert table.names is not None
     names = (table.names[3], table.names[1])
     model = pv.ReleasedModel(np.array([0.0, 0.1]), 0.3, 1.0, statement, None, feature_names=names)
     privacy = pv.RecordDP(1.0, 1e-5, bounds=(0, 2), y_bounds=(0, 1))
@@ -219,7 +220,7 @@ def test_the_questions_cost_what_is_stated_and_follow_from_answers(kind, metrics
     model, privacy = linear_model(), PRIVACY[kind](2.0)
     program, n_rows = questions(privacy, metrics, model)
     X, y = table(n_rows)
-    losses = [query.loss for query in declared(program, n_rows)]
+    losses = [query.loss for query in declared(program, n_rows) if query.loss is not None]
     assert 0.98e-5 < compose_losses(losses).delta(2.0) < 1.01e-5
     ask = Answering(RowBlocks.of_arrays(X, y), bit_source(np.random.default_rng(0)), losses)
     found = program(ask)(0.95)
@@ -288,10 +289,11 @@ def test_public_estimators_and_tables_by_name():
     est = pv.PrivateLasso(privacy=privacy, random_state=0).fit(X[:500], y[:500])
     whole = pv.evaluate(est, X, y, privacy=privacy, **given).values
     assert whole == pv.evaluate(est.released_model(), X, y, privacy=privacy, **given).values
-    yes = pv.PrivateLogisticLasso(
-        privacy=labels(5.0, y_bounds=(0, 1)), classes=("no", "yes"), random_state=0
-    ).fit(X[:500], np.where(y[:500] > 0.4, "yes", "no"))
-    found = pv.evaluate(yes, X, np.where(y > 0.4, "yes", "no"), privacy=yes.privacy)
+    private = labels(5.0, y_bounds=(0, 1))
+    yes = pv.PrivateLogisticLasso(privacy=private, classes=("no", "yes"), random_state=0).fit(
+        X[:500], np.where(y[:500] > 0.4, "yes", "no")
+    )
+    found = pv.evaluate(yes, X, np.where(y > 0.4, "yes", "no"), privacy=private)
     assert set(found.values) == {"auc", "log-loss"}
     assert found.values["auc"] > 0.6
     # A model of levels encodes a data frame as in its fit.
@@ -341,6 +343,16 @@ def test_refusals_are_one_sentence_without_a_datum(change, said):
     assert "0.123" not in str(caught.value)
     assert "0.456" not in str(caught.value)
     assert "high" not in str(caught.value)
+
+
+def test_a_model_of_zeros_needs_no_column():
+    _, y = table()
+    found = [
+        pv.evaluate(linear_model((0.0, 0.0, 0.0), 0.4), X, y, privacy=labels(), random_state=0)
+        for X in (pl.DataFrame({"d": y}), np.zeros((y.size, 3)))
+    ]
+    np.testing.assert_equal(found[0].values, found[1].values)
+    assert found[0].values["r2"] < 0.3
 
 
 def test_cells_are_halved_and_joined():

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from privasso._text import escaped, json_text
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import (
@@ -157,4 +159,6 @@ def _public(options: FitSettings, released: ReleasedModel) -> tuple[Any, Any]:
     table, target = table_of(options), target_of(options)
     table.require([target])
     y = coded(options, table.columns_and_labels([], target, categorical=[])[1])
+    if released.n_features == 0:
+        return np.zeros((table.n_rows, 0)), y
     return matrix_of(released, table, "error"), y

@@ -86,13 +86,13 @@ def _limits(released: ReleasedModel) -> tuple[float, float] | None:
 def _linear(released: ReleasedModel, table: Table, unknown: str) -> np.ndarray:
     """Predictions of a linear model, or log odds."""
     released = released.needed()
+    if released.n_features == 0:
+        return np.full(table.n_rows, released.intercept)
     return released.linear(matrix_of(released, table, unknown))
 
 
 def matrix_of(released: ReleasedModel, table: Table, unknown: str) -> Any:
-    """The columns that a model needs, encoded as in its fit."""
-    if released.n_features == 0:
-        return np.zeros((table.n_rows, 0))
+    """The columns of a model, of which there must be some, encoded as in its fit."""
     if released.encoding is not None:
         inputs, levels = released.encoding.inputs, released.encoding.categorical
         columns = table.columns(inputs, categorical=levels)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.special import expit, ndtri
 
-from privasso.evaluation._ratios import SEED, Estimate, Estimates, ratio_interval
+from privasso.evaluation._ratios import Estimate, Estimates, normal, ratio_interval
 from privasso.evaluation._sums import DEPTH, ODDS, ScoreCounts, Scored, joined, middles_of_cells
 from privasso.queries import Ask, Neighbours, NoisySum
 
@@ -47,7 +47,7 @@ class ClassEvaluation:
     def _estimates(self, found: np.ndarray, query: NoisySum, level: float) -> dict[str, Estimate]:
         z = -float(ndtri(0.5 * (1.0 - level)))
         noise = np.ldexp(query.deviations, -query.summand.unit)
-        drawn = np.random.default_rng(SEED).standard_normal((_DRAWS, noise.size))
+        drawn = normal(_DRAWS, noise.size)
         seen = np.where(np.abs(found) > _SURELY * noise, found, 0.0)
         table = _Table(*_cells(found), *_cells(noise * drawn), *_cells(seen))
         return {one: table.metric(one, z) for one in self.metrics}

@@ -58,8 +58,8 @@ def evaluate(
     X : array_like or whatever `PrivateLasso.fit` takes
         Covariates. Columns of a data frame, and of files, are found by name.
     y : array_like or str
-        Labels, as for a fit; for two classes their names. A missing one (NaN) is an empty record,
-        or the middle of the bounds where one label becomes another one.
+        Labels, as for a fit; for two classes their names, in blocks of rows 0 and 1. A missing one
+        (NaN) is an empty record, or the middle of the bounds where one label becomes another one.
     privacy : LabelDP or RecordDP
         What to protect, at which budget, within which bounds. Further settings are of fits.
     metrics : sequence of str

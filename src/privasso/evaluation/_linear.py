@@ -10,10 +10,10 @@ from scipy.special import ndtr, ndtri
 
 from privasso.evaluation._ratios import (
     DRAWS,
-    SEED,
     Estimate,
     Estimates,
     gradient,
+    normal,
     ratio_interval,
     ratio_of,
     shares_of,
@@ -43,6 +43,9 @@ _PARTS = {
 }
 #: A first look is at these distances, as parts of the range of the labels; then at so many between.
 _STEPS, _FINE = 2.0 ** (0.25 * np.arange(-32, 0)), 16
+#: With so many records per deviation of the noise, what is needed for any number of records between
+#: two is at most what is needed for one of the two.
+_MANY = 4.0
 #: Deviations of the noise beyond which a first look is believed, how far above what it sees B is,
 #: and the least B.
 _SURELY, _ABOVE, _LEAST = 3.0, 2.0, 1.0 / 16.0
@@ -140,7 +143,7 @@ class LinearEvaluation:
 
         def estimates(level: float) -> dict[str, Estimate]:
             """The rest is never negative: two bounds from below, and one from above."""
-            drawn = noise * np.random.default_rng(SEED).standard_normal((DRAWS, noise.size))
+            drawn = noise * normal(DRAWS, noise.size)
             variances, found = iter(squares.tolist()), {}
 
             def interval(metric: str, sums: np.ndarray, drawn: np.ndarray, tail: float) -> Estimate:
@@ -169,15 +172,20 @@ class LinearEvaluation:
         edges = np.geomspace(*look.around(miss), _FINE)
         closer = self._look(ask, edges, part)
         excess, noise = closer.excess(miss)
-        n = ask.n_rows if places_known(self.neighbours) else (ask.n_rows + 1) // 2
         every = np.append(edges, 1.0)
+        low, high = float(noise[-1]), float(noise[0])
+        enough = least_excess(ask.n_rows, self.coverage, low, high)
+        if not places_known(self.neighbours):  # with fewer records more is needed, or with more
+            fewest = (ask.n_rows + 1) // 2
+            enough = max(enough, least_excess(fewest, self.coverage, low, high))
+            enough = enough if fewest >= _MANY * high else math.inf
 
         def first(passes: np.ndarray) -> float:
             """The edge above the largest that does not pass."""
             failed = np.flatnonzero(~passes)
             return float(every[failed[-1] + 1 if failed.size else 0])
 
-        found = first(excess >= least_excess(n, self.coverage, float(noise[-1]), float(noise[0])))
+        found = first(excess >= enough)
         sampling = math.sqrt(max(closer.count, 1.0) * self.coverage * miss)
 
         def estimates(level: float) -> dict[str, Estimate]:

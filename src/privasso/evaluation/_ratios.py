@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,8 +18,8 @@ _STEP = 1e-4
 _USUAL = np.array([1.0, 0.2, 0.2, 0.08, 0.06, 0.06, 0.1, 0.02, 0.0])
 #: Of the rest of squared distances, which is about zero, less is to be known than of the others.
 _REST = 0.4
-#: Random numbers stand in for noise of a known law; they are public.
-DRAWS, SEED = 2000, 20240229
+#: Random numbers stand in for noise of a known law; they are public, and always the same.
+DRAWS, _SEED = 2000, 20240229
 
 
 class Estimate(NamedTuple):
@@ -36,6 +37,14 @@ class Estimate(NamedTuple):
 
 #: What makes estimates, by metric, with intervals of a level.
 Estimates: TypeAlias = Callable[[float], dict[str, Estimate]]
+
+
+@cache
+def normal(draws: int, size: int) -> np.ndarray:
+    """Standard normal numbers, not to be changed."""
+    found = np.random.default_rng(_SEED).standard_normal((draws, size))
+    found.flags.writeable = False
+    return found
 
 
 def ratio_of(metric: str, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -63,8 +63,12 @@ def matched(
         X, y, names = table.X, table.y, table.names
     elif hasattr(X, "columns") and model.feature_names is not None:
         model = model.needed()
-        X = _numbers(model, X) if private else model.matrix(X)
-    X = covariates(X, finite=not private)
+        if model.n_features == 0:
+            X = np.zeros((len(X), 0))
+        else:
+            X = _numbers(model, X) if private else model.matrix(X)
+    if model.n_features > 0 or np.shape(X)[1:] != (0,):
+        X = covariates(X, finite=not private)
     if y is None:
         raise ValueError("evaluate needs the labels y")
     y = getattr(y, "to_numpy", lambda: y)()
