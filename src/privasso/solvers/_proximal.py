@@ -36,7 +36,7 @@ FIRST_SIGMA, _GROWTH, _LAST_SIGMA = 1.0, 5.0, 1e12
 _LEAST_SIGMA = FIRST_SIGMA / _GROWTH**4
 #: Points at the largest σ that works before the next larger one, which has failed, is tried again.
 _TRUST = 4
-_MAX_NEWTON = 50
+_MAX_OUTER, _MAX_NEWTON = 60, 50
 #: A step that should lower ψ by less than this part of ψ cannot be told from rounding,
 _INVISIBLE = 1e-14
 #: and after so many of these a point is as accurate as it can become.
@@ -51,11 +51,10 @@ def proximal_points(
     *,
     clock: Clock,
     sigma: float = FIRST_SIGMA,
-    max_outer: int = 60,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield z_{k+1}, the step z_{k+1} − z_k and σ, at most `max_outer` times."""
+    """Yield z_{k+1}, the step z_{k+1} − z_k and σ, a limited number of times."""
     ceiling, at_ceiling = _LAST_SIGMA, 0
-    for outer in range(max_outer):
+    for outer in range(_MAX_OUTER):
         accuracy = 0.1 if outer < 4 else 0.01
         new, solved = _proximal_point(H, b, weights, z, sigma, accuracy, clock)
         if not solved:  # σ was too large for a start this far away
