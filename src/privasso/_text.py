@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 #: A cell of a table that begins with one of these is a formula to a spreadsheet.
@@ -34,6 +34,28 @@ def aligned(rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     ]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def word_and_numbers(name: str, text: str, known: Mapping[str, int]) -> tuple[str, list[float]]:
+    """What a text such as ``blocks:10,0.5`` says: a known word, and as many numbers as it needs.
+
+    `name`: what the caller calls the argument; it opens every error message.
+
+    >>> word_and_numbers("--covariance", "Blocks:10,0.5", {"ar": 1, "blocks": 2})
+    ('blocks', [10.0, 0.5])
+    """
+    word, _, rest = text.partition(":")
+    word = word.lower()
+    if word not in known:
+        raise ValueError(f"{name} {text!r} is none of {', '.join(known)}")
+    try:
+        numbers = [float(part) for part in rest.split(",")] if rest else []
+    except ValueError:
+        numbers = []
+    if len(numbers) != (count := known[word]):
+        wanted = ("no number", "1 number")[count] if count < 2 else f"{count} numbers"
+        raise ValueError(f"{name} {text!r} needs {wanted} after the colon")
+    return word, numbers
 
 
 def json_text(value: Any) -> str:

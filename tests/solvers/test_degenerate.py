@@ -11,7 +11,7 @@ import privasso as pv
 from oracles import kkt
 from privasso.problem import Problem, certify_point
 from privasso.solvers import solve_problem, solve_problems
-from privasso.solvers._vertex import to_vertex
+from privasso.solvers._proximal import to_vertex
 from privasso.solvers._working_set import compact, spread
 
 

@@ -11,8 +11,8 @@ from privasso.operators import as_operator
 from privasso.problem import Problem
 from privasso.solvers import _batch, _batch_newton, _growth, solve_problems
 from privasso.solvers._iteration import movement
+from privasso.solvers._proximal import _null_directions
 from privasso.solvers._shared import LinearTerms
-from privasso.solvers._vertex import _null_directions
 
 
 def batch(law, n_rhs=12, n=300, sigma=0.05, seed=0):

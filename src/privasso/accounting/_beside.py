@@ -62,15 +62,13 @@ class BesideGaussian(ComposedLoss):
         """Group each part."""
         if k == 1:
             return self
-        other, gaussian = (part.group(k) for part in self.parts)
-        assert isinstance(gaussian, GaussianLoss)
-        return BesideGaussian.of(other, gaussian.mu)
+        other, gaussian = self.parts
+        return BesideGaussian((other.group(k), gaussian.group(k)))
 
     def scaled(self, factor: float) -> Loss:
         """Scale each part."""
         other, gaussian = self.parts
-        assert isinstance(gaussian, GaussianLoss)
-        return BesideGaussian.of(other.scaled(factor), factor * gaussian.mu)
+        return BesideGaussian((other.scaled(factor), gaussian.scaled(factor)))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""

@@ -17,8 +17,7 @@ from privasso.blocks._part import (
     taken,
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
-from privasso.blocks._sources import blocks_of, is_bed
-from privasso.blocks._sparse_files import SparseTable, read_sparse, sparse_of
+from privasso.blocks._sources import SparseTable, blocks_of, is_bed, read_sparse, sparse_of
 from privasso.blocks._triplets import read_triplets
 from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, variants_of
 

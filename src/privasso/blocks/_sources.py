@@ -1,12 +1,15 @@
-"""What a user may pass instead of an array, as blocks of rows."""
+"""What a user may pass instead of an array: as blocks of rows, or sparse tables in files."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from privasso._text import escaped
+from privasso.blocks._cells import read_cells
 from privasso.blocks._dask import is_dask, of_dask
 from privasso.blocks._files import open_files
 from privasso.blocks._row_blocks import RowBlocks
@@ -60,3 +63,126 @@ def blocks_of(X: Any, y: Any, *, private: bool = True) -> RowBlocks | None:
     if private and isinstance(X, np.memmap):
         return RowBlocks.of_arrays(X, y)
     return None
+
+
+_CELLS, _MARKET = (".h5ad",), (".mtx", ".mtx.gz")
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """A sparse matrix of covariates with the names of its columns and, if asked for, labels.
+
+    Attributes
+    ----------
+    X : scipy.sparse.csr_array or csc_array, shape (M, N)
+    names : tuple of str or None
+        Names of the columns; None if the file has none.
+    y : array_like of shape (M,) or None
+        Labels.
+    """
+
+    X: Any = field(repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    y: Any = field(default=None, repr=False)
+
+
+def is_sparse_file(X: Any) -> bool:
+    """Whether X is the path of a file that `read_sparse` reads.
+
+    >>> is_sparse_file("cells.h5ad"), is_sparse_file("claims.parquet"), is_sparse_file([[1.0]])
+    (True, False, False)
+    """
+    return isinstance(X, (str, Path)) and str(X).lower().endswith((*_CELLS, *_MARKET))
+
+
+def is_cells(X: Any) -> bool:
+    """Whether X is an `anndata.AnnData`, which need not be installed."""
+    kind = type(X)
+    return kind.__name__ == "AnnData" and kind.__module__.partition(".")[0] == "anndata"
+
+
+def read_sparse(
+    path: str | Path, target: str | None = None, *, layer: str | None = None
+) -> SparseTable:
+    r"""Read a sparse table from an .h5ad or .mtx file; what is not zero is all that takes memory.
+
+    Parameters
+    ----------
+    path : str or Path
+        An .h5ad file of AnnData, with cells as rows and genes as columns, or a Matrix Market file
+        (.mtx or .mtx.gz), whose rows are rows of the table. Transpose files that have genes as
+        rows: ``read_sparse(path).X.T``.
+    target : str, optional
+        The column of `obs` in an .h5ad file that holds the labels.
+    layer : str, optional
+        The layer of an .h5ad file that is read in place of its matrix X.
+
+    Returns
+    -------
+    SparseTable
+        CSR or CSC, as in the file; a matrix that is dense in the file becomes CSR. Single precision
+        stays so.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> lines = "%%MatrixMarket matrix coordinate integer general", "2 3 2", "1 1 5", "2 3 7"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.mtx")
+    ...     _ = path.write_text("\n".join(lines))
+    ...     read_sparse(path).X.toarray()
+    array([[5., 0., 0.],
+           [0., 0., 7.]])
+    """
+    path = Path(path)
+    if str(path).lower().endswith(_MARKET):
+        if target is not None or layer is not None:
+            raise ValueError(f"{escaped(path)} holds one matrix only; pass the labels as an array")
+        from privasso.blocks._market import read_market  # compiled code is loaded now, not before
+
+        return SparseTable(read_market(path))
+    if not str(path).lower().endswith(_CELLS):
+        raise ValueError(
+            f"{escaped(path)} must end in {', '.join((*_CELLS, *_MARKET))}, which says how to "
+            "read it"
+        )
+    return SparseTable(*read_cells(path, target, layer))
+
+
+def sparse_of(X: Any, y: Any) -> SparseTable | None:
+    r"""What a user passed as covariates and labels, if it is a file or an AnnData; else None.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> lines = "%%MatrixMarket matrix coordinate integer general", "2 3 2", "1 1 5", "2 3 7"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.mtx")
+    ...     _ = path.write_text("\n".join(lines))
+    ...     float(sparse_of(path, [0.5, 1.5]).X.sum())
+    12.0
+    >>> sparse_of([[1.0]], [2.0]) is None
+    True
+    """
+    target = y if isinstance(y, str) else None
+    if is_sparse_file(X):
+        table = read_sparse(X, target)
+        return table if target is not None else SparseTable(table.X, table.names, y)
+    if not is_cells(X):
+        return None
+    matrix = X.X
+    if hasattr(matrix, "to_memory"):  # backed by a file
+        matrix = matrix.to_memory()
+    labels = y
+    if target is not None:
+        if target not in X.obs.columns:
+            raise ValueError(f"the AnnData has no column {target!r} in obs")
+        labels = _numbers(X.obs[target].to_numpy(), f"column {target!r} of obs")
+    return SparseTable(matrix, tuple(str(name) for name in X.var_names), labels)
+
+
+def _numbers(values: np.ndarray, what: str) -> np.ndarray:
+    values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"{what} does not hold numbers")
+    return values.astype(np.float64)

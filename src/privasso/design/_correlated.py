@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from privasso.design._correlated_shape import Shape, best_shape, row_size, shape_gap
+from privasso.design._correlated_objective import Shape, best_shape, row_size, shape_gap
 from privasso.design._program import LEAKAGE, SENSITIVITY
 from privasso.design._result import InfeasibleError
 from privasso.model import GivenCovariance, Model

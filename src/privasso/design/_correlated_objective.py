@@ -3,6 +3,9 @@
 The shape is S ∝ C^γ with a mean diagonal of 1. In the limit of many columns every row has
 ‖f‖²_{S⁻¹} = R² = tr(CS⁻¹)/N, the ridge is (R²/t)S, and the noise is N(0, (κRν(t))²S) with the
 `objective_noise` ν of the budget. The search starts from the design for independent columns.
+
+It begins with what both designs for correlated columns need: the size of a row in units of a shape,
+and the best shape.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from privasso.design._correlated_shape import row_size
+from privasso._blas import one_thread
 from privasso.design._objective import ObjectiveSearch
 from privasso.design._objective_result import ObjectiveDesign
-from privasso.model import Model
-from privasso.noise import MatrixPower, PowerLaw
+from privasso.model import GivenCovariance, Model
+from privasso.noise import Covariance, Factored, MatrixPower, NoiseDesign, PowerLaw
 from privasso.planning import objective_noise
 from privasso.privacy import FormalBudget
 from privasso.theory import FixedPoint, state_evolution
@@ -28,7 +32,45 @@ if TYPE_CHECKING:
 
     from privasso.design._limits import Setting
 
-Shape: TypeAlias = MatrixPower | PowerLaw
+
+FloatArray = NDArray[np.float64]
+Shape = NoiseDesign | MatrixPower | Covariance
+
+
+def row_size(shape: Shape, C: GivenCovariance) -> float:
+    """Root of tr(CΣ⁻¹)/N at level 1: the root mean square of ‖f‖_{Σ⁻¹} over rows."""
+    if isinstance(shape, MatrixPower):
+        with one_thread():
+            d = np.linalg.eigvalsh(C.covariance)
+        d = d[d > 1e-10 * d[-1]]
+        mean = float(np.sum(d**shape.gamma)) / C.n_columns
+        return math.sqrt(mean * float(np.sum(d ** (1.0 - shape.gamma))) / C.n_columns)
+    if isinstance(shape, NoiseDesign):
+        return math.sqrt(float(np.mean(C.diagonal / shape.variances(C.diagonal))))
+    white = shape.whiten(C.root)
+    return math.sqrt(float(np.sum(white * white)) / C.n_columns)
+
+
+def best_shape(W: FloatArray, C: FloatArray) -> Factored:
+    """Σ ∝ W^(−½)(W^½CW^½)^½W^(−½), of mean variance 1: least tr(WΣ) at a given tr(CΣ⁻¹)."""
+    with one_thread():
+        d, Q = np.linalg.eigh(W)
+        root, inverse = (Q * np.sqrt(d)) @ Q.T, (Q / np.sqrt(d)) @ Q.T
+        d, Q = np.linalg.eigh(root @ C @ root)
+        half = inverse @ (Q * np.maximum(d, 1e-12 * d[-1]) ** 0.25)
+    return Factored(half * math.sqrt(W.shape[0] / float(np.sum(half * half))))
+
+
+def shape_gap(shape: Covariance, W: FloatArray, C: GivenCovariance) -> float:
+    """tr(WΣ)·tr(CΣ⁻¹)/T² − 1, which is zero for the best shape alone."""
+    white = shape.whiten(C.root)
+    with one_thread():
+        # T is the sum of the singular values of W^½C^½, and any roots of W and C will do.
+        T = float(np.sum(np.linalg.svd(np.linalg.cholesky(W).T @ C.root, compute_uv=False)))
+    return shape.trace(W) * float(np.sum(white * white)) / T**2 - 1.0
+
+
+LevelledShape: TypeAlias = MatrixPower | PowerLaw
 
 _DRAWS = 8
 _POWERS = (0.0, 0.5, 1.0)
@@ -37,7 +79,7 @@ _EVALUATIONS = 40
 
 
 #: What a comparison adds: the full Gram matrix, and shapes on the diagonal of C.
-_OTHERS: dict[str, Shape] = {
+_OTHERS: dict[str, LevelledShape] = {
     "C^2": MatrixPower(1.0, 2.0),
     "diagonal v^0.5": PowerLaw(1.0, 0.5),
     "diagonal v^1": PowerLaw(1.0, 1.0),
@@ -56,7 +98,7 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
 
         search = self._search
         assert search is not None
-        shapes: dict[str, Shape] = {
+        shapes: dict[str, LevelledShape] = {
             f"C^{gamma:g}": MatrixPower(1.0, gamma) for gamma in sorted({*_POWERS, self.gamma})
         }
         rows = []
@@ -113,15 +155,15 @@ class _Search:
     ) -> None:
         self._model, self._budget, self._lam, self._seed = model, budget, lam, seed
         self._start = start
-        self._known: dict[Shape, _Found] = {}
+        self._known: dict[LevelledShape, _Found] = {}
 
-    def at(self, shape: Shape) -> _Found:
+    def at(self, shape: LevelledShape) -> _Found:
         """The settings of least predicted error for a shape of level 1."""
         if shape not in self._known:
             self._known[shape] = self._best(shape)
         return self._known[shape]
 
-    def _best(self, shape: Shape) -> _Found:
+    def _best(self, shape: LevelledShape) -> _Found:
         start, budget = self._start, self._budget
         radius = row_size(shape, self._model.covariance)
         # A wider row needs more noise, and more noise a larger λ.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from privasso._text import word_and_numbers
 from privasso.model._covariance import (
     AutoRegressive,
     Blocks,
@@ -31,19 +32,9 @@ def covariance_from_name(name: str, text: str) -> ColumnCovariance:
     blocks:SIZE,R, factors:NUMBER,SHARE, or random eigenvectors with eigenvalues k^(−P) (power:P) or
     of two sizes (levels:RATIO,FRACTION).
     """
-    word, _, rest = text.partition(":")
-    if word.lower() not in _KINDS:
-        raise ValueError(f"{name} {text!r} is none of {', '.join(COVARIANCE_NAMES)}")
-    count, make = _KINDS[word.lower()]
+    word, numbers = word_and_numbers(name, text, {word: n for word, (n, _) in _KINDS.items()})
     try:
-        numbers = [float(part) for part in rest.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count:
-        plural = "number" if count == 1 else "numbers separated by commas"
-        raise ValueError(f"{name} {text!r} needs {count} {plural} after the colon")
-    try:
-        return make(*numbers)
+        return _KINDS[word][1](*numbers)
     except ValueError as error:
         raise ValueError(f"{name} {text!r}: {error}") from None
 

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from privasso._documents import DocumentError, Fields
+from privasso._text import word_and_numbers
 from privasso.noise._covariance import Covariance, Diagonal
 from privasso.noise._design import NoiseDesign
 from privasso.noise._designs import MAX_NODES, Gram, Isotropic, PowerLaw, Shaped, Tabulated
 from privasso.noise._factored import Factored, MatrixPower
 
+#: Words of designs, and how many numbers follow each.
+_WORDS = {"isotropic": 0, "gram": 0, "power": 1}
 _POWERS: dict[str, type[Isotropic] | type[Gram]] = {"Isotropic": Isotropic, "Gram": Gram}
 _NAMED = ("Isotropic", "Gram", "PowerLaw", "Shaped", "Tabulated")
 
@@ -95,29 +98,11 @@ def noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign:
     `name`: name of the argument; every error message starts with it. `text`: isotropic, gram or
     power:GAMMA.
     """
-    word, _, rest = text.partition(":")
-    if word.lower() == "isotropic" and not rest:
-        return Isotropic(sigma)
-    if word.lower() == "gram" and not rest:
-        return Gram(sigma)
-    if word.lower() != "power":
-        raise ValueError(f"{name} {text!r} is none of isotropic, gram, power:GAMMA")
-    try:
-        gamma = float(rest)
-    except ValueError:
-        raise ValueError(
-            f"{name} {text!r} needs 1 number after the colon, e.g. power:0.5"
-        ) from None
-    return PowerLaw(sigma, gamma)
+    word, gamma = word_and_numbers(name, text, _WORDS)
+    return PowerLaw(sigma, *gamma) if gamma else _POWERS[word.capitalize()](sigma)
 
 
 def column_noise_from_name(name: str, text: str, sigma: float) -> NoiseDesign | MatrixPower:
     """As `noise_from_name`, or ``matrix:GAMMA`` for a power of the covariance of the columns."""
-    word, _, rest = text.partition(":")
-    if word.lower() != "matrix":
-        return noise_from_name(name, text, sigma)
-    try:
-        gamma = float(rest)
-    except ValueError:
-        raise ValueError(f"{name} {text!r} needs a number after the colon, e.g. matrix:1") from None
-    return MatrixPower(sigma, gamma)
+    word, gamma = word_and_numbers(name, text, _WORDS | {"matrix": 1})
+    return MatrixPower(sigma, *gamma) if word == "matrix" else noise_from_name(name, text, sigma)

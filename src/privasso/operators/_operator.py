@@ -105,9 +105,9 @@ class Operator(ABC):
         """``F[:, take]`` in the form in which a working set keeps it: packed if F is."""
         return self.columns(take)
 
-    def sparse_columns(self, take: np.ndarray) -> Columns | None:
-        """``F[:, take]`` without making it dense; None if F is dense."""
-        return None
+    def sparse_columns(self, take: np.ndarray) -> Columns:
+        """``F[:, take]`` without making it dense; only where F is not."""
+        raise NotImplementedError
 
     @abstractmethod
     def matmat(self, X: np.ndarray) -> np.ndarray:
@@ -254,7 +254,7 @@ class Metered(Operator):
         self.count(self._op.columns_cost(take.size))
         return self._op.working_columns(take)
 
-    def sparse_columns(self, take: np.ndarray) -> Columns | None:
+    def sparse_columns(self, take: np.ndarray) -> Columns:
         self.count(self._op.columns_cost(take.size))
         return self._op.sparse_columns(take)
 

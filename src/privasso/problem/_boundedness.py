@@ -22,6 +22,9 @@ from privasso._validation import real_array
 from privasso.operators import Operator, as_operator
 from privasso.problem._problem import Problem
 
+#: Conjugate gradients end with a gradient of this part of the first, or after so many steps.
+_ACCURATE, _MAX_ITER = 1e-13, 200
+
 
 @dataclass(frozen=True, eq=False)
 class Projection:
@@ -35,9 +38,7 @@ class Projection:
     leak: float
 
 
-def project(
-    problem: Problem, d: np.ndarray, *, tol: float = 1e-13, max_iter: int = 200
-) -> Iterator[Projection]:
+def project(problem: Problem, d: np.ndarray) -> Iterator[Projection]:
     """Yield better and better projections of d on the null space of FD⁻¹, D the column norms.
 
     Conjugate gradients (CGLS) on min_w ‖d − (FD⁻¹)ᵀw‖, one pass over F per iteration: the pass that
@@ -56,9 +57,9 @@ def project(
     q: np.ndarray = q_s * inverse_norms
     gamma = start = float(s @ s)
     yield Projection(r, w, 1.0)
-    for _ in range(max_iter):
+    for _ in range(_MAX_ITER):
         curvature = float(q @ q)
-        if start == 0.0 or gamma <= tol**2 * start or curvature == 0.0:
+        if start == 0.0 or gamma <= _ACCURATE**2 * start or curvature == 0.0:
             return
         step = gamma / curvature
         w += step * p

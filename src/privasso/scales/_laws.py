@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri, roots_legendre
 
+from privasso._text import word_and_numbers
 from privasso._validation import nonnegative_float, positive_float, real_float, squarable
 from privasso.scales._law import FloatArray, ScaleLaw
 
@@ -212,20 +213,7 @@ def law_from_name(name: str, text: str) -> ScaleLaw:
     `name`: what the caller calls the argument; it opens every error message. `text`:
     uniform[:LOW,HIGH], lognormal[:MU,SIGMA] or constant[:VALUE].
     """
-    word, _, rest = text.partition(":")
-    if word.lower() not in _LAWS:
-        raise ValueError(f"{name} {text!r} is none of {', '.join(LAW_NAMES)}")
-    law, count = _LAWS[word.lower()]
-    return law(*_numbers(name, text, rest, count)) if rest else law()
-
-
-def _numbers(name: str, text: str, rest: str, count: int) -> list[float]:
-    try:
-        numbers = [float(part) for part in rest.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count:
-        raise ValueError(
-            f"{name} {text!r} needs {count} number{'s' if count > 1 else ''} after the colon"
-        )
-    return numbers
+    if text.lower() in _LAWS:
+        return _LAWS[text.lower()][0]()
+    word, numbers = word_and_numbers(name, text, {word: n for word, (_, n) in _LAWS.items()})
+    return _LAWS[word][0](*numbers)

@@ -27,8 +27,7 @@ from privasso.solvers._newton import (
     newton_steps,
     residual,
 )
-from privasso.solvers._proximal import FIRST_SIGMA, proximal_points
-from privasso.solvers._vertex import to_vertex
+from privasso.solvers._proximal import FIRST_SIGMA, proximal_points, to_vertex
 
 #: Rounds of descent and Newton steps before the proximal-point iteration takes over,
 _ROUNDS = 30

@@ -118,7 +118,6 @@ def solve_problems(
     B: ArrayLike,
     lam: ArrayLike,
     *,
-    squares: np.ndarray | None = None,
     tol: float = 1e-8,
     throw: bool = True,
     time_limit: float | None = None,
@@ -134,8 +133,6 @@ def solve_problems(
         The linear terms; one of shape (N, 1) serves for all λ.
     lam : float or array_like, shape (K,)
         One λ for all problems, or one for each.
-    squares : ndarray, optional
-        Squared column norms of F, if the caller has them; otherwise one pass computes them.
     tol, throw, time_limit : as in `solve_many`.
 
     Examples
@@ -152,7 +149,7 @@ def solve_problems(
     if B.shape[1] == 1:
         B = np.broadcast_to(B, (B.shape[0], np.size(lam)))
     lams = _one_for_each(lam, B.shape[1])
-    squares = finite_squares(op.column_squares() if squares is None else squares)
+    squares = finite_squares(op.column_squares())
     return _solved(op, LinearTerms(B), lams, squares, tol, throw, clock)
 
 

@@ -43,15 +43,13 @@ class SparseSet:
         self.index = np.empty(0, dtype=np.int64)
         self.norms = np.empty(0)
         self.z = np.empty(0)
-        self._columns: Columns | None = None
+        self._columns: Columns = problem.op.sparse_columns(self.index)
 
     def add(self, index: np.ndarray, x: np.ndarray, block: object = None) -> None:
         """Add columns and their coefficients."""
         if index.size == 0:
             return
-        more = self.problem.op.sparse_columns(index)
-        assert more is not None
-        self._columns = more if self._columns is None else self._columns.joined(more)
+        self._columns = self._columns.joined(self.problem.op.sparse_columns(index))
         self.index = np.concatenate([self.index, index])
         self.norms = self.problem.norms[self.index]
         self.z = np.concatenate([self.z, x * self.problem.norms[index]])
@@ -61,7 +59,7 @@ class SparseSet:
         """Keep the support and, of the other columns, those with the largest urgency."""
         rank = np.where(self.z != 0, np.inf, urgency)
         n_kept = max(n_kept, int(np.count_nonzero(self.z)))
-        if n_kept >= rank.size or self._columns is None:
+        if n_kept >= rank.size:
             return
         keep = np.sort(np.argpartition(rank, -n_kept)[-n_kept:])
         self._columns = self._columns.taken(keep)
@@ -75,17 +73,14 @@ class SparseSet:
 
     def matvec(self, z: np.ndarray) -> np.ndarray:
         """F_S x for x = z / norms."""
-        w = np.zeros(self.problem.shape[0])
-        if self._columns is not None:
-            w = self._columns.matvec(z / self.norms)
-            self.problem.op.count(self.index.size / self.problem.shape[1])
-        return w
+        self.problem.op.count(self.index.size / self.problem.shape[1])
+        return self._columns.matvec(z / self.norms)
 
     def path_direction(self, factor: Factor | None) -> np.ndarray:
         """λ·F_A(F_AᵀF_A)⁻¹ sgn(x_A), A the support, by conjugate gradients."""
         d = np.zeros_like(self.z)
         active = np.flatnonzero(self.z)
-        if active.size and self._columns is not None:
+        if active.size:
             rhs = np.sign(self.z[active]) * self.problem.lam / self.norms[active]
             p, _, flat = self._solve(active, rhs, 1e-8)
             if not flat:
@@ -94,7 +89,7 @@ class SparseSet:
 
     def minimise(self, lam: float, tol: float, clock: Clock, *, roughly: bool) -> GramResult:
         """Solve the problem at λ on these columns, starting from the present coefficients."""
-        if self._columns is None:
+        if self.index.size == 0:
             return GramResult(self.z)
         if self.index.size <= _SMALL and not roughly:
             result = self._by_gram(lam, tol, clock)
@@ -104,7 +99,6 @@ class SparseSet:
         return result
 
     def _by_gram(self, lam: float, tol: float, clock: Clock) -> GramResult:
-        assert self._columns is not None
         gram = self._columns.gram()
         gram /= self.norms
         gram /= self.norms[:, None]
@@ -125,7 +119,6 @@ class SparseSet:
     def _descend(self, lam: float, tol: float, clock: Clock, n_rounds: int) -> GramResult:
         """Coordinate descent and Newton steps until no violation exceeds tol·λ."""
         columns = self._columns
-        assert columns is not None
         arrays = columns.arrays()
         norms, b = self.norms, self.problem.b[self.index]
         squares = norms**2
@@ -191,7 +184,6 @@ class SparseSet:
         Computed from the difference d of the two as cᵀd − ½‖Fd‖² − λ·(change of ‖x‖₁), in which
         no large numbers cancel.
         """
-        assert self._columns is not None
         norms = self.norms[active]
         d = np.zeros(self.z.size)
         d[active] = (to - z) / norms
@@ -203,7 +195,6 @@ class SparseSet:
         self, active: np.ndarray, rhs: np.ndarray, accuracy: float
     ) -> tuple[np.ndarray, float, bool]:
         columns = self._columns
-        assert columns is not None
         buffer = np.zeros(self.problem.shape[0])
         arguments = (*columns.arrays(), columns.total, self.norms, active, rhs, buffer)
         if columns.block.nnz < _SHORT_CALL:

@@ -10,7 +10,7 @@ import numpy as np
 
 from privasso._validation import generator, integer, positive_float
 from privasso.model import Model
-from privasso.noise import Covariance, NoiseDesign
+from privasso.noise import Covariance
 from privasso.theory._correlated import given_columns
 from privasso.theory._draws import (
     ColumnNoise,
@@ -66,9 +66,7 @@ def critical_lambda_ratio(
         count = None if n_features is None else integer("n_features", n_features, minimum=1)
         size = integer("draws", draws, minimum=2)
         return correlated_edge(model, noise, n_features=count, draws=size, rng=rng).ratio
-    check(model, noise)
-    assert isinstance(noise, NoiseDesign)
-    noise = noise.with_sigma(1.0)
+    noise = check(model, noise).with_sigma(1.0)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
     nodes = columns(model.scales, noise, count)
     if nodes is not None:

@@ -138,8 +138,7 @@ def state_evolution(
             "independent columns of squared scales v"
         )
     rotated = isinstance(model, RotatedModel)
-    check(model.independent() if rotated else model, noise)
-    assert isinstance(noise, NoiseDesign)
+    noise = check(model.independent() if rotated else model, noise)
     lam = positive_float("lam", lam)
     kappa = _threshold(kappa)
     if not isinstance(ridge, NoiseDesign):
@@ -167,8 +166,8 @@ def _is_positive(ridge: float | ColumnNoise) -> bool:
     return (ridge.sigma if isinstance(ridge, NoiseDesign | MatrixPower) else ridge) > 0.0
 
 
-def check(model: Any, noise: Any) -> None:
-    """Raise an error unless these are a model and a noise design."""
+def check(model: Any, noise: Any) -> NoiseDesign:
+    """Return the noise; raise an error unless these are a model and a noise design."""
     if isinstance(model, RotatedModel):
         raise ValueError(
             "this prediction is available for a Model only; for a RotatedModel use state_evolution"
@@ -185,6 +184,7 @@ def check(model: Any, noise: Any) -> None:
             "noise must be a noise design, such as Isotropic(sigma) or PowerLaw(sigma, gamma), "
             f"not an object of type {type(noise).__name__}"
         )
+    return noise
 
 
 #: Nodes of the error Z at each refinement of the scales.

@@ -117,8 +117,7 @@ def _table(
     if isinstance(model, Model) and model.covariance is not None:
         size = integer("draws", draws, minimum=2)
         return pl.DataFrame(_correlated_rows(model, lams, noise, levels, count, size, rng))
-    check(model, noise)
-    assert isinstance(noise, NoiseDesign)
+    noise = check(model, noise)
     for level in levels:
         noise.with_sigma(float(level))  # refuses a negative level, and one that squares to zero
     lam, sigma = (grid.ravel() for grid in np.meshgrid(lams, levels, indexing="ij"))
