@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import expit, logit
@@ -19,12 +19,12 @@ from scipy.special import expit, logit
 from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
-from privasso.fit import FitOptions, RecordPlan, plan_for
+from privasso.fit import FitOptions, Plan, plan_for
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast
 from privasso.forecast._simulate import Simulated
 from privasso.privacy import RecordDP
-from privasso.programs import RecordStatistics, StatisticsMechanism
+from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
 
 #: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
@@ -72,10 +72,9 @@ class RecordScheme:
     indicators: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, plan: RecordPlan, dictionary: Dictionary) -> RecordScheme:
+    def of(cls, plan: Plan, dictionary: Dictionary) -> RecordScheme:
         """The scheme of a plan for a table that the dictionary describes."""
         options, known = plan.options, dictionary.limits
-        assert isinstance(options.privacy, RecordDP)
         chances: list[float] = []
         for entry in dictionary.entries:
             if isinstance(entry, LevelEntry):
@@ -83,8 +82,8 @@ class RecordScheme:
             else:
                 chances.append(0.5 if entry.indicator else math.nan)
         n, names = len(chances), dictionary.encoding.names
-        released = isinstance(plan.objective, StatisticsMechanism)
-        privacy = replace(options.privacy, mechanism="statistics" if released else "objective")
+        mechanism = "statistics" if plan.solves_again else "objective"
+        privacy = replace(cast(RecordDP, options.privacy), mechanism=mechanism)
         return cls(
             privacy,
             int(plan.guarantee["n_rows"]),
@@ -271,7 +270,7 @@ def _simulated(
     return Simulated(np.array(found))
 
 
-def _plan(small: RecordScheme, seed: int) -> RecordPlan:
+def _plan(small: RecordScheme, seed: int) -> Plan:
     privacy = small.privacy
     if privacy.shape not in (None, "private"):
         rng = np.random.default_rng((seed, 1))
@@ -279,17 +278,15 @@ def _plan(small: RecordScheme, seed: int) -> RecordPlan:
         privacy = replace(privacy, shape=public)
     options = FitOptions(privacy, lam="auto" if small.lam is None else small.lam)
     nothing = np.broadcast_to(0.0, (small.n_rows, small.n_columns))
-    plan = plan_for(nothing, options, seeded=True)
-    assert isinstance(plan, RecordPlan)
-    return plan
+    return plan_for(nothing, options, seeded=True)
 
 
 def _fitted(
-    plan: RecordPlan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    plan: Plan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of one fit."""
     ask = Answering(RowBlocks.of_arrays(X, y), bit_source(rng))
-    found = plan.objective(ask, plan.lam)
+    found = plan.program(ask)
     fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
     return fit.coef, fit.intercept
 

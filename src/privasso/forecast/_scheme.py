@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
-from privasso.fit import MOST_COLUMNS, LabelPlan, Released
+from privasso.fit import MOST_COLUMNS, Plan, Released
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
 from privasso.planning import LabelRelease, calibrate
@@ -45,26 +46,29 @@ class Scheme:
     denoise: bool = True
 
     @classmethod
-    def of_plan(cls, plan: LabelPlan, lam: float | None = None) -> Scheme:
+    def of_plan(cls, plan: Plan, lam: float | None = None) -> Scheme:
         """The scheme of a plan, which must be one for label differential privacy."""
         options = plan.options
-        assert isinstance(options.privacy, LabelDP)
+        rows, calibration = plan.covariates, plan.calibration
+        assert rows is not None
+        assert calibration is not None
         # Scales that were given for these columns say nothing about others.
         noise = plan.noise if options.scales is None else None
-        return cls(plan.rows, options.privacy, plan.calibration, noise, lam, options.denoise)
+        privacy = cast(LabelDP, options.privacy)
+        return cls(rows, privacy, calibration, noise, lam, options.denoise)
 
     @classmethod
     def of_release(cls, released: Released, lam: float | None = None) -> Scheme:
         """The scheme that a release was made by."""
         made, rows = released.release, released.rows
-        assert isinstance(released.privacy, LabelDP)
+        privacy = cast(LabelDP, released.privacy)
         covariance = made.covariance.restricted(np.flatnonzero(rows.live))
-        calibration = LabelRelease(released.privacy).calibrated(
+        calibration = LabelRelease(privacy).calibrated(
             covariance, made.sigma_sum or 0.0, made.mu, released.weights, rows.shape[0]
         )
         # Other designs may have been applied to given scales, which a release does not hold.
         noise = released.noise if isinstance(released.noise, Shaped) else None
-        return cls(rows, released.privacy, calibration, noise, lam, released.denoise)
+        return cls(rows, privacy, calibration, noise, lam, released.denoise)
 
     @property
     def unavailable(self) -> str | None:

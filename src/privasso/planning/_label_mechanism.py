@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 import numpy as np
 
 from privasso.noise import Covariance
 from privasso.operators import Covariates
 from privasso.privacy import LabelDP
-from privasso.programs import Calibration, Release
-from privasso.queries import Ask
+from privasso.programs import Calibration, Program
 
 #: Coefficients of this size have lost digits to underflow.
 _SMALLEST_EFFECT = 1e-290
@@ -45,7 +43,7 @@ class LabelMechanism(ABC):
         """The same shape of noise at the level for another ε."""
 
     @abstractmethod
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> Program:
         """What is asked, and what becomes of the answers."""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,17 +13,18 @@ from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
 from privasso.planning._label_mechanism import LabelMechanism, check_units, why_infinite
 from privasso.planning._release_shape import release_shape
+from privasso.planning._settings import default_kappa
 from privasso.planning._shrink import best_shrink
 from privasso.privacy import LabelDP
 from privasso.programs import (
     Calibration,
     LabelRows,
+    ProductsProgram,
     ProductSum,
-    Release,
     as_release,
     row_weights,
 )
-from privasso.queries import Ask, NoisySum
+from privasso.queries import NoisySum
 
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
@@ -113,7 +114,7 @@ class LabelProducts(LabelMechanism):
             mu=mu,
         )
 
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> ProductsProgram:
         """Ask for the sums of rows times labels."""
         mu, privacy, change = calibration.mu, self.privacy, self._change
         if mu is None or mu > self.mu:
@@ -124,8 +125,12 @@ class LabelProducts(LabelMechanism):
         summand = ProductSum(made, privacy.y_bounds, ProductSum.bits_for(mu, made.n_columns))
         question = NoisySum(summand, mu, privacy.pair)
 
-        def ask_for_products(ask: Ask) -> Release:
-            white = ask(question) * (mu / change / _ROUNDING)
-            return as_release(rows, privacy.y_bounds, calibration, white, privacy.unit)
-
-        return ask_for_products
+        release = partial(
+            as_release,
+            rows,
+            privacy.y_bounds,
+            calibration,
+            unit=privacy.unit,
+            times=mu / change / _ROUNDING,
+        )
+        return ProductsProgram(question, default_kappa(privacy.epsilon), release)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +16,7 @@ from privasso.planning._release_mechanism import ReleaseMechanism
 from privasso.planning._settings import default_kappa, usual_lam, usual_row, usual_t
 from privasso.privacy import LabelDP
 from privasso.problem import Clipped
-from privasso.programs import Calibration, PerturbedObjective, Release, widest_bounds
-from privasso.queries import Ask
+from privasso.programs import Calibration, PerturbedObjective, Program, widest_bounds
 
 #: Most columns for which the noise has a full covariance by default.
 LARGEST_SHAPE = 2048
@@ -103,7 +101,7 @@ class LabelRelease(ReleaseMechanism[LabelDP]):
         noise = mechanism.noise(n_rows) if isinstance(mechanism, LabelObjective) else None
         return Calibration(covariance, sigma_sum, mu, weights, noise)
 
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> Program:
         """That of the mechanism which was calibrated."""
         return LabelRelease(self.settled(calibration))._mechanism.program(rows, calibration)
 

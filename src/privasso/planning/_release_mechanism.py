@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -11,8 +10,7 @@ import numpy as np
 from privasso.noise import Covariance, Noise
 from privasso.operators import Covariates
 from privasso.privacy import Privacy
-from privasso.programs import Calibration, Release
-from privasso.queries import Ask
+from privasso.programs import Calibration, Program
 
 K = TypeVar("K", bound=Privacy)
 
@@ -55,5 +53,5 @@ class ReleaseMechanism(ABC, Generic[K]):
         return self.privacy
 
     @abstractmethod
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> Program:
         """What is asked about the labels, and what becomes of the answers; reads no label."""

@@ -101,6 +101,11 @@ class Privacy(ABC):
         """
         return None if self.label_width is None else self.label_width / 6.0
 
+    @property
+    def before(self) -> tuple[tuple[str, ...], float]:
+        """What is released about the columns before a fit, and the part of the budget for it."""
+        return (), 0.0
+
     @abstractmethod
     def guarantee(
         self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()

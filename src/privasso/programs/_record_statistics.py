@@ -9,6 +9,7 @@ import numpy as np
 
 from privasso._validation import positive_float
 from privasso.programs._one_step import positive_part
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit, sandwich_errors
 from privasso.programs._record_rows import PerturbedObjective
 from privasso.programs._second_moments import Products, SecondMoments
@@ -100,7 +101,7 @@ class RecordStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsMechanism:
+class StatisticsMechanism(Program):
     """How records become noisy statistics; all of it is decided before the data are read.
 
     Attributes
@@ -162,6 +163,16 @@ class StatisticsMechanism:
         neighbours = table.noise.neighbours
         moments = SecondMoments.asked(ask, self.products(table), self.mu, neighbours)
         return RecordStatistics(moments, table, self.weight)
+
+    @property
+    def again(self) -> bool:
+        """They are statistics."""
+        return True
+
+    def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
+        """Those of sums with noise."""
+        numbers = {"radius": self.radius, "sigma": self.sigma, "mu": self.mu}
+        return "statistics", numbers, self.table.column_unit
 
     def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """The data with a record at all upper bounds."""

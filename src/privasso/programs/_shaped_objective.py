@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr
 
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit, sandwich_errors
-from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._record_statistics import (
     RecordStatistics,
     StatisticsMechanism,
@@ -23,7 +24,7 @@ _FLOOR = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class ShapedObjective:
+class ShapedObjective(Program):
     """A perturbed fit with noise of the covariance σ²S and a ridge ΛS.
 
     S is the matrix of second moments of the scaled rows: of public rows, or of the rows themselves
@@ -85,6 +86,12 @@ class ShapedObjective:
             return RecordFit(coef, intercept)
         errors = self._errors(u, L, statistics)
         return RecordFit(coef, intercept, table.width * table.per_unit(errors))
+
+    def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
+        """Those of objective perturbation."""
+        numbers = perturbed_numbers(self.noise, self.table.level, n_rows)
+        unit = f"{self.table.column_unit}, and rows in the norm of the shape"
+        return "objective", numbers, unit
 
     def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """The data with a record at all upper bounds."""
