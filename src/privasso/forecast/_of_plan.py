@@ -8,8 +8,9 @@ from privasso.encoding import Dictionary
 from privasso.fit import Plan
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Forecast, forecast
-from privasso.forecast._records import RecordScheme, forecast_records
+from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
+from privasso.forecast._simulate import Simulation
 from privasso.forecast._state_evolution import Prediction, predictions
 
 
@@ -35,10 +36,7 @@ def forecast_of(
 
     `progress` is called with what is done and with all that there is to do.
     """
-    scheme = _scheme(plan, dictionary)
-    if isinstance(scheme, Scheme):
-        return forecast(scheme, suppose, progress=progress)
-    return forecast_records(scheme, suppose, progress=progress)
+    return forecast(_scheme(plan, dictionary), suppose, progress=progress)
 
 
 def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
@@ -53,7 +51,7 @@ def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
     return predictions(rows, privacy, plan.noise, suppose, plan.options.fixed_lam)
 
 
-def _scheme(plan: Plan, dictionary: Dictionary | None) -> Scheme | RecordScheme:
+def _scheme(plan: Plan, dictionary: Dictionary | None) -> Simulation:
     if plan.covariates is not None:
         return Scheme.of_plan(plan, plan.options.fixed_lam)
     assert dictionary is not None

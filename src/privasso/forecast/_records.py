@@ -9,7 +9,6 @@ on R², whatever the number of columns; what noisy sums of products lose depends
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -21,9 +20,8 @@ from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
 from privasso.fit import FitOptions, Plan, plan_for
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._forecast import Change, Forecast
-from privasso.forecast._simulate import Simulated
-from privasso.privacy import RecordDP
+from privasso.forecast._simulate import Simulated, Simulation
+from privasso.privacy import PRIVATE, RecordDP
 from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
 
@@ -34,15 +32,22 @@ _SPREAD, _MARGIN = 1.0 / 6.0, 2.0
 _CELLS, _FEWEST, _MOST_COLUMNS, _MOST_ROWS = 20_000, 6, 100, 8000
 #: Simulated fits for each line.
 _FITS = 20
-_EPSILONS, _GROWTH = (2.0, 3.0), 4.0
 #: Columns from which on it is of interest to leave half of them out.
 _MANY_COLUMNS = 8
 #: Public rows, where the shape comes from some.
 _PUBLIC = 500
 
 
+_ALSO = (
+    "Columns are independent: numbers are normal, with a standard deviation of a sixth of their "
+    "range and a mean between a third and two thirds of it, and a 0/1 column of a text with k "
+    "levels is 1 with probability 1/(k + 1). Large tables are simulated by smaller ones with as "
+    "many rows per column. Columns that fill less of their bounds fare worse."
+)
+
+
 @dataclass(frozen=True, eq=False)
-class RecordScheme:
+class RecordScheme(Simulation):
     """A fit of whole records as a forecast sees it: all that is known without the data.
 
     Attributes
@@ -70,6 +75,8 @@ class RecordScheme:
     lam: float | None = None
     fit_intercept: bool = True
     indicators: np.ndarray | None = field(default=None, repr=False)
+
+    also = _ALSO
 
     @classmethod
     def of(cls, plan: Plan, dictionary: Dictionary) -> RecordScheme:
@@ -104,6 +111,67 @@ class RecordScheme:
         return None
 
     @property
+    def on(self) -> str:
+        """Tables of the size that is simulated."""
+        small = self.smaller()
+        return f"tables of {small.n_rows} rows and {small.n_columns} columns"
+
+    @property
+    def budget(self) -> tuple[float, float]:
+        """Of the privacy."""
+        return self.privacy.epsilon, self.privacy.label_width
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the table."""
+        return self.n_rows, self.n_columns
+
+    def affordable(self, lines: int) -> tuple[int, bool]:
+        """The same for all, which are simulated by small tables."""
+        return _FITS, True
+
+    def with_epsilon(self, factor: float) -> RecordScheme:
+        """With the default t for it, unless t was given."""
+        privacy, epsilon = self.privacy, factor * self.privacy.epsilon
+        return replace(self, privacy=replace(privacy, epsilon=epsilon))
+
+    def grown(self, factor: float) -> RecordScheme:
+        """With the same λ per row."""
+        lam = None if self.lam is None else factor * self.lam
+        return replace(self, n_rows=round(factor * self.n_rows), lam=lam)
+
+    def half(self) -> RecordScheme | None:
+        """Every second column."""
+        enough = self.n_columns >= _MANY_COLUMNS
+        return self.of_columns(np.arange(0, self.n_columns, 2)) if enough else None
+
+    def simulate(self, suppose: Assumptions, fits: int, seed: int = 0) -> Simulated:
+        """The program of a plan runs on tables that fill their bounds."""
+        small, found, wrong = self.smaller(), [], []
+        n, plan = small.n_columns, _plan(small, seed)
+        for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
+            for_truth, for_rows, for_noise = own.spawn(3)
+            coef, level, residual = _truth(small, suppose, (k + 0.5) / fits, for_truth)
+            centres = for_rows.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
+            X = small.columns(small.n_rows, centres, for_rows)
+            signal = (X - small.means(centres)) @ coef
+            y = level + signal + residual * for_rows.standard_normal(small.n_rows)
+            guess, at = _fitted(plan, X, y, for_noise)
+            wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
+            off = (guess - coef) * small.deviations
+            shift = at + float(small.means(centres) @ guess) - level
+            explained = float(np.sum((coef * small.deviations) ** 2))
+            error = float(off @ off) + shift**2
+            found.append((explained - error) / (explained + residual**2))
+        # A smaller table with as many rows per column has the same error in all, on fewer columns.
+        mean, numbers = np.mean(wrong, axis=0), np.isnan(small.chances)
+        usual = np.sqrt([
+            (mean[those].mean() if those.any() else mean.mean()) * n / self.n_columns
+            for those in (numbers, ~numbers)
+        ])  # fmt: skip
+        return Simulated(np.array(found), np.where(np.isnan(self.chances), *usual))
+
+    @property
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.bounds)
@@ -117,15 +185,15 @@ class RecordScheme:
             power = 1.5 if self.privacy.mechanism == "statistics" else 1.0
             rows = max(2, round(m * (few / n) ** power))
         few, rows = min(few, n), min(rows, _MOST_ROWS)
-        take = np.linspace(0, n - 1, few).round().astype(int)
         lam = None if self.lam is None else self.lam * rows / m
-        return replace(self.of_columns(take), n_rows=rows, lam=lam)
+        taken = self.of_columns(np.linspace(0, n - 1, few).round().astype(int))
+        return replace(taken, n_rows=rows, lam=lam)
 
     def of_columns(self, take: np.ndarray) -> RecordScheme:
         """The same for some of the columns."""
         privacy, bounds, indicators = self.privacy, self.bounds[take], self.indicators
         indicators = None if indicators is None else indicators[take]
-        if privacy.bounds != "private":
+        if privacy.bounds != PRIVATE:
             listed: list[Any] = bounds.tolist()
             for k in [] if indicators is None else np.flatnonzero(indicators):
                 listed[k] = ZERO_ONE
@@ -158,116 +226,6 @@ class RecordScheme:
         """Means of the columns."""
         low, width = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
         return low + width * np.where(np.isnan(self.chances), centres, self.chances)
-
-
-def forecast_records(
-    scheme: RecordScheme,
-    suppose: Assumptions,
-    *,
-    fits: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Forecast:
-    """Simulate fits on tables that fill their bounds, as planned and with changes.
-
-    No data are read. The outcome is the same each time: the generator has a fixed seed. `progress`
-    is called with the number of lines that are done and of all lines.
-    """
-    if scheme.unavailable is not None:
-        raise ValueError(scheme.unavailable)
-    suppose.check_width(scheme.privacy.label_width)
-    fits = _FITS if fits is None else fits
-    small, changes = scheme.smaller(), []
-    lines = len(_EPSILONS) + 2 + (scheme.n_columns >= _MANY_COLUMNS)
-    tell = progress or (lambda done, total: None)
-    for factor in _EPSILONS:
-        tell(len(changes), lines)
-        epsilon = factor * scheme.privacy.epsilon
-        changed = replace(scheme, privacy=_with_epsilon(scheme.privacy, epsilon))
-        words = f"ε = {epsilon:g} instead of {scheme.privacy.epsilon:g}"
-        changes.append(Change("epsilon", epsilon, words, _simulated(changed, suppose, fits)))
-    m, n = scheme.n_rows, scheme.n_columns
-    more = round(_GROWTH * m)
-    tell(len(changes), lines)
-    lam = None if scheme.lam is None else _GROWTH * scheme.lam
-    outcome = _simulated(replace(scheme, n_rows=more, lam=lam), suppose, fits)
-    changes.append(Change("rows", more, f"{more} rows instead of {m}", outcome))
-    tell(len(changes), lines)
-    if n >= _MANY_COLUMNS:
-        half = _half(scheme)
-        denser = replace(suppose, rho=min(1.0, suppose.rho * n / half.n_columns))
-        words = f"{half.n_columns} columns instead of {n}, if the others say nothing"
-        outcome = _simulated(half, denser, fits)
-        changes.append(Change("columns", float(half.n_columns), words, outcome))
-    tell(lines - 1, lines)
-    squares = np.zeros(2)
-    outcome = _simulated(scheme, suppose, fits, squares=squares)
-    # A smaller table with as many rows per column has the same error in all, on fewer columns.
-    usual = np.sqrt(squares * small.n_columns / n)
-    return Forecast(
-        suppose,
-        outcome,
-        tuple(changes),
-        on=f"tables of {small.n_rows} rows and {small.n_columns} columns",
-        also=_ALSO,
-        effect_error=np.where(np.isnan(scheme.chances), usual[0], usual[1]),
-    )
-
-
-_ALSO = (
-    "Columns are independent: numbers are normal, with a standard deviation of a sixth of their "
-    "range and a mean between a third and two thirds of it, and a 0/1 column of a text with k "
-    "levels is 1 with probability 1/(k + 1). Large tables are simulated by smaller ones with as "
-    "many rows per column. Columns that fill less of their bounds fare worse."
-)
-
-
-def _half(scheme: RecordScheme) -> RecordScheme:
-    """Every second column."""
-    return scheme.of_columns(np.arange(0, scheme.n_columns, 2))
-
-
-def _with_epsilon(privacy: RecordDP, epsilon: float) -> RecordDP:
-    """The same privacy at another ε; with the default t for it, unless t was given."""
-    given = privacy.t if privacy.t != replace(privacy, t=None).t else None
-    return replace(privacy, epsilon=epsilon, t=given)
-
-
-def _simulated(
-    scheme: RecordScheme,
-    suppose: Assumptions,
-    fits: int,
-    seed: int = 0,
-    squares: np.ndarray | None = None,
-) -> Simulated:
-    """R² of simulated fits; `squares` takes the mean squared errors of effects.
-
-    These are of coefficients times the range of their column: of columns of numbers, and of 0/1
-    columns.
-    """
-    small = scheme.smaller()
-    n, found = small.n_columns, []
-    wrong: list[np.ndarray] = []
-    plan = _plan(small, seed)
-    for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
-        for_truth, for_rows, for_noise = own.spawn(3)
-        coef, level, residual = _truth(small, suppose, (k + 0.5) / fits, for_truth)
-        centres = for_rows.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
-        X = small.columns(small.n_rows, centres, for_rows)
-        signal = (X - small.means(centres)) @ coef
-        y = level + signal + residual * for_rows.standard_normal(small.n_rows)
-        guess, at = _fitted(plan, X, y, for_noise)
-        wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
-        off = (guess - coef) * small.deviations
-        shift = at + float(small.means(centres) @ guess) - level
-        explained = float(np.sum((coef * small.deviations) ** 2))
-        error = float(off @ off) + shift**2
-        found.append((explained - error) / (explained + residual**2))
-    if squares is not None and wrong:
-        numbers = np.isnan(small.chances)
-        mean = np.mean(wrong, axis=0)
-        for k, those in enumerate((numbers, ~numbers)):
-            squares[k] = mean[those].mean() if those.any() else mean.mean()
-    return Simulated(np.array(found))
 
 
 def _plan(small: RecordScheme, seed: int) -> Plan:

@@ -1,47 +1,26 @@
-"""The distribution of R² over simulated fits."""
+"""A fit that can be simulated, and the distribution of R² over simulated fits."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._population import Estimate, Population, Truth
-from privasso.forecast._scheme import Scheme
-
-#: Simulated fits for which there is time with few columns; see `affordable`.
-_AT_ALL = 2500
-#: Tables of rows drawn with replacement that the fits share.
-_TABLES = 12
-#: With more rows per column than this, another table of the same law has practically the same
-#: moments, and the rows themselves are used.
-_MANY_ROWS = 50
-
-
-class Fits(Protocol):
-    """Fits on one table of covariates: what a mechanism does there to labels."""
-
-    def outcome(self, truth: Truth, rng: np.random.Generator) -> Estimate | None:
-        """Simulate one outcome; None if there is none."""
-        ...
-
-
-class Mechanism(Protocol):
-    """What a mechanism supplies, so that its fits can be simulated."""
-
-    def on(self, counts: np.ndarray | float) -> Fits:
-        """Fits on a table in which each row occurs that often."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """R² on new rows of simulated fits; −∞ where a fit found no model."""
+    """R² on new rows of simulated fits; −∞ where a fit found no model.
+
+    `effect_error` (N,): root mean square error of a coefficient times the range of its column;
+    None where it is not computed.
+    """
 
     r2: np.ndarray = field(repr=False)
+    effect_error: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def median(self) -> float:
@@ -60,63 +39,58 @@ class Simulated:
         return float(np.mean(self.r2 > 0.0))
 
 
-def simulate(
-    mechanism: Mechanism,
-    scheme: Scheme,
-    suppose: Assumptions,
-    *,
-    fits: int,
-    growth: float = 1.0,
-    seed: int = 0,
-) -> Simulated:
-    """Simulate fits with truths that are drawn anew for each.
+class Simulation(ABC):
+    """A fit as a forecast sees it: all that is known without private data.
 
-    The rows of a simulated table are drawn with replacement from those at hand, and R² is that on
-    the rows at hand, so that a model meets rows that it was not fitted to. With the same seed,
-    two simulations have the same truths and comparable noise.
-
-    Parameters
+    Attributes
     ----------
-    mechanism : Mechanism
-        What is done to labels.
-    scheme : Scheme
-        Rows and label bounds.
-    suppose : Assumptions
-        What truths are drawn from.
-    fits : int
-        Number of fits.
-    growth : float
-        Rows of a simulated table, relative to those at hand.
-    seed : int
-        Of the generator.
+    on : str
+        What fits are simulated on.
+    also : str
+        What is assumed besides, about covariates.
     """
-    rows, privacy = scheme.rows, scheme.privacy
-    population = Population(rows)
-    suppose = replace(suppose, label_sd=suppose.label_sd / privacy.unit)
-    half_width = 0.5 * privacy.width / privacy.unit
-    m, n = rows.shape[0], int(rows.live.sum())
-    tables = 1 if m >= _MANY_ROWS * n else min(_TABLES, fits)
-    found: list[float] = []
-    for number, own in enumerate(np.random.default_rng(seed).spawn(tables)):
-        for_rows, rng = own.spawn(2)
-        if tables == 1:
-            table = mechanism.on(growth)
-        else:
-            drawn = for_rows.multinomial(round(growth * m), np.full(m, 1.0 / m))
-            table = mechanism.on(drawn.astype(np.float64))
-        for _ in range(fits // tables + (number < fits % tables)):
-            truth = population.draw(suppose, half_width, rng)
-            estimate = table.outcome(truth, rng)
-            found.append(-math.inf if estimate is None else population.r2(truth, estimate))
-    return Simulated(np.array(found))
 
+    also = ""
 
-def affordable(columns: int) -> int:
-    """How many fits can be simulated in about ten seconds with that many columns.
+    @property
+    @abstractmethod
+    def on(self) -> str:
+        """What fits are simulated on, in words."""
 
-    The number depends on nothing else, so that a forecast does not depend on the computer.
+    @property
+    @abstractmethod
+    def unavailable(self) -> str | None:
+        """Why fits of this kind cannot be simulated, or None."""
 
-    >>> affordable(10), affordable(2000)
-    (2475, 2)
-    """
-    return int(_AT_ALL / (1.0 + (columns / 100.0) ** 2 + (columns / 250.0) ** 3))
+    @property
+    @abstractmethod
+    def budget(self) -> tuple[float, float]:
+        """ε, and the distance between the bounds of the labels."""
+
+    @property
+    @abstractmethod
+    def size(self) -> tuple[int, int]:
+        """Numbers of rows, and of columns that carry data."""
+
+    @abstractmethod
+    def affordable(self, lines: int) -> tuple[int, bool]:
+        """Number of fits for each of so many lines, and whether there is time for more than one."""
+
+    @abstractmethod
+    def with_epsilon(self, factor: float) -> Self:
+        """The same fit with ε times `factor`."""
+
+    @abstractmethod
+    def grown(self, factor: float) -> Self:
+        """The same fit of so many times as many rows."""
+
+    @abstractmethod
+    def half(self) -> Self | None:
+        """The same fit of every second column; None where it is not of interest."""
+
+    @abstractmethod
+    def simulate(self, suppose: Assumptions, fits: int, seed: int = 0) -> Simulated:
+        """Simulate fits with truths that are drawn anew for each; no private data are read.
+
+        With the same seed, two simulations have the same truths and comparable noise.
+        """
