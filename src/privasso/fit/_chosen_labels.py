@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privasso._covariates import covariates
+from privasso._tuned import MOST_COMPONENTS, WIDE_PART
 from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import COMPUTED, plan_fit
 from privasso.fit._options import FitOptions
@@ -18,7 +19,6 @@ from privasso.fit._published import FewColumns, dense_columns
 from privasso.fit._rows import prepared_rows
 from privasso.noise import Shaped
 from privasso.planning import (
-    MOST_COMPONENTS,
     PrincipalComponents,
     ScreenedLabels,
     screened_labels,
@@ -27,8 +27,6 @@ from privasso.privacy import LabelDP, Terms
 from privasso.programs import Peeled, Program, Table, check_size
 from privasso.queries import Ask, Beside
 
-#: Components are considered where there are more columns than this part of the rows.
-_WIDE = 0.25
 #: Most plans for chosen columns that are remembered.
 _PLANS = 256
 
@@ -131,7 +129,7 @@ def plan_chosen_labels(
     X = covariates(X if source is None else source.gathered()[0])
     m, n = X.shape
     components = None
-    if options.screen == "auto" and options.fit_intercept and n > _WIDE * m:
+    if options.screen == "auto" and options.fit_intercept and n > WIDE_PART * m:
         check_size(m, n)
         components = PrincipalComponents.of(X, MOST_COMPONENTS)
     screened = screened_labels(privacy, m, n, screen=options.screen, components=components)

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import expit, logit
 
+from privasso._tuned import FORECAST_DEVIATION, FORECAST_MARGIN
 from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
@@ -25,8 +26,6 @@ from privasso.privacy import PRIVATE, RecordDP
 from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
 
-#: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
-_SPREAD, _MARGIN = 1.0 / 6.0, 2.0
 #: Entries of a simulated table, the fewest and the most columns that stand for more, and the most
 #: rows.
 _CELLS, _FEWEST, _MOST_COLUMNS, _MOST_ROWS = 20_000, 6, 100, 8000
@@ -152,7 +151,9 @@ class RecordScheme(Simulation):
         for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
             for_truth, for_rows, for_noise = own.spawn(3)
             coef, level, residual = _truth(small, suppose, (k + 0.5) / fits, for_truth)
-            centres = for_rows.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
+            centres = for_rows.uniform(
+                FORECAST_MARGIN * FORECAST_DEVIATION, 1.0 - FORECAST_MARGIN * FORECAST_DEVIATION, n
+            )
             X = small.columns(small.n_rows, centres, for_rows)
             signal = (X - small.means(centres)) @ coef
             y = level + signal + residual * for_rows.standard_normal(small.n_rows)
@@ -210,7 +211,7 @@ class RecordScheme(Simulation):
         """Draw rows; numbers around their centres, which are parts of the range."""
         low, width = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
         shape = (n_rows, self.n_columns)
-        numbers = np.clip(centres + _SPREAD * rng.standard_normal(shape), 0.0, 1.0)
+        numbers = np.clip(centres + FORECAST_DEVIATION * rng.standard_normal(shape), 0.0, 1.0)
         X = np.where(np.isnan(self.chances), numbers, rng.random(shape) < self.chances)
         return low + width * X
 
@@ -219,7 +220,9 @@ class RecordScheme(Simulation):
         """Standard deviations of the columns."""
         width = self.bounds[:, 1] - self.bounds[:, 0]
         chance = np.nan_to_num(self.chances)
-        spread = np.where(np.isnan(self.chances), _SPREAD, np.sqrt(chance * (1.0 - chance)))
+        spread = np.where(
+            np.isnan(self.chances), FORECAST_DEVIATION, np.sqrt(chance * (1.0 - chance))
+        )
         return width * spread
 
     def means(self, centres: np.ndarray) -> np.ndarray:
@@ -262,7 +265,7 @@ def _truth(
     r2 = float(expit(least + place * (most - least)))
     sd = rng.uniform(*suppose.label_sd_range)
     low, high = scheme.privacy.y_bounds
-    room = max(0.0, 0.5 * (high - low) - _MARGIN * sd)
+    room = max(0.0, 0.5 * (high - low) - FORECAST_MARGIN * sd)
     level = 0.5 * (low + high) + rng.uniform(-1.0, 1.0) * room
     live = np.flatnonzero(scheme.deviations > 0.0)
     chosen = rng.permutation(live)[: max(1, round(rho * live.size))]

@@ -151,10 +151,10 @@ class Scheme(Simulation):
         True
         """
         epsilon = factor * self.privacy.epsilon
-        privacy, calibration = LabelRelease(self.privacy).rescaled(
-            self.calibration, epsilon, self.rows.shape[0]
-        )
-        return replace(self, privacy=privacy, calibration=calibration)
+        mechanism, n_rows = LabelRelease(self.privacy), self.rows.shape[0]
+        calibration = mechanism.rescaled(self.calibration, epsilon, n_rows)
+        stronger = LabelRelease(replace(self.privacy, epsilon=epsilon))
+        return replace(self, privacy=stronger.settled(calibration), calibration=calibration)
 
     def grown(self, factor: float) -> Scheme:
         """With the same noise."""

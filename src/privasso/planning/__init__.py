@@ -1,7 +1,6 @@
 """Planning: which program fits a table, and with which settings, from public facts alone."""
 
 from privasso.planning._clipped_rows import clipped_settings
-from privasso.planning._component_settings import MOST_COMPONENTS
 from privasso.planning._components import PrincipalComponents, standardised
 from privasso.planning._intervals import divided, interval_sensitivity
 from privasso.planning._labels import LabelRelease, labels_at_one_lam
@@ -25,7 +24,6 @@ from privasso.planning._shrink import best_shrink
 from privasso.planning._whitened import whitened_moments
 
 __all__ = [
-    "MOST_COMPONENTS",
     "LabelRelease",
     "OptimalShape",
     "PrincipalComponents",

@@ -8,23 +8,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from privasso._tuned import (
+    EXPLAINED_PARTS,
+    LABEL_DEVIATIONS,
+    RIDGE_WORTH,
+    SHRINK_GAIN,
+    SHRINK_OBJECTIVE,
+)
 from privasso.operators import Covariates
 from privasso.planning._release_shape import ReleaseShape, release_shape
 from privasso.planning._shrink import row_sample
 from privasso.planning._whitened import whitened_moments
 from privasso.theory import clipped_moments
 
-#: Part of the rows that is shrunk where it pays, see `best_shrink`. Weights are squared here, so
-#: that fewer rows are shrunk.
-SHRINK = 0.5
-#: Gain in explained variance, as a part of that of the labels, for which shrinking pays.
-_GAIN = 0.01
-#: What is supposed of the labels: their deviation, in units of their range, and the part of their
-#: variance that the columns explain.
-_DEVIATIONS, _EXPLAINED = (1 / 12, 1 / 6, 1 / 4), (0.3, 0.6, 0.9)
-#: A larger ridge is preferred to one that is better by no more than this part: the smaller û, the
-#: closer is what is computed from it to products of rows and labels with Gaussian noise.
-_CLOSE = 0.05
 _STEPS = 80
 
 
@@ -45,8 +41,8 @@ def clipped_settings(
     rows: Covariates,
     kappa: float,
     sensitivities: Mapping[float, float],
-    shrinks: Sequence[float] = (0.0, SHRINK),
-    gain: float = _GAIN,
+    shrinks: Sequence[float] = (0.0, SHRINK_OBJECTIVE),
+    gain: float = SHRINK_GAIN,
 ) -> ClippedSettings:
     """Choose the ridge R²/t and the part of the rows to shrink with the least expected error.
 
@@ -59,9 +55,9 @@ def clipped_settings(
 
     from which q and E_g follow as in state evolution. What u then tells about x₀ is worth the
     error (1/M) tr A(P⁻¹ + q²A(E_g A + σ²)⁻¹A)⁻¹ of the best linear guess, P the prior covariance
-    of x₀. The error is averaged over labels that vary by 1/12, 1/6 and 1/4 of their range, of
-    whose variance the columns explain 30, 60 and 90 per cent. By default shrinking must gain at
-    least one per cent of the variance. No label is read.
+    of x₀. The error is averaged over the labels of the prior, which vary by 1/12, 1/6 and 1/4 of
+    their range, and of whose variance the columns explain 30, 60 and 90 per cent. By default
+    shrinking must gain at least one per cent of the variance. No label is read.
 
     - `kappa`: κ, in units of the range of the labels.
     - `sensitivities`: the values of t to choose from, and c = 2κR/σ for each of them.
@@ -75,7 +71,7 @@ def clipped_settings(
             kappa, np.array([*sensitivities.values()]), np.array([*sensitivities])
         )
         errors = dict(zip(sensitivities, found.tolist(), strict=True))
-        enough = (1.0 + _CLOSE) * min(errors.values())
+        enough = (1.0 + RIDGE_WORTH) * min(errors.values())
         t = min(t for t, error in errors.items() if error <= enough)
         if best is None or best.error - errors[t] > gain:
             best = ClippedSettings(t, shrink, errors[t])
@@ -134,7 +130,7 @@ class _Spectrum:
 
     def errors(self, kappa: float, c: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Expected squared error for each c and its t, averaged over what is supposed of labels."""
-        deviation, explained = (x.ravel() for x in np.meshgrid(_DEVIATIONS, _EXPLAINED))
+        deviation, explained = (x.ravel() for x in np.meshgrid(LABEL_DEVIATIONS, EXPLAINED_PARTS))
         total = deviation**2
         noise, ridge = ((2.0 * kappa / c) ** 2)[:, None, None], (1.0 / t)[:, None, None]
         a, m = self.a, self.n_rows

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from privasso._tuned import MOST_STATISTICS_LOSS
 from privasso.accounting import sensitivity_for
 from privasso.planning._objective_noise import calibrate_logistic, calibrate_objective
 from privasso.planning._record_screening import screened_objective
@@ -45,8 +46,6 @@ RecordProgram: TypeAlias = (
     PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
 )
 _HUBER = Huber()
-#: Statistics are released by "auto" if they are predicted to lose no more R².
-_LARGEST_LOSS = 0.01
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,9 @@ class RecordTable:
         whole, before = sensitivity_for(privacy.epsilon, privacy.delta), privacy.mu_before
         mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)
         found = StatisticsMechanism(self._products(), mu, standard=self._standard)
-        few = privacy.mechanism == "auto" and found.predicted_loss(self.n_rows) > _LARGEST_LOSS
+        few = (
+            privacy.mechanism == "auto" and found.predicted_loss(self.n_rows) > MOST_STATISTICS_LOSS
+        )
         return None if few else found
 
     def screened(self, screen: Screen) -> ScreenedObjective | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from privasso._tuned import LABEL_DEVIATION, NARROW_VARIANCE, STATISTICS_RIDGE
 from privasso._validation import positive_float
 from privasso.programs._one_step import positive_part
 from privasso.programs._program import Program
@@ -16,11 +17,6 @@ from privasso.programs._second_moments import Products, SecondMoments
 from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask
 from privasso.solvers import solve_clipped
-
-#: Ridge in units of the largest eigenvalue of the noise.
-_RIDGE = 0.7
-#: What is expected of the variances of labels of range 1, and of columns in [−1, 1].
-_LABELS, _VARIANCE = 1.0 / 36.0, 1.0 / 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +82,7 @@ class RecordStatistics:
 
     def _ridge(self, A: np.ndarray) -> float:
         least = float(np.linalg.eigvalsh(A)[0])
-        wanted = _RIDGE * self.moments.spread
+        wanted = STATISTICS_RIDGE * self.moments.spread
         return max(wanted - max(least, 0.0), 1e-3 * wanted)
 
     def _errors(self, u: np.ndarray, A: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -146,10 +142,10 @@ class StatisticsMechanism(Program):
         range 1 are taken to have the variance 1/36, all of it explained, ‖u‖² = 1/(36v), and
         columns within bounds to vary by a quarter of half their range.
         """
-        v = 1.0 if self.standard else _VARIANCE
+        v = 1.0 if self.standard else NARROW_VARIANCE
         d = len(self.table.bounds) + self.table.fit_intercept
-        per_entry = 0.5 * self.sigma**2 * (_LABELS / v + self.weight**-2)
-        return d * per_entry / (n_rows**2 * v) / _LABELS
+        per_entry = 0.5 * self.sigma**2 * (LABEL_DEVIATION**2 / v + self.weight**-2)
+        return d * per_entry / (n_rows**2 * v) / LABEL_DEVIATION**2
 
     @property
     def sigma(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr
 
+from privasso._tuned import SHAPE_FLOOR
 from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit, sandwich_errors
 from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
@@ -18,9 +19,6 @@ from privasso.programs._record_statistics import (
 )
 from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser, shape_factor
-
-#: Eigenvalues of the shape are not taken to be below this part of their mean.
-_FLOOR = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +69,13 @@ class ShapedObjective(Program):
             table = self.table.estimated(ask)
             assert self.public is not None
             S = _public_moments(table, self.public)
-            L = shape_factor(S, _FLOOR * float(np.trace(S)) / len(S))
+            L = shape_factor(S, SHAPE_FLOOR * float(np.trace(S)) / len(S))
         else:
             statistics = StatisticsMechanism(self.table, self.mu)(ask)
             table, moments = statistics.table, statistics.moments
             S = moments.matrix[:-1, :-1] / moments.n_rows
             mean = max(float(np.trace(S)) / len(S), 0.0)
-            floor = max(_FLOOR * mean, moments.spread / moments.n_rows)
+            floor = max(SHAPE_FLOOR * mean, moments.spread / moments.n_rows)
             L = shape_factor(S, floor)
         lam = lam / table.width
         u = ask(PerturbedMinimiser(table.view, self.noise, lam, table.penalised, factor=L))
