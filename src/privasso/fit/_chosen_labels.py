@@ -55,6 +55,8 @@ class ChosenLabels(Program):
     X: Any = field(repr=False)
     components: PrincipalComponents | None = field(default=None, repr=False)
 
+    labels_alone = True
+
     @property
     def kappa(self) -> float:
         """Of the fit."""
@@ -65,11 +67,6 @@ class ChosenLabels(Program):
     def choosing(self) -> Any:
         """How columns are chosen."""
         return self.screened.settings
-
-    @property
-    def labels_alone(self) -> bool:
-        """The covariates are part of the questions."""
-        return True
 
     def on(self, X: Any) -> ChosenLabels:
         """Without components, which would be others."""

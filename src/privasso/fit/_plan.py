@@ -117,7 +117,7 @@ class Plan:
     @property
     def solves_again(self) -> bool:
         """Whether models at other λ can be solved from what is published."""
-        return self.asking.again
+        return self.asking.again and self.options.privacy.formal
 
     @property
     def covariates(self) -> Covariates | None:

@@ -6,8 +6,8 @@ from privasso.forecast._of_plan import forecast_of, predictions_of, unavailable
 from privasso.forecast._population import Estimate, Population, Truth
 from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
-from privasso.forecast._simulate import Simulated, Simulation
-from privasso.forecast._state_evolution import Prediction, compare, predict, predictions
+from privasso.forecast._simulate import Simulated
+from privasso.forecast._state_evolution import Prediction, predict, predictions
 
 __all__ = [
     "Assumptions",
@@ -19,9 +19,7 @@ __all__ = [
     "RecordScheme",
     "Scheme",
     "Simulated",
-    "Simulation",
     "Truth",
-    "compare",
     "forecast",
     "forecast_of",
     "predict",

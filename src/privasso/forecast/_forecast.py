@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._simulate import Simulated, Simulation
+from privasso.forecast._records import RecordScheme
+from privasso.forecast._scheme import Scheme
+from privasso.forecast._simulate import Simulated
 
 #: Factors of ε and of the number of rows that are tried.
 _EPSILONS, _GROWTH = (2.0, 3.0), 4.0
@@ -111,7 +113,7 @@ def _numbers(found: Simulated) -> dict[str, float | None]:
 
 
 def forecast(
-    scheme: Simulation,
+    scheme: Scheme | RecordScheme,
     suppose: Assumptions,
     *,
     fits: int | None = None,
@@ -123,8 +125,9 @@ def forecast(
 
     Parameters
     ----------
-    scheme : Simulation
-        The fit; one that is not `unavailable`.
+    scheme : Scheme or RecordScheme
+        The fit, one that is not `unavailable`: of labels on public covariates, whose releases have
+        a law that is known, or of whole records, whose program runs on simulated rows.
     suppose : Assumptions
         What the truths are drawn from.
     fits : int, optional
@@ -137,7 +140,7 @@ def forecast(
         raise ValueError(scheme.unavailable)
     (epsilon, width), (m, n), half = scheme.budget, scheme.size, scheme.half()
     suppose.check_width(width)
-    changes: list[tuple[str, float, str, Simulation, Assumptions]] = []
+    changes: list[tuple[str, float, str, Scheme | RecordScheme, Assumptions]] = []
     for factor in _EPSILONS:
         changed = scheme.with_epsilon(factor)
         words = f"ε = {changed.budget[0]:g} instead of {epsilon:g}"

@@ -10,7 +10,6 @@ from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Forecast, forecast
 from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
-from privasso.forecast._simulate import Simulation
 from privasso.forecast._state_evolution import Prediction, predictions
 
 
@@ -51,7 +50,7 @@ def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
     return predictions(rows, privacy, plan.noise, suppose, plan.options.fixed_lam)
 
 
-def _scheme(plan: Plan, dictionary: Dictionary | None) -> Simulation:
+def _scheme(plan: Plan, dictionary: Dictionary | None) -> Scheme | RecordScheme:
     if plan.covariates is not None:
         return Scheme.of_plan(plan, plan.options.fixed_lam)
     assert dictionary is not None

@@ -21,7 +21,7 @@ from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
 from privasso.fit import FitOptions, Plan, plan_for
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._simulate import Simulated, Simulation
+from privasso.forecast._simulate import Simulated
 from privasso.privacy import PRIVATE, RecordDP
 from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
@@ -46,7 +46,7 @@ _ALSO = (
 
 
 @dataclass(frozen=True, eq=False)
-class RecordScheme(Simulation):
+class RecordScheme:
     """A fit of whole records as a forecast sees it: all that is known without the data.
 
     Attributes
@@ -97,7 +97,7 @@ class RecordScheme(Simulation):
             np.array(chances),
             options.fixed_lam,
             options.fit_intercept,
-            options.privacy.indicators(n, names),
+            privacy.indicators(n, names),
         )
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from privasso.fit import MOST_COLUMNS, Plan, Released, RowMoments
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._population import Population
-from privasso.forecast._simulate import Simulated, Simulation
+from privasso.forecast._simulate import Simulated
 from privasso.forecast._simulated_release import SimulatedFit
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
@@ -37,7 +37,7 @@ _LARGEST_MEAN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Scheme(Simulation):
+class Scheme:
     """Covariates, noise and estimator of a fit under label differential privacy.
 
     Attributes
@@ -66,10 +66,8 @@ class Scheme(Simulation):
     denoise: bool = True
     growth: float = 1.0
 
-    @property
-    def on(self) -> str:
-        """Those at hand."""
-        return "these covariates"
+    on = "these covariates"
+    also = ""
 
     @classmethod
     def of_plan(cls, plan: Plan, lam: float | None = None) -> Scheme:

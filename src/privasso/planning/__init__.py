@@ -21,7 +21,7 @@ from privasso.planning._screening_settings import ScreeningSettings, direct_r2, 
 from privasso.planning._settings import default_kappa
 from privasso.planning._shape import OptimalShape, optimal_shape
 from privasso.planning._shrink import best_shrink
-from privasso.planning._whitened import whitened_moments
+from privasso.planning._whitened import clipped_law, whitened_moments
 
 __all__ = [
     "LabelRelease",
@@ -39,6 +39,7 @@ __all__ = [
     "calibrate_objective",
     "check_room",
     "check_screen",
+    "clipped_law",
     "clipped_settings",
     "default_kappa",
     "direct_r2",

@@ -18,8 +18,7 @@ from privasso._tuned import (
 from privasso.operators import Covariates
 from privasso.planning._release_shape import ReleaseShape, release_shape
 from privasso.planning._shrink import row_sample
-from privasso.planning._whitened import whitened_moments
-from privasso.theory import clipped_moments
+from privasso.planning._whitened import clipped_law, whitened_moments
 
 _STEPS = 80
 
@@ -46,14 +45,8 @@ def clipped_settings(
 ) -> ClippedSettings:
     """Choose the ridge R²/t and the part of the rows to shrink with the least expected error.
 
-    The minimiser of the perturbed objective is, in the coordinates in which noise and ridge are
-    multiples of the identity, u = (qA + Λ)⁻¹(qAx₀ + √E_g A^½ z + σz') in law, where A = GᵀG is
-    the Gram matrix of the shrunk rows, q the mean slope and E_g the mean square of the clipped
-    residuals. A residual has the variance
-
-        E = τ² + (1/M) E‖G(x₀ − u)‖²,
-
-    from which q and E_g follow as in state evolution. What u then tells about x₀ is worth the
+    What the minimiser u of the perturbed objective tells about x₀ (see `clipped_law`; here A is the
+    Gram matrix of the shrunk rows) is worth the
     error (1/M) tr A(P⁻¹ + q²A(E_g A + σ²)⁻¹A)⁻¹ of the best linear guess, P the prior covariance
     of x₀. The error is averaged over the labels of the prior, which vary by 1/12, 1/6 and 1/4 of
     their range, and of whose variance the columns explain 30, 60 and 90 per cent. By default
@@ -136,14 +129,8 @@ class _Spectrum:
         a, m = self.a, self.n_rows
         prior = total[:, None] * (explained[:, None] * self.signal + self.level)
         residual = total * (1.0 - explained) * self.weight
-        E = np.tile(residual + prior @ a / m, (t.size, 1))
-        q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
-        for _ in range(_STEPS):
-            inverse = 1.0 / (q[..., None] * a + ridge)
-            V = inverse @ a / m
-            spread = ridge**2 * prior + square[..., None] * a + noise
-            E = 0.5 * (E + residual + (spread * inverse**2) @ a / m)
-            q, square = clipped_moments(kappa, E, V)
+        own = np.tile(residual, (t.size, 1))
+        q, square = clipped_law(kappa, a, prior, own, noise, ridge, m, _STEPS)
         told = q[..., None] ** 2 * a**2 / (square[..., None] * a + noise)
         left = prior / (1.0 + prior * told)
         return np.mean(left @ a / (m * self.weight * total), axis=-1)

@@ -34,11 +34,10 @@ from privasso.planning._objective_noise import label_sensitivity
 from privasso.planning._screening_forecast import ScreeningPrior, choice_chances
 from privasso.planning._screening_settings import ScreeningSettings
 from privasso.planning._settings import default_kappa
+from privasso.planning._whitened import clipped_law
 from privasso.privacy import LabelDP
 from privasso.queries import LABEL_REPLACED, Neighbours
-from privasso.theory import clipped_moments
 
-_STEPS = 40
 _SIZES = np.array(LABEL_DEVIATIONS)
 
 
@@ -85,14 +84,8 @@ class _Fit:
         prior = total[:, None] * EXPLAINED * parts * self.length
         whole = prior.sum(axis=1)
         residual = total * (1.0 - EXPLAINED * (1.0 - missed)) * self.weight
-        E = residual + whole * a / self.n_rows
-        q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
-        for _ in range(_STEPS):
-            inverse = 1.0 / (q * a + ridge)
-            V = n * a * inverse / self.n_rows
-            spread = ridge**2 * whole + n * (square * a + noise)
-            E = 0.5 * (E + residual + spread * inverse**2 * a / self.n_rows)
-            q, square = clipped_moments(kappa, E, V)
+        one, mean = np.array([a]), whole[:, None] / n
+        q, square = clipped_law(kappa, one, mean, residual, noise, ridge, self.n_rows / n)
         told = q**2 * a**2 / (square * a + noise)
         left = np.sum(prior / (1.0 + prior * told[:, None]), axis=1) * a
         return np.minimum(left / (self.n_rows * self.weight * total * EXPLAINED) + missed, 1.0)

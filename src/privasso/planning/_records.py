@@ -14,7 +14,8 @@ from privasso._tuned import MOST_STATISTICS_LOSS
 from privasso.accounting import sensitivity_for
 from privasso.planning._objective_noise import calibrate_logistic, calibrate_objective
 from privasso.planning._record_screening import screened_objective
-from privasso.planning._screen import Screen, screening_settings
+from privasso.planning._screen import Screen
+from privasso.planning._screening_settings import usual_screening
 from privasso.planning._settings import (
     check_units,
     logistic_lam,
@@ -152,13 +153,13 @@ class RecordTable:
                 "screen chooses columns by public bounds for a fit by mechanism='objective'; leave "
                 "out bounds='private', scales, shape and other mechanisms, or screen"
             )
-        settings = screening_settings(
+        settings = usual_screening(
             privacy.epsilon,
             privacy.delta,
             self.n_rows,
             self.n_columns,
-            screen,
-            fit_intercept=self.fit_intercept,
+            count=None if screen == "auto" else int(screen),
+            centred=self.fit_intercept,
             neighbours=privacy.pair,
         )
         if settings is None:

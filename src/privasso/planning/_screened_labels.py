@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +13,8 @@ from privasso.planning._clipped_rows import clipped_settings
 from privasso.planning._component_settings import component_screening
 from privasso.planning._components import PrincipalComponents
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
-from privasso.planning._screen import Screen, screening_settings
-from privasso.planning._screening_settings import ScreeningSettings
+from privasso.planning._screen import Screen
+from privasso.planning._screening_settings import ScreeningSettings, usual_screening
 from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber
@@ -46,11 +45,6 @@ class ScreenedLabels:
     n_columns: int
     level: Level
     settings: ScreeningSettings
-
-    @property
-    def mu(self) -> float:
-        """Sensitivity of all sums of labels and residuals that are released."""
-        return math.hypot(self.screening.mu, self.level.mu)
 
     def residuals(
         self, X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
@@ -126,8 +120,8 @@ def screened_labels(
     if privacy.mechanism == "release":
         raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
     if components is None:
-        size = n_rows, n_columns
-        settings = screening_settings(*budget, *size, screen, neighbours=privacy.pair)
+        size, count = (n_rows, n_columns), None if screen == "auto" else int(screen)
+        settings = usual_screening(*budget, *size, count=count, neighbours=privacy.pair)
     else:
         settings = component_screening(*budget, components, n_columns, neighbours=privacy.pair)
     if settings is None:

@@ -367,6 +367,10 @@ def usual_screening(
     >>> 5 <= found.count <= 60, usual_screening(1.0, 1e-6, 50_000, 20) is None
     (True, True)
     """
+    if count is not None and count >= n_columns:
+        raise ValueError(
+            f"{count} columns cannot be chosen from {n_columns}; choose fewer, or fit all of them"
+        )
     priors = (
         [prior]
         if prior is not None

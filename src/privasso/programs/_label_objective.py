@@ -45,15 +45,12 @@ class ObjectiveProgram(Program):
     view: LabelMap
     level: Level | None
 
+    again = True
+
     @property
     def kappa(self) -> float:
         """Of the objective."""
         return self.noise.kappa
-
-    @property
-    def again(self) -> bool:
-        """The minimiser tells products of rows and labels."""
-        return True
 
     def __call__(self, ask: Ask, lam: float = 0.0) -> Release:
         """The minimiser as products of rows and labels."""

@@ -142,15 +142,12 @@ class ProductsProgram(Program):
     clip: float = 1.0
     release: Callable[[Any], Release] | None = field(default=None, repr=False)
 
+    again = True
+
     @property
     def kappa(self) -> float:
         """Of intervals."""
         return self.clip
-
-    @property
-    def again(self) -> bool:
-        """Where a guarantee covers the products."""
-        return self.question.loss is not None
 
     def __call__(self, ask: Ask, lam: float = 0.0) -> Release:
         """Ask it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from privasso.programs._worst_tables import Table
 from privasso.queries import Ask
@@ -15,6 +15,11 @@ class Program(ABC):
     It is a frozen value. Between two questions stand only functions of the answers before.
     """
 
+    #: Whether models at every λ follow from the answers.
+    again: ClassVar[bool] = False
+    #: Whether the questions hold covariates, so that rows are labels and nothing else.
+    labels_alone: ClassVar[bool] = False
+
     @abstractmethod
     def __call__(self, ask: Ask, lam: float) -> Any:
         """Ask, and return what a model at λ is made of, or models at every λ."""
@@ -25,19 +30,9 @@ class Program(ABC):
         """Where residuals are clipped, as a part of the range of the labels."""
 
     @property
-    def again(self) -> bool:
-        """Whether models at every λ follow from the answers."""
-        return False
-
-    @property
     def choosing(self) -> Any:
         """The settings of a choice of columns, if there is one."""
         return None
-
-    @property
-    def labels_alone(self) -> bool:
-        """Whether the questions hold covariates, so that rows are labels and nothing else."""
-        return False
 
     def worst(self, X: Any, y: Any) -> list[Table]:
         """Tables whose first record shows as much as it can; see `Plan.worst`."""

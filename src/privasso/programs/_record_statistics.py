@@ -114,6 +114,8 @@ class StatisticsMechanism(Program):
     mu: float
     standard: bool = False
 
+    again = True
+
     @property
     def lam(self) -> float:
         """The λ that is used unless another one is given, in units of the labels."""
@@ -159,11 +161,6 @@ class StatisticsMechanism(Program):
         neighbours = table.noise.neighbours
         moments = SecondMoments.asked(ask, self.products(table), self.mu, neighbours)
         return RecordStatistics(moments, table, self.weight)
-
-    @property
-    def again(self) -> bool:
-        """They are statistics."""
-        return True
 
     def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
         """Those of sums with noise."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,11 +68,6 @@ class ScreenedObjective(Program):
     settings: Any
     level: Level | None
     indicators: np.ndarray | None = field(default=None, repr=False)
-
-    @property
-    def mu(self) -> float:
-        """Sensitivity of all sums of labels and residuals that are released."""
-        return math.hypot(self.screening.mu, 0.0 if self.level is None else self.level.mu)
 
     @property
     def lam(self) -> float:
