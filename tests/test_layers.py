@@ -16,7 +16,7 @@ PACKAGE = Path(privasso.__file__).parent
 # is the package itself, which gathers the public names of the lines below it.
 LAYERS = [
     "_apart _blas _clock _covariates _documents _fields _files _foreign _kernel_cache _text "
-    "_threads _validation _version",
+    "_threads _tuned _validation _version",
     "accounting blocks encoding",
     "scales",
     "noise",
@@ -125,6 +125,31 @@ def test_no_folder_imports_a_private_module_of_another():
 
 def test_no_folder_imports_from_above():
     assert upward_imports(PACKAGE) == KNOWN_UPWARD
+
+
+#: Kinds of privacy, and the rooms that may ask which one it is.
+KINDS, ASKING = {"LabelDP", "RecordDP", "OnAverage", "RecordBudget"}, {"privacy", "planning"}
+
+
+def kinds_asked(package: Path) -> set[str]:
+    """Files of other rooms that ask which class of a kind of privacy they have."""
+    found = set()
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] in ASKING:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                named = {one.id for one in ast.walk(node.args[1]) if isinstance(one, ast.Name)}
+                if named & KINDS:
+                    found.add(str(path.relative_to(package)))
+    return found
+
+
+def test_only_planning_asks_which_kind_of_privacy_it_is(tmp_path):
+    """A new kind, or a new program of one, must not need changes everywhere."""
+    assert not kinds_asked(PACKAGE)
+    (tmp_path / "fit.py").write_text("found = isinstance(privacy, (Other, LabelDP))")
+    assert kinds_asked(tmp_path) == {"fit.py"}
 
 
 def test_every_kind_of_import_is_seen(tmp_path):

@@ -16,7 +16,7 @@ from bench.real.ours import fitted
 from bench.real.split import Split
 from bench.real.task import r_squared
 from privasso.fit import FitOptions, plan_fit
-from privasso.forecast import Assumptions, Scheme, Simulated, SimulatedReleases, simulate
+from privasso.forecast import Assumptions, Scheme, Simulated
 
 #: Explained shares that somebody may expect who knows the subject but not the labels.
 _SHARES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -71,7 +71,7 @@ def compared(
             suppose = suppose or rough_knowledge(splits[:3])
             privacy = pv.LabelDP(epsilon, splits[0].delta, splits[0].y_bounds)
             scheme = Scheme.of_plan(plan_fit(splits[0].X, FitOptions(privacy)))
-            forecast = simulate(SimulatedReleases.of(scheme), scheme, suppose, fits=120)
+            forecast = scheme.simulate(suppose, 120)
             reached = [r_squared(one.y_test, fitted(one).predict(one.X_test)) for one in splits]
             found.append(Compared(table, epsilon, suppose, forecast, np.array(reached)))
             console.print(f"{table}, ε = {epsilon:g}", markup=False, highlight=False)

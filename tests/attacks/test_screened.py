@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from privasso.accounting import GaussianLoss, compose_losses
 from privasso.attacks._pair import pairs_of
 from privasso.attacks._trial import attack
 from privasso.blocks import RowBlocks
-from privasso.fit import FitOptions, RecordPlan, ScreenedLabelPlan, plan_for
+from privasso.fit import FitOptions, plan_for
 from privasso.programs import Peeled, ScreenedObjective, _screening
 from privasso.queries import Answering, _choice, bit_source
 from privasso.theory import log_set_probability
@@ -60,9 +61,8 @@ def table(m=60, n=6):
 def planned(X, epsilon, delta, screen, **options):
     privacy = pv.RecordDP(epsilon, delta, bounds=[(-1, 1)] * X.shape[1], y_bounds=(-3, 3))
     plan = plan_for(X, FitOptions(privacy, screen=screen, **options), seeded=True)
-    assert isinstance(plan, RecordPlan)
-    assert isinstance(plan.objective, ScreenedObjective)
-    return plan, plan.objective
+    assert isinstance(plan.asking, ScreenedObjective)
+    return plan, plan.asking
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,7 @@ def record_plan(screen, n=40, intercept=True, epsilon=2.0):
 def label_plan(screen, n=12, m=64, intercept=True):
     privacy = pv.LabelDP(2.0, 0.02, y_bounds=(-3, 3))
     options = FitOptions(privacy, lam=0.1, screen=screen, fit_intercept=intercept)
-    plan = plan_for(np.random.default_rng(0).random((m, n)), options, seeded=True)
-    assert isinstance(plan, ScreenedLabelPlan)
+    plan: Any = plan_for(np.random.default_rng(0).random((m, n)), options, seeded=True)
     ((made, y, name),) = plan.worst(np.zeros(m))
     return plan, pairs_of(made, y, {0: name})
 
@@ -166,7 +165,6 @@ def test_ratios_of_labels_of_real_rows():
     X[:, 3] = 1.0
     privacy = pv.LabelDP(4.0, 0.02, y_bounds=(-3, 3))
     plan = plan_for(X, FitOptions(privacy, lam=0.1, screen=7), seeded=True)
-    assert isinstance(plan, ScreenedLabelPlan)
     y = np.clip(X[:, 0] + 0.2 * rng.standard_normal(50), -3.0, 3.0)
     (pair,) = pairs_of(plan, y, {0: "row"})
     check_ratio(pair, 600)
@@ -179,9 +177,8 @@ def plan_with_components(epsilon, delta):
     X += 0.4 * rng.standard_normal((40, 12))
     X[0] *= 3.0
     privacy = pv.LabelDP(epsilon, delta, y_bounds=(-3, 3))
-    plan = plan_for(X, FitOptions(privacy, screen="auto"), seeded=True)
-    assert isinstance(plan, ScreenedLabelPlan)
-    assert plan.components is not None
+    plan: Any = plan_for(X, FitOptions(privacy, screen="auto"), seeded=True)
+    assert plan.asking.components is not None
     return plan, np.clip(X[:, 0] + 0.2 * rng.standard_normal(40), -3.0, 3.0)
 
 
@@ -213,9 +210,10 @@ def test_ratios_of_labels_with_components(draws):
 def test_attack_on_a_fit_with_components(budget, least, most):
     """Everything together stays below the claim, and a fit with four times its ε does not."""
     plan, y = plan_with_components(2.0, 0.02)
-    fit = plan.screened.fit
-    weaker = replace(plan.screened, fit=replace(fit, epsilon=budget * fit.epsilon))
-    pairs = pairs_of(replace(plan, screened=weaker), y, {0: "row"})
+    screened = plan.asking.screened
+    fit = replace(screened.fit, epsilon=budget * screened.fit.epsilon)
+    weaker = replace(plan.asking, screened=replace(screened, fit=fit))
+    pairs = pairs_of(replace(plan, asking=weaker), y, {0: "row"})
     (found,) = attack(pairs, plan.guarantee.loss, 150, 0.01, np.random.default_rng(0))
     assert found.closest is not None
     assert least < found.closest.share <= most
@@ -238,8 +236,8 @@ def test_the_made_up_record_moves_choices_by_twice_the_sensitivity():
 @pytest.mark.parametrize("centre", [-2.0, 0.0, 1.3])
 def test_the_made_up_label_moves_choices_by_twice_the_sensitivity(order, centre):
     """Wherever the centre of the labels is, and after columns were chosen."""
-    ((X, y, _),) = label_plan(2)[0].screened.worst(70)
-    screening = label_plan(2)[0].screened.screening
+    ((X, y, _),) = label_plan(2)[0].asking.screened.worst(70)
+    screening = label_plan(2)[0].asking.screened.screening
     peeled, other = Peeled(X), y.copy()
     other[0] = -3.0
     choice = screening.choice(peeled, order, centre)
@@ -318,7 +316,7 @@ def record_orders(k, factor):
 
 def label_orders(k, factor):
     """The same for the label that decides, with columns projected after each choice."""
-    screened = label_plan(k, n=6, m=16)[0].screened
+    screened = label_plan(k, n=6, m=16)[0].asking.screened
     ((X, y, _),) = screened.worst(16)
     screening, other = screened.screening, y.copy()
     choices = screening.choices

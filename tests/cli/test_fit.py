@@ -191,10 +191,10 @@ def test_prior_scales_by_name(folder, capsys):
 
 
 def test_labels_are_gone_before_anything_is_solved(folder, monkeypatch):
-    from privasso.fit import LabelPlan, Released
+    from privasso.fit import Plan, Released
 
     given, seen = [], []
-    solve, release_labels = Released.solve, LabelPlan.release
+    solve, release_labels = Released.solve, Plan.release
 
     def release(self, y, **options):
         given.append(y)
@@ -205,7 +205,7 @@ def test_labels_are_gone_before_anything_is_solved(folder, monkeypatch):
         seen.append((given[0].copy(), self.rows._F))
         return solve(self, *lam)
 
-    monkeypatch.setattr(LabelPlan, "release", release)
+    monkeypatch.setattr(Plan, "release", release)
     monkeypatch.setattr(Released, "solve", look)
     fit("data.csv", *DP, "--lam 50 --out model.json")
     ((labels, covariates),) = seen

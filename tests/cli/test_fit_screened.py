@@ -92,7 +92,7 @@ def test_all_columns_are_fitted_where_that_is_better(data, capsys):
     ],
 )
 def test_what_cannot_be_is_refused_before_it_costs(data, capsys, options, message, monkeypatch):
-    monkeypatch.setattr("privasso.fit.ScreenedLabelPlan.release", None)
+    monkeypatch.setattr("privasso.fit.Plan.release", None)
     assert message in run(f"{DP} {options}", capsys, code=2).err
 
 

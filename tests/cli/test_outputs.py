@@ -16,7 +16,7 @@ import pytest
 from privasso._files import write_whole
 from privasso.cli import main
 from privasso.cli._outputs import MODEL, Outputs, check_room
-from privasso.fit import LabelPlan
+from privasso.fit import Plan
 
 # Outside of the tests each command is a process of its own, which fits once.
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
@@ -62,7 +62,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def nothing_is_paid(monkeypatch):
-    monkeypatch.setattr(LabelPlan, "release", lambda *a, **k: pytest.fail("noise drawn"))
+    monkeypatch.setattr(Plan, "release", lambda *a, **k: pytest.fail("noise drawn"))
 
 
 @pytest.mark.parametrize("option", ["--out", "--report", "--keep-release", "--path-out"])
@@ -127,13 +127,13 @@ def test_two_runs_at_once_pay_once(folder):
 
 
 def test_a_release_that_appears_meanwhile_is_not_overwritten(folder, capsys, monkeypatch):
-    real = LabelPlan.release
+    real = Plan.release
 
     def release(self, *arguments, **options):
         Path("release.json").write_text("somebody else's")
         return real(self, *arguments, **options)
 
-    monkeypatch.setattr(LabelPlan, "release", release)
+    monkeypatch.setattr(Plan, "release", release)
     assert main([*FIT, "--out", "model.json", "--keep-release", "release.json"]) == 2
     assert "the release is kept in model.release.json" in capsys.readouterr().err
     assert Path("release.json").read_text() == "somebody else's"
@@ -144,7 +144,7 @@ def test_what_could_not_be_read_back_is_refused_before_paying(folder, capsys, mo
     assert main([*FIT, "--out", "model.json", "--keep-release", "release.json"]) == 0
     sizes = [os.path.getsize(name) for name in ("model.json", "release.json")]
     before = Path("model.json").read_text()
-    monkeypatch.setattr(LabelPlan, "release", lambda *a, **k: pytest.fail("noise drawn"))
+    monkeypatch.setattr(Plan, "release", lambda *a, **k: pytest.fail("noise drawn"))
     for size in sizes:
         monkeypatch.setattr("privasso.artefact._header.MAX_BYTES", size - 1)
         capsys.readouterr()

@@ -48,8 +48,8 @@ def test_the_expected_error_is_that_of_simulated_fits(kappa, c, t, shrink, close
     Rows that are shrunk differently have residuals of different sizes, which the prediction
     replaces by their mean.
     """
-    monkeypatch.setattr(_clipped_rows, "_DEVIATIONS", (1 / 6,))
-    monkeypatch.setattr(_clipped_rows, "_EXPLAINED", (0.6,))
+    monkeypatch.setattr(_clipped_rows, "LABEL_DEVIATIONS", (1 / 6,))
+    monkeypatch.setattr(_clipped_rows, "EXPLAINED_PARTS", (0.6,))
     rng = np.random.default_rng(2)
     m, n, draws = 300, 5, 400
     F = rng.standard_normal((m, n))

@@ -155,7 +155,7 @@ def run_command(words: list[str], shown: str | None, capsys) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if not (numbers and shown):
             # A forecast whose numbers are not compared needs few simulated fits.
-            patch.setattr("privasso.forecast._forecast._MOST", 6)
+            patch.setattr("privasso.forecast._scheme._MOST", 6)
             patch.setattr("privasso.forecast._records._FITS", 2)
         code = main(arguments)
     printed = capsys.readouterr()

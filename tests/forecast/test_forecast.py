@@ -13,9 +13,7 @@ from privasso.forecast import (
     Population,
     Scheme,
     Simulated,
-    SimulatedReleases,
     forecast,
-    simulate,
 )
 from privasso.operators import Covariates
 
@@ -41,7 +39,7 @@ def cell(rng, m, n, epsilon, fits):
         rng.uniform(0.1, 0.5), float(rng.choice([0.3, 0.5, 0.7])), rng.uniform(0.5, 1.2)
     )
     scheme = scheme_of(X, epsilon)
-    expected = simulate(SimulatedReleases.of(scheme), scheme, suppose, fits=fits)
+    expected = scheme.simulate(suppose, fits)
     population = Population(Covariates(everything, centre=True))
     truth = population.draw(suppose, 4.0, rng)
     F = (everything - everything.mean(axis=0)) / population.scale
@@ -91,7 +89,7 @@ def test_intervals_cover_what_fits_reach_on_real_columns_and_labels(epsilon):
         reached.append(est.score(X[test], y[test]))
     # What is known of such tables: about half is explained, and labels vary by about 80.
     scheme = scheme_of(X[:312], epsilon, (0.0, 350.0))
-    found = simulate(SimulatedReleases.of(scheme), scheme, Assumptions(0.3, 0.5, 80.0), fits=120)
+    found = scheme.simulate(Assumptions(0.3, 0.5, 80.0), 120)
     low, high = found.interval
     assert np.mean((np.array(reached) >= low) & (np.array(reached) <= high)) >= 0.7
     assert found.median < np.median(reached) + 0.1
@@ -128,10 +126,7 @@ def test_each_change_is_a_forecast_of_its_own(mechanism):
     fewer = forecast(fewer, Assumptions(0.4, 0.5, 1.0), fits=24).outcome
     np.testing.assert_allclose(fewer.r2, found.changes[3].outcome.r2, atol=close)
     # Rows: four copies have the moments of four times as many rows, with the noise of one.
-    more = simulate(
-        SimulatedReleases.of(scheme_of(np.tile(X, (4, 1)), 1.0)), scheme_of(X, 1.0), suppose,
-        fits=found.fits,
-    )  # fmt: skip
+    more = scheme_of(np.tile(X, (4, 1)), 1.0).simulate(suppose, found.fits)
     assert more.median == pytest.approx(found.changes[2].outcome.median, abs=0.03)
     # Fewer columns have truths of their own, so that their median may differ by chance.
     same_truths = found.changes[:3] if mechanism == "objective" else found.changes
@@ -170,7 +165,7 @@ def test_fits_without_a_model_count_as_bad():
     """More columns than rows, and a λ below the noise: there is no minimiser."""
     X = np.random.default_rng(6).standard_normal((12, 20))
     scheme = scheme_of(X, 0.1, lam=1e-3, denoise=False, noise="isotropic")
-    found = simulate(SimulatedReleases.of(scheme), scheme, Assumptions(0.3, 0.5, 1.0), fits=5)
+    found = scheme.simulate(Assumptions(0.3, 0.5, 1.0), 5)
     assert isinstance(found, Simulated)
     assert found.median == -np.inf
     assert found.positive == 0.0

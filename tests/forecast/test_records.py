@@ -8,8 +8,8 @@ import pytest
 
 import privasso as pv
 from privasso.encoding import Dictionary, LevelEntry, NumberEntry
-from privasso.fit import FitOptions, RecordPlan, plan_for
-from privasso.forecast import Assumptions, RecordScheme, _records, forecast_records
+from privasso.fit import FitOptions, plan_for
+from privasso.forecast import Assumptions, RecordScheme, _records, forecast
 from privasso.programs import PerturbedObjective
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
@@ -23,7 +23,6 @@ def scheme_of(m, n, epsilon, levels=0, **settings):
     privacy = pv.RecordDP(epsilon, 1e-6, **given)
     shape = np.broadcast_to(0.0, (m, n))
     plan = plan_for(shape, FitOptions(privacy), feature_names=dictionary.encoding.names)
-    assert isinstance(plan, RecordPlan)
     return RecordScheme.of(plan, dictionary)
 
 
@@ -76,7 +75,7 @@ SUPPOSE = Assumptions(rho=0.3, r2=0.5, label_sd=10.0)
     ],
 )
 def test_forecasts_agree_with_fits_of_another_size(m, n, epsilon, settings):
-    predicted = forecast_records(scheme_of(m, n, epsilon, **settings), SUPPOSE, fits=200).outcome
+    predicted = forecast(scheme_of(m, n, epsilon, **settings), SUPPOSE, fits=200).outcome
     measured = outcomes(m, n, epsilon, 60, 5, **settings)
     error = 1.3 * measured.std() / math.sqrt(measured.size)  # of a median
     error = math.hypot(error, 1.3 * predicted.r2.std() / math.sqrt(predicted.r2.size))
@@ -84,16 +83,16 @@ def test_forecasts_agree_with_fits_of_another_size(m, n, epsilon, settings):
 
 
 def test_a_forecast_agrees_with_a_few_fits():
-    forecast, wrong = forecast_records(scheme_of(1500, 30, 0.3), SUPPOSE, fits=40), []
-    predicted, measured = forecast.outcome, outcomes(1500, 30, 0.3, 12, 1, wrong)
+    made, wrong = forecast(scheme_of(1500, 30, 0.3), SUPPOSE, fits=40), []
+    predicted, measured = made.outcome, outcomes(1500, 30, 0.3, 12, 1, wrong)
     error = math.hypot(measured.std() / math.sqrt(12), predicted.r2.std() / math.sqrt(40))
     assert abs(predicted.r2.mean() - measured.mean()) < 4 * error
     # The noise takes most of what could be explained here, so that the numbers say something.
     assert predicted.r2.mean() < 0.3
     # Simulated with 20 columns: the error of an effect must be that on 30.
-    assert forecast.on.endswith("20 columns")
-    assert forecast.effect_error is not None
-    assert forecast.effect_error == pytest.approx([np.sqrt(np.mean(wrong))] * 30, rel=0.15)
+    assert made.on.endswith("20 columns")
+    assert made.effect_error is not None
+    assert made.effect_error == pytest.approx([np.sqrt(np.mean(wrong))] * 30, rel=0.15)
 
 
 def test_levels_are_measured_from_zero_as_in_the_fit():
@@ -101,7 +100,7 @@ def test_levels_are_measured_from_zero_as_in_the_fit():
     assert scheme.indicators is not None
     assert scheme.indicators.tolist() == [False] * 40 + [True] * 60
     small = scheme.smaller()
-    objective = _records._plan(small, 0).objective
+    objective = _records._plan(small, 0).asking
     assert isinstance(objective, PerturbedObjective)
     ones = ~np.isnan(small.chances)
     assert ones.any()
@@ -115,7 +114,7 @@ def test_levels_are_measured_from_zero_as_in_the_fit():
 
 
 def test_changes_help_and_come_in_order():
-    found = forecast_records(scheme_of(400, 20, 0.3, levels=4), SUPPOSE, fits=6)
+    found = forecast(scheme_of(400, 20, 0.3, levels=4), SUPPOSE, fits=6)
     assert [one.name for one in found.changes] == ["epsilon", "epsilon", "rows", "columns"]
     assert [one.value for one in found.changes] == [0.6, pytest.approx(0.9), 1600, 10]
     planned = found.outcome.r2.mean()
@@ -137,10 +136,10 @@ def test_a_large_table_is_simulated_by_a_small_one_with_as_many_rows_per_column(
 def test_given_settings_stay_and_defaults_follow_epsilon():
     for given in (None, 0.7):
         scheme = scheme_of(500, 5, 1.0, t=given)
-        found = forecast_records(scheme, SUPPOSE, fits=2)
+        found = forecast(scheme, SUPPOSE, fits=2)
         assert np.isfinite(found.outcome.r2).all()
     huge = replace(scheme, lam=1e9)
-    assert forecast_records(huge, SUPPOSE, fits=2).outcome.r2.max() < 0.01
+    assert forecast(huge, SUPPOSE, fits=2).outcome.r2.max() < 0.01
 
 
 def test_what_cannot_be_simulated_says_why():
@@ -148,4 +147,4 @@ def test_what_cannot_be_simulated_says_why():
     assert "intercept" in str(replace(scheme, fit_intercept=False).unavailable)
     flat = replace(scheme, bounds=np.ones((5, 2)))
     with pytest.raises(ValueError, match="no column has room"):
-        forecast_records(flat, SUPPOSE)
+        forecast(flat, SUPPOSE)

@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from privasso.fit import FitOptions, plan_fit
-from privasso.forecast import Assumptions, Estimate, Population, Scheme, SimulatedReleases, Truth
+from privasso.forecast import Assumptions, Estimate, Population, Scheme, Truth
 from privasso.operators import Covariates
 
 BOUNDS = (10.0, 34.0)
@@ -52,7 +52,7 @@ def compare(options, epsilon, strength, fits, m=400, n=6, weighted=False):
     options = FitOptions(pv.LabelDP(epsilon, 1e-6, bounds), **options)
     plan = plan_fit(X, options, sample_weight=weights)
     scheme = Scheme.of_plan(plan, options.fixed_lam)
-    population, table = Population(plan.rows), SimulatedReleases.of(scheme).on(1.0)
+    population, table = Population(plan.rows), scheme.table(1.0)
     simulated, real = [], []
     for _ in range(fits):
         # Labels far from their bounds: clipping is a matter of its own.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.forecast import Assumptions, compare, predict
+from privasso.forecast import Assumptions, predict, predictions
 from privasso.operators import Covariates
 from privasso.planning import calibrate
 
@@ -63,11 +63,11 @@ def test_same_guarantee_for_both():
     rng = np.random.default_rng(3)
     rows = Covariates(rng.standard_normal((200, 10)) * np.geomspace(0.1, 10, 10), centre=True)
     privacy = pv.LabelDP(1.0, 1e-6, (0, 1))
-    ours, even = compare(rows, privacy, pv.Gram(1.0), Assumptions(0.1, 0.5, 0.2))
+    ours, even = predictions(rows, privacy, pv.Gram(1.0), Assumptions(0.1, 0.5, 0.2))
     for one in (ours, even):
         sigma = calibrate(rows, privacy, one.noise).covariance.sigma
         assert one.noise.sigma == pytest.approx(np.sqrt(np.mean(sigma**2)))
-    assert len(compare(rows, privacy, pv.Isotropic(1.0), Assumptions(0.1, 0.5, 0.2))) == 1
+    assert len(predictions(rows, privacy, pv.Isotropic(1.0), Assumptions(0.1, 0.5, 0.2))) == 1
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class _Noting(Ask):
 
 def question(rows, privacy, calibration) -> NoisySum:
     ask = _Noting(rows.labelled([0.0] * rows.shape[0]))
-    release_mechanism(privacy).program(rows, calibration)(ask)
+    release_mechanism(privacy).program(rows, calibration)(ask, 0.0)
     (query, _), *rest = ask.transcript
     assert not rest
     assert isinstance(query, NoisySum)

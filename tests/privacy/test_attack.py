@@ -34,7 +34,7 @@ def bound(privacy: pv.LabelDP, design: Noise, fit_intercept: bool, count: int, s
 
     def releases(y: np.ndarray, count: int) -> np.ndarray:
         table, bits = rows.labelled(y), bit_source(rng)
-        made = (program(Answering(table, bits)) for _ in range(count))
+        made = (program(Answering(table, bits), 0.0) for _ in range(count))
         return np.array([np.append(r.b, r.label_sum or 0.0) for r in made])
 
     one = release_labels(rows, np.zeros(6), privacy, calibration, fit_intercept=fit_intercept)

@@ -17,7 +17,7 @@ from privasso.accounting import (
     sensitivity_for,
 )
 from privasso.blocks import RowBlocks
-from privasso.fit import FitOptions, RecordPlan, plan_for
+from privasso.fit import FitOptions, plan_for
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
 from privasso.programs import PerturbedObjective
@@ -45,9 +45,8 @@ def statement(**changes):
     given = {"bounds": "private", "y_bounds": Y, "level": False, **changes}
     privacy = pv.RecordDP(1.0, 1e-6, **given)
     plan = plan_for(np.zeros((4000, 6)), FitOptions(privacy))
-    assert isinstance(plan, RecordPlan)
-    assert isinstance(plan.objective, PerturbedObjective)
-    return privacy, plan.objective, plan.guarantee
+    assert isinstance(plan.asking, PerturbedObjective)
+    return privacy, plan.asking, plan.guarantee
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -67,7 +67,7 @@ NUMBERS = [(0.0, 1.0)] * 4
 @pytest.mark.parametrize("settings", [{}, {"mechanism": "statistics"}, {"shape": "private"}])
 def test_columns_of_zeros_and_ones_are_measured_from_zero(settings, monkeypatch):
     """The fit is that of bounds with zero in the middle, which measure from there."""
-    monkeypatch.setattr(_settings, "_ONES", 1.0)  # rows are expected to be as long
+    monkeypatch.setattr(_settings, "ONES", 1.0)  # rows are expected to be as long
     X, y = rare_levels(3000, 0.3, 0)
     fits = []
     for given in ("0/1", (-1.0, 1.0)):

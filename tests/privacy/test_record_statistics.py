@@ -126,7 +126,7 @@ def test_without_noise_it_is_the_lasso(monkeypatch):
         "privasso.queries._integer_noise.rounded_gaussian",
         lambda deviation, size, bits: np.zeros(size, dtype=np.int64),
     )
-    monkeypatch.setattr("privasso.programs._record_statistics._RIDGE", 1e-9)
+    monkeypatch.setattr("privasso.programs._record_statistics.STATISTICS_RIDGE", 1e-9)
     X, y = table(2000)
     X, y = np.clip(X, 0.4 * BOUNDS[:, 0], 0.4 * BOUNDS[:, 1]), np.clip(y, -2.5, 2.5)
     lam = 0.05 * 2000

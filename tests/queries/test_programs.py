@@ -14,7 +14,7 @@ from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.fit import Classes, FitOptions, plan_for
 from privasso.fit._plan import statement
 from privasso.privacy import Terms
-from privasso.programs import IntervalSums
+from privasso.programs import Release
 from privasso.programs._centre import ClippedLabels
 from privasso.queries import (
     Answering,
@@ -127,18 +127,16 @@ def asked(name, seed=1):
 
 def run(plan, ask):
     """What comes of a program, as numbers."""
-    if hasattr(plan, "objective"):
-        found = plan.objective(ask, plan.lam)
-        found = found.solve(plan.lam) if hasattr(found, "solve") else found
-        return [*found.coef.tolist(), found.intercept]
     found = plan.program(ask)
-    if isinstance(found, tuple) and isinstance(found[1], IntervalSums):
-        sums = found[1]
-        return [x for one in sums.steps.values() for x in (*one.H.ravel(), *one.s, *one.V.ravel())]
     if isinstance(found, tuple):
-        few, chosen = found
-        return [*chosen.tolist(), *few.coef.tolist(), few.intercept]
-    return [*found.b.tolist(), found.label_sum, found.level]
+        steps = found[1].steps.values()
+        return [x for one in steps for x in (*one.H.ravel(), *one.s, *one.V.ravel())]
+    if isinstance(found, Release):
+        return [*found.b.tolist(), found.label_sum, found.level]
+    chosen = getattr(found, "chosen", np.empty(0)).tolist()
+    found = getattr(found, "few", found)
+    found = found.solve(plan.lam) if hasattr(found, "solve") else found
+    return [*chosen, *found.coef.tolist(), found.intercept]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -28,7 +28,7 @@ def pages(data, tmp_path_factory):
     words = shlex.split("--target y --label-dp --epsilon 5 --delta 1e-4 --y-bounds -3 3 --seed 1")
     written = ["--out", str(folder / "model.json"), "--report", str(report)]
     with pytest.MonkeyPatch.context() as patch:  # their numbers are tested in their own rooms
-        patch.setattr("privasso.forecast._forecast._MOST", 6)
+        patch.setattr("privasso.forecast._scheme._MOST", 6)
         patch.setattr("privasso.attacks._trial.CONFIRMING", 2)
         assert main(["fit", str(table), *words, *written]) == 0
         release = pv.LabelDP(5.0, 1e-4, (-3.0, 3.0), mechanism="release")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
@@ -79,8 +79,9 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
 
 def _mechanism(privacy: Privacy) -> dict[str, Any]:
     """What the guarantee does not say of the privacy under which the release was made."""
-    assert isinstance(privacy, LabelDP)
-    return {"name": privacy.mechanism, **{one: getattr(privacy, one) for one in _SETTINGS}}
+    return {"name": cast(LabelDP, privacy).mechanism} | {
+        one: getattr(privacy, one) for one in _SETTINGS
+    }
 
 
 def _privacy(fields: Fields, guarantee: Guarantee, stated: Mapping[str, Any]) -> LabelDP:

@@ -13,9 +13,9 @@ from privasso.attacks._on_average import membership_pairs
 from privasso.attacks._pair import Pair, pairs_of
 from privasso.attacks._result import Audit
 from privasso.attacks._trial import CONFIRMING, attack
-from privasso.fit import Classes, FitOptions, LabelPlan, Plan, plan_for
+from privasso.fit import Classes, FitOptions, Plan, plan_for
 from privasso.noise import Noise
-from privasso.privacy import OnAverage, Privacy, check_kind
+from privasso.privacy import Privacy, check_kind
 from privasso.problem import Huber, Loss
 
 FloatArray = NDArray[np.float64]
@@ -127,14 +127,14 @@ def audit(
         privacy,
         lam,
         noise,
-        fit_intercept=fit_intercept and not isinstance(privacy, OnAverage),
+        fit_intercept=fit_intercept and privacy.formal,
         screen=screen,
         classes=Classes() if binary else None,
         loss=Huber() if loss is None else loss,
     )
-    if isinstance(privacy, OnAverage) and not privacy.sigma > 0.0:
-        raise ValueError("there is no noise, so every record can be told from the release")
     plan = plan_for(X, options)
+    if plan.guarantee.kind == "none":
+        raise ValueError("there is no noise, so every record can be told from the release")
     claim, among = plan.guarantee.loss, plan.guarantee.neighbours
     chosen = _records(records, X, source)
     pairs = _pairs(plan, X, y, chosen, made_up=records == "auto")
@@ -155,7 +155,6 @@ def _pairs(
 ) -> list[Pair]:
     """The pairs of records, and where there is a claim those of records that are made up."""
     if plan.guarantee.loss is None:
-        assert isinstance(plan, LabelPlan)
         return membership_pairs(plan, X, y, records)
     worst = plan.worst(y) if made_up else []
     return [

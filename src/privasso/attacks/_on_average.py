@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privasso.attacks._pair import Pair
-from privasso.fit import LabelPlan
+from privasso.fit import Plan
 from privasso.solvers import solve_many
 from privasso.theory import membership_losses
 
@@ -19,16 +19,18 @@ _BATCH = 256
 
 
 def membership_pairs(
-    plan: LabelPlan, X: FloatArray, y: FloatArray, records: dict[int, str]
+    plan: Plan, X: FloatArray, y: FloatArray, records: dict[int, str]
 ) -> list[Pair]:
     """A pair for each record: all data against all but this record, with the same noise.
 
     Noise that follows the scales of the data would differ a little between the two; the attacker
     is taken not to use that.
     """
-    lam, variances = plan.options.fixed_lam, plan.calibration.covariance.diagonal
+    lam, rows, calibration = plan.options.fixed_lam, plan.covariates, plan.calibration
     assert lam is not None
-    F = np.ascontiguousarray(X[:, plan.rows.live])
+    assert rows is not None
+    assert calibration is not None
+    variances, F = calibration.covariance.diagonal, np.ascontiguousarray(X[:, rows.live])
     everyone = partial(_draw, F, y, lam, variances)
     return [
         Pair(

@@ -11,7 +11,7 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._ledger import opened
 from privasso.cli._model_settings import prior_scales
 from privasso.cli._progress import counting
-from privasso.fit import DECLARED, FitOptions, LabelPlan, Plan, encoded_guarantee, plan_for
+from privasso.fit import DECLARED, FitOptions, Plan, encoded_guarantee, plan_for
 from privasso.forecast import Assumptions, Forecast, forecast_of, unavailable
 from privasso.privacy import Guarantee, Privacy
 
@@ -40,7 +40,7 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
     seeded = settings.seed is not None
     plan = plan_for(table.X, options, seeded=seeded, feature_names=table.names)
     check_plan(settings, plan)
-    if isinstance(plan, LabelPlan) and not plan.rows.live.any():
+    if plan.covariates is not None and not plan.covariates.live.any():
         raise ValueError(
             f"every feature is constant, {table.names[0]!r} for example, so there is nothing to fit"
         )

@@ -15,7 +15,7 @@ from privasso.blocks import variants_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import named
 from privasso.encoding import Columns, Dictionary, Encoding, NumberEntry, learn_encoding
-from privasso.fit import Outcome, Plan, Published
+from privasso.fit import Outcome, Plan
 from privasso.tables import BedTable, Table, case_control, open_table
 
 
@@ -68,10 +68,8 @@ class ChosenTable(FitTable):
 
     def published(self, made: Outcome) -> Outcome:
         """The model of the chosen columns alone, if some were chosen; others have zeros."""
-        names: Sequence[str] | None = self.names
-        if isinstance(made, Published) and made.model.screened is not None:
-            made = replace(made, model=made.model.chosen())
-            names = made.model.feature_names
+        made = made.chosen()
+        names = self.names if made.final is None else made.final.feature_names
         return made.encoded(self.described(names).encoding)
 
 

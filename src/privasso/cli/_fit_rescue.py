@@ -14,7 +14,7 @@ from privasso._text import escaped
 from privasso.artefact import model_text, release_text
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._progress import screen
-from privasso.fit import Outcome, Published, Released
+from privasso.fit import Outcome
 
 #: Endings of the files that hold what was paid for while a fit goes on.
 RELEASE, RESULT = ".release.json", ".rescued.json"
@@ -103,16 +103,17 @@ class Paid:
 
     @property
     def _ending(self) -> str:
-        return RESULT if isinstance(self._made, Published) else RELEASE
+        return RELEASE if self._made is None or self._made.final is None else RESULT
 
     @property
     def text(self) -> str | None:
         """What was paid for, or None if the guarantee covers nothing that could be kept."""
         made = self._made
-        if isinstance(made, Published):
-            return model_text(made.model)
-        kept = made.kept if isinstance(made, Released) else made
-        return None if kept is None else release_text(kept)
+        if made is None:
+            return None
+        if made.final is not None:
+            return model_text(made.final)
+        return None if made.kept is None else release_text(made.kept)
 
     def _rescued(self) -> Path | None:
         """Write the result beside the model, or else in the folder for temporary files."""

@@ -21,7 +21,7 @@ from privasso.cli._fit_write import PATH_POINTS, FitResult, rehearse, write_file
 from privasso.cli._options import named
 from privasso.cli._outputs import MODEL, PATH, REPORT, Outputs
 from privasso.cli._progress import working
-from privasso.fit import CoefficientPath, KeptStatistics, Outcome, Plan, Published, ReleasedModel
+from privasso.fit import CoefficientPath, Outcome, Plan, ReleasedModel
 from privasso.forecast import Assumptions, Forecast
 from privasso.ledger import summary
 from privasso.privacy import Privacy
@@ -103,7 +103,7 @@ def _reopened(settings: FitSettings) -> Outcome:
     assert settings.from_release is not None
     with named(f"--from-release {settings.from_release}"):
         kept = load_release(settings.from_release)
-    if isinstance(kept, KeptStatistics):
+    if isinstance(kept, Outcome):
         if settings.binary:
             raise ValueError("--binary needs a release of labels, not statistics")
         return kept
@@ -161,7 +161,7 @@ def _supposed(settings: FitSettings, privacy: Privacy, plan: Plan | None) -> Ass
 def _path(settings: FitSettings, released: Outcome, model: ReleasedModel) -> CoefficientPath | None:
     """Coefficients at the λ that were given, or in a range around that of the model."""
     asked = settings.path_out is not None or settings.report is not None
-    if isinstance(released, Published) or not released.solves_again or not asked:
+    if not released.solves_again or not asked:
         return None
     ends = released.path_start(model.lam), _PATH_END * model.lam
     return released.path(settings.lams() or list(np.geomspace(*ends, PATH_POINTS)))

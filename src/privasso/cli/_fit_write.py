@@ -12,7 +12,7 @@ from privasso.cli._fit_read import FitTable
 from privasso.cli._fit_rescue import RELEASE, RESULT
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._outputs import Outputs, check_room
-from privasso.fit import CoefficientPath, LabelPlan, Plan, ReleasedModel
+from privasso.fit import CoefficientPath, Plan, ReleasedModel
 from privasso.report import FitFacts, fit_page
 from privasso.tables import table_bytes
 
@@ -65,12 +65,12 @@ def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
 
 def _kept_size(plan: Plan, table: FitTable) -> int | None:
     """About as many bytes as models are solved from; None if the model is all that is released."""
-    if isinstance(plan, LabelPlan):
-        made = plan.rehearsal(_LONGEST, feature_names=table.names, target=table.target)
-        kept = table.published(made).kept
-        return 0 if kept is None else len(release_text(kept).encode())
+    if not plan.solves_again:
+        return None if plan.options.privacy.formal else 0
+    made = table.published(plan.rehearsed(table.names, table.target))
     columns = plan.shape[1] + 2
-    return _DIGITS * columns * (columns + 1) // 2 if plan.solves_again else None
+    numbers = columns if made.public_rows is not None else columns * (columns + 1) // 2
+    return len(release_text(made.kept).encode()) + _DIGITS * numbers
 
 
 def write_files(

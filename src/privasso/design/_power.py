@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -22,10 +23,9 @@ from privasso.scales import Empirical
 
 def best_power(privacy: Privacy, model: Model, lam: float | None, rows: Covariates) -> NoiseDesign:
     """The best power for this kind of privacy."""
-    if isinstance(privacy, LabelDP):
-        return best_for_labels(privacy, model, lam, rows)
-    assert isinstance(privacy, OnAverage)
-    return best_on_average(privacy, model, lam)
+    if privacy.formal:
+        return best_for_labels(cast(LabelDP, privacy), model, lam, rows)
+    return best_on_average(cast(OnAverage, privacy), model, lam)
 
 
 def best_for_labels(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,17 +14,14 @@ from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
 from privasso.estimator._prepared import learnt_from
 from privasso.fit import (
-    KeptStatistics,
+    Outcome,
     Plan,
-    Published,
-    Released,
     ReleasedModel,
     warn_user,
 )
 from privasso.privacy import Privacy
 from privasso.programs import Intervals
 
-P = TypeVar("P", bound=Plan)
 _COLUMN = (
     "A column-vector y was passed when a 1d array was expected; use y.ravel() or the column itself"
 )
@@ -134,7 +131,7 @@ class PrivateEstimator(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
 
-    def _stated(self, plan: P, X: Any) -> P:
+    def _stated(self, plan: Plan, X: Any) -> Plan:
         """The plan, whose statement tells if columns of private records were prepared by them."""
         learnt = learnt_from(X) if self._private else []
         if not learnt:
@@ -142,11 +139,9 @@ class PrivateEstimator(BaseEstimator):
         warn_user(_LEARNT.format(" and ".join(learnt)))
         return plan.stating(plan.guarantee.on_learnt_columns())
 
-    def _solved(
-        self, released: Released | Published | KeptStatistics, lam: float | str | None
-    ) -> ReleasedModel:
+    def _solved(self, released: Outcome, lam: float | str | None) -> ReleasedModel:
         """Solve; an error says where the release is, which has been paid for."""
-        kept = _KEPT.format("statistics" if isinstance(released, KeptStatistics) else "release")
+        kept = _KEPT.format(released.kept_as or "release")
         try:
             return released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up

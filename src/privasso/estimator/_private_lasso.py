@@ -17,8 +17,7 @@ from privasso.fit import (
     FitOptions,
     KeptRelease,
     KeptStatistics,
-    Published,
-    Released,
+    Outcome,
     ReleasedModel,
     plan_for,
     warn_user,
@@ -269,9 +268,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         if plan.noise is not None:
             self.noise_ = plan.noise
         if released.kept is not None:
-            self.release_ = released.kept
-        if isinstance(released, KeptStatistics):
-            self.statistics_ = released
+            setattr(self, f"{released.kept_as}_", released.kept)
         return self._take(released)
 
     def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
@@ -375,7 +372,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             return X, None
         return X, real_labels(self._column(labels[0]), X.shape[0], finite=not self._formal)
 
-    def _opened(self, X: Any, verb: str, sample_weight: Any) -> Released | KeptStatistics:
+    def _opened(self, X: Any, verb: str, sample_weight: Any) -> Outcome:
         """Return the kept release with its covariates."""
         if isinstance(self.privacy, Privacy):
             self.privacy.check_release_use(verb)
@@ -401,9 +398,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             time_limit=self.time_limit,
         )
 
-    def _take(
-        self, released: Released | Published | KeptStatistics, lam: float | str | None = None
-    ) -> PrivateLasso:
+    def _take(self, released: Outcome, lam: float | str | None = None) -> PrivateLasso:
         """Solve, and store the coefficients."""
         model = self._solved(released, lam)
         self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam

@@ -15,8 +15,7 @@ from privasso.fit import (
     CoefficientPath,
     FitOptions,
     KeptRelease,
-    Published,
-    Released,
+    Outcome,
     ReleasedModel,
     both_probabilities,
     chosen_classes,
@@ -189,7 +188,6 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         plan = self._stated(plan, given)
         released = plan.release(coded, rng=rng, feature_names=self._feature_names())
         del y, labels, coded  # everything below uses the release only
-        assert isinstance(released, Released | Published)
         self.guarantee_ = plan.guarantee
         self.classes_ = np.asarray(classes.names)
         if plan.noise is not None:
@@ -287,7 +285,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
         check_length(labels, n_rows)
         return labels
 
-    def _opened(self, X: Any, verb: str) -> Released:
+    def _opened(self, X: Any, verb: str) -> Outcome:
         """Return the kept release with its covariates."""
         if isinstance(self.privacy, Privacy):
             self.privacy.check_release_use(verb)
@@ -300,9 +298,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
             classes=Classes.given(self.classes_.tolist()),
         )
 
-    def _take(
-        self, released: Released | Published, lam: float | str | None = None
-    ) -> PrivateLogisticLasso:
+    def _take(self, released: Outcome, lam: float | str | None = None) -> PrivateLogisticLasso:
         """Solve, and store the coefficients."""
         model = self._solved(released, lam)
         self.coef_, self.lam_ = model.coef[None, :], model.lam

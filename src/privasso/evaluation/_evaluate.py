@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -118,14 +118,14 @@ def evaluated(
 ) -> Evaluation:
     """The same; `prepared` is what else is assumed about how the rows were read."""
     check_kind(privacy)
-    if not isinstance(privacy, LabelDP | RecordDP):
+    if not privacy.formal:
         raise ValueError("evaluate needs LabelDP or RecordDP, whose budget its sums are paid from")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise ValueError("ledger must be a Ledger, such as Ledger(epsilon, delta)")
     found = released(model)
     names = _names(metrics, found)
-    if found.classes is not None:
-        privacy = privacy.for_classes()
+    kind = privacy if found.classes is None else privacy.for_classes()
+    privacy = cast("LabelDP | RecordDP", kind)
     level = probability("level", level)
     rng = _generator(random_state)
     full, (found, rows) = found, matched(found, X, y, privacy)
@@ -185,8 +185,9 @@ def _program(
 ) -> LinearEvaluation | ClassEvaluation:
     """The questions; `model` has the columns of `full` that it needs."""
     at, bounds = np.flatnonzero(model.coef), None
-    if isinstance(privacy, RecordDP):
-        bounds = privacy.column_bounds(full.n_features, full.feature_names)
+    if privacy.protects_records:
+        records = cast(RecordDP, privacy)
+        bounds = records.column_bounds(full.n_features, full.feature_names)
         if model is not full:
             assert full.feature_names is not None
             assert model.feature_names is not None

@@ -6,19 +6,18 @@ from privasso.fit._classes import Classes, Name
 from privasso.fit._denoised import Denoised
 from privasso.fit._encoded import DECLARED, encoded_guarantee
 from privasso.fit._kept import KeptRelease
-from privasso.fit._label_plan import LabelPlan, plan_fit
+from privasso.fit._label_plan import plan_fit
 from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import ReleasedModel, both_probabilities, chosen_classes
 from privasso.fit._options import METHODS, FitOptions
+from privasso.fit._outcome import ONE_LAM, AfterReleaseError, Outcome, Published
 from privasso.fit._path import CoefficientPath
 from privasso.fit._plan import Plan, statement
-from privasso.fit._plan_for import Outcome, plan_for
+from privasso.fit._plan_for import plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
-from privasso.fit._record_plan import ONE_LAM, Published, RecordPlan
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
-from privasso.fit._released import AfterReleaseError, Released
-from privasso.fit._screened_label_plan import ScreenedLabelPlan
+from privasso.fit._released import Released
 from privasso.fit._statistics import KeptStatistics
 from privasso.fit._uses import PrivacyWarning, warn_user
 
@@ -35,7 +34,6 @@ __all__ = [
     "FitOptions",
     "KeptRelease",
     "KeptStatistics",
-    "LabelPlan",
     "LogisticLasso",
     "Name",
     "Outcome",
@@ -44,12 +42,10 @@ __all__ = [
     "Postprocess",
     "PrivacyWarning",
     "Published",
-    "RecordPlan",
     "ReleaseLaw",
     "Released",
     "ReleasedModel",
     "RowMoments",
-    "ScreenedLabelPlan",
     "TimeLimitWarning",
     "both_probabilities",
     "choose_lambda",

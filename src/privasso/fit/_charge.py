@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privasso.blocks import DataChangedError, WorkersLostError
-from privasso.fit._released import AfterReleaseError
+from privasso.fit._outcome import AfterReleaseError
 from privasso.fit._start import account
 from privasso.ledger import Ledger
 from privasso.privacy import Guarantee, Privacy, rounded_up

@@ -8,6 +8,7 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso._clock import Clock
+from privasso._tuned import STEIN_CAUTION
 from privasso.fit._posterior import Posterior
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._uses import warn_user
@@ -29,9 +30,6 @@ _WORSE_POINTS, _WORSE = 6, 1.2
 _LARGEST_SUPPORT = 3000
 #: Half the width of the label bounds, in units of `Privacy.label_deviation`.
 _FARTHEST = 3.0
-#: Standard errors added to Stein's estimate. In simulations with strong noise, 0 can lead to
-#: hundreds of times the best error and 1 to tens of times; 3 is no better than 2.
-_CAUTION = 2.0
 
 
 class TimeLimitWarning(UserWarning):
@@ -187,4 +185,4 @@ def _cautious_risk(
     x = x[support]
     sure = x @ gram @ x - 2.0 * post.b[support] @ x + 2.0 * noise.trace(J)
     error = 2.0 * np.sqrt(noise.quadratic(x) + noise.trace_of_square(J))
-    return float(sure + _CAUTION * error + 2.0 * label_variance * support.size), float(error)
+    return float(sure + STEIN_CAUTION * error + 2.0 * label_variance * support.size), float(error)

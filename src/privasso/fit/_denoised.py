@@ -8,6 +8,7 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso._clock import Clock
+from privasso._tuned import SPARSITY_LOSS
 from privasso._validation import positive_float, real_array
 from privasso.fit._choose_lambda import TimeLimitWarning
 from privasso.fit._path import CoefficientPath
@@ -22,8 +23,6 @@ _RANK = 1e-12
 _SPAN, _POINTS = 1e-3, 36
 #: Points of the grid that are solved at a time.
 _TOGETHER = 12
-#: Part of its explained variance that the guess may lose for the sake of sparsity.
-_ENOUGH = 0.0025
 
 
 class Denoised:
@@ -110,7 +109,7 @@ class Denoised:
             together = lams[start : start + _TOGETHER]
             x, status = self._solutions(together, clock)
             lost = np.sum((self._root @ x - self._fitted[:, None]) ** 2, axis=0)
-            close = (lost <= _ENOUGH * total) & (status == Status.CONVERGED)
+            close = (lost <= SPARSITY_LOSS * total) & (status == Status.CONVERGED)
             if close.any():
                 return float(together[np.argmax(close)])
             if clock.expired():

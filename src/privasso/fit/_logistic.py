@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from privasso._clock import Clock
+from privasso._tuned import SPARSITY_LOSS
 from privasso._validation import positive_float, real_array
 from privasso.fit._choose_lambda import TimeLimitWarning
 from privasso.fit._logistic_law import LogisticLaw
@@ -22,8 +23,6 @@ from privasso.solvers import NotConvergedError, Solution, Status, solve_clipped_
 
 #: The smallest λ that is tried, relative to the one above which all coefficients are zero.
 _SPAN, _POINTS = 1e-3, 36
-#: Part of the deviance that the guess explains that may be lost for the sake of sparsity.
-_ENOUGH = 0.0025
 #: A ridge on standardised columns, per row, that only decides between collinear columns.
 _RIDGE = 1e-9
 
@@ -133,7 +132,7 @@ class LogisticLasso:
         lams = self.largest_lam * np.geomspace(1.0, _SPAN, _POINTS)
         best = self._deviance(self.rows.log_odds(self.guess))
         odds = float(np.log(self._empty) - np.log1p(-self._empty))
-        enough = best + _ENOUGH * (self._deviance(np.full(self._fitted.size, odds)) - best)
+        enough = best + SPARSITY_LOSS * (self._deviance(np.full(self._fitted.size, odds)) - best)
         low, high, start = 0, _POINTS - 1, None
         while high > low:
             middle = (low + high) // 2

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Self, cast
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privasso._validation import real_labels
 from privasso.blocks import RowBlocks
 from privasso.fit._charge import Charge
 from privasso.fit._options import FitOptions
+from privasso.fit._outcome import Outcome
+from privasso.fit._published import interval_sums, label_frame, published
 from privasso.fit._start import check_run, fit_in_words
 from privasso.noise import Noise
-from privasso.planning import ScreeningOutlook
+from privasso.operators import Covariates
+from privasso.planning import ScreeningOutlook, check_room
 from privasso.privacy import Guarantee, Privacy, Terms
-from privasso.programs import IntervalSums
-from privasso.queries import Answering, Ask, Neighbours, UndeclaredError, bit_source, declared
+from privasso.programs import Calibration, LabelFrame, Program
+from privasso.queries import (
+    Answering,
+    Ask,
+    Neighbours,
+    Query,
+    UndeclaredError,
+    bit_source,
+    declared,
+    made_up,
+)
 
 
 def statement(
@@ -31,30 +44,63 @@ def statement(
     asked = declared(program, terms.n_rows) if privacy.formal else []
     losses = [query.loss for query in asked if query.loss is not None]
     found = privacy.guarantee(terms, losses, [*(query.sentence for query in asked), *then])
-    if len(losses) < len(asked) or any(one.neighbours != found.neighbours for one in asked):
-        raise UndeclaredError
+    check_asked(asked, found)
     return found
 
 
-class Plan(ABC):
-    """A program with its settings, and what it guarantees.
+def check_asked(asked: Sequence[Query[Any]], stated: Guarantee) -> None:
+    """Refuse questions without a loss, or for other neighbours than those of a statement."""
+    if any(one.loss is None or one.neighbours != stated.neighbours for one in asked):
+        raise UndeclaredError
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A program with its settings, the rows that it asks about, and what it guarantees.
 
     Attributes
     ----------
     options : FitOptions
         What was asked for.
+    rows : Covariates, RowBlocks, ndarray or sparse matrix
+        Public covariates, prepared for a fit; or rows, of which a plan uses the shape alone; or
+        public covariates that columns are chosen from.
+    asking : Program
+        What is asked.
     guarantee : Guarantee
         What a fit will state.
     seeded : bool
         Whether the noise comes from a fixed random state.
+    lam : float
+        λ, where a program needs it.
     noise : NoiseDesign, Shaped or None
         The noise at the level that is used, where it has a design.
+    calibration : Calibration or None
+        The law of the noise on public covariates, where they are fitted as they are.
+    source : RowBlocks or None
+        The table with its labels that public covariates were taken from, if it was one.
+    names : tuple of str or None
+        Names of the columns of private records.
+    mu : float
+        Sensitivity of what is asked for intervals; zero without them.
     """
 
     options: FitOptions
-    guarantee: Guarantee
+    rows: Any = field(repr=False)
+    asking: Program
+    guarantee: Guarantee = field(repr=False)
     seeded: bool
-    noise: Noise | None
+    lam: float = 0.0
+    noise: Noise | None = None
+    calibration: Calibration | None = None
+    source: RowBlocks | None = field(default=None, repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    mu: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+        return self.rows.shape
 
     @property
     def neighbours(self) -> Neighbours:
@@ -62,49 +108,81 @@ class Plan(ABC):
         assert self.guarantee.neighbours is not None
         return self.guarantee.neighbours
 
-    def stating(self, guarantee: Guarantee) -> Self:
-        """The same plan with another statement."""
-        return replace(cast(Any, self), guarantee=guarantee)
-
-    @property
+    @cached_property
     def outlook(self) -> ScreeningOutlook | None:
         """What is predicted of a choice of columns; None where all are fitted."""
-        return None
+        settings = self.asking.choosing
+        return None if settings is None else ScreeningOutlook.of(settings, *self.shape)
 
     @property
     def solves_again(self) -> bool:
         """Whether models at other λ can be solved from what is published."""
-        return False
+        return self.asking.again and self.options.privacy.formal
 
     @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the table."""
+    def covariates(self) -> Covariates | None:
+        """Public covariates that are fitted as they are."""
+        return None if self.calibration is None else self.rows
 
-    @abstractmethod
+    def stating(self, guarantee: Guarantee) -> Plan:
+        """The same plan with another statement."""
+        return replace(self, guarantee=guarantee)
+
     def table(self, y: ArrayLike | None) -> RowBlocks:
         """The rows that questions are about, with these labels, or with their own for None."""
+        if isinstance(self.rows, RowBlocks):
+            return self.rows
+        labels = self.source if y is None else None
+        if self.covariates is not None:
+            if self.calibration is not None and self.calibration.objective is not None:
+                check_room(int(self.covariates.live.sum()))
+            finite = not self.options.privacy.formal
+            return self.covariates.labelled(
+                real_labels(y, self.shape[0], finite=finite) if labels is None else labels
+            )
+        held = real_labels(y, self.shape[0]) if labels is None else labels.labels
+        X = np.empty((held.size, 0)) if self.asking.labels_alone else self.rows
+        return RowBlocks.of_arrays(X, held)
 
     def worst(self, y: np.ndarray) -> list[tuple[Plan, np.ndarray, str]]:
         """The same fit of tables that are made up, with labels, and what their first record is.
 
         No record is expected to show more than that one.
         """
-        return []
+        if self.neighbours.unit == "label" and not self.asking.labels_alone:
+            return []
+        return [
+            (replace(self, rows=X, asking=self.asking.on(X)), labels, name)
+            for X, labels, name in self.asking.worst(self.rows, y)
+        ]
 
-    def interval_sums(self, ask: Ask, found: Any, mu: float) -> IntervalSums:
-        """Ask for intervals at what the program found, at this sensitivity."""
-        raise ValueError("this fit has no intervals; leave intervals out")
-
-    @abstractmethod
     def program(self, ask: Ask) -> Any:
-        """Ask, and return what follows from the answers."""
+        """Ask; return what follows, and with intervals the sums that these are made of."""
+        found = self.asking(ask, self.lam)
+        return (found, interval_sums(self, ask, found)) if self.mu else found
 
-    @abstractmethod
+    @cached_property
+    def frame(self) -> LabelFrame:
+        """The coordinates of intervals on public covariates."""
+        assert self.covariates is not None
+        return label_frame(self.covariates)
+
     def published(
-        self, found: Any, feature_names: tuple[str, ...] | None, target: str | None
-    ) -> Any:
-        """What comes of a program, with names: a model, or what models are solved from."""
+        self,
+        found: Any,
+        feature_names: tuple[str, ...] | None = None,
+        target: str | None = None,
+    ) -> Outcome:
+        """What comes of the answers, with names: a model, or what models are solved from."""
+        answer, sums = found if self.mu else (found, None)
+        made = published(self, answer, feature_names, target)
+        return made if sums is None else made.with_intervals(sums.intervals())
+
+    def rehearsed(
+        self, feature_names: tuple[str, ...] | None = None, target: str | None = None
+    ) -> Outcome:
+        """What `release` could return, from answers that are made up; nothing is read or spent."""
+        return self.published(made_up(self.program, self.shape[0]), feature_names, target)
 
     def release(
         self,

@@ -1,28 +1,25 @@
-"""The plan of a fit, by the mechanism of its kind of privacy."""
+"""The plan of a fit, by what is private."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
+from privasso.accounting import Loss
 from privasso.blocks import RowBlocks
-from privasso.fit._interval_plan import plan_intervals
+from privasso.fit._chosen_labels import plan_chosen_labels
 from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
-from privasso.fit._plan import Plan
-from privasso.fit._record_plan import (
-    Published,
-    plan_labels_at_one_lam,
-    plan_perturbed,
-)
-from privasso.fit._released import Released
-from privasso.fit._screened_label_plan import plan_screened_labels
-from privasso.fit._statistics import KeptStatistics
-from privasso.privacy import LabelDP, RecordDP
+from privasso.fit._plan import Plan, check_asked
+from privasso.fit._record_plan import plan_labels_at_one_lam, plan_records
+from privasso.planning import divided, interval_sensitivity
+from privasso.privacy import PRIVATE, LabelDP, RecordDP
+from privasso.queries import declared
 
-#: What comes of a plan: a model, or what models are solved from.
-Outcome: TypeAlias = Released | Published | KeptStatistics
+#: What intervals are called among what is released.
+_ALSO = "intervals for the coefficients"
 
 
 def plan_for(
@@ -33,23 +30,15 @@ def plan_for(
     seeded: bool = False,
     feature_names: tuple[str, ...] | None = None,
 ) -> Plan:
-    """Plan a fit by the mechanism of its kind of privacy; see `plan_fit` and `plan_perturbed`."""
+    """Plan a fit; with intervals, for which a part of the budget is taken, it has the rest."""
     if options.intervals:
-        given: dict[str, Any] = {
-            "sample_weight": sample_weight,
-            "seeded": seeded,
-            "feature_names": feature_names,
-        }
-        return plan_intervals(options, lambda part: _plan_alone(X, part, **given))
-    return _plan_alone(
-        X, options, sample_weight=sample_weight, seeded=seeded, feature_names=feature_names
-    )
+        return _with_intervals(X, options, sample_weight, seeded, feature_names)
+    return _alone(X, options, sample_weight, seeded, feature_names)
 
 
-def _plan_alone(
+def _alone(
     X: Any,
     options: FitOptions,
-    *,
     sample_weight: ArrayLike | None,
     seeded: bool,
     feature_names: tuple[str, ...] | None,
@@ -60,24 +49,58 @@ def _plan_alone(
             "blocks of rows are fitted with RecordDP or LabelDP; for other kinds of privacy pass "
             "an array in memory"
         )
-    if isinstance(privacy, LabelDP) and options.classes is None and not options.loss.about_mean:
+    if privacy.protects_records:
+        if sample_weight is not None:
+            raise ValueError(
+                f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
+                "person would have to be protected too; leave it out"
+            )
+        records = cast(RecordDP, privacy)
+        return plan_records(X, options, records, seeded=seeded, feature_names=feature_names)
+    labels = cast(LabelDP, privacy)
+    if options.classes is None and not options.loss.about_mean:
         if sample_weight is not None or options.screen is not None:
             raise ValueError(
                 f"screen and sample_weight do not go with {options.loss.about} under LabelDP; "
                 "leave them out"
             )
-        return plan_labels_at_one_lam(X, options, privacy, seeded=seeded)
-    if isinstance(privacy, LabelDP) and options.screen is not None:
+        return plan_labels_at_one_lam(X, options, labels, seeded=seeded)
+    if options.screen is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
-        screened = plan_screened_labels(X, options, privacy, seeded=seeded)
-        if screened is not None:
-            return screened
-    if not isinstance(privacy, RecordDP):
-        return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
-    if sample_weight is not None:
+        chosen = plan_chosen_labels(X, options, labels, seeded=seeded)
+        if chosen is not None:
+            return chosen
+    return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
+
+
+def _with_intervals(X: Any, options: FitOptions, *given: Any) -> Plan:
+    """Divide the budget between the questions of a fit and those for intervals after it."""
+    privacy = cast("LabelDP | RecordDP", options.privacy)
+    if privacy.protects_records and cast(RecordDP, privacy).bounds == PRIVATE:
         raise ValueError(
-            f"sample_weight is not supported with {type(privacy).__name__}: the weight of a "
-            "person would have to be protected too; leave it out"
+            "intervals need bounds of the columns from public knowledge; give bounds, or leave "
+            "intervals out"
         )
-    return plan_perturbed(X, options, privacy, seeded=seeded, feature_names=feature_names)
+    epsilon, delta = privacy.epsilon, privacy.delta
+    mu = interval_sensitivity(epsilon, delta)
+
+    def alone(share: float) -> tuple[Plan, tuple[Loss, ...]]:
+        part = replace(options, privacy=replace(privacy, epsilon=share), ledger=None)
+        found = _alone(X, part, *given)
+        return found, found.guarantee.losses
+
+    inner = divided(epsilon, delta, mu, alone)
+    inner_options = replace(inner.options, ledger=options.ledger)
+    whole, stated = replace(inner, options=inner_options, mu=mu), inner.guarantee
+    asked = declared(whole.program, whole.shape[0])
+    check_asked(asked, stated)
+    said = dict.fromkeys(query.sentence for query in asked[len(stated.losses) :])
+    return whole.stating(
+        replace(
+            stated,
+            parameters=tuple({**dict(stated.parameters), "epsilon": epsilon}.items()),
+            losses=tuple(query.loss for query in asked if query.loss is not None),
+            released=(*stated.released, *said, _ALSO),
+        )
+    )

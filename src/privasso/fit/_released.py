@@ -18,6 +18,7 @@ from privasso.fit._kept import KeptRelease
 from privasso.fit._logistic import LogisticLasso
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
+from privasso.fit._outcome import Outcome
 from privasso.fit._path import CoefficientPath
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior_of, release_law
 from privasso.fit._postprocess import Postprocess
@@ -29,12 +30,8 @@ from privasso.programs import Intervals, Release
 from privasso.solvers import SolveError
 
 
-class AfterReleaseError(RuntimeError):
-    """A step after the release failed; the message says what became of the release."""
-
-
 @dataclass(frozen=True, eq=False)
-class Released:
+class Released(Outcome):
     """The release together with the covariates; every λ is solved from these alone.
 
     `Plan.release` and `KeptRelease.open` make it.
@@ -57,6 +54,23 @@ class Released:
     encoding: Encoding | None = None
     classes: Classes | None = None
     intervals: Intervals | None = None
+
+    kept_as = "release"
+
+    @property
+    def public_rows(self) -> Covariates:
+        """The covariates."""
+        return self.rows
+
+    @property
+    def known_target(self) -> str | None:
+        """As it was given."""
+        return self.target
+
+    @property
+    def composition(self) -> str | None:
+        """Gaussian releases add up in a closed form."""
+        return self.privacy.composition(self.release.mu)
 
     @cached_property
     def post(self) -> Postprocess | Denoised | LogisticLasso:
@@ -98,7 +112,7 @@ class Released:
         return errors
 
     @cached_property
-    def kept(self) -> KeptRelease | None:
+    def kept(self) -> KeptRelease | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The release in the form to keep, or None if the guarantee does not cover it."""
         made = self.release
         if isinstance(made, KeptRelease) or not self.privacy.covers_release:
@@ -114,19 +128,6 @@ class Released:
             software=self.software,
             encoding=self.encoding,
         )
-
-    @property
-    def solves_again(self) -> bool:
-        """Whether the guarantee covers the release, and so a model at every λ."""
-        return self.kept is not None
-
-    def with_intervals(self, intervals: Intervals) -> Released:
-        """The same, with intervals for the coefficients."""
-        return replace(self, intervals=intervals)
-
-    def encoded(self, encoding: Encoding | None) -> Released:
-        """The same, with the way in which columns of a table became those of X."""
-        return replace(self, encoding=encoding)
 
     def path_start(self, lam: float) -> float:
         """The largest λ of interest in a path around this one: that of the first coefficient."""
@@ -198,17 +199,8 @@ class Released:
         )
 
     def failure(self, error: Exception, kept: str) -> Exception:
-        """Return the error to raise when a step after the release fails.
-
-        Its message says what became of the budget and the release, then what happened; `kept`
-        says where the release is kept and how to go on from it.
-        """
-        happened = str(error).rstrip(".")
-        message = f"{self.after_failure(kept)} What happened: {happened}."
+        """A solver's error keeps its kind and its solution."""
+        found = super().failure(error, kept)
         if isinstance(error, SolveError):
-            return type(error)(replace(error.solution, message=message))
-        return AfterReleaseError(message)
-
-    def after_failure(self, kept: str) -> str:
-        """Say what became of the budget and the release."""
-        return self.privacy.after_failure(kept)
+            return type(error)(replace(error.solution, message=str(found)))
+        return found

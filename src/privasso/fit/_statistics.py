@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from privasso.accounting import GaussianLoss
 from privasso.encoding import Encoding
 from privasso.fit._model import ReleasedModel
 from privasso.fit._options import fixed_lambda
+from privasso.fit._outcome import Outcome
 from privasso.fit._path import CoefficientPath
-from privasso.fit._released import AfterReleaseError
 from privasso.privacy import Guarantee, Privacy
 from privasso.programs import Intervals, RecordStatistics
 from privasso.solvers import Status
@@ -28,7 +28,7 @@ _PATH_START = 1000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeptStatistics:
+class KeptStatistics(Outcome):
     """Noisy statistics of records with their guarantee, from which any λ can be solved.
 
     It holds neither records nor noise, and its guarantee covers it, so keeping it costs nothing.
@@ -75,8 +75,7 @@ class KeptStatistics:
     encoding: Encoding | None = None
     intervals: Intervals | None = None
 
-    kept = None
-    solves_again = True
+    kept_as = "statistics"
 
     def __post_init__(self) -> None:
         table, moments = self.statistics.table, self.statistics.moments
@@ -102,13 +101,20 @@ class KeptStatistics:
         """Number of columns."""
         return len(self.statistics.table.bounds)
 
-    def with_intervals(self, intervals: Intervals) -> KeptStatistics:
-        """The same, with intervals for the coefficients."""
-        return replace(self, intervals=intervals)
+    @property
+    def kept(self) -> KeptStatistics:
+        """They may be kept."""
+        return self
 
-    def encoded(self, encoding: Encoding | None) -> KeptStatistics:
-        """The same, with the way in which columns of a table became those of X."""
-        return replace(self, encoding=encoding)
+    @property
+    def known_target(self) -> str | None:
+        """As it was given."""
+        return self.target
+
+    @property
+    def ranges(self) -> np.ndarray:
+        """Public ones, or those that were found."""
+        return np.diff(self.statistics.table.bounds, axis=1)[:, 0]
 
     def path_start(self, lam: float) -> float:
         """The largest λ of interest in a path around this one."""
@@ -155,11 +161,6 @@ class KeptStatistics:
             np.array([one.intercept for one in found]),
             np.array([Status.CONVERGED] * len(found), dtype=object),
         )
-
-    def failure(self, error: Exception, kept: str) -> Exception:
-        """Return the error to raise when a step after the release fails."""
-        happened = str(error).rstrip(".")
-        return AfterReleaseError(f"{self.after_failure(kept)} What happened: {happened}.")
 
     def after_failure(self, kept: str) -> str:
         """Say that the statistics are paid for and kept."""

@@ -8,11 +8,8 @@ import numpy as np
 
 from privasso.fit import RowMoments
 from privasso.noise import Covariance
-from privasso.planning import whitened_moments
+from privasso.planning import clipped_law, whitened_moments
 from privasso.queries import ObjectiveNoise
-from privasso.theory import clipped_moments
-
-_STEPS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +61,9 @@ class ClippedReleases:
         """Draw b for coefficients x, the intercept last, and residuals of that deviation."""
         a, m, kappa, ridge = self.a, self.n_rows, self.noise.kappa, self.noise.ridge
         truth = self.root.T @ x / self.width
-        square, noise = kappa**2 / 4.0, self.noise.sigma**2
+        noise = self.noise.sigma**2
         own = self.weight * (residual_sd / self.width) ** 2
-        E, q = own + float(truth**2 @ a) / m, 1.0
-        for _ in range(_STEPS):
-            inverse = 1.0 / (q * a + ridge)
-            V = float(inverse @ a) / m
-            spread = ridge**2 * truth**2 + square * a + noise
-            E = 0.5 * (E + own + float((spread * inverse**2) @ a) / m)
-            q, square = (float(value) for value in clipped_moments(kappa, E, V))
+        q, square = clipped_law(kappa, a, truth**2, np.float64(own), noise, ridge, m)
         z = rng.standard_normal((2, a.size))
         u = (q * a * truth + np.sqrt(square * a) * z[0] + np.sqrt(noise) * z[1]) / (q * a + ridge)
         return self.width * (self.root @ ((a + ridge) * u))

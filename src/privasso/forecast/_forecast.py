@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 
 from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
-from privasso.forecast._simulate import Simulated, affordable, simulate
-from privasso.forecast._simulated_release import SimulatedReleases
+from privasso.forecast._simulate import Simulated
 
 #: Factors of ε and of the number of rows that are tried.
 _EPSILONS, _GROWTH = (2.0, 3.0), 4.0
-#: Columns from which on it is of interest to leave half of them out.
-_MANY_COLUMNS = 8
-#: Simulated fits for each line: a number that makes quantiles stable to a few hundredths, and the
-#: smallest that still says something. With very many columns there is time for one line only.
-_MOST, _ENOUGH, _FEWEST, _LINES = 100, 24, 12, 5
+#: Most lines of a forecast.
+_LINES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +58,6 @@ class Forecast:
         What the fits are simulated on.
     also : str
         What is assumed besides, about covariates.
-    effect_error : ndarray of shape (N,) or None
-        Root mean square error, in the fits as planned, of a coefficient times the range of its
-        column; None where it is not computed.
     """
 
     assumptions: Assumptions
@@ -71,7 +65,11 @@ class Forecast:
     changes: tuple[Change, ...]
     on: str = "these covariates"
     also: str = ""
-    effect_error: np.ndarray | None = None
+
+    @property
+    def effect_error(self) -> np.ndarray | None:
+        """That of the fits as planned, see `Simulated`."""
+        return self.outcome.effect_error
 
     def in_words(self) -> str:
         """Say what is assumed."""
@@ -115,20 +113,21 @@ def _numbers(found: Simulated) -> dict[str, float | None]:
 
 
 def forecast(
-    scheme: Scheme,
+    scheme: Scheme | RecordScheme,
     suppose: Assumptions,
     *,
     fits: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
-    """Simulate fits on these covariates, as planned and with changes; no label is read.
+    """Simulate fits, as planned and with changes; no private data are read.
 
     The outcome is the same each time: the generator has a fixed seed.
 
     Parameters
     ----------
-    scheme : Scheme
-        The fit; one that is not `unavailable`.
+    scheme : Scheme or RecordScheme
+        The fit, one that is not `unavailable`: of labels on public covariates, whose releases have
+        a law that is known, or of whole records, whose program runs on simulated rows.
     suppose : Assumptions
         What the truths are drawn from.
     fits : int, optional
@@ -139,44 +138,28 @@ def forecast(
     """
     if scheme.unavailable is not None:
         raise ValueError(scheme.unavailable)
-    privacy, rows = scheme.privacy, scheme.rows
-    suppose.check_width(privacy.width)
-    planned, time = SimulatedReleases.of(scheme), affordable(int(rows.live.sum()))
-    if fits is None and time < _ENOUGH * _LINES:
-        fits = min(_ENOUGH, max(_FEWEST, time))
-        return Forecast(suppose, simulate(planned, scheme, suppose, fits=fits), ())
-    fits = min(_MOST, time // _LINES) if fits is None else fits
-    tell = progress or (lambda done, total: None)
-    changes = []
-    for done, factor in enumerate(_EPSILONS):
-        tell(done, _LINES)
-        changed = planned.with_epsilon(factor)
-        epsilon = changed.scheme.privacy.epsilon
-        outcome = simulate(changed, scheme, suppose, fits=fits)
-        words = f"ε = {epsilon:g} instead of {privacy.epsilon:g}"
-        changes.append(Change("epsilon", epsilon, words, outcome))
-    m = rows.shape[0]
-    tell(len(changes), _LINES)
-    outcome = simulate(planned, scheme, suppose, fits=fits, growth=_GROWTH)
+    (epsilon, width), (m, n), half = scheme.budget, scheme.size, scheme.half()
+    suppose.check_width(width)
+    changes: list[tuple[str, float, str, Scheme | RecordScheme, Assumptions]] = []
+    for factor in _EPSILONS:
+        changed = scheme.with_epsilon(factor)
+        words = f"ε = {changed.budget[0]:g} instead of {epsilon:g}"
+        changes.append(("epsilon", changed.budget[0], words, changed, suppose))
     more = round(_GROWTH * m)
-    changes.append(Change("rows", more, f"{more} rows instead of {m}", outcome))
-    tell(len(changes), _LINES)
-    half = _half_of_the_columns(scheme, suppose, fits)
-    tell(_LINES - 1, _LINES)
-    return Forecast(
-        suppose,
-        simulate(planned, scheme, suppose, fits=fits),
-        (*changes, half) if half is not None else tuple(changes),
-    )
-
-
-def _half_of_the_columns(scheme: Scheme, suppose: Assumptions, fits: int) -> Change | None:
-    """Every second column, when those left out have coefficients of zero."""
-    live = np.flatnonzero(scheme.rows.live)
-    if live.size < _MANY_COLUMNS or scheme.noise is None:
-        return None
-    fewer = scheme.on_columns(live[::2])
-    denser = replace(suppose, rho=min(1.0, suppose.rho * live.size / live[::2].size))
-    outcome = simulate(SimulatedReleases.of(fewer), fewer, denser, fits=fits)
-    words = f"{live[::2].size} columns instead of {live.size}, if the others say nothing"
-    return Change("columns", float(live[::2].size), words, outcome)
+    words = f"{more} rows instead of {m}"
+    changes.append(("rows", more, words, scheme.grown(_GROWTH), suppose))
+    if half is not None:
+        few = half.size[1]
+        denser = replace(suppose, rho=min(1.0, suppose.rho * n / few))
+        words = f"{few} columns instead of {n}, if the others say nothing"
+        changes.append(("columns", float(few), words, half, denser))
+    if fits is None:
+        fits, several = scheme.affordable(_LINES)
+        changes = changes if several else []
+    tell, done = progress or (lambda done, total: None), []
+    for name, value, words, changed, among in changes:
+        tell(len(done), len(changes) + 1)
+        done.append(Change(name, value, words, changed.simulate(among, fits)))
+    tell(len(done), len(changes) + 1)
+    outcome = scheme.simulate(suppose, fits)
+    return Forecast(suppose, outcome, tuple(done), scheme.on, scheme.also)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from privasso.encoding import Dictionary
-from privasso.fit import LabelPlan, Plan, RecordPlan
+from privasso.fit import Plan
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Forecast, forecast
-from privasso.forecast._records import RecordScheme, forecast_records
+from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
 from privasso.forecast._state_evolution import Prediction, predictions
 
@@ -17,7 +17,7 @@ def unavailable(plan: Plan, dictionary: Dictionary | None = None) -> str | None:
     """Why fits by a plan are not simulated, or None; records need a data dictionary."""
     if plan.outlook is not None:
         return "fits of chosen columns are not simulated; see the chances above"
-    if isinstance(plan, LabelPlan) and not plan.options.privacy.public_covariates:
+    if not plan.options.privacy.formal:
         return "the noise does not follow the scales of the columns at hand"
     if not plan.options.loss.about_mean:
         return f"fits of {plan.options.loss.about} are not simulated"
@@ -35,10 +35,7 @@ def forecast_of(
 
     `progress` is called with what is done and with all that there is to do.
     """
-    scheme = _scheme(plan, dictionary)
-    if isinstance(scheme, Scheme):
-        return forecast(scheme, suppose, progress=progress)
-    return forecast_records(scheme, suppose, progress=progress)
+    return forecast(_scheme(plan, dictionary), suppose, progress=progress)
 
 
 def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
@@ -47,18 +44,14 @@ def predictions_of(plan: Plan, suppose: Assumptions) -> tuple[Prediction, ...]:
     It assumes that the noise follows the scales of the columns at hand.
     """
     privacy = plan.options.privacy
-    if (
-        not isinstance(plan, LabelPlan)
-        or privacy.public_covariates
-        or plan.options.scales is not None
-    ):
+    rows = plan.covariates
+    if rows is None or privacy.formal or plan.options.scales is not None:
         return ()
-    return predictions(plan.rows, privacy, plan.noise, suppose, plan.options.fixed_lam)
+    return predictions(rows, privacy, plan.noise, suppose, plan.options.fixed_lam)
 
 
 def _scheme(plan: Plan, dictionary: Dictionary | None) -> Scheme | RecordScheme:
-    if isinstance(plan, LabelPlan):
+    if plan.covariates is not None:
         return Scheme.of_plan(plan, plan.options.fixed_lam)
-    assert isinstance(plan, RecordPlan)
     assert dictionary is not None
     return RecordScheme.of(plan, dictionary)

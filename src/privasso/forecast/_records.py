@@ -9,36 +9,40 @@ on R², whatever the number of columns; what noisy sums of products lose depends
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import expit, logit
 
+from privasso._tuned import FORECAST_DEVIATION, FORECAST_MARGIN
 from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
-from privasso.fit import FitOptions, RecordPlan, plan_for
+from privasso.fit import FitOptions, Plan, plan_for
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._forecast import Change, Forecast
 from privasso.forecast._simulate import Simulated
-from privasso.privacy import RecordDP
-from privasso.programs import RecordStatistics, StatisticsMechanism
+from privasso.privacy import PRIVATE, RecordDP
+from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
 
-#: Numbers vary by this part of their range; the mean is so many deviations away from the bounds.
-_SPREAD, _MARGIN = 1.0 / 6.0, 2.0
 #: Entries of a simulated table, the fewest and the most columns that stand for more, and the most
 #: rows.
 _CELLS, _FEWEST, _MOST_COLUMNS, _MOST_ROWS = 20_000, 6, 100, 8000
 #: Simulated fits for each line.
 _FITS = 20
-_EPSILONS, _GROWTH = (2.0, 3.0), 4.0
 #: Columns from which on it is of interest to leave half of them out.
 _MANY_COLUMNS = 8
 #: Public rows, where the shape comes from some.
 _PUBLIC = 500
+
+
+_ALSO = (
+    "Columns are independent: numbers are normal, with a standard deviation of a sixth of their "
+    "range and a mean between a third and two thirds of it, and a 0/1 column of a text with k "
+    "levels is 1 with probability 1/(k + 1). Large tables are simulated by smaller ones with as "
+    "many rows per column. Columns that fill less of their bounds fare worse."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +75,12 @@ class RecordScheme:
     fit_intercept: bool = True
     indicators: np.ndarray | None = field(default=None, repr=False)
 
+    also = _ALSO
+
     @classmethod
-    def of(cls, plan: RecordPlan, dictionary: Dictionary) -> RecordScheme:
+    def of(cls, plan: Plan, dictionary: Dictionary) -> RecordScheme:
         """The scheme of a plan for a table that the dictionary describes."""
         options, known = plan.options, dictionary.limits
-        assert isinstance(options.privacy, RecordDP)
         chances: list[float] = []
         for entry in dictionary.entries:
             if isinstance(entry, LevelEntry):
@@ -83,8 +88,8 @@ class RecordScheme:
             else:
                 chances.append(0.5 if entry.indicator else math.nan)
         n, names = len(chances), dictionary.encoding.names
-        released = isinstance(plan.objective, StatisticsMechanism)
-        privacy = replace(options.privacy, mechanism="statistics" if released else "objective")
+        mechanism = "statistics" if plan.solves_again else "objective"
+        privacy = replace(cast(RecordDP, options.privacy), mechanism=mechanism)
         return cls(
             privacy,
             int(plan.guarantee["n_rows"]),
@@ -92,7 +97,7 @@ class RecordScheme:
             np.array(chances),
             options.fixed_lam,
             options.fit_intercept,
-            options.privacy.indicators(n, names),
+            privacy.indicators(n, names),
         )
 
     @property
@@ -103,6 +108,69 @@ class RecordScheme:
         if not np.any(self.bounds[:, 1] > self.bounds[:, 0]):
             return "no column has room between its bounds"
         return None
+
+    @property
+    def on(self) -> str:
+        """Tables of the size that is simulated."""
+        small = self.smaller()
+        return f"tables of {small.n_rows} rows and {small.n_columns} columns"
+
+    @property
+    def budget(self) -> tuple[float, float]:
+        """Of the privacy."""
+        return self.privacy.epsilon, self.privacy.label_width
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the table."""
+        return self.n_rows, self.n_columns
+
+    def affordable(self, lines: int) -> tuple[int, bool]:
+        """The same for all, which are simulated by small tables."""
+        return _FITS, True
+
+    def with_epsilon(self, factor: float) -> RecordScheme:
+        """With the default t for it, unless t was given."""
+        privacy, epsilon = self.privacy, factor * self.privacy.epsilon
+        return replace(self, privacy=replace(privacy, epsilon=epsilon))
+
+    def grown(self, factor: float) -> RecordScheme:
+        """With the same λ per row."""
+        lam = None if self.lam is None else factor * self.lam
+        return replace(self, n_rows=round(factor * self.n_rows), lam=lam)
+
+    def half(self) -> RecordScheme | None:
+        """Every second column."""
+        enough = self.n_columns >= _MANY_COLUMNS
+        return self.of_columns(np.arange(0, self.n_columns, 2)) if enough else None
+
+    def simulate(self, suppose: Assumptions, fits: int, seed: int = 0) -> Simulated:
+        """The program of a plan runs on tables that fill their bounds."""
+        small, found, wrong = self.smaller(), [], []
+        n, plan = small.n_columns, _plan(small, seed)
+        for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
+            for_truth, for_rows, for_noise = own.spawn(3)
+            coef, level, residual = _truth(small, suppose, (k + 0.5) / fits, for_truth)
+            centres = for_rows.uniform(
+                FORECAST_MARGIN * FORECAST_DEVIATION, 1.0 - FORECAST_MARGIN * FORECAST_DEVIATION, n
+            )
+            X = small.columns(small.n_rows, centres, for_rows)
+            signal = (X - small.means(centres)) @ coef
+            y = level + signal + residual * for_rows.standard_normal(small.n_rows)
+            guess, at = _fitted(plan, X, y, for_noise)
+            wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
+            off = (guess - coef) * small.deviations
+            shift = at + float(small.means(centres) @ guess) - level
+            explained = float(np.sum((coef * small.deviations) ** 2))
+            error = float(off @ off) + shift**2
+            found.append((explained - error) / (explained + residual**2))
+        # A smaller table with as many rows per column has the same error in all, on fewer columns.
+        mean, numbers = np.mean(wrong, axis=0), np.isnan(small.chances)
+        usual = np.sqrt([
+            (mean[those].mean() if those.any() else mean.mean()) * n / self.n_columns
+            for those in (numbers, ~numbers)
+        ])  # fmt: skip
+        return Simulated(np.array(found), np.where(np.isnan(self.chances), *usual))
 
     @property
     def n_columns(self) -> int:
@@ -118,15 +186,15 @@ class RecordScheme:
             power = 1.5 if self.privacy.mechanism == "statistics" else 1.0
             rows = max(2, round(m * (few / n) ** power))
         few, rows = min(few, n), min(rows, _MOST_ROWS)
-        take = np.linspace(0, n - 1, few).round().astype(int)
         lam = None if self.lam is None else self.lam * rows / m
-        return replace(self.of_columns(take), n_rows=rows, lam=lam)
+        taken = self.of_columns(np.linspace(0, n - 1, few).round().astype(int))
+        return replace(taken, n_rows=rows, lam=lam)
 
     def of_columns(self, take: np.ndarray) -> RecordScheme:
         """The same for some of the columns."""
         privacy, bounds, indicators = self.privacy, self.bounds[take], self.indicators
         indicators = None if indicators is None else indicators[take]
-        if privacy.bounds != "private":
+        if privacy.bounds != PRIVATE:
             listed: list[Any] = bounds.tolist()
             for k in [] if indicators is None else np.flatnonzero(indicators):
                 listed[k] = ZERO_ONE
@@ -143,7 +211,7 @@ class RecordScheme:
         """Draw rows; numbers around their centres, which are parts of the range."""
         low, width = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
         shape = (n_rows, self.n_columns)
-        numbers = np.clip(centres + _SPREAD * rng.standard_normal(shape), 0.0, 1.0)
+        numbers = np.clip(centres + FORECAST_DEVIATION * rng.standard_normal(shape), 0.0, 1.0)
         X = np.where(np.isnan(self.chances), numbers, rng.random(shape) < self.chances)
         return low + width * X
 
@@ -152,7 +220,9 @@ class RecordScheme:
         """Standard deviations of the columns."""
         width = self.bounds[:, 1] - self.bounds[:, 0]
         chance = np.nan_to_num(self.chances)
-        spread = np.where(np.isnan(self.chances), _SPREAD, np.sqrt(chance * (1.0 - chance)))
+        spread = np.where(
+            np.isnan(self.chances), FORECAST_DEVIATION, np.sqrt(chance * (1.0 - chance))
+        )
         return width * spread
 
     def means(self, centres: np.ndarray) -> np.ndarray:
@@ -161,117 +231,7 @@ class RecordScheme:
         return low + width * np.where(np.isnan(self.chances), centres, self.chances)
 
 
-def forecast_records(
-    scheme: RecordScheme,
-    suppose: Assumptions,
-    *,
-    fits: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Forecast:
-    """Simulate fits on tables that fill their bounds, as planned and with changes.
-
-    No data are read. The outcome is the same each time: the generator has a fixed seed. `progress`
-    is called with the number of lines that are done and of all lines.
-    """
-    if scheme.unavailable is not None:
-        raise ValueError(scheme.unavailable)
-    suppose.check_width(scheme.privacy.label_width)
-    fits = _FITS if fits is None else fits
-    small, changes = scheme.smaller(), []
-    lines = len(_EPSILONS) + 2 + (scheme.n_columns >= _MANY_COLUMNS)
-    tell = progress or (lambda done, total: None)
-    for factor in _EPSILONS:
-        tell(len(changes), lines)
-        epsilon = factor * scheme.privacy.epsilon
-        changed = replace(scheme, privacy=_with_epsilon(scheme.privacy, epsilon))
-        words = f"ε = {epsilon:g} instead of {scheme.privacy.epsilon:g}"
-        changes.append(Change("epsilon", epsilon, words, _simulated(changed, suppose, fits)))
-    m, n = scheme.n_rows, scheme.n_columns
-    more = round(_GROWTH * m)
-    tell(len(changes), lines)
-    lam = None if scheme.lam is None else _GROWTH * scheme.lam
-    outcome = _simulated(replace(scheme, n_rows=more, lam=lam), suppose, fits)
-    changes.append(Change("rows", more, f"{more} rows instead of {m}", outcome))
-    tell(len(changes), lines)
-    if n >= _MANY_COLUMNS:
-        half = _half(scheme)
-        denser = replace(suppose, rho=min(1.0, suppose.rho * n / half.n_columns))
-        words = f"{half.n_columns} columns instead of {n}, if the others say nothing"
-        outcome = _simulated(half, denser, fits)
-        changes.append(Change("columns", float(half.n_columns), words, outcome))
-    tell(lines - 1, lines)
-    squares = np.zeros(2)
-    outcome = _simulated(scheme, suppose, fits, squares=squares)
-    # A smaller table with as many rows per column has the same error in all, on fewer columns.
-    usual = np.sqrt(squares * small.n_columns / n)
-    return Forecast(
-        suppose,
-        outcome,
-        tuple(changes),
-        on=f"tables of {small.n_rows} rows and {small.n_columns} columns",
-        also=_ALSO,
-        effect_error=np.where(np.isnan(scheme.chances), usual[0], usual[1]),
-    )
-
-
-_ALSO = (
-    "Columns are independent: numbers are normal, with a standard deviation of a sixth of their "
-    "range and a mean between a third and two thirds of it, and a 0/1 column of a text with k "
-    "levels is 1 with probability 1/(k + 1). Large tables are simulated by smaller ones with as "
-    "many rows per column. Columns that fill less of their bounds fare worse."
-)
-
-
-def _half(scheme: RecordScheme) -> RecordScheme:
-    """Every second column."""
-    return scheme.of_columns(np.arange(0, scheme.n_columns, 2))
-
-
-def _with_epsilon(privacy: RecordDP, epsilon: float) -> RecordDP:
-    """The same privacy at another ε; with the default t for it, unless t was given."""
-    given = privacy.t if privacy.t != replace(privacy, t=None).t else None
-    return replace(privacy, epsilon=epsilon, t=given)
-
-
-def _simulated(
-    scheme: RecordScheme,
-    suppose: Assumptions,
-    fits: int,
-    seed: int = 0,
-    squares: np.ndarray | None = None,
-) -> Simulated:
-    """R² of simulated fits; `squares` takes the mean squared errors of effects.
-
-    These are of coefficients times the range of their column: of columns of numbers, and of 0/1
-    columns.
-    """
-    small = scheme.smaller()
-    n, found = small.n_columns, []
-    wrong: list[np.ndarray] = []
-    plan = _plan(small, seed)
-    for k, own in enumerate(np.random.default_rng(seed).spawn(fits)):
-        for_truth, for_rows, for_noise = own.spawn(3)
-        coef, level, residual = _truth(small, suppose, (k + 0.5) / fits, for_truth)
-        centres = for_rows.uniform(_MARGIN * _SPREAD, 1.0 - _MARGIN * _SPREAD, n)
-        X = small.columns(small.n_rows, centres, for_rows)
-        signal = (X - small.means(centres)) @ coef
-        y = level + signal + residual * for_rows.standard_normal(small.n_rows)
-        guess, at = _fitted(plan, X, y, for_noise)
-        wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
-        off = (guess - coef) * small.deviations
-        shift = at + float(small.means(centres) @ guess) - level
-        explained = float(np.sum((coef * small.deviations) ** 2))
-        error = float(off @ off) + shift**2
-        found.append((explained - error) / (explained + residual**2))
-    if squares is not None and wrong:
-        numbers = np.isnan(small.chances)
-        mean = np.mean(wrong, axis=0)
-        for k, those in enumerate((numbers, ~numbers)):
-            squares[k] = mean[those].mean() if those.any() else mean.mean()
-    return Simulated(np.array(found))
-
-
-def _plan(small: RecordScheme, seed: int) -> RecordPlan:
+def _plan(small: RecordScheme, seed: int) -> Plan:
     privacy = small.privacy
     if privacy.shape not in (None, "private"):
         rng = np.random.default_rng((seed, 1))
@@ -279,17 +239,15 @@ def _plan(small: RecordScheme, seed: int) -> RecordPlan:
         privacy = replace(privacy, shape=public)
     options = FitOptions(privacy, lam="auto" if small.lam is None else small.lam)
     nothing = np.broadcast_to(0.0, (small.n_rows, small.n_columns))
-    plan = plan_for(nothing, options, seeded=True)
-    assert isinstance(plan, RecordPlan)
-    return plan
+    return plan_for(nothing, options, seeded=True)
 
 
 def _fitted(
-    plan: RecordPlan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    plan: Plan, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of one fit."""
     ask = Answering(RowBlocks.of_arrays(X, y), bit_source(rng))
-    found = plan.objective(ask, plan.lam)
+    found = plan.program(ask)
     fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
     return fit.coef, fit.intercept
 
@@ -307,7 +265,7 @@ def _truth(
     r2 = float(expit(least + place * (most - least)))
     sd = rng.uniform(*suppose.label_sd_range)
     low, high = scheme.privacy.y_bounds
-    room = max(0.0, 0.5 * (high - low) - _MARGIN * sd)
+    room = max(0.0, 0.5 * (high - low) - FORECAST_MARGIN * sd)
     level = 0.5 * (low + high) + rng.uniform(-1.0, 1.0) * room
     live = np.flatnonzero(scheme.deviations > 0.0)
     chosen = rng.permutation(live)[: max(1, round(rho * live.size))]

@@ -1,18 +1,37 @@
-"""A fit as a forecast sees it: all that is known without labels."""
+"""Fits of labels on public covariates, simulated by the law of their releases."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 
-from privasso.fit import MOST_COLUMNS, LabelPlan, Released
+from privasso.fit import MOST_COLUMNS, Plan, Released, RowMoments
+from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._population import Population
+from privasso.forecast._simulate import Simulated
+from privasso.forecast._simulated_release import SimulatedFit
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
 from privasso.planning import LabelRelease, calibrate
 from privasso.privacy import LabelDP
 from privasso.programs import Calibration
 
+#: Simulated fits for which there is time with few columns; see `affordable`.
+_AT_ALL = 2500
+#: Simulated fits for each line: a number that makes quantiles stable to a few hundredths, and the
+#: smallest that still says something. With very many columns there is time for one line only.
+_MOST, _ENOUGH, _FEWEST = 100, 24, 12
+#: Tables of rows drawn with replacement that the fits share.
+_TABLES = 12
+#: With more rows per column than this, another table of the same law has practically the same
+#: moments, and the rows themselves are used.
+_MANY_ROWS = 50
+#: Columns from which on it is of interest to leave half of them out.
+_MANY_COLUMNS = 8
 #: Largest mean of a column, relative to its root mean square, of a fit without intercept.
 _LARGEST_MEAN = 0.5
 
@@ -35,6 +54,8 @@ class Scheme:
         λ, or None if it is chosen from the release.
     denoise : bool
         Whether the LASSO runs on the best guess.
+    growth : float
+        Rows of a simulated table, relative to those at hand.
     """
 
     rows: Covariates = field(repr=False)
@@ -43,28 +64,35 @@ class Scheme:
     noise: Noise | None
     lam: float | None = None
     denoise: bool = True
+    growth: float = 1.0
+
+    on = "these covariates"
+    also = ""
 
     @classmethod
-    def of_plan(cls, plan: LabelPlan, lam: float | None = None) -> Scheme:
+    def of_plan(cls, plan: Plan, lam: float | None = None) -> Scheme:
         """The scheme of a plan, which must be one for label differential privacy."""
         options = plan.options
-        assert isinstance(options.privacy, LabelDP)
+        rows, calibration = plan.covariates, plan.calibration
+        assert rows is not None
+        assert calibration is not None
         # Scales that were given for these columns say nothing about others.
         noise = plan.noise if options.scales is None else None
-        return cls(plan.rows, options.privacy, plan.calibration, noise, lam, options.denoise)
+        privacy = cast(LabelDP, options.privacy)
+        return cls(rows, privacy, calibration, noise, lam, options.denoise)
 
     @classmethod
     def of_release(cls, released: Released, lam: float | None = None) -> Scheme:
         """The scheme that a release was made by."""
         made, rows = released.release, released.rows
-        assert isinstance(released.privacy, LabelDP)
+        privacy = cast(LabelDP, released.privacy)
         covariance = made.covariance.restricted(np.flatnonzero(rows.live))
-        calibration = LabelRelease(released.privacy).calibrated(
+        calibration = LabelRelease(privacy).calibrated(
             covariance, made.sigma_sum or 0.0, made.mu, released.weights, rows.shape[0]
         )
         # Other designs may have been applied to given scales, which a release does not hold.
         noise = released.noise if isinstance(released.noise, Shaped) else None
-        return cls(rows, released.privacy, calibration, noise, lam, released.denoise)
+        return cls(rows, privacy, calibration, noise, lam, released.denoise)
 
     @property
     def unavailable(self) -> str | None:
@@ -91,8 +119,25 @@ class Scheme:
         means = rows.rmatvec(weights)[rows.live] / np.sqrt(rows.total * rows.squares[rows.live])
         return low < 0.0 < high and bool(np.max(np.abs(means)) <= _LARGEST_MEAN)
 
+    @property
+    def budget(self) -> tuple[float, float]:
+        """Of the privacy."""
+        return self.privacy.epsilon, self.privacy.width
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the rows at hand."""
+        return self.rows.shape[0], int(self.rows.live.sum())
+
+    def affordable(self, lines: int) -> tuple[int, bool]:
+        """As many as there is time for."""
+        time = affordable(self.size[1])
+        if time < _ENOUGH * lines:
+            return min(_ENOUGH, max(_FEWEST, time)), False
+        return min(_MOST, time // lines), True
+
     def with_epsilon(self, factor: float) -> Scheme:
-        """The scheme with ε times `factor`: the noise keeps its shape and changes its level.
+        """The noise keeps its shape and changes its level.
 
         Examples
         --------
@@ -104,13 +149,74 @@ class Scheme:
         True
         """
         epsilon = factor * self.privacy.epsilon
-        privacy, calibration = LabelRelease(self.privacy).rescaled(
-            self.calibration, epsilon, self.rows.shape[0]
-        )
-        return replace(self, privacy=privacy, calibration=calibration)
+        mechanism, n_rows = LabelRelease(self.privacy), self.rows.shape[0]
+        calibration = mechanism.rescaled(self.calibration, epsilon, n_rows)
+        stronger = LabelRelease(replace(self.privacy, epsilon=epsilon))
+        return replace(self, privacy=stronger.settled(calibration), calibration=calibration)
 
-    def on_columns(self, columns: np.ndarray) -> Scheme:
-        """The scheme on some of the columns, with noise that is calibrated anew."""
-        assert self.noise is not None
-        rows = self.rows.selected(columns)
+    def grown(self, factor: float) -> Scheme:
+        """With the same noise."""
+        return replace(self, growth=factor * self.growth)
+
+    def half(self) -> Scheme | None:
+        """With noise that is calibrated anew."""
+        live = np.flatnonzero(self.rows.live)
+        if live.size < _MANY_COLUMNS or self.noise is None:
+            return None
+        rows = self.rows.selected(live[::2])
         return replace(self, rows=rows, calibration=calibrate(rows, self.privacy, self.noise))
+
+    def simulate(self, suppose: Assumptions, fits: int, seed: int = 0) -> Simulated:
+        """The rows of a simulated table are drawn with replacement from those at hand.
+
+        R² is that on the rows at hand, so that a model meets rows that it was not fitted to.
+        """
+        population, unit = Population(self.rows), self.privacy.unit
+        suppose = replace(suppose, label_sd=suppose.label_sd / unit)
+        half_width = 0.5 * self.privacy.width / unit
+        m, n = self.size
+        tables = 1 if m >= _MANY_ROWS * n else min(_TABLES, fits)
+        found: list[float] = []
+        for number, own in enumerate(np.random.default_rng(seed).spawn(tables)):
+            for_rows, rng = own.spawn(2)
+            counts = self.growth
+            if tables > 1:
+                counts = for_rows.multinomial(round(self.growth * m), np.full(m, 1.0 / m))
+            table = self.table(counts)
+            for _ in range(fits // tables + (number < fits % tables)):
+                truth = population.draw(suppose, half_width, rng)
+                estimate = table.outcome(truth, rng)
+                found.append(-math.inf if estimate is None else population.r2(truth, estimate))
+        return Simulated(np.array(found))
+
+    def table(self, counts: np.ndarray | float) -> SimulatedFit:
+        """Fits on a table in which each row occurs that often."""
+        rows, own = self.rows, self.calibration.weights
+        if isinstance(counts, np.ndarray):
+            counts = counts.astype(np.float64)
+            n_rows, total = float(counts.sum()), None if own is None else float(counts @ own)
+            moments = RowMoments.of(rows, own, counts)
+            gram = rows.moments(counts if rows.weights is None else counts * rows.weights)
+        else:
+            n_rows, total = counts * rows.shape[0], None if own is None else counts * own.sum()
+            moments, gram = self._moments.times(counts), counts * rows.gram
+        weight = 1.0 if total is None else float(total) / n_rows
+        privacy, lam = self.privacy, self.lam
+        return SimulatedFit(
+            privacy, self.calibration, lam, self.denoise, moments, gram, n_rows, weight
+        )
+
+    @cached_property
+    def _moments(self) -> RowMoments:
+        return RowMoments.of(self.rows, self.calibration.weights)
+
+
+def affordable(columns: int) -> int:
+    """How many fits can be simulated in about ten seconds with that many columns.
+
+    The number depends on nothing else, so that a forecast does not depend on the computer.
+
+    >>> affordable(10), affordable(2000)
+    (2475, 2)
+    """
+    return int(_AT_ALL / (1.0 + (columns / 100.0) ** 2 + (columns / 250.0) ** 3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,8 @@ from privasso._blas import one_thread
 from privasso.fit import ReleaseLaw, RowMoments, joint_noise
 from privasso.forecast._clipped_release import ClippedReleases
 from privasso.forecast._population import Estimate, Truth
-from privasso.forecast._scheme import Scheme
+from privasso.privacy import LabelDP
+from privasso.programs import Calibration
 from privasso.solvers import Status, solve_problems
 
 #: Length of the Markov chain of a guess, against up to 1500 in a fit, to save time. Single fits
@@ -23,55 +24,19 @@ _TOL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedReleases:
-    """The mechanisms that release noisy products of rows and labels.
+class SimulatedFit:
+    """Outcomes of fits on one table of covariates, whose questions have answers of a known law.
 
     A release of labels that follow a truth has the law N(G(x, a), σ²G₂ + Σ), up to the shape of
     the law of the residuals, which sums over many rows forget. That of a perturbed objective is in
     `ClippedReleases`. So one simulated release costs no more than a product with a matrix over the
     columns, however many rows there are.
-
-    Attributes
-    ----------
-    scheme : Scheme
-        The fit to simulate.
     """
 
-    scheme: Scheme
-    moments: RowMoments = field(repr=False)
-
-    @classmethod
-    def of(cls, scheme: Scheme) -> SimulatedReleases:
-        """Read the rows once."""
-        return cls(scheme, RowMoments.of(scheme.rows, scheme.calibration.weights))
-
-    def with_epsilon(self, factor: float) -> SimulatedReleases:
-        """The same with ε times `factor`; the rows are not read again."""
-        return replace(self, scheme=self.scheme.with_epsilon(factor))
-
-    def on(self, counts: np.ndarray | float) -> SimulatedFit:
-        """Fits on a table in which each row occurs that often."""
-        scheme = self.scheme
-        own = scheme.calibration.weights
-        if isinstance(counts, np.ndarray):
-            n_rows, total = float(counts.sum()), float(counts @ own) if own is not None else None
-            moments = RowMoments.of(scheme.rows, scheme.calibration.weights, counts)
-            given = scheme.rows.weights
-            gram = scheme.rows.moments(counts if given is None else counts * given)
-        else:
-            n_rows, total = counts * scheme.rows.shape[0], None
-            if own is not None:
-                total = counts * float(own.sum())
-            moments, gram = self.moments.times(counts), counts * scheme.rows.gram
-        weight = 1.0 if total is None else total / n_rows
-        return SimulatedFit(scheme, moments, gram, n_rows, weight)
-
-
-@dataclass(frozen=True, eq=False)
-class SimulatedFit:
-    """Outcomes of fits on one table of covariates."""
-
-    scheme: Scheme
+    privacy: LabelDP
+    calibration: Calibration = field(repr=False)
+    lam: float | None
+    denoise: bool
     moments: RowMoments = field(repr=False)
     gram: np.ndarray = field(repr=False)
     n_rows: float
@@ -80,17 +45,17 @@ class SimulatedFit:
     def outcome(self, truth: Truth, rng: np.random.Generator) -> Estimate | None:
         """Draw labels and noise, and fit; None where the problem has no minimiser."""
         b = self._draw(truth, rng)
-        lam, scheme = self.scheme.lam, self.scheme
-        if not scheme.denoise:
+        lam, unit = self.lam, self.privacy.unit
+        if not self.denoise:
             assert lam is not None
-            return self._lasso(b, lam / scheme.privacy.unit)
+            return self._lasso(b, lam / unit)
         mean, _, level = self._law.posterior(b)
         guess = self.moments.scale * mean
         # With λ chosen from the release the LASSO keeps all but 1/400 of what the guess explains,
         # so that the guess stands for it.
         if lam is not None:
             root = self._root
-            x, ok = _solution(root, root.T @ (root @ guess), lam / scheme.privacy.unit)
+            x, ok = _solution(root, root.T @ (root @ guess), lam / unit)
             return Estimate(x, level) if ok else None
         return Estimate(guess, level)
 
@@ -107,7 +72,7 @@ class SimulatedFit:
     @cached_property
     def _clipped(self) -> ClippedReleases | None:
         """The law of releases of a perturbed objective, if they are such."""
-        calibration, privacy = self.scheme.calibration, self.scheme.privacy
+        calibration, privacy = self.calibration, self.privacy
         if calibration.objective is None:
             return None
         return ClippedReleases.of(
@@ -122,13 +87,13 @@ class SimulatedFit:
 
     @cached_property
     def _noise(self) -> np.ndarray:
-        calibration = self.scheme.calibration
+        calibration = self.calibration
         noise = calibration.covariance.matrix()
         return joint_noise(noise, calibration.sigma_sum) if self.moments.intercept else noise
 
     @cached_property
     def _law(self) -> ReleaseLaw:
-        privacy = self.scheme.privacy
+        privacy = self.privacy
         assert privacy.label_deviation is not None
         deviation = privacy.label_deviation / privacy.unit
         return ReleaseLaw(self.moments, self._noise, deviation, many=True, sweeps=_SWEEPS)

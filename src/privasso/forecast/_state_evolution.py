@@ -119,25 +119,6 @@ def predict(
     )
 
 
-def compare(
-    rows: Covariates,
-    privacy: Privacy,
-    noise: NoiseDesign,
-    assumptions: Assumptions,
-    lam: float | None = None,
-) -> list[Prediction]:
-    """Predictions for a noise design and for of isotropic noise at the same privacy.
-
-    ``privacy.compared_at`` names what is equal.
-    """
-    even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
-    shapes = (noise,) if even else (noise, Isotropic(1.0))
-    return [
-        predict(rows, shape.with_sigma(calibrate(rows, privacy, shape).level), assumptions, lam)
-        for shape in shapes
-    ]
-
-
 def predictions(
     rows: Covariates,
     privacy: Privacy,
@@ -145,13 +126,21 @@ def predictions(
     assumptions: Assumptions,
     lam: float | None = None,
 ) -> tuple[Prediction, ...]:
-    """Like `compare`, but empty where no prediction is available for this noise."""
+    """For a noise design and for isotropic noise at the same privacy; empty for other noise.
+
+    ``privacy.compared_at`` names what is equal.
+    """
     if not isinstance(noise, NoiseDesign):
         return ()
+    even = isinstance(noise, PowerLaw) and noise.gamma == 0.0
+    levels = [
+        shape.with_sigma(calibrate(rows, privacy, shape).level)
+        for shape in ((noise,) if even else (noise, Isotropic(1.0)))
+    ]
     with warnings.catch_warnings():
         # They are about quadrature errors, which are far smaller than those of the model.
         warnings.simplefilter("ignore")
         try:
-            return tuple(compare(rows, privacy, noise, assumptions, lam))
+            return tuple(predict(rows, one, assumptions, lam) for one in levels)
         except ValueError:
             return ()

@@ -1,7 +1,6 @@
 """Planning: which program fits a table, and with which settings, from public facts alone."""
 
 from privasso.planning._clipped_rows import clipped_settings
-from privasso.planning._component_settings import MOST_COMPONENTS
 from privasso.planning._components import PrincipalComponents, standardised
 from privasso.planning._intervals import divided, interval_sensitivity
 from privasso.planning._labels import LabelRelease, labels_at_one_lam
@@ -22,10 +21,9 @@ from privasso.planning._screening_settings import ScreeningSettings, direct_r2, 
 from privasso.planning._settings import default_kappa
 from privasso.planning._shape import OptimalShape, optimal_shape
 from privasso.planning._shrink import best_shrink
-from privasso.planning._whitened import whitened_moments
+from privasso.planning._whitened import clipped_law, whitened_moments
 
 __all__ = [
-    "MOST_COMPONENTS",
     "LabelRelease",
     "OptimalShape",
     "PrincipalComponents",
@@ -41,6 +39,7 @@ __all__ = [
     "calibrate_objective",
     "check_room",
     "check_screen",
+    "clipped_law",
     "clipped_settings",
     "default_kappa",
     "direct_r2",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,7 @@ from privasso.noise import Covariance, Noise, PowerLaw
 from privasso.operators import Covariates
 from privasso.planning._release_mechanism import ReleaseMechanism
 from privasso.privacy import OnAverage
-from privasso.programs import Calibration, NoisyProducts, Release
-from privasso.queries import Ask
+from privasso.programs import Calibration, NoisyProducts, ProductsProgram
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class AverageProducts(ReleaseMechanism[OnAverage]):
             shape.scaled(self.privacy.sigma**2 / mean), sigma_sum if rows.centred else 0.0, None
         )
 
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> ProductsProgram:
         """Ask for Fᵀy and the label sum with noise."""
-        question = NoisyProducts(rows, calibration)
-        return lambda ask: ask(question)
+        return ProductsProgram(NoisyProducts(rows, calibration))

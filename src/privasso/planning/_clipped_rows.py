@@ -8,23 +8,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from privasso._tuned import (
+    EXPLAINED_PARTS,
+    LABEL_DEVIATIONS,
+    RIDGE_WORTH,
+    SHRINK_GAIN,
+    SHRINK_OBJECTIVE,
+)
 from privasso.operators import Covariates
 from privasso.planning._release_shape import ReleaseShape, release_shape
 from privasso.planning._shrink import row_sample
-from privasso.planning._whitened import whitened_moments
-from privasso.theory import clipped_moments
+from privasso.planning._whitened import clipped_law, whitened_moments
 
-#: Part of the rows that is shrunk where it pays, see `best_shrink`. Weights are squared here, so
-#: that fewer rows are shrunk.
-SHRINK = 0.5
-#: Gain in explained variance, as a part of that of the labels, for which shrinking pays.
-_GAIN = 0.01
-#: What is supposed of the labels: their deviation, in units of their range, and the part of their
-#: variance that the columns explain.
-_DEVIATIONS, _EXPLAINED = (1 / 12, 1 / 6, 1 / 4), (0.3, 0.6, 0.9)
-#: A larger ridge is preferred to one that is better by no more than this part: the smaller û, the
-#: closer is what is computed from it to products of rows and labels with Gaussian noise.
-_CLOSE = 0.05
 _STEPS = 80
 
 
@@ -45,23 +40,17 @@ def clipped_settings(
     rows: Covariates,
     kappa: float,
     sensitivities: Mapping[float, float],
-    shrinks: Sequence[float] = (0.0, SHRINK),
-    gain: float = _GAIN,
+    shrinks: Sequence[float] = (0.0, SHRINK_OBJECTIVE),
+    gain: float = SHRINK_GAIN,
 ) -> ClippedSettings:
     """Choose the ridge R²/t and the part of the rows to shrink with the least expected error.
 
-    The minimiser of the perturbed objective is, in the coordinates in which noise and ridge are
-    multiples of the identity, u = (qA + Λ)⁻¹(qAx₀ + √E_g A^½ z + σz') in law, where A = GᵀG is
-    the Gram matrix of the shrunk rows, q the mean slope and E_g the mean square of the clipped
-    residuals. A residual has the variance
-
-        E = τ² + (1/M) E‖G(x₀ − u)‖²,
-
-    from which q and E_g follow as in state evolution. What u then tells about x₀ is worth the
+    What the minimiser u of the perturbed objective tells about x₀ (see `clipped_law`; here A is the
+    Gram matrix of the shrunk rows) is worth the
     error (1/M) tr A(P⁻¹ + q²A(E_g A + σ²)⁻¹A)⁻¹ of the best linear guess, P the prior covariance
-    of x₀. The error is averaged over labels that vary by 1/12, 1/6 and 1/4 of their range, of
-    whose variance the columns explain 30, 60 and 90 per cent. By default shrinking must gain at
-    least one per cent of the variance. No label is read.
+    of x₀. The error is averaged over the labels of the prior, which vary by 1/12, 1/6 and 1/4 of
+    their range, and of whose variance the columns explain 30, 60 and 90 per cent. By default
+    shrinking must gain at least one per cent of the variance. No label is read.
 
     - `kappa`: κ, in units of the range of the labels.
     - `sensitivities`: the values of t to choose from, and c = 2κR/σ for each of them.
@@ -75,7 +64,7 @@ def clipped_settings(
             kappa, np.array([*sensitivities.values()]), np.array([*sensitivities])
         )
         errors = dict(zip(sensitivities, found.tolist(), strict=True))
-        enough = (1.0 + _CLOSE) * min(errors.values())
+        enough = (1.0 + RIDGE_WORTH) * min(errors.values())
         t = min(t for t, error in errors.items() if error <= enough)
         if best is None or best.error - errors[t] > gain:
             best = ClippedSettings(t, shrink, errors[t])
@@ -134,20 +123,14 @@ class _Spectrum:
 
     def errors(self, kappa: float, c: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Expected squared error for each c and its t, averaged over what is supposed of labels."""
-        deviation, explained = (x.ravel() for x in np.meshgrid(_DEVIATIONS, _EXPLAINED))
+        deviation, explained = (x.ravel() for x in np.meshgrid(LABEL_DEVIATIONS, EXPLAINED_PARTS))
         total = deviation**2
         noise, ridge = ((2.0 * kappa / c) ** 2)[:, None, None], (1.0 / t)[:, None, None]
         a, m = self.a, self.n_rows
         prior = total[:, None] * (explained[:, None] * self.signal + self.level)
         residual = total * (1.0 - explained) * self.weight
-        E = np.tile(residual + prior @ a / m, (t.size, 1))
-        q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
-        for _ in range(_STEPS):
-            inverse = 1.0 / (q[..., None] * a + ridge)
-            V = inverse @ a / m
-            spread = ridge**2 * prior + square[..., None] * a + noise
-            E = 0.5 * (E + residual + (spread * inverse**2) @ a / m)
-            q, square = clipped_moments(kappa, E, V)
+        own = np.tile(residual, (t.size, 1))
+        q, square = clipped_law(kappa, a, prior, own, noise, ridge, m, _STEPS)
         told = q[..., None] ** 2 * a**2 / (square[..., None] * a + noise)
         left = prior / (1.0 + prior * told)
         return np.mean(left @ a / (m * self.weight * total), axis=-1)

@@ -4,9 +4,9 @@ Labels of real tables follow the leading principal components of the covariates 
 few columns drawn at random would, but a few columns of their own often matter, too. The prior is
 about half of either. One part of what the columns explain lies along the components, in proportion
 to the squares of their variances; it is a half for strongly correlated columns, and nothing for
-independent ones. The other part is due to 1, 3, 10 or 30 columns drawn at random. Some of this lies
-along the leading components, in proportion to their variances, and the rest is found only if the
-columns are chosen.
+independent ones. The other part is due to 1, 3, 10, 30 or 100 columns drawn at random. Some of this
+lies along the leading components, in proportion to their variances, and the rest is found only if
+the columns are chosen.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._tuned import (
+    BESIDE_COUNTS,
+    BESIDE_SHARES,
+    CHOICE_CLIP,
+    COMPONENT_GAIN,
+    COMPONENT_ROWS,
+    COMPONENTS,
+    EXPLAINED,
+    LABEL_DEVIATIONS,
+    LABEL_RIDGE,
+    MOST_LEADING,
+    TRUE_COLUMNS,
+)
 from privasso.planning._components import PrincipalComponents
 from privasso.planning._objective_noise import label_sensitivity
 from privasso.planning._screening_forecast import ScreeningPrior, choice_chances
-from privasso.planning._screening_settings import CLIP, ScreeningSettings
-from privasso.planning._settings import LABEL_RIDGE, default_kappa
+from privasso.planning._screening_settings import ScreeningSettings
+from privasso.planning._settings import default_kappa
+from privasso.planning._whitened import clipped_law
 from privasso.privacy import LabelDP
 from privasso.queries import LABEL_REPLACED, Neighbours
-from privasso.theory import clipped_moments
 
-#: Most components, and the numbers of components and columns that are compared.
-MOST_COMPONENTS = 400
-_COMPONENTS = (0, 3, 5, 8, 12, 18, 25, 35, 50, 75, 100, 150, 200, 300, MOST_COMPONENTS)
-_COUNTS, _SHARES = (1, 3, 6, 12, 25, 50), (0.1, 0.2, 0.4, 0.6)
-#: Largest part of the explained variance that is expected along the leading components.
-_MOST_LEADING = 0.5
-#: How many columns may have coefficients, deviations of the labels as parts of their range, and the
-#: part of their variance that the covariates explain.
-_TRUE, _DEVIATIONS, _EXPLAINED = (1, 3, 10, 30), np.array([1 / 12, 1 / 6, 1 / 4]), 0.6
-#: What must be gained over a fit of all columns, as a part of what can be explained.
-_GAIN = 0.05
-#: Components are no more than this part of the rows.
-_ROWS = 0.5
-_STEPS = 40
+_SIZES = np.array(LABEL_DEVIATIONS)
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,15 @@ class _Fit:
         c = label_sensitivity(self.budget, t)
         noise, ridge, n = (2.0 * kappa / c) ** 2, 1.0 / t, parts.shape[1]
         a = self.n_rows * self.weight / self.length
-        total = np.resize(_DEVIATIONS, missed.size) ** 2
-        prior = total[:, None] * _EXPLAINED * parts * self.length
+        total = np.resize(_SIZES, missed.size) ** 2
+        prior = total[:, None] * EXPLAINED * parts * self.length
         whole = prior.sum(axis=1)
-        residual = total * (1.0 - _EXPLAINED * (1.0 - missed)) * self.weight
-        E = residual + whole * a / self.n_rows
-        q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
-        for _ in range(_STEPS):
-            inverse = 1.0 / (q * a + ridge)
-            V = n * a * inverse / self.n_rows
-            spread = ridge**2 * whole + n * (square * a + noise)
-            E = 0.5 * (E + residual + spread * inverse**2 * a / self.n_rows)
-            q, square = clipped_moments(kappa, E, V)
+        residual = total * (1.0 - EXPLAINED * (1.0 - missed)) * self.weight
+        one, mean = np.array([a]), whole[:, None] / n
+        q, square = clipped_law(kappa, one, mean, residual, noise, ridge, self.n_rows / n)
         told = q**2 * a**2 / (square * a + noise)
         left = np.sum(prior / (1.0 + prior * told[:, None]), axis=1) * a
-        return np.minimum(left / (self.n_rows * self.weight * total * _EXPLAINED) + missed, 1.0)
+        return np.minimum(left / (self.n_rows * self.weight * total * EXPLAINED) + missed, 1.0)
 
 
 class _Table:
@@ -111,7 +105,7 @@ class _Table:
         self.even, self.rank = even, components.rank
         # Σ of the squared shares of independent columns is 1/M + 1/N.
         independent = 1.0 / self.n_rows + 1.0 / n_columns
-        leading = _MOST_LEADING * max(1.0 - independent / square, 0.0)
+        leading = MOST_LEADING * max(1.0 - independent / square, 0.0)
         self.leading, self.along = leading, leading * even**2 / square + (1.0 - leading) * even
 
     def explained(self, settings: ScreeningSettings, least: float = -np.inf) -> float:
@@ -129,28 +123,28 @@ class _Table:
         beyond = max(1.0 - float(along.sum()) - rest, 0.0)
 
         def found(chances: np.ndarray) -> float:
-            parts = np.zeros((len(_TRUE), _DEVIATIONS.size, d + k))
+            parts = np.zeros((len(TRUE_COLUMNS), _SIZES.size, d + k))
             parts[..., :d] = along
-            for part, n_true, chance in zip(parts, _TRUE, chances, strict=True):
+            for part, n_true, chance in zip(parts, TRUE_COLUMNS, chances, strict=True):
                 some = min(n_true, k)
                 part[:, d : d + some] = (rest * chance / some)[:, None]
             missed = beyond + rest * (1.0 - chances)
             return 1.0 - float(np.mean(fit.lost(parts.reshape(missed.size, -1), missed.ravel())))
 
         # No more than k columns can be chosen.
-        most = np.array([[min(1.0, k / n_true)] * _DEVIATIONS.size for n_true in _TRUE])
+        most = np.array([[min(1.0, k / n_true)] * _SIZES.size for n_true in TRUE_COLUMNS])
         best = found(most)
         if best <= least:
             return best
         return found(
-            np.array([[self._chance(settings, s, rest, x) for x in _DEVIATIONS] for s in _TRUE])
+            np.array([[self._chance(settings, s, rest, x) for x in _SIZES] for s in TRUE_COLUMNS])
         )
 
     def _chance(
         self, settings: ScreeningSettings, n_true: int, rest: float, deviation: float
     ) -> float:
         """Chance that a column with a coefficient is chosen for what components leave of it."""
-        part = max(_EXPLAINED * rest, 1e-9)
+        part = max(EXPLAINED * rest, 1e-9)
         prior = ScreeningPrior(min(n_true, self.n_columns - 1), part, deviation, 1.0)
         return float(
             choice_chances(
@@ -158,7 +152,7 @@ class _Table:
                 self.n_rows,
                 self.n_columns,
                 settings.count,
-                clip=CLIP,
+                clip=CHOICE_CLIP,
                 epsilon_each=settings.choices.epsilon_each,
                 span=settings.span,
             )[1]
@@ -169,8 +163,8 @@ class _Table:
         fit = _Fit.of(np.full(self.n_rows, self.rank + 1.0), budget)
         rest = self.rank - self.along.size
         small = np.full(rest, max(1.0 - self.along.sum(), 0.0) / max(rest, 1))
-        parts = np.tile(np.append(self.along, small), (_DEVIATIONS.size, 1))
-        return 1.0 - float(np.mean(fit.lost(parts, np.zeros(_DEVIATIONS.size))))
+        parts = np.tile(np.append(self.along, small), (_SIZES.size, 1))
+        return 1.0 - float(np.mean(fit.lost(parts, np.zeros(_SIZES.size))))
 
 
 def _budget(epsilon: float, delta: float, neighbours: Neighbours) -> LabelDP:
@@ -215,9 +209,9 @@ def component_screening(
         return None
     table = _Table(components, n_columns)
     budget = _budget(epsilon, delta, neighbours)
-    best, most = None, table.directly(budget) + _GAIN
-    for share, count, d in itertools.product(_SHARES, _COUNTS, _COMPONENTS):
-        if d > min(components.count, _ROWS * table.n_rows) or count >= n_columns:
+    best, most = None, table.directly(budget) + COMPONENT_GAIN
+    for share, count, d in itertools.product(BESIDE_SHARES, BESIDE_COUNTS, COMPONENTS):
+        if d > min(components.count, COMPONENT_ROWS * table.n_rows) or count >= n_columns:
             continue
         one = ScreeningSettings(count, share, epsilon, delta, centred, neighbours, components=d)
         found = table.explained(one, most)

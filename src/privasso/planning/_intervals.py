@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
+from privasso._tuned import INTERVAL_PART
 from privasso.accounting import (
     GaussianLoss,
     Loss,
@@ -15,8 +16,6 @@ from privasso.accounting import (
 )
 
 Planned = TypeVar("Planned")
-#: Part of the squared sensitivity of a Gaussian mechanism with the whole budget for intervals.
-_PART = 0.5
 #: How much of δ a division leaves unused at most, and the most divisions that are tried.
 _UNUSED, _TRIED = 0.03, 12
 
@@ -27,7 +26,7 @@ def interval_sensitivity(epsilon: float, delta: float) -> float:
     >>> round(interval_sensitivity(1.0, 1e-6), 3)
     0.167
     """
-    return math.sqrt(_PART) * sensitivity_for(epsilon, delta)
+    return math.sqrt(INTERVAL_PART) * sensitivity_for(epsilon, delta)
 
 
 def divided(

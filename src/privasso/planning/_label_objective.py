@@ -8,13 +8,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from privasso._tuned import LABEL_RIDGE, LABEL_RIDGES, MOST_LABEL_KAPPA
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
 from privasso.planning._clipped_rows import clipped_settings, row_roots
-from privasso.planning._label_mechanism import LabelMechanism, check_units, why_infinite
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
+from privasso.planning._release_mechanism import LabelMechanism, check_units, why_infinite
 from privasso.planning._release_shape import release_shape
-from privasso.planning._settings import LABEL_RIDGE, LARGEST_KAPPA, default_kappa
+from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber
 from privasso.programs import (
@@ -28,8 +29,6 @@ from privasso.programs import (
 )
 from privasso.queries import ObjectiveNoise
 
-#: Values of t to choose from, relative to ε, and the one without columns to choose it for.
-_RIDGES, _RIDGE = (0.02, 0.05, 0.1, 0.2, 0.4), LABEL_RIDGE
 #: Rows are whitened to this length at most.
 _RADIUS = 1.0
 
@@ -65,7 +64,7 @@ class LabelObjective(LabelMechanism):
             return 0.0
         return clipped_settings(rows, self.kappa, self._sensitivities()).shrink
 
-    def calibrate(self, rows: Covariates, shape: Covariance) -> Calibration:
+    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
         """Scale the shape so that no row (√w f, √w) is larger than 1, and choose a ridge.
 
         The label sum has the same share as for products of covariates and labels.
@@ -80,14 +79,11 @@ class LabelObjective(LabelMechanism):
             if not math.isfinite(factor * float(np.max(shape.diagonal))):
                 raise ValueError(why_infinite(rows, shape))
             shape = shape.scaled(factor)
-        return self._scaled(rows, shape, sigma_sum, _RIDGE * self.privacy.epsilon)
+        return self._scaled(rows, shape, sigma_sum, LABEL_RIDGE * self.privacy.epsilon)
 
-    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
+    def shaped(self, rows: Covariates, shrink: float) -> Calibration:
         """Noise of the best covariance, and the ridge of the least expected error."""
-        check_units(rows, self.privacy.width)
-        if isinstance(rows, BlockCovariates):
-            return self.calibrate(rows, rows.best_for_equal_weights())
-        shape, t = release_shape(rows, shrink, row_roots(rows)), _RIDGE * self.privacy.epsilon
+        shape, t = release_shape(rows, shrink, row_roots(rows)), LABEL_RIDGE * self.privacy.epsilon
         if self.privacy.t is None and rows.live.any():
             t = clipped_settings(rows, self.kappa, self._sensitivities(), (shrink,)).t
         return self._scaled(rows, shape.covariance, shape.sigma_sum, t)
@@ -110,7 +106,7 @@ class LabelObjective(LabelMechanism):
     def _sensitivities(self) -> dict[float, float]:
         """Values of t to choose from, and the 2κR/σ that (ε, δ) allows for each."""
         given, epsilon = self.privacy.t, self.privacy.epsilon
-        values = [part * epsilon for part in _RIDGES] if given is None else [given]
+        values = [part * epsilon for part in LABEL_RIDGES] if given is None else [given]
         return {t: label_sensitivity(self.privacy, t) for t in values}
 
     def weights(
@@ -131,7 +127,7 @@ class LabelObjective(LabelMechanism):
         assert old.objective is not None
         before, ratio = old.objective, epsilon / self.privacy.epsilon
         larger = default_kappa(epsilon) / default_kappa(self.privacy.epsilon)
-        kappa = min(max(LARGEST_KAPPA, before.kappa), larger * before.kappa)
+        kappa = min(max(MOST_LABEL_KAPPA, before.kappa), larger * before.kappa)
         t, level = ratio * before.t, before.mu > 0.0
         noise = _noise(replace(self.privacy, epsilon=epsilon), kappa, t, n_rows, level)
         factor = noise.sigma / before.sigma

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from privasso._tuned import LABEL_WIDTH
 from privasso.accounting import sensitivity_for
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.planning._label_mechanism import LabelMechanism, check_units, why_infinite
+from privasso.planning._release_mechanism import LabelMechanism, check_units, why_infinite
 from privasso.planning._release_shape import release_shape
+from privasso.planning._settings import default_kappa
 from privasso.planning._shrink import best_shrink
 from privasso.privacy import LabelDP
 from privasso.programs import (
     Calibration,
     LabelRows,
+    ProductsProgram,
     ProductSum,
-    Release,
     as_release,
     row_weights,
 )
-from privasso.queries import Ask, NoisySum
+from privasso.queries import NoisySum
 
 #: Guards the calibrated sensitivity against the rounding of its own computation.
 _ROUNDING = 1.0 + 1e-12
@@ -52,9 +54,9 @@ class LabelProducts(LabelMechanism):
 
     def shrink(self, rows: Covariates) -> float:
         """See `best_shrink`; labels are expected to vary by a sixth of their range."""
-        return best_shrink(rows, self._bound, self.privacy.units / 6.0)
+        return best_shrink(rows, self._bound, self.privacy.units / LABEL_WIDTH)
 
-    def calibrate(self, rows: Covariates, shape: Covariance) -> Calibration:
+    def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
         """Scale the noise Σ so that (hi − lo)·max_μ ‖f_μ‖_{Σ⁻¹} = μ(ε, δ).
 
         Where a label is emptied rather than replaced, it is half of that.
@@ -77,14 +79,11 @@ class LabelProducts(LabelMechanism):
             raise ValueError(why_infinite(rows, shape))
         return Calibration(shape.scaled(factor), sigma_sum, self.mu, rows.weights)
 
-    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
+    def shaped(self, rows: Covariates, shrink: float) -> Calibration:
         """Noise of the best covariance, at the level where no row has a size above the bound.
 
         Rows that would exceed it are shrunk, see `row_weights`.
         """
-        check_units(rows, self.privacy.width)
-        if isinstance(rows, BlockCovariates):
-            return self.calibrate(rows, rows.best_for_equal_weights())
         shape, bound = release_shape(rows, shrink), self._bound
         covariance, sigma_sum = shape.covariance.scaled(bound**-2), shape.sigma_sum / bound
         weights = self.weights(rows, covariance, sigma_sum)
@@ -113,7 +112,7 @@ class LabelProducts(LabelMechanism):
             mu=mu,
         )
 
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> ProductsProgram:
         """Ask for the sums of rows times labels."""
         mu, privacy, change = calibration.mu, self.privacy, self._change
         if mu is None or mu > self.mu:
@@ -124,8 +123,12 @@ class LabelProducts(LabelMechanism):
         summand = ProductSum(made, privacy.y_bounds, ProductSum.bits_for(mu, made.n_columns))
         question = NoisySum(summand, mu, privacy.pair)
 
-        def ask_for_products(ask: Ask) -> Release:
-            white = ask(question) * (mu / change / _ROUNDING)
-            return as_release(rows, privacy.y_bounds, calibration, white, privacy.unit)
-
-        return ask_for_products
+        release = partial(
+            as_release,
+            rows,
+            privacy.y_bounds,
+            calibration,
+            unit=privacy.unit,
+            times=mu / change / _ROUNDING,
+        )
+        return ProductsProgram(question, default_kappa(privacy.epsilon), release)

@@ -2,93 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privasso.noise import Covariance, Noise, PowerLaw, Shaped
+from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.planning._label_mechanism import LabelMechanism
 from privasso.planning._label_objective import LabelObjective
 from privasso.planning._label_products import LabelProducts
 from privasso.planning._objective_noise import calibrate_objective
-from privasso.planning._release_mechanism import ReleaseMechanism
+from privasso.planning._release_mechanism import LabelMechanism
 from privasso.planning._settings import default_kappa, usual_lam, usual_row, usual_t
 from privasso.privacy import LabelDP
 from privasso.problem import Clipped
-from privasso.programs import Calibration, PerturbedObjective, Release, widest_bounds
-from privasso.queries import Ask
+from privasso.programs import Calibration, PerturbedObjective, Program, widest_bounds
 
-#: Most columns for which the noise has a full covariance by default.
-LARGEST_SHAPE = 2048
 #: Most entries of a table, and largest ε, for which "auto" perturbs the objective: whitened rows
 #: are held in memory, and at large ε the noise does not matter.
 _LARGEST_TABLE, _LARGEST_EPSILON = 1 << 28, 50.0
 
 
 @dataclass(frozen=True)
-class LabelRelease(ReleaseMechanism[LabelDP]):
-    """Products of covariates and labels, by one of two mechanisms."""
+class LabelRelease(LabelMechanism):
+    """Products of covariates and labels, by the mechanism that is named, or by one of the two.
+
+    A design that is given asks for Gaussian noise of exactly that shape, so that products are
+    released unless the objective is to be perturbed by name.
+    """
 
     privacy: LabelDP
 
-    def default_noise(self, rows: Covariates) -> Noise:
-        """The best covariance for the rows; with very many columns σ² ∝ √v, the best diagonal one.
-
-        The best covariance has a dense root, whose size and cost grow with the square and the cube
-        of the number of columns. Rows are shrunk where that is expected to pay.
-        """
-        if int(rows.live.sum()) > LARGEST_SHAPE:
-            return PowerLaw(1.0, 0.5)
-        if isinstance(rows, BlockCovariates):
-            return Shaped(shrink=0.0)
-        return Shaped(shrink=self._for_shaped(rows).shrink(rows))
+    def shrink(self, rows: Covariates) -> float:
+        """As the mechanism does with noise of the best covariance."""
+        return self._for_shaped(rows).shrink(rows)
 
     def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
-        """Scale noise of a given shape; see `LabelProducts` and `LabelObjective`.
-
-        A design that is given asks for Gaussian noise of exactly that shape, so that products are
-        released unless the objective is to be perturbed by name.
-        """
-        return self._mechanism.calibrate(rows, shape)
+        """By name."""
+        return self._named.calibrate(rows, shape, v)
 
     def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
-        """Noise of the best covariance, at the level where no row has a size above the bound.
-
-        Rows that would exceed it are shrunk, see `row_weights`.
-        """
-        if isinstance(rows, BlockCovariates) and shrink > 0.0:
-            raise ValueError(
-                "rows in blocks are not shrunk; leave noise out, or choose Shaped(shrink=0.0) or a "
-                "design such as PowerLaw(1.0, gamma=0.5)"
-            )
+        """By the mechanism for noise of the best covariance."""
         return self._for_shaped(rows).calibrate_shaped(rows, shrink)
+
+    shaped = calibrate_shaped
 
     def weights(
         self, rows: Covariates, covariance: Covariance, sigma_sum: float
     ) -> np.ndarray | None:
         """Weights by which the largest rows are shrunk, so that the guarantee holds."""
-        return self._mechanism.weights(rows, covariance, sigma_sum)
+        return self._named.weights(rows, covariance, sigma_sum)
 
     def settled(self, calibration: Calibration) -> LabelDP:
         """Return the privacy with the mechanism, κ and t that the calibration has decided."""
-        noise = calibration.objective
-        if noise is None:
-            open_ = {"kappa": None, "t": None, "level": None}
-            return replace(self.privacy, mechanism="release", **open_)
-        level = noise.mu > 0.0
-        return replace(
-            self.privacy, mechanism="objective", kappa=noise.kappa, t=noise.t, level=level
-        )
+        noise, given = calibration.objective, {"mechanism": "release", "level": None}
+        kappa = t = None
+        if noise is not None:
+            kappa, t, level = noise.kappa, noise.t, noise.mu > 0.0
+            given = {"mechanism": "objective", "level": level}
+        return replace(self.privacy, kappa=kappa, t=t, **given)
 
-    def rescaled(
-        self, calibration: Calibration, epsilon: float, n_rows: int
-    ) -> tuple[LabelDP, Calibration]:
-        """Return the privacy at another ε, and the same shape of noise at the level for it."""
-        mechanism = LabelRelease(self.settled(calibration))._mechanism
-        changed = mechanism.rescaled(calibration, epsilon, n_rows)
-        return LabelRelease(replace(self.privacy, epsilon=epsilon)).settled(changed), changed
+    def rescaled(self, old: Calibration, epsilon: float, n_rows: int) -> Calibration:
+        """By the mechanism that was calibrated."""
+        return LabelRelease(self.settled(old))._named.rescaled(old, epsilon, n_rows)
 
     def calibrated(
         self,
@@ -99,13 +74,13 @@ class LabelRelease(ReleaseMechanism[LabelDP]):
         n_rows: int,
     ) -> Calibration:
         """The calibration of a release that was made with this noise under settled privacy."""
-        mechanism = self._mechanism
-        noise = mechanism.noise(n_rows) if isinstance(mechanism, LabelObjective) else None
+        named = self._named
+        noise = named.noise(n_rows) if isinstance(named, LabelObjective) else None
         return Calibration(covariance, sigma_sum, mu, weights, noise)
 
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> Program:
         """That of the mechanism which was calibrated."""
-        return LabelRelease(self.settled(calibration))._mechanism.program(rows, calibration)
+        return LabelRelease(self.settled(calibration))._named.program(rows, calibration)
 
     def _for_shaped(self, rows: Covariates) -> LabelMechanism:
         """The mechanism with noise of the best covariance for these rows."""
@@ -113,10 +88,10 @@ class LabelRelease(ReleaseMechanism[LabelDP]):
         small = m > n if isinstance(rows, BlockCovariates) else m * (n + 1) <= _LARGEST_TABLE
         if self.privacy.mechanism == "auto" and small and self.privacy.epsilon <= _LARGEST_EPSILON:
             return LabelObjective(replace(self.privacy, mechanism="objective"))
-        return self._mechanism
+        return self._named
 
     @property
-    def _mechanism(self) -> LabelMechanism:
+    def _named(self) -> LabelObjective | LabelProducts:
         """The mechanism by name; products are released where it is still open."""
         objective = self.privacy.mechanism == "objective"
         return LabelObjective(self.privacy) if objective else LabelProducts(self.privacy)

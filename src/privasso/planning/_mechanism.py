@@ -98,7 +98,7 @@ def release_labels(
     labels = real_labels(y, rows.shape[0], finite=not privacy.formal)
     program, table = mechanism.program(rows, calibration), rows.labelled(labels)
     ask = Answering(table, bit_source(None if rng is None else generator(rng)))
-    return program(ask)
+    return program(ask, 0.0)
 
 
 def _squared_scales(rows: Covariates, scales: Scales) -> np.ndarray:

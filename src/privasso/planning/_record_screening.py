@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from privasso._tuned import CHOICE_CLIP, RESIDUAL_CLIP
 from privasso.planning._objective_noise import calibrate_objective
-from privasso.planning._screening_settings import CLIP, RESIDUAL_CLIP, ScreeningSettings
+from privasso.planning._screening_settings import ScreeningSettings
 from privasso.planning._settings import usual_kappa, usual_lam, usual_row, usual_t
 from privasso.problem import Clipped
 from privasso.programs import FurtherRound, Level, PerturbedObjective, ScreenedObjective, Screening
@@ -68,7 +69,13 @@ def screened_objective(
     )
     neighbours, width = settings.neighbours, y_bounds[1] - y_bounds[0]
     screening = Screening(
-        settings.choices, settings.mu_centre, CLIP, bounds, y_bounds, fit_intercept, neighbours
+        settings.choices,
+        settings.mu_centre,
+        CHOICE_CLIP,
+        bounds,
+        y_bounds,
+        fit_intercept,
+        neighbours,
     )
     level = None
     if fit_intercept and loss.about_mean:

@@ -10,10 +10,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from privasso._tuned import MOST_STATISTICS_LOSS
 from privasso.accounting import sensitivity_for
 from privasso.planning._objective_noise import calibrate_logistic, calibrate_objective
 from privasso.planning._record_screening import screened_objective
-from privasso.planning._screen import Screen, screening_settings
+from privasso.planning._screen import Screen
+from privasso.planning._screening_settings import usual_screening
 from privasso.planning._settings import (
     check_units,
     logistic_lam,
@@ -45,8 +47,6 @@ RecordProgram: TypeAlias = (
     PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism
 )
 _HUBER = Huber()
-#: Statistics are released by "auto" if they are predicted to lose no more R².
-_LARGEST_LOSS = 0.01
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,9 @@ class RecordTable:
         whole, before = sensitivity_for(privacy.epsilon, privacy.delta), privacy.mu_before
         mu = math.sqrt(whole**2 - before**2) * (1.0 - 1e-12)
         found = StatisticsMechanism(self._products(), mu, standard=self._standard)
-        few = privacy.mechanism == "auto" and found.predicted_loss(self.n_rows) > _LARGEST_LOSS
+        few = (
+            privacy.mechanism == "auto" and found.predicted_loss(self.n_rows) > MOST_STATISTICS_LOSS
+        )
         return None if few else found
 
     def screened(self, screen: Screen) -> ScreenedObjective | None:
@@ -151,13 +153,13 @@ class RecordTable:
                 "screen chooses columns by public bounds for a fit by mechanism='objective'; leave "
                 "out bounds='private', scales, shape and other mechanisms, or screen"
             )
-        settings = screening_settings(
+        settings = usual_screening(
             privacy.epsilon,
             privacy.delta,
             self.n_rows,
             self.n_columns,
-            screen,
-            fit_intercept=self.fit_intercept,
+            count=None if screen == "auto" else int(screen),
+            centred=self.fit_intercept,
             neighbours=privacy.pair,
         )
         if settings is None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from privasso.noise import Covariance, Noise
-from privasso.operators import Covariates
-from privasso.privacy import Privacy
-from privasso.programs import Calibration, Release
-from privasso.queries import Ask
+from privasso.noise import Covariance, Noise, PowerLaw, Shaped
+from privasso.operators import BlockCovariates, Covariates
+from privasso.privacy import LabelDP, Privacy
+from privasso.programs import Calibration, Program
 
 K = TypeVar("K", bound=Privacy)
+#: Most columns for which the noise has a full covariance by default.
+LARGEST_SHAPE = 2048
+#: Coefficients of this size have lost digits to underflow.
+_SMALLEST_EFFECT = 1e-290
 
 
 class ReleaseMechanism(ABC, Generic[K]):
@@ -50,10 +52,79 @@ class ReleaseMechanism(ABC, Generic[K]):
         """Weights of the rows in a release with this noise; None where all are 1."""
         return rows.weights
 
-    def settled(self, calibration: Calibration) -> Privacy:
+    def settled(self, calibration: Calibration) -> K:
         """Return the kind with everything written out that the calibration has decided."""
         return self.privacy
 
     @abstractmethod
-    def program(self, rows: Covariates, calibration: Calibration) -> Callable[[Ask], Release]:
+    def program(self, rows: Covariates, calibration: Calibration) -> Program:
         """What is asked about the labels, and what becomes of the answers; reads no label."""
+
+
+class LabelMechanism(ReleaseMechanism[LabelDP]):
+    """A way to release what coefficients are computed from, under label differential privacy."""
+
+    def default_noise(self, rows: Covariates) -> Noise:
+        """The best covariance for the rows; with very many columns σ² ∝ √v, the best diagonal one.
+
+        The best covariance has a dense root, whose size and cost grow with the square and the cube
+        of the number of columns. Rows are shrunk where that is expected to pay.
+        """
+        if int(rows.live.sum()) > LARGEST_SHAPE:
+            return PowerLaw(1.0, 0.5)
+        blocks = isinstance(rows, BlockCovariates)
+        return Shaped(shrink=0.0 if blocks else self.shrink(rows))
+
+    def calibrate_shaped(self, rows: Covariates, shrink: float) -> Calibration:
+        """Noise of the best covariance, at the level where no row has a size above the bound.
+
+        Rows that would exceed it are shrunk, see `row_weights`.
+        """
+        check_units(rows, self.privacy.width)
+        if not isinstance(rows, BlockCovariates):
+            return self.shaped(rows, shrink)
+        if shrink > 0.0:
+            raise ValueError(
+                "rows in blocks are not shrunk; leave noise out, or choose Shaped(shrink=0.0) or a "
+                "design such as PowerLaw(1.0, gamma=0.5)"
+            )
+        return self.calibrate(rows, rows.best_for_equal_weights(), rows.v)
+
+    @abstractmethod
+    def shrink(self, rows: Covariates) -> float:
+        """Part of the rows to shrink, with noise of the best covariance."""
+
+    @abstractmethod
+    def shaped(self, rows: Covariates, shrink: float) -> Calibration:
+        """`calibrate_shaped` for rows that are not in blocks."""
+
+    @abstractmethod
+    def rescaled(self, old: Calibration, epsilon: float, n_rows: int) -> Calibration:
+        """The same shape of noise at the level for another ε."""
+
+
+def check_units(rows: Covariates, width: float) -> None:
+    """Refuse units in which coefficients are no floating-point numbers."""
+    with np.errstate(over="ignore", under="ignore"):
+        effects = width / np.sqrt(rows.squares[rows.live] / rows.total)
+    if not np.all(np.isfinite(effects) & (effects > _SMALLEST_EFFECT)):
+        raise ValueError(
+            "coefficients of labels with these bounds on these columns are beyond the range "
+            "of floating-point numbers; change the units of the labels or of the columns"
+        )
+
+
+def why_infinite(rows: Covariates, shape: Covariance) -> str:
+    """Say why no level of noise of this shape protects the labels."""
+    silent = ~(shape.diagonal > 0.0)
+    if silent.any():
+        column = int(np.flatnonzero(rows.live)[np.flatnonzero(silent)[0]])
+        return (
+            f"the noise design gives column {column} no noise although it has non-zero entries, so "
+            "no level of noise protects the labels; drop the column, or choose a design or scales "
+            "that give every column noise"
+        )
+    return (
+        "the noise that this design needs exceeds the largest float; choose a design that gives "
+        "small columns more of it, such as PowerLaw(1.0, gamma=0.5)"
+    )

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._tuned import SUM_WEIGHT
 from privasso.noise import Covariance, Diagonal, Factored
 from privasso.operators import Covariates
 from privasso.planning._shape import optimal_shape
 
-#: Weight of the noise of the label sum against that of one standardised column. The intercept
-#: enters every prediction, so it counts for more than one column.
-_SUM_WEIGHT = 4.0
 #: Times that rows are shrunk and the noise is shaped anew; a third changes little.
 _ROUNDS = 2
 #: Directions in which the rows have less than this part of their largest second moment get no
@@ -66,7 +64,7 @@ def release_shape(
         exact = shrink == 0.0 and int(rows.live.sum()) <= _MOST_COLUMNS
         noise, cost = _best(rows, weights) if exact else _shape(rows, factors)
         if rows.centred:
-            share = math.sqrt(_SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(_SUM_WEIGHT))
+            share = math.sqrt(SUM_WEIGHT) / (math.sqrt(cost) + math.sqrt(SUM_WEIGHT))
         sizes = np.sqrt((1.0 - share) * rows.squared_row_norms(noise) + share)
         # Rows of zeros, or without weight, say nothing and must not set the level. Rows that the
         # noise does not cover, beside far larger ones, may be covered once those are shrunk.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from privasso._validation import integer
-from privasso.planning._screening_settings import ScreeningSettings, usual_screening
-from privasso.queries import EMPTIED, Neighbours
 
+#: Columns to choose.
 Screen = int | Literal["auto"]
 
 
@@ -27,34 +26,3 @@ def check_screen(screen: object) -> None:
     if isinstance(screen, str):
         raise ValueError(f"screen must be 'auto', a number of columns or None, not {screen!r}")
     integer("screen", screen, minimum=1)
-
-
-def screening_settings(
-    epsilon: float,
-    delta: float,
-    n_rows: int,
-    n_columns: int,
-    screen: Screen,
-    *,
-    fit_intercept: bool = True,
-    neighbours: Neighbours = EMPTIED,
-) -> ScreeningSettings | None:
-    """Return how many columns to choose and at which price; None where all are fitted."""
-    check_screen(screen)
-    if screen == "auto":
-        return usual_screening(
-            epsilon, delta, n_rows, n_columns, centred=fit_intercept, neighbours=neighbours
-        )
-    if screen >= n_columns:
-        raise ValueError(
-            f"{screen} columns cannot be chosen from {n_columns}; choose fewer, or fit all of them"
-        )
-    return usual_screening(
-        epsilon,
-        delta,
-        n_rows,
-        n_columns,
-        count=int(screen),
-        centred=fit_intercept,
-        neighbours=neighbours,
-    )

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._tuned import CHOICE_CLIP, SHRINK_GAIN_COMPONENTS
 from privasso.accounting import objective_epsilon
 from privasso.operators import Covariates
 from privasso.planning._clipped_rows import clipped_settings
 from privasso.planning._component_settings import component_screening
 from privasso.planning._components import PrincipalComponents
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
-from privasso.planning._screen import Screen, screening_settings
-from privasso.planning._screening_settings import CLIP, ScreeningSettings
+from privasso.planning._screen import Screen
+from privasso.planning._screening_settings import ScreeningSettings, usual_screening
 from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber
 from privasso.programs import LabelScreening, Level, Table, bounded_labels, for_label_choice
-
-#: What shrinking rows must gain, as a part of the variance of the labels.
-_GAIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +46,6 @@ class ScreenedLabels:
     level: Level
     settings: ScreeningSettings
 
-    @property
-    def mu(self) -> float:
-        """Sensitivity of all sums of labels and residuals that are released."""
-        return math.hypot(self.screening.mu, self.level.mu)
-
     def residuals(
         self, X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
     ) -> np.ndarray:
@@ -75,7 +67,7 @@ class ScreenedLabels:
         assert fit.kappa is not None
         assert fit.t is not None
         c = label_sensitivity(fit, fit.t)
-        return clipped_settings(rows, fit.kappa, {fit.t: c}, gain=_GAIN).shrink
+        return clipped_settings(rows, fit.kappa, {fit.t: c}, gain=SHRINK_GAIN_COMPONENTS).shrink
 
 
 def budget_of_fit(
@@ -128,8 +120,8 @@ def screened_labels(
     if privacy.mechanism == "release":
         raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
     if components is None:
-        size = n_rows, n_columns
-        settings = screening_settings(*budget, *size, screen, neighbours=privacy.pair)
+        size, count = (n_rows, n_columns), None if screen == "auto" else int(screen)
+        settings = usual_screening(*budget, *size, count=count, neighbours=privacy.pair)
     else:
         settings = component_screening(*budget, components, n_columns, neighbours=privacy.pair)
     if settings is None:
@@ -138,7 +130,7 @@ def screened_labels(
     given = {"level": False, "neighbours": privacy.neighbours}
     fit = LabelDP(epsilon, privacy.delta, privacy.y_bounds, "objective", kappa, t, **given)
     screening = LabelScreening(
-        settings.choices, settings.mu_centre, CLIP, privacy.y_bounds, settings.neighbours
+        settings.choices, settings.mu_centre, CHOICE_CLIP, privacy.y_bounds, settings.neighbours
     )
     level = Level(settings.mu_level, privacy.width, neighbours=privacy.pair)
     return ScreenedLabels(screening, fit, n_columns, level, settings)

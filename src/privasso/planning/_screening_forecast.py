@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from privasso._tuned import COLUMN_VARIANCE, EXPLAINED, LABEL_DEVIATION
 from privasso._validation import integer, positive_float, probability
 from privasso.model import Model
 from privasso.planning._settings import usual_kappa, usual_lam, usual_row, usual_t
@@ -47,9 +48,9 @@ class ScreeningPrior:
     """
 
     n_true: int = 10
-    explained: float = 0.5
-    label_deviation: float = 0.13
-    column_variance: float = 0.25
+    explained: float = EXPLAINED
+    label_deviation: float = LABEL_DEVIATION
+    column_variance: float = COLUMN_VARIANCE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_true", integer("n_true", self.n_true, minimum=1))

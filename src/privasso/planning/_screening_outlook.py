@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from privasso._tuned import CHOICE_CLIP, TRUE_COLUMNS
 from privasso.planning._screening_forecast import ScreeningPrior, association_law
-from privasso.planning._screening_settings import CLIP, ScreeningSettings, direct_r2
+from privasso.planning._screening_settings import ScreeningSettings, direct_r2
 
 #: Parts of the variance of the labels that a column may explain.
 STRENGTHS = (0.01, 0.02, 0.05, 0.1)
-#: How many columns may have coefficients.
-TRUE_COLUMNS = (1, 3, 10, 30, 100)
 #: Simulated tables, and choices from each.
 _TABLES, _DRAWS = 20, 6
 
@@ -158,10 +157,10 @@ def common_part(
     (True, True)
     """
     rng = np.random.default_rng(0)
-    law = association_law(settings.known(prior), n_rows, clip=CLIP)
+    law = association_law(settings.known(prior), n_rows, clip=CHOICE_CLIP)
     means = np.zeros(n_columns)
     means[: min(prior.n_true, n_columns)] = law.mean(prior.explained / prior.n_true)
-    gumbel, count = settings.span * CLIP / settings.choices.epsilon_each, settings.count
+    gumbel, count = settings.span * CHOICE_CLIP / settings.choices.epsilon_each, settings.count
     shared = []
     for _ in range(_TABLES):
         sizes = np.abs(means + law.deviation * rng.standard_normal(n_columns))

@@ -12,6 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root_scalar
 
+from privasso._tuned import (
+    CENTRE_PART,
+    CHOICE_CLIP,
+    CHOICE_COUNTS,
+    CHOICE_GAIN,
+    CHOICE_SHARES,
+    LABEL_RIDGE,
+    LEVEL_PART,
+    RESIDUAL_CLIP,
+    ROUND_COLUMNS,
+    ROUND_PARTS,
+    ROUND_WORTH,
+    TRUE_COLUMNS,
+)
 from privasso.accounting import (
     BesideGaussian,
     ChoiceLoss,
@@ -23,34 +37,12 @@ from privasso.accounting import (
     sensitivity_for,
 )
 from privasso.planning._screening_forecast import ScreeningPrior, choice_chances, predicted_r2
-from privasso.planning._settings import LABEL_RIDGE, default_kappa, usual_t
+from privasso.planning._settings import default_kappa, usual_t
 from privasso.programs import LARGEST_ENTRY, Level
 from privasso.queries import EMPTIED, Neighbours
 
-#: Where labels are clipped for their associations, as a part of their range.
-CLIP = 0.08
-#: The same for residuals in further rounds.
-RESIDUAL_CLIP = 0.06
-#: Part of the sensitivity of the choice that finds the centre of the labels.
-_CENTRE = 0.25
-#: Part of the sensitivity of everything before the last fit that corrects its intercept.
-_LEVEL = 0.25
-#: By the number of further rounds, parts of the share for the first choice, for all fits but the
-#: last, and for all further choices.
-_PARTS = {0: (1.0, 0.0, 0.0), 1: (0.45, 0.25, 0.30), 3: (0.35, 0.35, 0.30)}
-#: Fewest columns for so many further rounds.
-_FEWEST = {0: 1, 1: 6, 3: 12}
-#: More rounds may be this much worse for independent columns; they are better for correlated ones.
-_WORTH = 0.03
-#: Shares of the budget and numbers of columns that are compared.
-_SHARES = (0.2, 0.35, 0.5, 0.65)
-_COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1000)
-#: How many columns may have coefficients: each of these is as likely as the others.
-_TRUE = (1, 3, 10, 30, 100)
 #: Relative error of the sensitivity of a fit in a prediction.
 _ABOUT = 0.003
-#: A choice must gain this much R² over a fit of all columns: coefficients may be less sparse.
-_GAIN = 0.03
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ class ScreeningSettings:
     components: int = 0
 
     def __post_init__(self) -> None:
-        if self.further not in _PARTS or (self.further > 0) != (self.second > 0):
+        if self.further not in ROUND_PARTS or (self.further > 0) != (self.second > 0):
             raise ValueError("further rounds must be 0, 1 or 3, each with a number of columns")
 
     @classmethod
@@ -115,31 +107,31 @@ class ScreeningSettings:
     @property
     def mu(self) -> float:
         """Sensitivity of the first choice and of all sums of labels and residuals."""
-        return math.sqrt(_PARTS[self.further][0]) * self.whole
+        return math.sqrt(ROUND_PARTS[self.further][0]) * self.whole
 
     @property
     def second_choices(self) -> ChoiceLoss | None:
         """The loss of the choices of a further round."""
         if not self.further:
             return None
-        mu = math.sqrt(_PARTS[self.further][2] / self.further) * self.whole
+        mu = math.sqrt(ROUND_PARTS[self.further][2] / self.further) * self.whole
         return ChoiceLoss(2.0 * mu / math.sqrt(self.second), self.second)
 
     @property
     def epsilon_first(self) -> float:
         """ε of each fit but the last, of which only residuals are used."""
-        part = _PARTS[self.further][1] / max(self.further, 1)
+        part = ROUND_PARTS[self.further][1] / max(self.further, 1)
         return _epsilon_left(self.epsilon, self.delta, 1.0 - part * self.share)
 
     @property
     def mu_centre(self) -> float:
         """Sensitivity of the sums from which the centre of the labels is found."""
-        return _CENTRE * self.mu if self.centred else 0.0
+        return CENTRE_PART * self.mu if self.centred else 0.0
 
     @property
     def mu_level(self) -> float:
         """Sensitivity of the mean of the last residuals, which corrects the intercept."""
-        return _LEVEL * self.mu if self.centred else 0.0
+        return LEVEL_PART * self.mu if self.centred else 0.0
 
     @property
     def mu_sums(self) -> float:
@@ -179,7 +171,7 @@ class ScreeningSettings:
             n_rows,
             n_columns,
             self.count,
-            clip=CLIP,
+            clip=CHOICE_CLIP,
             epsilon_each=self.choices.epsilon_each,
             strengths=strengths,
             span=self.span,
@@ -227,7 +219,7 @@ class ScreeningSettings:
         """
         epsilon, mu, kind = self.epsilon, self.whole, self.neighbours.of_objective
         if self.further:
-            first, _, more = _PARTS[self.further]
+            first, _, more = ROUND_PARTS[self.further]
             left = self.epsilon_first
             c = sensitivity_beside(left, self.delta, usual_t(left), 0.0, kind)
             epsilon -= self.further * (left - gaussian_epsilon(self.delta, c))
@@ -375,28 +367,32 @@ def usual_screening(
     >>> 5 <= found.count <= 60, usual_screening(1.0, 1e-6, 50_000, 20) is None
     (True, True)
     """
+    if count is not None and count >= n_columns:
+        raise ValueError(
+            f"{count} columns cannot be chosen from {n_columns}; choose fewer, or fit all of them"
+        )
     priors = (
         [prior]
         if prior is not None
-        else [ScreeningPrior(n_true=s) for s in _TRUE if s < n_columns]
+        else [ScreeningPrior(n_true=s) for s in TRUE_COLUMNS if s < n_columns]
         or [ScreeningPrior(n_true=1)]
     )
 
     def mean(r2s: list[float]) -> float:
         return math.fsum(max(r2, 0.0) for r2 in r2s) / len(r2s)
 
-    counts = [k for k in _COUNTS if k < n_columns] if count is None else [count]
+    counts = [k for k in CHOICE_COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
     if count is None and not always:
         most = (
             mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
-            + _GAIN
+            + CHOICE_GAIN
         )
     kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
-    for further in _PARTS if neighbours.unit == "record" else (0,):
+    for further in ROUND_PARTS if neighbours.unit == "record" else (0,):
         found, value = None, -1.0
-        for share, k in itertools.product(_SHARES, counts):
-            if k < _FEWEST[further]:
+        for share, k in itertools.product(CHOICE_SHARES, counts):
+            if k < ROUND_COLUMNS[further]:
                 continue
             one = ScreeningSettings.divided(k, further, share, epsilon, delta, **kind)
             reached = mean([one.r2(p, n_rows, n_columns) for p in priors])
@@ -405,7 +401,7 @@ def usual_screening(
         if found is None:
             continue
         # More rounds need not be better here, but must not be much worse than fewer.
-        if value > (most if further == 0 or best is None else most - _WORTH):
+        if value > (most if further == 0 or best is None else most - ROUND_WORTH):
             best = found
         most = max(most, value)
     return best

@@ -1,8 +1,4 @@
-"""Settings of fits from public numbers alone: budget, bounds, rows and columns.
-
-Those of whole records were chosen on half of 27 real tables and checked on the other half; the
-documentation of `RecordDP` has the comparison.
-"""
+"""Settings of fits from public numbers alone: budget, bounds, rows and columns."""
 
 from __future__ import annotations
 
@@ -10,24 +6,31 @@ import math
 
 import numpy as np
 
-#: R relative to √N, the length of a row whose entries are all at their bounds; and the same where
-#: entries are in units of the scales of their columns.
-_RADIUS, _STANDARD = 0.45, 0.7
-#: Both where sums of products are released: few rows are shrunk then.
-_LONGEST, _LONGEST_STANDARD = 0.85, 1.2
-#: What a column of zeros and ones counts there, as a part of another one: it is mostly zero.
-_ONES = 0.1
-#: κ for few rows, the most it may be, and the ε·M/N beyond which it grows.
-_KAPPA, _LARGEST_KAPPA, _MANY = 0.05, 0.25, 100.0
-#: λ per row, for labels of range 1 and columns of range 2.
-_LAM = 2e-5
-#: Of logistic regression: R and K relative to √N, both where entries are in units of scales, t
-#: relative to that of `usual_t`, the most of it, and λ per row.
-_PULL, _REACH, _WIDER, _PART, _MOST_PART, _LOGISTIC_LAM = 0.3, 1.0, 1.5, 0.5, 1.5, 2e-4
+from privasso._tuned import (
+    LABEL_KAPPA,
+    LABEL_KAPPA_EPSILON,
+    LAM_PER_ROW,
+    LOGISTIC_LAM_PER_ROW,
+    LOGISTIC_T,
+    LONG_ROW,
+    LONG_STANDARD_ROW,
+    MANY_ROWS,
+    MOST_LABEL_KAPPA,
+    MOST_LOGISTIC_T,
+    MOST_RECORD_KAPPA,
+    ONES,
+    PULL,
+    REACH,
+    RECORD_KAPPA,
+    RECORD_T,
+    ROW,
+    STANDARD_REACH,
+    STANDARD_ROW,
+    T_POWER,
+)
+
 #: Smallest range of the labels relative to half that of a column; the largest is its inverse.
 _SMALLEST = 1e-290
-#: Of labels: the largest κ; and t relative to ε, where there are no rows to choose it for.
-LARGEST_KAPPA, LABEL_RIDGE = 0.5, 0.1
 
 
 def usual_row(n_columns: int, *, standard: bool = False) -> float:
@@ -36,7 +39,7 @@ def usual_row(n_columns: int, *, standard: bool = False) -> float:
     A larger R would leave rows as they are but need noise in proportion. Entries are in units of
     half the ranges of their columns, or, if ``standard``, of their scales.
     """
-    return (_STANDARD if standard else _RADIUS) * math.sqrt(n_columns)
+    return (STANDARD_ROW if standard else ROW) * math.sqrt(n_columns)
 
 
 def longest_row(n_columns: int, *, standard: bool = False, indicators: int = 0) -> float:
@@ -53,19 +56,19 @@ def longest_row(n_columns: int, *, standard: bool = False, indicators: int = 0) 
     1.900658
     """
     if standard:
-        return _LONGEST_STANDARD * math.sqrt(n_columns)
-    return _LONGEST * math.sqrt(n_columns - (1.0 - _ONES) * indicators)
+        return LONG_STANDARD_ROW * math.sqrt(n_columns)
+    return LONG_ROW * math.sqrt(n_columns - (1.0 - ONES) * indicators)
 
 
 def usual_kappa(epsilon: float, n_rows: int, n_columns: int) -> float:
     """κ, 0.05 for few rows: clipped residuals cost less than noise. Many rows bear more of it."""
-    many = epsilon * n_rows / (_MANY * n_columns)
-    return min(_KAPPA * max(many, 1.0) ** (1.0 / 3.0), _LARGEST_KAPPA)
+    many = epsilon * n_rows / (MANY_ROWS * n_columns)
+    return min(RECORD_KAPPA * max(many, 1.0) ** (1.0 / 3.0), MOST_RECORD_KAPPA)
 
 
 def usual_t(epsilon: float) -> float:
     """t, a fifth of e^ε − 1 up to ε = 1; larger ε bear a smaller ridge."""
-    return 0.19 * math.expm1(min(epsilon, 1.0)) * max(epsilon, 1.0) ** (4.0 / 3.0)
+    return RECORD_T * math.expm1(min(epsilon, 1.0)) * max(epsilon, 1.0) ** T_POWER
 
 
 def usual_lam(n_rows: int, label_width: float) -> float:
@@ -76,7 +79,7 @@ def usual_lam(n_rows: int, label_width: float) -> float:
     >>> round(usual_lam(1000, 2.0), 6)
     0.04
     """
-    return _LAM * n_rows * label_width
+    return LAM_PER_ROW * n_rows * label_width
 
 
 def logistic_lengths(n_columns: int, *, standard: bool = False) -> tuple[float, float]:
@@ -90,8 +93,8 @@ def logistic_lengths(n_columns: int, *, standard: bool = False) -> tuple[float, 
     >>> logistic_lengths(4)
     (0.6, 2.0)
     """
-    unit = (_WIDER if standard else 1.0) * math.sqrt(n_columns)
-    return _PULL * unit, _REACH * unit
+    unit = (STANDARD_REACH if standard else 1.0) * math.sqrt(n_columns)
+    return PULL * unit, REACH * unit
 
 
 def logistic_t(epsilon: float, n_rows: int, n_columns: int) -> float:
@@ -102,8 +105,8 @@ def logistic_t(epsilon: float, n_rows: int, n_columns: int) -> float:
     >>> [round(logistic_t(1.0, m, 20), 3) for m in (300, 2000, 20_000, 10_000_000)]
     [0.163, 0.163, 0.352, 0.49]
     """
-    many = epsilon * n_rows / (_MANY * n_columns)
-    return usual_t(epsilon) * min(_PART * max(many, 1.0) ** (1.0 / 3.0), _MOST_PART)
+    many = epsilon * n_rows / (MANY_ROWS * n_columns)
+    return usual_t(epsilon) * min(LOGISTIC_T * max(many, 1.0) ** (1.0 / 3.0), MOST_LOGISTIC_T)
 
 
 def logistic_lam(n_rows: int) -> float:
@@ -114,7 +117,7 @@ def logistic_lam(n_rows: int) -> float:
     >>> round(logistic_lam(1000), 6)
     0.2
     """
-    return _LOGISTIC_LAM * n_rows
+    return LOGISTIC_LAM_PER_ROW * n_rows
 
 
 def check_units(bounds: np.ndarray, label_width: float) -> None:
@@ -147,4 +150,4 @@ def default_kappa(epsilon: float) -> float:
     >>> default_kappa(1.0), default_kappa(12.0), default_kappa(1000.0)
     (0.1, 0.2, 0.5)
     """
-    return min(LARGEST_KAPPA, 0.1 * max(1.0, math.sqrt(epsilon / 3.0)))
+    return min(MOST_LABEL_KAPPA, LABEL_KAPPA * max(1.0, math.sqrt(epsilon / LABEL_KAPPA_EPSILON)))

@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso._tuned import SHRINK_GAIN, SHRINK_PRODUCTS
 from privasso.operators import Covariates
 from privasso.planning._release_shape import ReleaseShape, release_shape
 
-#: Part of the rows that is shrunk where it pays. Between a half and nine tenths little changes.
-SHRINK = 0.75
-#: Gain in explained variance, as a part of that of the labels, for which it pays. Where the labels
-#: are not quite linear in the columns, shrunk rows pull the coefficients away from the best ones
-#: for all rows, which costs about as much.
-_GAIN = 0.01
 #: At most so many rows, or so many per column, are looked at.
 _ROWS, _ROWS_PER_COLUMN = 2000, 8
 _JITTER = 1e-10
@@ -34,9 +29,9 @@ def best_shrink(rows: Covariates, bound: float, label_deviation: float) -> float
     copies = rows.shape[0] / part.shape[0]
     errors = [
         _expected_error(part, release_shape(part, shrink), bound, label_deviation, copies)
-        for shrink in (0.0, SHRINK)
+        for shrink in (0.0, SHRINK_PRODUCTS)
     ]
-    return SHRINK if errors[0] - errors[1] > _GAIN else 0.0
+    return SHRINK_PRODUCTS if errors[0] - errors[1] > SHRINK_GAIN else 0.0
 
 
 def row_sample(rows: Covariates) -> Covariates:

@@ -1,11 +1,48 @@
-"""Second moments of rows in the coordinates in which the noise is white."""
+"""Perturbed fits in the coordinates in which the noise is white."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from privasso._blas import one_thread
 from privasso.noise import Covariance
+from privasso.theory import clipped_moments
+
+
+def clipped_law(
+    kappa: float,
+    a: np.ndarray,
+    prior: np.ndarray,
+    own: Any,
+    noise: Any,
+    ridge: Any,
+    n_rows: float,
+    steps: int = 40,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean slope q and mean square of the clipped residuals of a perturbed fit, for several cases.
+
+    In coordinates in which noise and ridge are multiples of the identity the minimiser is
+    u = (qA + Λ)⁻¹(qAx₀ + √E_g A^½ z + σz') in law, and a residual has the variance
+
+        E = τ² + (1/M) E‖G(x₀ − u)‖²,
+
+    from which q and E_g follow as in state evolution.
+
+    - `a` (N,): eigenvalues of A = GᵀG.
+    - `prior` (..., N): squares of x₀, or their variances.
+    - `own` (...): τ². `noise`, `ridge`: σ² and Λ. `n_rows`: M.
+    """
+    E = own + prior @ a / n_rows
+    q, square = np.ones_like(E), np.full_like(E, 0.25 * kappa**2)
+    for _ in range(steps):
+        inverse = 1.0 / (q[..., None] * a + ridge)
+        V = inverse @ a / n_rows
+        spread = ridge**2 * prior + square[..., None] * a + noise
+        E = 0.5 * (E + own + (spread * inverse**2) @ a / n_rows)
+        q, square = clipped_moments(kappa, E, V)
+    return q, square
 
 
 def whitened_moments(

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
+from privasso._tuned import LABEL_WIDTH
 from privasso.accounting import Loss
 from privasso.model import Model
 from privasso.noise import Noise
@@ -99,7 +100,12 @@ class Privacy(ABC):
 
         Labels that fill their bounds vary by about a sixth of the width.
         """
-        return None if self.label_width is None else self.label_width / 6.0
+        return None if self.label_width is None else self.label_width / LABEL_WIDTH
+
+    @property
+    def before(self) -> tuple[tuple[str, ...], float]:
+        """What is released about the columns before a fit, and the part of the budget for it."""
+        return (), 0.0
 
     @abstractmethod
     def guarantee(

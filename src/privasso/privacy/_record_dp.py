@@ -182,6 +182,11 @@ class RecordDP(Privacy):
         return tuple(what for what, wanted in zip(_BEFORE, asked, strict=True) if wanted)
 
     @property
+    def before(self) -> tuple[tuple[str, ...], float]:
+        """What is released, and `share`."""
+        return self.released_before, self.share
+
+    @property
     def mu_before(self) -> float:
         """Sensitivity of all releases before the fit together; zero if there are none."""
         if not self.released_before:

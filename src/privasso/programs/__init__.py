@@ -8,6 +8,7 @@ from privasso.programs._centre import noisy_centre
 from privasso.programs._estimate import Estimate, half_ranges, widest_bounds
 from privasso.programs._intercept import FromMean, Level, direct_level
 from privasso.programs._intervals import (
+    Frame,
     IntervalProgram,
     Intervals,
     IntervalSums,
@@ -24,7 +25,8 @@ from privasso.programs._label_screening import (
     check_size,
     column_blocks,
 )
-from privasso.programs._product_sum import ProductSum
+from privasso.programs._product_sum import ProductsProgram, ProductSum
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit, sandwich_errors
 from privasso.programs._record_logistic import PerturbedLogistic
 from privasso.programs._record_rows import PerturbedObjective
@@ -43,6 +45,7 @@ __all__ = [
     "LARGEST_ENTRY",
     "Calibration",
     "Estimate",
+    "Frame",
     "FromMean",
     "FurtherRound",
     "IntegerColumns",
@@ -61,6 +64,8 @@ __all__ = [
     "PerturbedObjective",
     "Point",
     "ProductSum",
+    "ProductsProgram",
+    "Program",
     "RecordFit",
     "RecordFrame",
     "RecordStatistics",

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privasso._tuned import ORIGIN
 from privasso._validation import separated
 from privasso.programs._magnitudes import LARGEST, Magnitudes
 from privasso.programs._moments import ScaleSums, noisy_scales
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum
-
-#: Where the values of a column that is not negative are expected, between its bounds.
-_PLACE = 0.35
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def origins(bounds: np.ndarray) -> np.ndarray:
     near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
     """
     low, high = bounds[:, 0], bounds[:, 1]
-    place = np.where(low < 0.0, 0.5, _PLACE)
+    place = np.where(low < 0.0, 0.5, ORIGIN)
     return (1.0 - place) * low + place * high
 
 

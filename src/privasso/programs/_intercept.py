@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from privasso._tuned import LARGE_SHIFT, SHIFT_NOISE, SHIFT_OFTEN, SHIFT_PART, SMALL_SHIFT
 from privasso.accounting import sensitivity_for
 from privasso.blocks import View
 from privasso.programs._centre import clipped_total
@@ -23,12 +24,6 @@ from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 _BITS = 34
 #: Values of a normal number over which means are taken.
 _NORMAL = np.linspace(-8.0, 8.0, 321)
-#: Deviations of small and large differences as parts of the range.
-_SMALL, _LARGE = 0.004, 0.1
-#: Of fits without a choice of columns: sensitivity of the sum relative to that of a Gaussian
-#: mechanism with the whole budget, how often a difference is large, and the largest deviation of
-#: the noise in the mean, as a part of the range, with which the mean is of use.
-_PART, _OFTEN, _MOST_NOISE = 0.1, 0.1, 1.0 / 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +120,7 @@ class Level:
         return float(self._expected(np.array([mean]), n_rows)[0])
 
     def _expected(self, means: np.ndarray, n_rows: float) -> np.ndarray:
-        variances = np.array([_SMALL, _LARGE]) ** 2
+        variances = np.array([SMALL_SHIFT, LARGE_SHIFT]) ** 2
         both = variances + self.noise(n_rows) ** 2
         logs = -0.5 * means[:, None] ** 2 / both - 0.5 * np.log(both)
         logs -= logs.max(axis=1, keepdims=True)
@@ -175,5 +170,5 @@ def direct_level(
     """
     if asked is False:
         return None
-    level = Level(_PART * sensitivity_for(epsilon, delta), 1.0, _OFTEN, neighbours)
-    return level if asked or level.noise(n_rows) <= _MOST_NOISE else None
+    level = Level(SHIFT_PART * sensitivity_for(epsilon, delta), 1.0, SHIFT_OFTEN, neighbours)
+    return level if asked or level.noise(n_rows) <= SHIFT_NOISE else None

@@ -29,12 +29,13 @@ from privasso.privacy import LabelDP
 from privasso.programs._calibration import Calibration
 from privasso.programs._intercept import FromMean, Level
 from privasso.programs._label_rows import LabelMap, as_release
+from privasso.programs._program import Program
 from privasso.programs._release import Release
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectiveProgram:
+class ObjectiveProgram(Program):
     """Ask for the minimiser, and for the mean of the labels where that corrects the intercept."""
 
     rows: Covariates = field(repr=False)
@@ -44,7 +45,14 @@ class ObjectiveProgram:
     view: LabelMap
     level: Level | None
 
-    def __call__(self, ask: Ask) -> Release:
+    again = True
+
+    @property
+    def kappa(self) -> float:
+        """Of the objective."""
+        return self.noise.kappa
+
+    def __call__(self, ask: Ask, lam: float = 0.0) -> Release:
         """The minimiser as products of rows and labels."""
         noise, made = self.noise, self.view.rows
         free = np.zeros(made.n_columns)

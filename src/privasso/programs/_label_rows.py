@@ -214,6 +214,7 @@ def as_release(
     unit: float,
     *,
     level: float = 0.0,
+    times: float = 1.0,
 ) -> Release:
     """What noisy products of whitened rows and labels say of the products of rows and labels.
 
@@ -227,8 +228,10 @@ def as_release(
         In which labels are measured.
     level : float
         What corrects the intercept, as a part of the range of the labels.
+    times : float
+        What the products are multiplied by first.
     """
-    covariance, sigma_sum = calibration.covariance, calibration.sigma_sum
+    covariance, sigma_sum, white = calibration.covariance, calibration.sigma_sum, times * white
     low, high = bounds
     width = high - low
     weights = calibration.weights

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import scipy.sparse as sp
 
 from privasso._blas import one_thread
 from privasso.programs._label_rows import LabelRows, integer_rows, scaled_labels
-from privasso.queries import Neighbours, Summand
+from privasso.programs._program import Program
+from privasso.programs._release import Release
+from privasso.queries import Ask, Neighbours, Query, Summand
 
 #: Labels are integers of so many bits, which are summed in two parts.
 _LABEL, _HALF = 26, 13
@@ -119,6 +122,37 @@ class ProductSum(Summand):
         if rows.ones is None:
             return found
         return np.append(found, np.int64(ones) * whole.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class ProductsProgram(Program):
+    """One question, whose answer is a release or becomes one.
+
+    Attributes
+    ----------
+    question : Query
+        The question.
+    clip : float
+        κ of intervals: the fit itself clips nothing.
+    release : callable or None
+        Makes a release of the answer.
+    """
+
+    question: Query[Any]
+    clip: float = 1.0
+    release: Callable[[Any], Release] | None = field(default=None, repr=False)
+
+    again = True
+
+    @property
+    def kappa(self) -> float:
+        """Of intervals."""
+        return self.clip
+
+    def __call__(self, ask: Ask, lam: float = 0.0) -> Release:
+        """Ask it."""
+        answer = ask(self.question)
+        return answer if self.release is None else self.release(answer)
 
 
 def _row_sums(K: Any, values: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from privasso._validation import real_array
 from privasso.blocks import RowBlocks
 from privasso.programs._estimate import Estimate, half_ranges, measured
 from privasso.programs._intercept import Level
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit
 from privasso.programs._record_map import RecordMap
 from privasso.programs._residuals import full_residuals
@@ -20,7 +21,7 @@ from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 
 @dataclass(frozen=True, eq=False)
-class PerturbedObjective:
+class PerturbedObjective(Program):
     """How a table becomes rows of bounded length, and with how much noise they are fitted.
 
     With an intercept covariates become (f − origin)/unit (see `measured`), the intercept is one
@@ -133,6 +134,22 @@ class PerturbedObjective:
         """
         return RowBlocks.of_arrays(self._numbers(X), y).gathered(self.view)
 
+    def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
+        """Those of objective perturbation."""
+        logistic = self.noise.loss.slope == "logistic"
+        numbers = perturbed_numbers(self.noise, self.level, n_rows)
+        return "logistic" if logistic else "objective", numbers, self.column_unit
+
+    @property
+    def column_unit(self) -> str:
+        """What columns are divided by."""
+        if self.scaling is not None:
+            return "its standard deviation"
+        if self.estimate is None:
+            return "half the range of its bounds"
+        found = "half the range that is found"
+        return "its scale, which is found with noise" if self.estimate.scales else found
+
     def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """Tables whose first record shows as much as it can: with the data, and the worst case.
 
@@ -184,3 +201,10 @@ class PerturbedObjective:
         if self.fit_intercept:
             return measured(self.bounds, self.indicators)
         return half_ranges(self.bounds, centred=False)
+
+
+def perturbed_numbers(noise: ObjectiveNoise, level: Level | None, n_rows: int) -> dict[str, float]:
+    """Numbers of a perturbed objective, with the noise that corrects the intercept."""
+    keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
+    numbers = {key: getattr(noise, key) for key in keys}
+    return numbers if level is None else {**numbers, "level": level.noise(n_rows)}

@@ -7,19 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from privasso._tuned import LABEL_DEVIATION, NARROW_VARIANCE, STATISTICS_RIDGE
 from privasso._validation import positive_float
 from privasso.programs._one_step import positive_part
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit, sandwich_errors
 from privasso.programs._record_rows import PerturbedObjective
 from privasso.programs._second_moments import Products, SecondMoments
 from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask
 from privasso.solvers import solve_clipped
-
-#: Ridge in units of the largest eigenvalue of the noise.
-_RIDGE = 0.7
-#: What is expected of the variances of labels of range 1, and of columns in [−1, 1].
-_LABELS, _VARIANCE = 1.0 / 36.0, 1.0 / 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +82,7 @@ class RecordStatistics:
 
     def _ridge(self, A: np.ndarray) -> float:
         least = float(np.linalg.eigvalsh(A)[0])
-        wanted = _RIDGE * self.moments.spread
+        wanted = STATISTICS_RIDGE * self.moments.spread
         return max(wanted - max(least, 0.0), 1e-3 * wanted)
 
     def _errors(self, u: np.ndarray, A: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -100,7 +97,7 @@ class RecordStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsMechanism:
+class StatisticsMechanism(Program):
     """How records become noisy statistics; all of it is decided before the data are read.
 
     Attributes
@@ -116,6 +113,8 @@ class StatisticsMechanism:
     table: PerturbedObjective
     mu: float
     standard: bool = False
+
+    again = True
 
     @property
     def lam(self) -> float:
@@ -145,10 +144,10 @@ class StatisticsMechanism:
         range 1 are taken to have the variance 1/36, all of it explained, ‖u‖² = 1/(36v), and
         columns within bounds to vary by a quarter of half their range.
         """
-        v = 1.0 if self.standard else _VARIANCE
+        v = 1.0 if self.standard else NARROW_VARIANCE
         d = len(self.table.bounds) + self.table.fit_intercept
-        per_entry = 0.5 * self.sigma**2 * (_LABELS / v + self.weight**-2)
-        return d * per_entry / (n_rows**2 * v) / _LABELS
+        per_entry = 0.5 * self.sigma**2 * (LABEL_DEVIATION**2 / v + self.weight**-2)
+        return d * per_entry / (n_rows**2 * v) / LABEL_DEVIATION**2
 
     @property
     def sigma(self) -> float:
@@ -162,6 +161,11 @@ class StatisticsMechanism:
         neighbours = table.noise.neighbours
         moments = SecondMoments.asked(ask, self.products(table), self.mu, neighbours)
         return RecordStatistics(moments, table, self.weight)
+
+    def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
+        """Those of sums with noise."""
+        numbers = {"radius": self.radius, "sigma": self.sigma, "mu": self.mu}
+        return "statistics", numbers, self.table.column_unit
 
     def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """The data with a record at all upper bounds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +9,9 @@ import numpy as np
 
 from privasso.accounting import ChoiceLoss, ObjectiveLoss
 from privasso.programs._intercept import Level
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit
-from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._screening import Fitted, Screening
 from privasso.programs._worst_tables import Table, for_choice
 from privasso.queries import Ask, ObjectiveNoise
@@ -43,7 +43,7 @@ class FurtherRound:
 
 
 @dataclass(frozen=True, eq=False)
-class ScreenedObjective:
+class ScreenedObjective(Program):
     """Columns are chosen with noise, and those that were chosen are fitted with noise.
 
     Attributes
@@ -68,11 +68,6 @@ class ScreenedObjective:
     settings: Any
     level: Level | None
     indicators: np.ndarray | None = field(default=None, repr=False)
-
-    @property
-    def mu(self) -> float:
-        """Sensitivity of all sums of labels and residuals that are released."""
-        return math.hypot(self.screening.mu, 0.0 if self.level is None else self.level.mu)
 
     @property
     def lam(self) -> float:
@@ -102,6 +97,16 @@ class ScreenedObjective:
         if self.level is not None:
             intercept += self.level.correction(ask, fitted.residuals, columns=chosen)
         return RecordFit(coef, intercept, screened=chosen)
+
+    @property
+    def choosing(self) -> Any:
+        """The settings."""
+        return self.settings
+
+    def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
+        """Those of the last fit."""
+        numbers = perturbed_numbers(self.noise, self.level, n_rows)
+        return "objective", numbers, self.table.column_unit
 
     def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """A table whose first record decides which columns are chosen."""

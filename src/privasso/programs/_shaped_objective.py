@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr
 
+from privasso._tuned import SHAPE_FLOOR
+from privasso.programs._program import Program
 from privasso.programs._record_fit import RecordFit, sandwich_errors
-from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._record_statistics import (
     RecordStatistics,
     StatisticsMechanism,
@@ -18,12 +20,9 @@ from privasso.programs._record_statistics import (
 from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser, shape_factor
 
-#: Eigenvalues of the shape are not taken to be below this part of their mean.
-_FLOOR = 0.01
-
 
 @dataclass(frozen=True, eq=False)
-class ShapedObjective:
+class ShapedObjective(Program):
     """A perturbed fit with noise of the covariance σ²S and a ridge ΛS.
 
     S is the matrix of second moments of the scaled rows: of public rows, or of the rows themselves
@@ -70,13 +69,13 @@ class ShapedObjective:
             table = self.table.estimated(ask)
             assert self.public is not None
             S = _public_moments(table, self.public)
-            L = shape_factor(S, _FLOOR * float(np.trace(S)) / len(S))
+            L = shape_factor(S, SHAPE_FLOOR * float(np.trace(S)) / len(S))
         else:
             statistics = StatisticsMechanism(self.table, self.mu)(ask)
             table, moments = statistics.table, statistics.moments
             S = moments.matrix[:-1, :-1] / moments.n_rows
             mean = max(float(np.trace(S)) / len(S), 0.0)
-            floor = max(_FLOOR * mean, moments.spread / moments.n_rows)
+            floor = max(SHAPE_FLOOR * mean, moments.spread / moments.n_rows)
             L = shape_factor(S, floor)
         lam = lam / table.width
         u = ask(PerturbedMinimiser(table.view, self.noise, lam, table.penalised, factor=L))
@@ -85,6 +84,12 @@ class ShapedObjective:
             return RecordFit(coef, intercept)
         errors = self._errors(u, L, statistics)
         return RecordFit(coef, intercept, table.width * table.per_unit(errors))
+
+    def facts(self, n_rows: int) -> tuple[str, dict[str, float], str]:
+        """Those of objective perturbation."""
+        numbers = perturbed_numbers(self.noise, self.table.level, n_rows)
+        unit = f"{self.table.column_unit}, and rows in the norm of the shape"
+        return "objective", numbers, unit
 
     def worst(self, X: np.ndarray, y: np.ndarray) -> list[Table]:
         """The data with a record at all upper bounds."""

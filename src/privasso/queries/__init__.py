@@ -10,6 +10,7 @@ from privasso.queries._ask import (
     Replaying,
     UndeclaredError,
     declared,
+    made_up,
     next_question,
 )
 from privasso.queries._choice import NoisyChoice, Scores
@@ -64,6 +65,7 @@ __all__ = [
     "check_budget",
     "declared",
     "exact_minimiser",
+    "made_up",
     "next_question",
     "noise_deviation",
     "noisy_integers",

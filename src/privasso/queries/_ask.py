@@ -113,6 +113,11 @@ def declared(program: Callable[[Ask], Any], n_rows: int) -> list[Query[Any]]:
     return [query for query, _ in ask.transcript]
 
 
+def made_up(program: Callable[[Ask], Answer], n_rows: int) -> Answer:
+    """What a program finds with answers that are made up; no rows are read."""
+    return program(_MadeUp(n_rows))
+
+
 class _MadeUp(Ask):
     """Answers that any table could have given."""
 

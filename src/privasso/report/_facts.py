@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from privasso.encoding import Dictionary
 from privasso.fit import (
     CoefficientPath,
-    KeptStatistics,
     LogisticLasso,
     Outcome,
     Plan,
-    Published,
     Released,
     ReleasedModel,
 )
@@ -158,21 +156,23 @@ def facts_of(
     `given_lam` is λ where it was given and not chosen from the release; a forecast is then about
     fits at this λ.
     """
-    known = None if isinstance(made, Published) else made.target
+    public = made.public_rows
     facts = FitFacts(
         model=model,
-        target=target or known or "the labels",
-        n_rows=made.rows.shape[0] if isinstance(made, Released) else int(model.guarantee["n_rows"]),
+        target=target or made.known_target or "the labels",
+        n_rows=int(model.guarantee["n_rows"]) if public is None else public.shape[0],
         command=command,
-        composition=_composition(made),
+        composition=made.composition,
         label_width=made.privacy.label_width,
         path=path,
         resolve=resolve,
         records=made.privacy.protects_records,
     )
-    if isinstance(made, Released):
-        return _with_columns(facts, made, assumptions, given_lam)
-    mechanism, ranges = None if plan is None else mechanism_of(plan), _ranges(made, dictionary)
+    if public is not None:
+        return _with_columns(facts, cast(Released, made), assumptions, given_lam)
+    mechanism, ranges = None if plan is None else mechanism_of(plan), made.ranges
+    if dictionary is not None and dictionary.limits is not None:
+        ranges = np.diff(dictionary.limits, axis=1)[:, 0]
     return replace(
         facts,
         coef_noise=None if ranges is None else model.coef_se,
@@ -181,26 +181,6 @@ def facts_of(
         ranges=ranges,
         outlook=None if plan is None else plan.outlook,
     )
-
-
-def _composition(made: Outcome) -> str | None:
-    """How the loss of several such fits adds up."""
-    if not isinstance(made, Published):
-        return made.privacy.composition(made.release.mu if isinstance(made, Released) else None)
-    what = "records" if made.privacy.protects_records else "labels"
-    return (
-        f"Further fits on the same {what}, at another λ too, add to the loss; a ledger keeps "
-        "count of them."
-    )
-
-
-def _ranges(made: Published | KeptStatistics, dictionary: Dictionary | None) -> np.ndarray | None:
-    """Distances between the bounds of the columns: public ones, or those that are released."""
-    if dictionary is not None and dictionary.limits is not None:
-        return np.diff(dictionary.limits, axis=1)[:, 0]
-    if isinstance(made, KeptStatistics):
-        return np.diff(made.statistics.table.bounds, axis=1)[:, 0]
-    return None
 
 
 def _with_columns(

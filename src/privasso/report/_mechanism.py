@@ -9,20 +9,11 @@ from typing import Any
 import numpy as np
 
 from privasso._text import aligned, escaped
-from privasso.fit import LabelPlan, Plan, RecordPlan
+from privasso.fit import Plan
 from privasso.noise import Noise, NoiseDesign, noise_to_dict
-from privasso.planning import ScreeningPrior
-from privasso.privacy import RecordDP
-from privasso.programs import (
-    PerturbedObjective,
-    ScreenedObjective,
-    ShapedObjective,
-    StatisticsMechanism,
-)
+from privasso.operators import Covariates
+from privasso.programs import Calibration
 from privasso.report._column_noise import QUANTILES, ColumnNoise, column_noise, quantiles
-
-#: Parts of the variance of the labels that a column may explain, and what is expected of the table.
-_STRENGTHS, _PRIOR = (0.01, 0.02, 0.05, 0.1), ScreeningPrior()
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,26 +21,29 @@ class LabelMechanism:
     """How labels become a release; no number here depends on a label.
 
     - `plan`: the plan of the fit.
+    - `rows`, `calibration`: its covariates and noise.
     - `names`: names of the columns.
     """
 
-    plan: LabelPlan = field(repr=False)
+    plan: Plan = field(repr=False)
+    rows: Covariates = field(repr=False)
+    calibration: Calibration
     names: Sequence[str]
 
     @property
     def columns(self) -> ColumnNoise:
         """The noise of each column."""
-        return column_noise(self.plan.rows, self.plan.calibration.covariance)
+        return column_noise(self.rows, self.calibration.covariance)
 
     @property
     def constant(self) -> list[str]:
         """Columns without data, whose coefficients are zero."""
-        live = self.plan.rows.live
+        live = self.rows.live
         return [name for name, lives in zip(self.names, live, strict=True) if not lives]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; those of a perturbed objective are for labels of range 1."""
-        rows, made, noise = self.plan.rows, self.plan.calibration, self.plan.noise
+        rows, made, noise = self.rows, self.calibration, self.plan.noise
         perturbed = None
         if made.objective is not None:
             keys = ("c", "kappa", "ridge", "sigma", "t")
@@ -73,7 +67,7 @@ class LabelMechanism:
         return "\n".join([*self._sentences(), "", "Over the columns", table, *effect])
 
     def _sentences(self) -> list[str]:
-        made, shrunk = self.plan.calibration, self.plan.calibration.shrunk
+        made, shrunk = self.calibration, self.calibration.shrunk
         said = [f"Noise: {noise_words(self.plan.noise)}."]
         if self.constant:
             shown = escaped(", ".join(self.constant))
@@ -140,22 +134,19 @@ class RecordMechanism:
     chances: tuple[tuple[float, float], ...] = ()
 
     @classmethod
-    def of(cls, plan: RecordPlan) -> RecordMechanism:
-        """The mechanism of a plan."""
-        objective, privacy, n_rows = plan.objective, plan.options.privacy, plan.shape[0]
-        name, numbers = _numbers(objective, n_rows)
-        unit, before, share, chances = "its standard deviation", (), 0.0, ()
-        if isinstance(privacy, RecordDP):
-            unit, before, share = _unit(privacy), privacy.released_before, privacy.share
-        if isinstance(objective, ShapedObjective):
-            unit += ", and rows in the norm of the shape"
-        if isinstance(objective, ScreenedObjective):
-            before, share = plan.guarantee.released[:1], objective.settings.share
-            size = n_rows, len(objective.screening.bounds)
-            found = objective.settings.chances(_PRIOR, *size, _STRENGTHS)
-            chances = tuple(zip(_STRENGTHS, found.tolist(), strict=True))
-        numbers["lam"] = plan.lam
-        return cls(name, numbers, before, share, unit, privacy.label_width or 1.0, chances)
+    def of(cls, plan: Plan) -> RecordMechanism | None:
+        """The mechanism of a plan; None where questions hold public covariates."""
+        facts, privacy = plan.asking.facts(plan.shape[0]), plan.options.privacy
+        if facts is None:
+            return None
+        name, numbers, unit = facts
+        (before, share), outlook = privacy.before, plan.outlook
+        chances = ()
+        if outlook is not None:
+            before, share = plan.guarantee.released[:1], outlook.settings.share
+            chances = tuple((part, 1.0 - missed) for part, missed in outlook.missed)
+        width = privacy.label_width or 1.0
+        return cls(name, {**numbers, "lam": plan.lam}, before, share, unit, width, chances)
 
     def lines(self) -> list[tuple[str, str]]:
         """A table in words: what is set, and to what."""
@@ -204,9 +195,9 @@ class RecordMechanism:
 
 def mechanism_of(plan: Plan, names: Sequence[str] = ()) -> LabelMechanism | RecordMechanism | None:
     """The mechanism of a plan; None where columns are chosen by public covariates and labels."""
-    if isinstance(plan, LabelPlan):
-        return LabelMechanism(plan, names)
-    return RecordMechanism.of(plan) if isinstance(plan, RecordPlan) else None
+    if plan.covariates is None or plan.calibration is None:
+        return RecordMechanism.of(plan)
+    return LabelMechanism(plan, plan.covariates, plan.calibration, names)
 
 
 def noise_words(noise: Noise | None) -> str:
@@ -219,27 +210,3 @@ def noise_words(noise: Noise | None) -> str:
 
 def _spread(values: np.ndarray) -> dict[str, float]:
     return {**quantiles(values), "root_mean_square": float(np.sqrt(np.mean(values**2)))}
-
-
-def _numbers(
-    objective: PerturbedObjective | ScreenedObjective | ShapedObjective | StatisticsMechanism,
-    n_rows: int,
-) -> tuple[str, dict[str, float]]:
-    """The name of a mechanism and its numbers, with the noise that corrects the intercept."""
-    if isinstance(objective, StatisticsMechanism):
-        return "statistics", {key: getattr(objective, key) for key in ("radius", "sigma", "mu")}
-    noise = objective.noise
-    keys = ("kappa", "radius", "ridge", "t", "sigma", "c")
-    numbers = {key: getattr(noise, key) for key in keys}
-    level = objective.table.level if isinstance(objective, ShapedObjective) else objective.level
-    if level is not None:
-        numbers["level"] = level.noise(n_rows)
-    return "logistic" if noise.loss.slope == "logistic" else "objective", numbers
-
-
-def _unit(privacy: RecordDP) -> str:
-    """What columns are divided by."""
-    if privacy.scales == "private":
-        return "its scale, which is found with noise"
-    found = privacy.bounds == "private"
-    return "half the range that is found" if found else "half the range of its bounds"

@@ -1,0 +1,188 @@
+"""What is published of the answers to the questions of a fit, and asked for intervals beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from privasso._clock import Clock
+from privasso._version import __version__
+from privasso.fit._denoised import Denoised
+from privasso.fit._model import ReleasedModel
+from privasso.fit._outcome import Outcome, Published
+from privasso.fit._posterior import MOST_COLUMNS, Posterior
+from privasso.fit._released import Released
+from privasso.fit._rows import prepared_rows, released_weights
+from privasso.fit._statistics import KeptStatistics
+from privasso.operators import Covariates
+from privasso.planning import PrincipalComponents
+from privasso.privacy import RecordDP
+from privasso.programs import (
+    Frame,
+    IntervalProgram,
+    IntervalSums,
+    LabelFrame,
+    RecordFit,
+    RecordFrame,
+    RecordStatistics,
+    Release,
+)
+from privasso.queries import Ask, Beside
+
+if TYPE_CHECKING:
+    from privasso.fit._plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class FewColumns:
+    """A fit of chosen columns of public covariates, and of components beside them.
+
+    Attributes
+    ----------
+    few : ReleasedModel
+        The fit.
+    chosen : ndarray of int
+        Which columns were chosen.
+    components : PrincipalComponents or None
+        Those beside them.
+    """
+
+    few: ReleasedModel
+    chosen: np.ndarray = field(repr=False)
+    components: PrincipalComponents | None = field(default=None, repr=False)
+
+
+def dense_columns(X: Any, columns: Any) -> np.ndarray:
+    """Some columns of an array or a sparse matrix."""
+    chosen = X[:, columns]
+    return np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen, dtype=np.float64)
+
+
+def published(
+    plan: Plan, found: Any, feature_names: tuple[str, ...] | None, target: str | None
+) -> Outcome:
+    """The answers with names and statement."""
+    options, privacy = plan.options, plan.options.privacy
+    match found:
+        case Release():
+            assert plan.covariates is not None
+            return Released(
+                release=found,
+                rows=plan.covariates,
+                weights=released_weights(found, plan.covariates, privacy),
+                denoise=options.denoise,
+                privacy=privacy,
+                guarantee=plan.guarantee,
+                noise=plan.noise,
+                feature_names=feature_names,
+                target=target,
+                software=__version__,
+                lam=options.lam,
+                method=options.method,
+                tol=options.tol,
+                time_limit=options.time_limit,
+                classes=options.classes,
+            )
+        case RecordStatistics():
+            return KeptStatistics(
+                found, privacy, plan.guarantee, plan.lam, feature_names, __version__, target
+            )
+        case FewColumns():
+            whole = replace(
+                _spread(plan, found), guarantee=plan.guarantee, feature_names=feature_names
+            )
+            return Published(whole, privacy)
+    classes = options.classes
+    model = ReleasedModel(
+        coef=found.coef,
+        intercept=found.intercept,
+        coef_se=found.coef_se,
+        screened=found.screened,
+        lam=plan.lam,
+        guarantee=plan.guarantee,
+        noise=None,
+        feature_names=feature_names,
+        classes=None if classes is None else classes.names,
+    )
+    return Published(model, privacy)
+
+
+def _spread(plan: Plan, found: FewColumns) -> ReleasedModel:
+    """The model of all columns: coefficients of those that were not chosen are zero."""
+    few, chosen, components = found.few, found.chosen, found.components
+    coef = np.zeros(plan.shape[1])
+    coef[chosen] = few.coef[: chosen.size]
+    errors = None
+    if few.coef_se is not None and components is None:
+        errors = np.full(coef.size, np.nan)
+        errors[chosen] = few.coef_se
+    whole = replace(few, coef=coef, coef_se=errors, screened=chosen, noise=None)
+    return whole if components is None else _sparse(plan, whole, few, components)
+
+
+def _sparse(
+    plan: Plan, whole: ReleasedModel, few: ReleasedModel, components: PrincipalComponents
+) -> ReleasedModel:
+    """The sparsest model of all columns that predicts practically as components do.
+
+    The components are combinations of all columns. Nothing but public covariates and what was
+    released is used.
+    """
+    options, beside = plan.options, components.coefficients(few.coef[-components.count :])
+    coef = whole.coef + beside
+    level = whole.intercept - float(components.mean @ beside)
+    rows = prepared_rows(plan.rows, fit_intercept=True)
+    mean = level + float(rows.mean @ coef)
+    guess = Posterior(coef[rows.live], np.zeros(int(rows.live.sum())), mean)
+    lasso, clock = Denoised(guess, rows, tol=options.tol), Clock(options.time_limit)
+    lam = lasso.choose(clock) if options.fixed_lam is None else options.fixed_lam
+    coef, intercept = lasso.solve(lam, clock=clock)
+    return replace(whole, coef=coef, intercept=intercept, lam=lam)
+
+
+def interval_sums(plan: Plan, ask: Ask, found: Any) -> IntervalSums:
+    """Ask for intervals where a program has ended; given the columns, where some were chosen."""
+    frame: Frame
+    match found:
+        case Release():
+            frame = plan.frame
+            made = published(plan, found, None, None)
+            assert isinstance(made, Released)
+            coef, intercept = made.start
+        case FewColumns():
+            X, k = dense_columns(plan.rows, found.chosen), found.chosen.size
+            frame = label_frame(prepared_rows(X, plan.options.fit_intercept))
+            coef, intercept = found.few.coef[:k], found.few.intercept
+            ask = Beside(ask, X)
+        case _:
+            fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
+            frame, coef, intercept = _record_frame(plan, fit)
+    bounds = plan.guarantee.label_bounds
+    assert bounds is not None
+    program = IntervalProgram(
+        frame, plan.mu, plan.neighbours, plan.options.targets, bounds, plan.asking.kappa
+    )
+    return program(ask, coef, intercept)
+
+
+def _record_frame(plan: Plan, fit: RecordFit) -> tuple[Frame, np.ndarray, float]:
+    privacy = cast(RecordDP, plan.options.privacy)
+    bounds = privacy.column_bounds(plan.shape[1], plan.names)
+    at = np.arange(len(bounds)) if fit.screened is None else fit.screened
+    frame = RecordFrame(bounds[at], plan.options.fit_intercept, fit.screened)
+    return frame, fit.coef[at], fit.intercept
+
+
+def label_frame(rows: Covariates) -> LabelFrame:
+    """The coordinates of intervals on public covariates."""
+    if rows.weights is not None:
+        raise ValueError("sample_weight is not supported with intervals; leave one of them out")
+    if not 0 < int(rows.live.sum()) <= MOST_COLUMNS:
+        raise ValueError(
+            f"intervals are for 1 to {MOST_COLUMNS} columns that vary; choose some of them first, "
+            "by hand or with screen"
+        )
+    return LabelFrame(rows)
