@@ -35,6 +35,24 @@ def test_another_target_is_a_class_of_its_own():
 
 
 @pytest.mark.parametrize(
+    ("target", "keyword"),
+    [
+        (pv.MaxLeakage(2.0), {"max_onavekl": 2.0}),
+        (pv.MaxAdvantage(0.3), {"max_advantage": 0.3}),
+        (pv.MaxError(0.1), {"max_error": 0.1}),
+        (pv.Budget(LABELS), {"label_dp": LABELS}),
+        (pv.Budget(LABELS, "objective"), {"label_dp": LABELS, "mechanism": "objective"}),
+        (pv.Budget(RECORDS), {"record_dp": RECORDS}),
+    ],
+    ids=str,
+)
+def test_a_keyword_stands_for_its_target(target: Any, keyword: dict[str, Any]):
+    model = pv.Model(alpha=10.0, scales=pv.Constant(1.0))
+    one, other = pv.optimal_design(model, target), pv.optimal_design(model, **keyword)
+    assert (one.lam, one.noise) == (other.lam, other.noise)
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: pv.MaxLeakage(0.0), "onavekl must be positive"),
@@ -45,6 +63,9 @@ def test_another_target_is_a_class_of_its_own():
         (lambda: pv.Budget(LABELS, WRONG), "mechanism must be one of"),
         (lambda: pv.optimal_design(MODEL, WRONG), "target must be MaxLeakage"),
         (lambda: pv.optimal_design(MODEL), "target must be MaxLeakage"),
+        (lambda: pv.optimal_design(MODEL, max_error=0.1, max_onavekl=1.0), "give one target"),
+        (lambda: pv.optimal_design(MODEL, pv.MaxError(0.1), max_onavekl=1.0), "give one target"),
+        (lambda: pv.optimal_design(MODEL, max_error=0.1, screen=1), "go with a budget"),
         (lambda: pv.optimal_design(MODEL, pv.Budget(RECORDS), family="free"), "leave out"),
     ],
 )

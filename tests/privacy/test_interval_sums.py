@@ -120,8 +120,10 @@ def test_without_noise_they_lead_to_the_fit_without_a_penalty(kind):
     X[:, 2] = X[:, 2] < 0.1
     y = X @ [0.3, 0.02, -0.2] + 0.2 * rng.exponential(size=4000)
     bounds = [(0.0, 1.0), (0.0, 10.0), (0.0, 1.0)]
-    given = {"records": RecordFrame(np.array(bounds), intercept=True)}
-    given["labels"] = LabelFrame(prepared_rows(X, fit_intercept=True))
+    given = {
+        "records": RecordFrame(np.array(bounds), intercept=True),
+        "labels": LabelFrame(prepared_rows(X, fit_intercept=True)),
+    }
     neighbours = EMPTIED if kind == "records" else LABEL_REPLACED
     frame, ask = given[kind], Answering(RowBlocks.of_arrays(X, y), bit_source(rng))
     one = IntervalProgram(frame, 12.0, neighbours, ("least-squares", "huber"), (-0.5, 2.0), 0.05)

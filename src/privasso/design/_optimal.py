@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,20 @@ from privasso._validation import (
     positive_float,
     real_float,
 )
+from privasso.design._budget import Budget
 from privasso.design._columns import FAMILIES
-from privasso.design._limits import Setting, Target
+from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Setting, Target
 from privasso.model import Model
 
 D = TypeVar("D")
+#: Targets by the keywords that stand for them.
+_TARGETS = {
+    "max_onavekl": MaxLeakage,
+    "max_advantage": MaxAdvantage,
+    "max_error": MaxError,
+    "label_dp": Budget,
+    "record_dp": Budget,
+}
 
 
 def optimal_design(
@@ -32,6 +41,7 @@ def optimal_design(
     scale_error: float = 0.0,
     models: Sequence[Model] | None = None,
     rng: int | np.random.Generator | None = None,
+    **keyword: Any,
 ) -> D:
     """Choose λ, the level of the noise and its shape over the columns, without data.
 
@@ -66,6 +76,10 @@ def optimal_design(
         model could have by itself, is minimised.
     rng : None, int or numpy.random.Generator
         Source of the draws for a model with a covariance.
+    **keyword
+        In place of `target`: ``max_onavekl=κ``, ``max_advantage=a``, ``max_error=e``, or
+        ``label_dp=`` or ``record_dp=`` with a budget, and with ``mechanism`` and ``screen`` as in
+        `Budget`.
 
     Returns
     -------
@@ -93,6 +107,8 @@ def optimal_design(
     >>> round(pv.state_evolution(model, best.lam, best.noise).E, 4)
     0.0408
     """
+    if keyword:
+        target = _named(target, **keyword)
     if not isinstance(target, Target):
         raise ValueError(
             f"target must be MaxLeakage, MaxAdvantage, MaxError or Budget, not {target!r}"
@@ -117,6 +133,24 @@ def optimal_design(
         generator(rng),
     )
     return target.design(setting)
+
+
+def _named(target: object, mechanism: Any = None, screen: Any = None, **keyword: Any) -> Any:
+    """The one target that a keyword stands for."""
+    if unknown := keyword.keys() - _TARGETS.keys():
+        raise TypeError(f"optimal_design has no argument {min(unknown)!r}")
+    given = [(name, value) for name, value in keyword.items() if value is not None]
+    if target is not None or len(given) != 1:
+        raise ValueError(
+            f"give one target, such as MaxLeakage(0.5), or one of {', '.join(_TARGETS)}"
+        )
+    ((name, value),) = given
+    kind = _TARGETS[name]
+    if kind is Budget:
+        return Budget(value, mechanism, screen)
+    if mechanism is not None or screen is not None:
+        raise ValueError("mechanism and screen go with a budget, label_dp or record_dp")
+    return kind(value)
 
 
 def _models(model: Model | None, models: Sequence[Model] | None) -> tuple[Model, ...]:
