@@ -199,8 +199,9 @@ def _file(settings: FitSettings) -> tuple[Table, str, list[str]]:
 def declared(settings: FitSettings, names: Sequence[str]) -> Dictionary:
     """What is public about these columns: what --bounds says, or 0 to 2 copies of an allele."""
     if settings.dictionary is None:
-        known = (0.0, 2.0) if settings.genotypes and settings.bounds is None else ()
-        return Dictionary(tuple(NumberEntry(name, *known) for name in names))
+        copies = settings.genotypes and settings.bounds is None
+        low, high = (0.0, 2.0) if copies else (None, None)
+        return Dictionary(tuple(NumberEntry(name, low, high) for name in names))
     with named(f"--bounds {settings.bounds}", ValueError):
         return settings.dictionary.of(names)
 
