@@ -316,7 +316,7 @@ def direct_r2(
     --------
     >>> prior = ScreeningPrior()
     >>> [round(direct_r2(prior, 1.0, 1e-6, 5000, n), 2) for n in (20, 200)]
-    [0.5, 0.44]
+    [0.5, 0.43]
     """
     t = LABEL_RIDGE * epsilon if neighbours.unit == "label" else usual_t(epsilon)
     c = sensitivity_beside(epsilon, delta, t, 0.0, neighbours.of_objective)
