@@ -89,12 +89,14 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         A budget that several fits share: each fit is entered before its noise is drawn, and one
         that would exceed it is refused. Only with `LabelDP`. Without one, a second fit of the same
         labels in a process warns. `refit` and `path` cost nothing and are not entered.
-    screen : "auto", int or None
+    screen : "auto", "all", int or None
         Choose so many columns first, by their association with the labels and with noise, and fit
-        only these: for many columns and few rows. ``"auto"`` decides from the size of the table
-        alone how many, at which share of the budget, and whether to fit all columns instead. With
-        `LabelDP` the covariates are public, and it may also fit their leading principal components
-        beside the chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`.
+        only these: for many columns and few rows. ``"auto"`` decides from the size of the table,
+        and from X where it is public, how many, at which share of the budget, and whether to fit
+        all columns instead. With `LabelDP` it may also fit leading principal components beside the
+        chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`. ``"all"`` fits
+        all columns. None is ``"auto"`` for plain fits, and ``"all"`` where another option asks for
+        all: a number for `lam`, `intervals`, `noise`, ``denoise=False``, weights of rows.
     loss : Huber, Quantile or Logistic, optional
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
@@ -378,8 +380,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             self.privacy.check_release_use(verb)
         if hasattr(self, "screened_"):
             raise ValueError(
-                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
-                "which costs, or leave screen out"
+                f"{verb} needs a release of all columns, and this fit chose some; call fit again "
+                "with screen='all', which costs"
             )
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)

@@ -33,7 +33,7 @@ def plan_records(
         X = covariates(X, finite=False)
     m, n = X.shape
     table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
-    program = None if options.screen is None else table.screened(options.screen)
+    program = table.screened(options.choice)
     if program is None:
         if sp.issparse(X):
             raise ValueError(
