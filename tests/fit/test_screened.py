@@ -197,7 +197,7 @@ def test_by_default_columns_are_chosen_where_noise_hides_too_much():
     ],
 )
 def test_all_columns_are_fitted_where_something_asks_for_them(options):
-    X, y, _, _ = few_in_noise(0)
+    X, _, _, _ = few_in_noise(0)
     options = {"privacy": pv.LabelDP(1.0, 1e-6, (-3.0, 3.0)), **options}
     plan = plan_for(X, FitOptions(**options))
     assert plan.outlook is None

@@ -80,7 +80,7 @@ class FitSettings:
     )
     share: float | None = option("Part of the budget for what is found with noise.  [default: 0.2]")
     screen: str | None = option(
-        "With --label-dp or --record-dp: choose K columns with noise, and fit these; all fits all.  "
+        "With --label-dp or --record-dp: choose K columns with noise, and fit these; all: fit all.  "
         "[default: what is expected to predict best]",
         metavar="K|auto|all",
     )
