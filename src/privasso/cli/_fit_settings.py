@@ -80,7 +80,7 @@ class FitSettings:
     )
     share: float | None = option("Part of the budget for what is found with noise.  [default: 0.2]")
     screen: str | None = option(
-        "With --label-dp or --record-dp: choose K columns with noise, and fit these; all: fit all.  "
+        "With --label-dp or --record-dp: choose K columns with noise, and fit these; or fit all.  "
         "[default: what is expected to predict best]",
         metavar="K|auto|all",
     )
@@ -104,6 +104,10 @@ class FitSettings:
     noise: str | None = option("auto, shaped, isotropic, gram, power:GAMMA.  [default: auto]")
     design: Path | None = option("Design of `privasso design --out`: shape of the noise, and λ.")
     lam: str | None = option("λ, M times scikit-learn's alpha, or auto.  [default: auto]")
+    aim: str = option(
+        "What an automatic λ is for: predict, select (noise alone gives no coefficient), auto.",
+        "auto",
+    )
     lam_path: str | None = option("Values of λ for the path: L1,L2,… (free).")
     path_out: Path | None = option("Coefficients along the path, csv or parquet.")
     no_intercept: bool = option("Fit through the origin.", False)

@@ -110,9 +110,13 @@ class ChosenLabels(Program):
         The covariates are public and so is the choice: it is a fit like any other.
         """
         inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen="all")
+        # Chosen columns are few already.
+        aim = "select" if inner.aim == "select" else "predict"
+        inner = replace(inner, among=self.X.shape[1], aim=aim)
         rows = prepared_rows(self.fitted_columns(columns), self.options.fit_intercept)
         if self.components is not None:
-            inner = replace(inner, noise=Shaped(shrink=self.screened.shrink(rows)), lam="auto")
+            noise = Shaped(shrink=self.screened.shrink(rows))
+            inner = replace(inner, noise=noise, lam="auto")
         return plan_fit(rows, inner, seeded=self.seeded)
 
 
@@ -126,7 +130,8 @@ def plan_chosen_labels(
     X = covariates(X if source is None else source.gathered()[0])
     m, n = X.shape
     components = None
-    if options.screen in (None, "auto") and options.fit_intercept and n > WIDE_PART * m:
+    both = options.fit_intercept and options.aim != "select"
+    if options.screen in (None, "auto") and both and n > WIDE_PART * m:
         check_size(m, n)
         components = PrincipalComponents.of(X, MOST_COMPONENTS)
     decide = options.screen in (None, "auto") and components is None and n <= MOST_COLUMNS

@@ -12,7 +12,7 @@ from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
-from privasso.planning import Screen, check_screen, release_mechanism
+from privasso.planning import AIMS, Aim, Screen, check_screen, release_mechanism
 from privasso.privacy import Privacy, Scales, check_kind
 from privasso.problem import Huber, Logistic, Loss
 from privasso.programs import Target
@@ -66,6 +66,13 @@ class FitOptions:
     intervals : bool or str
         Whether a part of the budget is used for intervals for the coefficients; a name of a target
         asks for those of one target alone. See `targets`.
+    aim : {"auto", "predict", "select"}
+        What λ is for where it is not a number. To predict, it is small, or the largest that loses
+        practically nothing. To select, it is so large that all coefficients are zero with a chance
+        of 95 per cent where labels have nothing to do with the columns. "auto" selects where labels
+        alone are private and their release says that it loses at most 0.02 of R².
+    among : int or None
+        How many columns those of the fit were chosen from, if they were.
     """
 
     privacy: Privacy
@@ -83,6 +90,8 @@ class FitOptions:
     classes: Classes | None = None
     loss: Loss = _HUBER
     intervals: bool | str = False
+    aim: Aim = "auto"
+    among: int | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
@@ -96,6 +105,14 @@ class FitOptions:
             fixed_lambda(self.lam, self.privacy)
         if not isinstance(self.noise, NoiseDesign | Shaped):
             self._named_noise()
+        if self.aim not in AIMS:
+            raise ValueError(f"aim must be one of {', '.join(AIMS)}, not {self.aim!r}")
+        if self.aim == "select" and not (self.privacy.formal and self.denoise):
+            raise ValueError("aim='select' needs LabelDP or RecordDP, and denoise=True")
+        if self.aim == "select" and self.classes is not None and not self.privacy.protects_records:
+            raise ValueError(
+                "aim='select' is not for logistic regression with LabelDP; leave it out"
+            )
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
         positive_float("tol", self.tol)
