@@ -115,11 +115,13 @@ def test_levels_are_measured_from_zero_as_in_the_fit():
 
 def test_changes_help_and_come_in_order():
     found = forecast(scheme_of(400, 20, 0.3, levels=4), SUPPOSE, fits=6)
-    assert [one.name for one in found.changes] == ["epsilon", "epsilon", "rows", "columns"]
-    assert [one.value for one in found.changes] == [0.6, pytest.approx(0.9), 1600, 10]
+    assert [one.name for one in found.changes] == [
+        "no privacy", "epsilon", "epsilon", "rows", "label bounds", "columns"
+    ]  # fmt: skip
+    assert [one.value for one in found.changes] == [None, 0.6, pytest.approx(0.9), 800, 30.0, 10]
     planned = found.outcome.r2.mean()
     for one in found.changes:
-        assert one.outcome.r2.mean() > planned
+        assert one.outcome.r2.mean() > planned or one.name == "label bounds"
     assert "tables of 400 rows and 20 columns" in found.on
 
 

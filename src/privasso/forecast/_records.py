@@ -19,7 +19,7 @@ from privasso._tuned import FORECAST_DEVIATION, FORECAST_MARGIN
 from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
-from privasso.fit import FitOptions, Plan, plan_for
+from privasso.fit import FitOptions, Plan, plan_for, posterior_mean
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._simulate import Simulated
 from privasso.privacy import PRIVATE, RecordDP
@@ -35,6 +35,8 @@ _FITS = 20
 _MANY_COLUMNS = 8
 #: Public rows, where the shape comes from some.
 _PUBLIC = 500
+#: Variance of noise that is none, as a part of that of sampling.
+_NOTHING = 1e-6
 
 
 _ALSO = (
@@ -65,6 +67,10 @@ class RecordScheme:
         Whether there is an intercept.
     indicators : ndarray of bool, of shape (N,), or None
         Which columns the fit takes for columns of zeros and ones, if any.
+    private : bool
+        Whether the fit is private; if not, it is the best guess from the table itself.
+    whole : (float, float) or None
+        Bounds of the labels between which their mean is drawn, if these are not those of the fit.
     """
 
     privacy: RecordDP
@@ -74,6 +80,8 @@ class RecordScheme:
     lam: float | None = None
     fit_intercept: bool = True
     indicators: np.ndarray | None = field(default=None, repr=False)
+    private: bool = True
+    whole: tuple[float, float] | None = None
 
     also = _ALSO
 
@@ -139,6 +147,20 @@ class RecordScheme:
         lam = None if self.lam is None else factor * self.lam
         return replace(self, n_rows=round(factor * self.n_rows), lam=lam)
 
+    def free(self) -> RecordScheme:
+        """The best guess from the table itself."""
+        return replace(self, private=False)
+
+    def narrowed(self) -> RecordScheme:
+        """With bounds of the labels half as wide, at which simulated labels are clipped."""
+        low, high = self.privacy.y_bounds
+        quarter = 0.25 * (high - low)
+        return replace(
+            self,
+            privacy=replace(self.privacy, y_bounds=(low + quarter, high - quarter)),
+            whole=(low, high),
+        )
+
     def half(self) -> RecordScheme | None:
         """Every second column."""
         enough = self.n_columns >= _MANY_COLUMNS
@@ -157,7 +179,10 @@ class RecordScheme:
             X = small.columns(small.n_rows, centres, for_rows)
             signal = (X - small.means(centres)) @ coef
             y = level + signal + residual * for_rows.standard_normal(small.n_rows)
-            guess, at = _fitted(plan, X, y, for_noise)
+            if self.private:
+                guess, at = _fitted(plan, X, y, for_noise)
+            else:
+                guess, at = _best(X, y, suppose.label_sd)
             wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
             off = (guess - coef) * small.deviations
             shift = at + float(small.means(centres) @ guess) - level
@@ -253,6 +278,16 @@ def _fitted(
     return fit.coef, fit.intercept
 
 
+def _best(X: np.ndarray, y: np.ndarray, deviation: float) -> tuple[np.ndarray, float]:
+    """Best guess of coefficients and intercept from the rows and labels themselves."""
+    mean, live = X.mean(axis=0), np.ptp(X, axis=0) > 0.0
+    Z, coef = (X - mean)[:, live], np.zeros(X.shape[1])
+    gram = Z.T @ Z
+    noise = np.diag(_NOTHING * np.diag(gram)) * deviation**2
+    coef[live] = posterior_mean(gram, Z.T @ y, noise, len(y), deviation)
+    return coef, float(y.mean() - mean @ coef)
+
+
 def _truth(
     scheme: RecordScheme, suppose: Assumptions, place: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, float, float]:
@@ -265,7 +300,7 @@ def _truth(
     least, most = logit(suppose.r2_range)
     r2 = float(expit(least + place * (most - least)))
     sd = rng.uniform(*suppose.label_sd_range)
-    low, high = scheme.privacy.y_bounds
+    low, high = scheme.whole or scheme.privacy.y_bounds
     room = max(0.0, 0.5 * (high - low) - FORECAST_MARGIN * sd)
     level = 0.5 * (low + high) + rng.uniform(-1.0, 1.0) * room
     live = np.flatnonzero(scheme.deviations > 0.0)

@@ -29,6 +29,10 @@ class Simulated:
         low, high = np.quantile(self.r2, [0.1, 0.9], method="inverted_cdf")
         return float(low), float(high)
 
+    def part_of(self, best: Simulated) -> float:
+        """The part of what the best fits of the same truths explain, at the median; at least 0."""
+        return float(np.median(np.clip(self.r2, 0.0, None) / np.maximum(best.r2, 1e-9)))
+
     @property
     def positive(self) -> float:
         """Share of the fits that predict better than the mean label."""
