@@ -110,6 +110,7 @@ CORRUPT = {
     "format": (changed(format="other"), "not a model"),
     "no format": (without("format"), "not a model"),
     "version 3": (changed(version=3), "has version 3"),
+    "former version": (changed(version=1), "use the version of privasso that wrote it"),
     "version true": (changed(version=True), "has version True"),
     "no version": (without("version"), "has version None"),
     "missing": (without("intercept"), "lacks the field 'intercept'"),

@@ -20,7 +20,6 @@ from privasso.accounting import (
     together,
 )
 from privasso.privacy._claim import average_claim, differing, formal_claim
-from privasso.privacy._former import current
 from privasso.privacy._numbers import rounded_up
 from privasso.queries import Neighbours
 
@@ -315,8 +314,8 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Guarantee:
-        """Rebuild what `to_dict` wrote, now or formerly; anything else raises `DocumentError`."""
-        fields = Fields(current(values), "the guarantee")
+        """Rebuild what `to_dict` wrote; anything else raises `DocumentError`."""
+        fields = Fields(values, "the guarantee")
         kind, numbers = fields.text("kind"), fields.inner("parameters")
         neighbours, size, losses = None, 1, ()
         if kind in ("label-dp", "record-dp"):
