@@ -147,7 +147,7 @@ def noise_halved_records(monkeypatch):
 
 def rows_unclipped(monkeypatch):
     """Rows are not shrunk to the length that the noise was made for."""
-    from privasso.programs._record_map import RecordMap
+    from privasso.programs._records import RecordMap
 
     true = RecordMap.__call__
 

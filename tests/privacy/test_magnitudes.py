@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from privasso.blocks import RowBlocks
-from privasso.programs._estimate import widest_bounds
+from privasso.programs._estimate import ScaleSums, noisy_scales, widest_bounds
 from privasso.programs._magnitudes import MagnitudeCounts, Magnitudes, magnitude_bins
-from privasso.programs._moments import ScaleSums, noisy_scales
 from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
 
 

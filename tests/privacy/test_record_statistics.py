@@ -15,7 +15,7 @@ from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
-from privasso.programs._second_moments import Products
+from privasso.programs._record_statistics import Products
 from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
 
 Y = (-4.0, 4.0)

@@ -9,9 +9,9 @@ import pytest
 import privasso as pv
 from privasso.blocks import DataChangedError, RowBlocks
 from privasso.planning import RecordTable
+from privasso.programs._estimate import ScaleSums
 from privasso.programs._magnitudes import MagnitudeCounts
-from privasso.programs._moments import ScaleSums
-from privasso.programs._second_moments import Products
+from privasso.programs._record_statistics import Products
 from privasso.queries import EMPTIED, REPLACED, NoisySum, bit_source
 
 N = 3

@@ -19,8 +19,7 @@ from privasso.accounting import (
     losses_to_list,
     together,
 )
-from privasso.privacy._claim import average_claim, differing, formal_claim
-from privasso.privacy._numbers import rounded_up
+from privasso.privacy._words import average_claim, differing, formal_claim, rounded_up
 from privasso.queries import Neighbours
 
 #: Numbers of formal statements, and of those about the average.

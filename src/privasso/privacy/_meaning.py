@@ -6,7 +6,7 @@ import math
 
 from privasso.accounting import ApproximateLoss, true_alarms
 from privasso.privacy._guarantee import Guarantee, formal_loss
-from privasso.privacy._numbers import rounded_up
+from privasso.privacy._words import rounded_up
 
 #: What an attacker does not know and what they ask, by the kind of the guarantee.
 _SAID = {

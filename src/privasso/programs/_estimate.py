@@ -2,15 +2,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from privasso._tuned import ORIGIN
 from privasso._validation import separated
 from privasso.programs._magnitudes import LARGEST, Magnitudes
-from privasso.programs._moments import ScaleSums, noisy_scales
-from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum
+from privasso.programs._records import held_records
+from privasso.queries import EMPTIED, ROUNDING, Ask, Neighbours, NoisySum, Summand
+
+#: Values in [−1, 1] are integers of this many bits, and their squares of twice as many.
+_BITS = 16
+#: Mean and variance of z² for z uniform in [−1, 1], and variance of z: what is believed beforehand.
+_SQUARE, _SQUARE_VARIANCE, _VARIANCE = 1.0 / 3.0, 4.0 / 45.0, 1.0 / 3.0
+#: A scale is not taken to be below this part of half the range.
+_SMALLEST = 1.0 / 16.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleSums(Summand):
+    """z_i and z_i² − ½ of each column, z = (x − middle)/half in [−1, 1]; nothing of empty records.
+
+    Attributes
+    ----------
+    bounds : ndarray of shape (N, 2)
+        Values outside are clipped.
+    middle, half : ndarray of shape (N,)
+        Middle and half width of the range of each column.
+    columns : ndarray of int or None
+        See `Summand`.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+    middle: np.ndarray = field(repr=False)
+    half: np.ndarray = field(repr=False)
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    unit = 2 * _BITS
+    sentence = "noisy sums of the columns"
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Σ k·2^16 and Σ k² − 2^31 of the integers k = rint(2^16 z), in units of 2^−32."""
+        held = held_records(X, y, self.bounds)
+        Z = (held - self.middle) / np.where(self.half > 0.0, self.half, 1.0)
+        k = np.rint(np.ldexp(np.clip(Z, -1.0, 1.0), _BITS)).astype(np.int64)
+        middle = len(k) << (2 * _BITS - 1)
+        return np.concatenate([k.sum(axis=0) << _BITS, (k * k).sum(axis=0) - middle])
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """√(5N/4), and √(4N) for two records: z² + (z² − ½)² ≤ 5/4 in each column."""
+        per_column = 1.25 if neighbours.relation == "emptied" else 4.0
+        n = len(self.bounds)
+        return np.full(2 * n, math.ldexp(math.sqrt(per_column * n), 2 * _BITS) * ROUNDING)
+
+
+def noisy_scales(ask: Ask, query: NoisySum, *, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and scale of columns with values in [−1, 1].
+
+    The sums become the means that are to be expected after them, for columns that are uniform in
+    [−1, 1] as far as is known beforehand. So where the noise hides the moments, a column keeps the
+    centre and the scale of its range.
+
+    Parameters
+    ----------
+    ask : Ask
+        Who answers.
+    query : NoisySum
+        Of `ScaleSums`.
+    centred : bool
+        Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
+    """
+    noisy, n_rows = ask(query), ask.n_rows
+    n = len(noisy) // 2
+    # The means of all records; variance of their noise.
+    first, second = noisy[:n] / n_rows, noisy[n:] / n_rows + 0.5
+    variance = (math.ldexp(float(query.deviations[0]), -2 * _BITS) / n_rows) ** 2
+    first = np.clip(first * _VARIANCE / (_VARIANCE + variance), -1.0, 1.0)
+    weight = _SQUARE_VARIANCE / (_SQUARE_VARIANCE + variance)
+    second = _SQUARE + weight * (second - _SQUARE)
+    if not centred:
+        first = np.zeros(n)
+    doubt = math.sqrt(weight * variance)
+    squares = np.clip(second - first**2, max(doubt, _SMALLEST**2), 1.0)
+    return first, np.sqrt(squares)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 
 from privasso.accounting import ChoiceLoss, ObjectiveLoss
 from privasso.programs._intercept import Level
-from privasso.programs._program import Program
-from privasso.programs._record_fit import RecordFit
+from privasso.programs._program import Program, RecordFit
 from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._screening import Fitted, Screening
 from privasso.programs._worst_tables import Table, for_choice
