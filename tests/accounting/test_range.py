@@ -21,7 +21,6 @@ from privasso.accounting import (
     objective_epsilon,
     objective_sensitivity,
     sensitivity_beside,
-    sensitivity_beside_choices,
     sensitivity_for,
 )
 from privasso.accounting._beside import raised
@@ -98,7 +97,7 @@ def test_small_deltas_beside_gaussian_releases_are_refused():
     with pytest.raises(ValueError, match="choose a smaller share"):
         sensitivity_beside(1.0, 1e-30, 0.3, 0.01)
     with pytest.raises(ValueError, match="choose a smaller share"):
-        sensitivity_beside_choices(1.0, 1e-30, 0.3, (ChoiceLoss(0.05, 3),), 0.01)
+        sensitivity_beside(1.0, 1e-30, 0.3, 0.01, others=(ChoiceLoss(0.05, 3),))
 
 
 class _Known(GaussianLoss):

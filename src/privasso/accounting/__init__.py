@@ -6,8 +6,9 @@ Pure functions of public numbers. Nothing here has seen data, and nothing draws 
 from privasso.accounting._beside import (
     BesideChoices,
     BesideGaussian,
+    delta_together,
     sensitivity_beside,
-    sensitivity_beside_choices,
+    together,
 )
 from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import ComposedLoss, compose_losses
@@ -33,12 +34,7 @@ from privasso.accounting._objective_loss import (
     objective_epsilon,
     objective_sensitivity,
 )
-from privasso.accounting._together import (
-    delta_together,
-    losses_from_list,
-    losses_to_list,
-    together,
-)
+from privasso.accounting._written import losses_from_list, losses_to_list
 
 __all__ = [
     "ApproximateLoss",
@@ -67,7 +63,6 @@ __all__ = [
     "objective_epsilon",
     "objective_sensitivity",
     "sensitivity_beside",
-    "sensitivity_beside_choices",
     "sensitivity_for",
     "shift_epsilon",
     "spent_epsilon",

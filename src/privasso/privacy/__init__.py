@@ -1,7 +1,8 @@
 """Kinds of privacy: what is protected and how much, and what may be claimed about it."""
 
 from privasso.privacy._column_bounds import PRIVATE
-from privasso.privacy._guarantee import Guarantee, check_same_neighbours, compose, formal_loss
+from privasso.privacy._composition import check_same_neighbours, compose, formal_loss
+from privasso.privacy._guarantee import Guarantee
 from privasso.privacy._kind import Privacy, Scales, Terms, check_kind
 from privasso.privacy._label_dp import LabelDP
 from privasso.privacy._meaning import meaning
