@@ -6,21 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import NotFittedError
 
 from privasso._validation import real_labels
 from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
-from privasso.estimator._base import PrivateEstimator, generator_of
+from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
-    ONE_LAM,
     CoefficientPath,
     FitOptions,
     KeptRelease,
     KeptStatistics,
     Outcome,
-    ReleasedModel,
-    plan_for,
-    warn_user,
 )
 from privasso.ledger import Ledger
 from privasso.model import Model
@@ -246,30 +241,15 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             loss=self._loss,
             intervals=self.intervals,
         )
-        rng = generator_of(self.random_state)
         self._forget()
         given = X
         X, y, target = self._opened_blocks(X, y)
         if not isinstance(X, RowBlocks):
             X, y = self._validated(X, y)
-        plan = plan_for(
-            X,
-            options,
-            sample_weight=sample_weight,
-            seeded=rng is not None,
-            feature_names=self._feature_names(),
+        # Everything after it uses the release only.
+        return self._take(
+            self._released(X, y, options, given, sample_weight=sample_weight, target=target)
         )
-        if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
-            warn_user(plan.guarantee.warning)
-        plan = self._stated(plan, given)
-        released = plan.release(y, rng=rng, feature_names=self._feature_names(), target=target)
-        del y  # everything below uses the release only
-        self.guarantee_ = plan.guarantee
-        if plan.noise is not None:
-            self.noise_ = plan.noise
-        if released.kept is not None:
-            setattr(self, f"{released.kept_as}_", released.kept)
-        return self._take(released)
 
     def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
         """Solve again at another λ from the kept release, at no privacy cost.
@@ -324,28 +304,13 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         weights = self._weights(sample_weight, labels.size)
         return self._loss.score(labels, predicted, weights)
 
-    def released_model(self) -> ReleasedModel:
-        """Return what may be published of this fit; `save` writes it."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "coef_")
-        return ReleasedModel(
-            coef=self.coef_,
-            intercept=float(self.intercept_),
-            lam=float(self.lam_),
-            guarantee=self.guarantee_,
-            noise=getattr(self, "noise_", None),
-            feature_names=self._feature_names(),
-            denoised=self.denoised_,
-            coef_se=getattr(self, "coef_se_", None),
-            screened=getattr(self, "screened_", None),
-            classes=(0, 1) if isinstance(self._loss, Logistic) else None,
-            intervals=getattr(self, "intervals_", None),
-        )
-
     @property
     def _loss(self) -> Loss:
         return Huber() if self.loss is None else self.loss
+
+    @property
+    def _class_names(self) -> tuple[int, int] | None:
+        return (0, 1) if isinstance(self._loss, Logistic) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -374,19 +339,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
 
     def _opened(self, X: Any, verb: str, sample_weight: Any) -> Outcome:
         """Return the kept release with its covariates."""
-        if isinstance(self.privacy, Privacy):
-            self.privacy.check_release_use(verb)
-        if hasattr(self, "screened_"):
-            raise ValueError(
-                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
-                "which costs, or leave screen out"
-            )
+        self._check_kept(verb)
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)
-        if hasattr(self, "coef_") and not hasattr(self, "release_"):
-            raise ValueError(ONE_LAM.format(verb))
-        if not hasattr(self, "release_"):
-            raise NotFittedError(f"call fit before {verb}: there is no release yet")
         if not isinstance(X, RowBlocks):
             X, _ = self._validated(X)
         return self.release_.open(
@@ -397,16 +352,3 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             tol=self.tol,
             time_limit=self.time_limit,
         )
-
-    def _take(self, released: Outcome, lam: float | str | None = None) -> PrivateLasso:
-        """Solve, and store the coefficients."""
-        model = self._solved(released, lam)
-        self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
-        self.denoised_ = model.denoised
-        if model.coef_se is not None:
-            self.coef_se_ = model.coef_se
-        if model.screened is not None:
-            self.screened_ = model.screened
-        if model.intervals is not None:
-            self.intervals_ = model.intervals
-        return self
