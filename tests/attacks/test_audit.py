@@ -127,9 +127,9 @@ def halved(monkeypatch, *rooms):
 
 
 def noise_halved_release(monkeypatch):
-    from privasso.queries import _integer_noise
+    from privasso.queries import _rounded_gaussian
 
-    halved(monkeypatch, _integer_noise)
+    halved(monkeypatch, _rounded_gaussian)
     return "release"
 
 
@@ -275,7 +275,7 @@ def test_no_heuristic_beats_the_likelihood_ratio():
     rng = np.random.default_rng(3)
     F = rng.standard_normal((40, 20)) / np.sqrt(20)
     y = F @ (rng.standard_normal(20) * (rng.random(20) < 0.3)) + 0.3 * rng.standard_normal(40)
-    from privasso.attacks._on_average import membership_pairs
+    from privasso.attacks._pair import membership_pairs
 
     k = 5
     plan = plan_fit(F, FitOptions(pv.OnAverage(0.1), lam=0.2, fit_intercept=False))

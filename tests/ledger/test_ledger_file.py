@@ -9,7 +9,7 @@ from ledgers import DELTA, PRIVACY, data, statement
 
 import privasso as pv
 from privasso._documents import DocumentError
-from privasso.ledger import Book, Entry, _lock
+from privasso.ledger import Book, Entry, _store
 from privasso.privacy import compose
 
 
@@ -152,10 +152,10 @@ def test_links(tmp_path):
 
 
 def test_a_lock_that_is_held_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(_lock, "PATIENCE", 0.1)
+    monkeypatch.setattr(_store, "PATIENCE", 0.1)
     ledger = pv.Ledger.create(tmp_path / "budget.json", 2.0, DELTA)
     with (
-        _lock.locked(tmp_path / "budget.json"),
+        _store.locked(tmp_path / "budget.json"),
         pytest.raises(TimeoutError, match="nothing was charged"),
     ):
         ledger.charge(statement(0.5))

@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from privasso._covariates import covariates
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
-from privasso.estimator._prepared import learnt_from
+from privasso.estimator._table_encoder import learnt_from
 from privasso.fit import (
     ONE_LAM,
     FitOptions,

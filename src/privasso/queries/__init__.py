@@ -14,7 +14,6 @@ from privasso.queries._ask import (
     next_question,
 )
 from privasso.queries._choice import NoisyChoice, Scores
-from privasso.queries._integer_noise import ROUNDING, noise_deviation, noisy_integers
 from privasso.queries._largest import noisy_largest
 from privasso.queries._minimiser import PerturbedMinimiser, exact_minimiser, perturbed_minimiser
 from privasso.queries._objective_noise import (
@@ -33,7 +32,14 @@ from privasso.queries._query import (
     question_key,
     same_question,
 )
-from privasso.queries._rounded_gaussian import BitSource, bit_source, rounded_gaussian
+from privasso.queries._rounded_gaussian import (
+    ROUNDING,
+    BitSource,
+    bit_source,
+    noise_deviation,
+    noisy_integers,
+    rounded_gaussian,
+)
 from privasso.queries._shaped_minimiser import shape_factor
 from privasso.queries._sum import HALF, Contribution, NoisySum, Summand, summed
 

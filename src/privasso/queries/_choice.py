@@ -10,10 +10,9 @@ import numpy as np
 
 from privasso.accounting import ChoiceLoss
 from privasso.blocks import RowBlocks
-from privasso.queries._integer_noise import ROUNDING
 from privasso.queries._largest import noisy_largest
 from privasso.queries._query import EMPTIED, Neighbours, Query
-from privasso.queries._rounded_gaussian import BitSource
+from privasso.queries._rounded_gaussian import ROUNDING, BitSource
 from privasso.queries._sum import HALF, Contribution, summed
 
 
