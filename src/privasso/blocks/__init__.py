@@ -1,7 +1,7 @@
 """Tables in blocks of rows: in memory, in files, or on a cluster."""
 
 from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
-from privasso.blocks._dask import Dask, is_dask, of_dask, on_dask
+from privasso.blocks._dask import Dask, of_dask, on_dask
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
     ArrayPart,
@@ -17,7 +17,7 @@ from privasso.blocks._part import (
     taken,
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
-from privasso.blocks._sources import SparseTable, blocks_of, is_bed, read_sparse, sparse_of
+from privasso.blocks._sources import SparseTable, blocks_of, is_bed, is_dask, read_sparse, sparse_of
 from privasso.blocks._triplets import read_triplets
 from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, variants_of
 

@@ -23,6 +23,7 @@ from privasso.blocks._part import (
     sums_of,
 )
 from privasso.blocks._row_blocks import RowBlocks
+from privasso.blocks._sources import is_dask
 
 #: Entries that one task should at least read, and tasks that there should be at least.
 _ENTRIES, _TASKS = 1 << 23, 16
@@ -187,15 +188,6 @@ def _grouped(parts: Sequence[Part], count: int) -> list[Group]:
         groups.setdefault(seen * count // total, []).append(part)
         seen += part.rows
     return [Group(tuple(group)) for group in groups.values()]
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, without importing it.
-
-    >>> is_dask(np.eye(2))
-    False
-    """
-    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
 def of_dask(X: Any, y: Any) -> RowBlocks:

@@ -2,7 +2,7 @@
 
 from privasso.programs._associations import IntegerColumns
 from privasso.programs._centre import noisy_centre
-from privasso.programs._estimate import Estimate, half_ranges, widest_bounds
+from privasso.programs._estimate import Estimate, widest_bounds
 from privasso.programs._intercept import FromMean, Level, direct_level
 from privasso.programs._intervals import (
     Frame,
@@ -31,7 +31,7 @@ from privasso.programs._record_statistics import (
     SecondMoments,
     StatisticsMechanism,
 )
-from privasso.programs._records import bounded_labels, full_residuals
+from privasso.programs._records import bounded_labels, full_residuals, half_ranges
 from privasso.programs._release import Calibration, Release, row_weights
 from privasso.programs._scores import Point
 from privasso.programs._screened_objective import FurtherRound, ScreenedObjective

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso._tuned import ORIGIN
 from privasso._validation import separated
 from privasso.programs._magnitudes import LARGEST, Magnitudes
-from privasso.programs._records import held_records
+from privasso.programs._records import half_ranges, held_records
 from privasso.queries import EMPTIED, ROUNDING, Ask, Neighbours, NoisySum, Summand
 
 #: Values in [−1, 1] are integers of this many bits, and their squares of twice as many.
@@ -131,41 +130,6 @@ class Estimate:
 def widest_bounds(n_columns: int) -> np.ndarray:
     """Bounds of columns about which nothing is known: the ends of the grid of magnitudes."""
     return np.tile([-(2.0**LARGEST), 2.0**LARGEST], (n_columns, 1))
-
-
-def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Middle and half range of each column, or zero and the largest absolute value."""
-    low, high = bounds[:, 0], bounds[:, 1]
-    if centred:
-        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
-    return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
-
-
-def origins(bounds: np.ndarray) -> np.ndarray:
-    """Where the values of the columns are measured from, between their bounds.
-
-    It is the middle where values may be negative. Amounts, counts and indicators are more often
-    near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
-    """
-    low, high = bounds[:, 0], bounds[:, 1]
-    place = np.where(low < 0.0, 0.5, ORIGIN)
-    return (1.0 - place) * low + place * high
-
-
-def measured(bounds: np.ndarray, indicators: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Origin and unit of each column beside an intercept.
-
-    An indicator is measured from its lower bound, in units of its range. From anywhere else a rare
-    level would be nearly constant, and take over a part of the intercept, which has a ridge.
-
-    >>> measured(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([False, True]))
-    (array([0.35, 0.  ]), array([0.5, 1. ]))
-    """
-    origin, half = origins(bounds), half_ranges(bounds, centred=True)[1]
-    if indicators is None:
-        return origin, half
-    low, high = bounds[:, 0], bounds[:, 1]
-    return np.where(indicators, low, origin), np.where(indicators, high - low, half)
 
 
 def _within(ranges: np.ndarray, found: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a record becomes, by itself: cells within bounds, rows of bounded length, residuals.
+"""What a record becomes, by itself: cells within bounds, units, rows of bounded length, residuals.
 
 No cell is a reason to refuse. Where whole records are private, a record whose label is missing
 (NaN) is an empty one: it adds nothing to any sum, count or choice, whatever its covariates are. A
@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from privasso._tuned import ORIGIN
 from privasso.solvers import LABEL_BITS, entry_grid
 
 
@@ -80,6 +81,41 @@ def bounded_labels(
 _SHORTER = 2.0**-40
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
 _BLOCK = 1 << 16
+
+
+def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half range of each column, or zero and the largest absolute value."""
+    low, high = bounds[:, 0], bounds[:, 1]
+    if centred:
+        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
+
+
+def origins(bounds: np.ndarray) -> np.ndarray:
+    """Where the values of the columns are measured from, between their bounds.
+
+    It is the middle where values may be negative. Amounts, counts and indicators are more often
+    near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
+    """
+    low, high = bounds[:, 0], bounds[:, 1]
+    place = np.where(low < 0.0, 0.5, ORIGIN)
+    return (1.0 - place) * low + place * high
+
+
+def measured(bounds: np.ndarray, indicators: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Origin and unit of each column beside an intercept.
+
+    An indicator is measured from its lower bound, in units of its range. From anywhere else a rare
+    level would be nearly constant, and take over a part of the intercept, which has a ridge.
+
+    >>> measured(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([False, True]))
+    (array([0.35, 0.  ]), array([0.5, 1. ]))
+    """
+    origin, half = origins(bounds), half_ranges(bounds, centred=True)[1]
+    if indicators is None:
+        return origin, half
+    low, high = bounds[:, 0], bounds[:, 1]
+    return np.where(indicators, low, origin), np.where(indicators, high - low, half)
 
 
 def shorter(width: int) -> float:

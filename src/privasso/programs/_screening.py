@@ -18,8 +18,7 @@ from privasso.accounting import ChoiceLoss
 from privasso.blocks import taken
 from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
 from privasso.programs._centre import clipped_integers, noisy_centre
-from privasso.programs._estimate import half_ranges
-from privasso.programs._records import ordered_residuals, within
+from privasso.programs._records import half_ranges, ordered_residuals, within
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisyChoice, Scores
 
 
