@@ -20,6 +20,7 @@ from privasso.cli._options import (
     RowNames,
     YBounds,
     argument,
+    check_ending,
     option,
     tell,
 )
@@ -96,8 +97,7 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
     from privasso.cli._progress import counting
 
     out, command, neighbour = settings.out, settings.command, settings.neighbour
-    if out is not None and out.suffix.lower() not in (".html", ".json"):
-        raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
+    check_ending("--out", out, ".html", ".json")
     if (command is None) is not (neighbour is None):
         raise ValueError("--command and --neighbour belong together; give both or neither")
     if command is None:

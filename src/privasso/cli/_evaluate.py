@@ -21,6 +21,7 @@ from privasso.cli._options import (
     RowNames,
     YBounds,
     argument,
+    check_ending,
     named,
     option,
     tell,
@@ -98,8 +99,7 @@ def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
     from privasso.cli._fit_check import check
     from privasso.cli._outputs import EVALUATION, Outputs, files_read
 
-    if settings.out is not None and settings.out.suffix.lower() != ".json":
-        raise ValueError(f"--out needs a file that ends in .json, not {settings.out}")
+    check_ending("--out", settings.out, ".json")
     others = settings.ledger, settings.labels, settings.bounds
     reads = files_read(settings.model, settings.data, *others)
     with Outputs(reads=reads, force=settings.force) as outputs:

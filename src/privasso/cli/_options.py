@@ -17,6 +17,8 @@ from privasso._text import escaped, json_text
 if TYPE_CHECKING:
     from privasso.privacy import LabelDP
 
+#: Endings of figures.
+FIGURES = ".png", ".pdf", ".svg"
 #: What commands read.
 DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
 RowNames = Annotated[
@@ -150,7 +152,14 @@ def label_budget(
     return LabelDP(epsilon, delta, y_bounds)
 
 
-def check_figure_path(path: Path | None) -> None:
-    """Refuse a file for --plot whose ending is not one of a figure."""
-    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"--plot needs a file ending in .png, .pdf or .svg, not {path}")
+def check_ending(option: str, path: Path | None, *endings: str) -> None:
+    """Refuse a file whose ending does not say what to write.
+
+    >>> check_ending("--plot", Path("a.txt"), ".png", ".pdf", ".svg")
+    Traceback (most recent call last):
+    ValueError: --plot needs a file that ends in .png, .pdf or .svg, not a.txt
+    """
+    if path is not None and path.suffix.lower() not in endings:
+        *others, last = endings
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise ValueError(f"{option} needs a file that ends in {known}, not {escaped(path)}")
