@@ -27,8 +27,8 @@ from privasso.problem import Huber, Logistic, Loss
 class PrivateLasso(RegressorMixin, PrivateEstimator):
     """LASSO with privacy noise, min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, and its privacy statement.
 
-    Columns need not be standardised. The noise is drawn once per fit. Only the mechanism
-    reads the labels; everything after it is computed from what it released.
+    Columns need not be standardised. Only questions to which the answers are noisy read what is
+    private; everything after them is computed from the answers.
 
     Under `LabelDP` the covariates are public, so everything that they tell is free: the noise has
     the best covariance for the rows at hand, and since its law is known exactly, the release is
@@ -42,9 +42,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     Parameters
     ----------
     lam : float or "auto"
-        λ > 0. ``"auto"`` chooses it from the release alone (see `choose_lambda`), at no privacy
-        cost; only with `LabelDP`.
-    privacy : LabelDP or OnAverage
+        λ > 0. ``"auto"`` costs no privacy: under `LabelDP` it is chosen from the release, under
+        `RecordDP` from the number of rows and other public numbers. `OnAverage` needs a number.
+    privacy : LabelDP, RecordDP or OnAverage
         What to protect. There is no default: leaving it out is an error at fit.
     noise : NoiseDesign, Shaped or str
         How the noise is distributed over the columns (its level is ignored, `privacy` sets it):
@@ -82,8 +82,8 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         experiments and marks the guarantee "not for release".
     ledger : Ledger, optional
         A budget that several fits share: each fit is entered before its noise is drawn, and one
-        that would exceed it is refused. Only with `LabelDP`. Without one, a second fit of the same
-        labels in a process warns. `refit` and `path` cost nothing and are not entered.
+        that would exceed it is refused. With `LabelDP` or `RecordDP`. Without one, a second fit of
+        the same labels in a process warns. `refit` and `path` cost nothing and are not entered.
     screen : "auto", int or None
         Choose so many columns first, by their association with the labels and with noise, and fit
         only these: for many columns and few rows. ``"auto"`` decides from the size of the table
@@ -195,7 +195,10 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
-        """Release noisy products of X and y, then solve from the release alone.
+        """Ask about the private rows once, with noise, and compute the model from the answers.
+
+        Under `LabelDP` the answers are noisy products of X and y, or the minimiser of a perturbed
+        objective; under `RecordDP` they are such a minimiser, or noisy sums.
 
         Parameters
         ----------

@@ -198,7 +198,7 @@ ROUNDING = 1.0 + 1e-12
 
 
 def noise_deviation(sensitivity: float, mu: float) -> float:
-    """Return Δ/μ, rounded up: the deviation of noise that makes Δ the μ-th part of it.
+    """Return Δ/μ, rounded up: the deviation of noise of which Δ is μ deviations.
 
     Examples
     --------
