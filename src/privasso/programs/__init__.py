@@ -34,8 +34,7 @@ from privasso.programs._record_statistics import (
 from privasso.programs._records import bounded_labels, full_residuals, half_ranges
 from privasso.programs._release import Calibration, Release, row_weights
 from privasso.programs._scores import Point
-from privasso.programs._screened_objective import FurtherRound, ScreenedObjective
-from privasso.programs._screening import Screening
+from privasso.programs._screening import FurtherRound, ScreenedObjective, Screening
 from privasso.programs._shaped_objective import ShapedObjective
 from privasso.programs._worst_tables import Table, for_label_choice
 

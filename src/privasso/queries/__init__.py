@@ -13,8 +13,7 @@ from privasso.queries._ask import (
     made_up,
     next_question,
 )
-from privasso.queries._choice import NoisyChoice, Scores
-from privasso.queries._largest import noisy_largest
+from privasso.queries._choice import NoisyChoice, Scores, noisy_largest
 from privasso.queries._minimiser import PerturbedMinimiser, exact_minimiser, perturbed_minimiser
 from privasso.queries._objective_noise import (
     EPSILON_SHARE,
