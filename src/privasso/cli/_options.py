@@ -111,6 +111,27 @@ def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=hint)
 
 
+@dataclasses.dataclass(frozen=True)
+class Protecting:
+    """The options of commands that read private rows as `privasso fit` does."""
+
+    target: str | None = option("Column of the labels.")
+    label_dp: LabelDpFlag = False
+    record_dp: bool = option("Protect whole records.", False)
+    epsilon: Epsilon = None
+    delta: Delta = None
+    y_bounds: YBounds = None
+    bounds: str | None = option("With --record-dp: the data dictionary.", metavar="FILE")
+    neighbours: str | None = option("As for privasso fit.", metavar="emptied|replaced")
+    row_names: RowNames = False
+    force: Force = False
+
+    def of_fit(self, settings: type) -> dict[str, Any]:
+        """Those that a fit has, too, but for its files."""
+        names = {field.name for field in dataclasses.fields(settings)} - {"out", "force"}
+        return {name: value for name, value in vars(self).items() if name in names}
+
+
 @contextlib.contextmanager
 def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None]:
     """Begin the sentence of an error of that kind with what is wrong, such as a file."""
