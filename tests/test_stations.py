@@ -56,6 +56,7 @@ MOST = {"record": 51, "label": 90, "screened label": 108}
 #: Rooms of the stations that CONTRIBUTING walks through.
 WALKED = {
     "record": "estimator fit planning privacy programs queries blocks solvers",
+    "screened label": "estimator fit planning accounting programs queries solvers",
     "label": "estimator fit operators noise planning programs queries problem solvers",
 }
 
