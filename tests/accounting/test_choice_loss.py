@@ -9,14 +9,14 @@ from scipy.special import comb
 
 from objective_pairs import Data, line_divergence
 from privasso.accounting import (
-    BesideChoices,
     ChoiceLoss,
     GaussianLoss,
     ObjectiveLoss,
-    compose_losses,
     objective_sensitivity,
     sensitivity_beside,
 )
+from privasso.accounting._beside import BesideChoices
+from privasso.accounting._composed import compose_losses
 
 
 def two_points(epsilon, t):

@@ -8,10 +8,8 @@ import pytest
 
 from privasso.accounting import (
     ApproximateLoss,
-    BesideChoices,
     BesideGaussian,
     ChoiceLoss,
-    ComposedLoss,
     GaussianLoss,
     ObjectiveLoss,
     gaussian_delta,
@@ -23,7 +21,8 @@ from privasso.accounting import (
     sensitivity_beside,
     sensitivity_for,
 )
-from privasso.accounting._beside import raised
+from privasso.accounting._beside import BesideChoices, raised
+from privasso.accounting._composed import ComposedLoss
 from privasso.accounting._law import lower_envelope
 from privasso.accounting._objective_loss import largest_c, last_below
 from privasso.accounting._objective_parts import _end_of_ramp

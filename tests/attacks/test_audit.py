@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.attacks import Evidence
 from privasso.attacks._audit import influence
+from privasso.attacks._evidence import Evidence
 from privasso.attacks._pair import pairs_of
 from privasso.fit import Classes, FitOptions, plan_fit, plan_for
 

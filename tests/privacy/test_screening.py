@@ -20,7 +20,8 @@ from privasso.programs._intercept import Level
 from privasso.programs._label_screening import _project, integer_entries, standard_columns
 from privasso.programs._records import half_ranges
 from privasso.programs._screening import Screening
-from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, bit_source, noisy_largest
+from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, bit_source
+from privasso.queries._choice import noisy_largest
 
 
 def bits(seed):

@@ -4,11 +4,8 @@ from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
 from privasso.blocks._dask import Dask, of_dask, on_dask
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
-    ArrayPart,
     Chunk,
     DataChangedError,
-    Engine,
-    Local,
     Part,
     Sums,
     Task,
@@ -17,18 +14,15 @@ from privasso.blocks._part import (
     taken,
 )
 from privasso.blocks._row_blocks import Progress, RowBlocks
-from privasso.blocks._sources import SparseTable, blocks_of, is_bed, is_dask, read_sparse, sparse_of
+from privasso.blocks._sources import SparseTable, blocks_of, is_bed, read_sparse, sparse_of
 from privasso.blocks._triplets import read_triplets
 from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, variants_of
 
 __all__ = [
     "PHENOTYPE",
-    "ArrayPart",
     "Chunk",
     "Dask",
     "DataChangedError",
-    "Engine",
-    "Local",
     "Part",
     "Progress",
     "RowBlocks",
@@ -44,7 +38,6 @@ __all__ = [
     "blocks_of",
     "copies",
     "is_bed",
-    "is_dask",
     "of_dask",
     "on_dask",
     "open_files",

@@ -1,9 +1,7 @@
 """Programs: what a fit asks about private rows, and what it computes from the answers."""
 
-from privasso.programs._associations import IntegerColumns
-from privasso.programs._centre import noisy_centre
 from privasso.programs._estimate import Estimate, widest_bounds
-from privasso.programs._intercept import FromMean, Level, direct_level
+from privasso.programs._intercept import Level, direct_level
 from privasso.programs._intervals import (
     Frame,
     IntervalProgram,
@@ -31,7 +29,7 @@ from privasso.programs._record_statistics import (
     SecondMoments,
     StatisticsMechanism,
 )
-from privasso.programs._records import bounded_labels, full_residuals, half_ranges
+from privasso.programs._records import bounded_labels
 from privasso.programs._release import Calibration, Release, row_weights
 from privasso.programs._scores import Point
 from privasso.programs._screening import FurtherRound, ScreenedObjective, Screening
@@ -43,9 +41,7 @@ __all__ = [
     "Calibration",
     "Estimate",
     "Frame",
-    "FromMean",
     "FurtherRound",
-    "IntegerColumns",
     "IntervalProgram",
     "IntervalSums",
     "Intervals",
@@ -80,9 +76,6 @@ __all__ = [
     "column_blocks",
     "direct_level",
     "for_label_choice",
-    "full_residuals",
-    "half_ranges",
-    "noisy_centre",
     "row_weights",
     "sandwich_errors",
     "widest_bounds",

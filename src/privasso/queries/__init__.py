@@ -7,14 +7,13 @@ from privasso.queries._ask import (
     Answering,
     Ask,
     Beside,
-    Replaying,
     UndeclaredError,
     declared,
     made_up,
     next_question,
 )
-from privasso.queries._choice import NoisyChoice, Scores, noisy_largest
-from privasso.queries._minimiser import PerturbedMinimiser, exact_minimiser, perturbed_minimiser
+from privasso.queries._choice import NoisyChoice, Scores
+from privasso.queries._minimiser import PerturbedMinimiser
 from privasso.queries._objective_noise import (
     EPSILON_SHARE,
     ObjectiveNoise,
@@ -24,19 +23,16 @@ from privasso.queries._objective_noise import (
 from privasso.queries._query import (
     EMPTIED,
     LABEL_REPLACED,
-    REPLACED,
     Neighbours,
     Query,
     Relation,
     question_key,
-    same_question,
 )
 from privasso.queries._rounded_gaussian import (
     ROUNDING,
     BitSource,
     bit_source,
     noise_deviation,
-    noisy_integers,
     rounded_gaussian,
 )
 from privasso.queries._shaped_minimiser import shape_factor
@@ -47,7 +43,6 @@ __all__ = [
     "EPSILON_SHARE",
     "HALF",
     "LABEL_REPLACED",
-    "REPLACED",
     "ROUNDING",
     "Answering",
     "Ask",
@@ -61,7 +56,6 @@ __all__ = [
     "PerturbedMinimiser",
     "Query",
     "Relation",
-    "Replaying",
     "Scores",
     "Summand",
     "UncertifiedError",
@@ -69,16 +63,11 @@ __all__ = [
     "bit_source",
     "check_budget",
     "declared",
-    "exact_minimiser",
     "made_up",
     "next_question",
     "noise_deviation",
-    "noisy_integers",
-    "noisy_largest",
-    "perturbed_minimiser",
     "question_key",
     "rounded_gaussian",
-    "same_question",
     "shape_factor",
     "summed",
 ]
