@@ -36,9 +36,8 @@ from privasso.cli._export import export
 from privasso.cli._fit import fit
 from privasso.cli._ledger import COMMANDS as LEDGER
 from privasso.cli._options import Quiet, parameters_of
-from privasso.cli._pipe import Pipe
 from privasso.cli._predict import predict
-from privasso.cli._progress import silence
+from privasso.cli._progress import Pipe, silence
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
