@@ -16,7 +16,6 @@ from privasso._validation import real_float
 #: The formats of files, and what each is called in messages, with the command that reads it.
 KINDS = {
     "privasso-model": "a model; `privasso predict` reads it",
-    "privasso-release": "a model; `privasso predict` reads it",
     "privasso-kept-release": "a kept release; `privasso fit --from-release` makes a model of it",
     "privasso-kept-statistics": "a kept release; `privasso fit --from-release` makes a model of it",
     "privasso-design": "a noise design; `privasso fit --design` reads it",
