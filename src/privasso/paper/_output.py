@@ -108,11 +108,7 @@ class Output:
         self._write("index.html", _page(settings, drawn, claims).html())
 
     def manifest(
-        self,
-        settings: Settings,
-        figures: list[str],
-        seconds: dict[str, float],
-        speed: dict[str, float],
+        self, settings: Settings, figures: list[str], seconds: dict[str, float]
     ) -> dict[str, Any]:
         """Write and return what a reader needs to repeat the run and to check its files."""
         machine = {"system": platform.system(), "processor": platform.machine()}
@@ -125,7 +121,6 @@ class Output:
             "figures": figures,
             "files": dict(sorted(self._hashes.items())),
             "seconds": {name: round(value, 2) for name, value in seconds.items()},
-            "speed": speed,
         }
         write_whole(self.folder / "manifest.json", _json(record))
         return record

@@ -13,8 +13,8 @@ import polars as pl
 from privasso._validation import integer
 from privasso.paper._output import Drawn, Output, drawing
 from privasso.paper.claims import Decided, decide
-from privasso.paper.experiments import Experiment, GridExperiment, run, speed
-from privasso.paper.figures import FIGURES, LAMS, PaperFigure, Settings
+from privasso.paper.experiments import Experiment, run
+from privasso.paper.figures import FIGURES, PaperFigure, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +116,6 @@ def reproduce(
 
     claims = decide(tables)
     output.findings(settings, drawn, claims)
-    rates = _speed(settings, jobs) if "fig3" in names else {}  # it times the grid points of fig3
     seconds["total"] = time.perf_counter() - begin
-    manifest = output.manifest(settings, names, seconds, rates)
+    manifest = output.manifest(settings, names, seconds)
     return Reproduction(output.folder, claims, tables, manifest)
-
-
-def _speed(settings: Settings, jobs: int) -> dict[str, float]:
-    """Grid points per second of the simulations, and of a plain transcription of Algorithm 1."""
-    data: dict[str, Any] = {"n_features": settings.n_features, "seed": settings.seed}
-    grid = GridExperiment(lams=LAMS, sigmas=settings.sigmas, samples=4 * jobs, **data)
-    found = speed(grid, jobs=jobs)
-    return {
-        "points_per_second": found.experiment,
-        "algorithm_1_points_per_second": found.batch,
-        "plain_points_per_second": found.transcription,
-        "ratio": found.ratio,
-        "algorithm_1_ratio": found.batch_ratio,
-    }

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import privasso as pv
+from bench.reproduction import Transcription
 from privasso.paper.experiments import GridExperiment, run
 from privasso.paper.experiments._experiment import DataSet
-from privasso.paper.experiments._speed import Transcription
 from privasso.solvers import AmpPaper
 
 IDENTITY = ["law", "design", "alpha", "rho", "lam", "sigma", "n_features", "samples", "seed"]

@@ -14,7 +14,6 @@ from privasso.paper.experiments._single import (
     KktExperiment,
     LeakageExperiment,
 )
-from privasso.paper.experiments._speed import Speed, speed
 
 __all__ = [
     "QUARTERS",
@@ -25,9 +24,7 @@ __all__ = [
     "KktExperiment",
     "LeakageExperiment",
     "QuarterExperiment",
-    "Speed",
     "UnitError",
     "covariance_model",
     "run",
-    "speed",
 ]
