@@ -7,12 +7,7 @@ import io
 import json
 import os
 import platform
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,28 +49,6 @@ def pictures(name: str, tables: Tables) -> Pictures:
     pdf = render(drawing, "pdf")
     drawing.set_layout_engine("none")  # the PDF has fixed the layout; a second pass is slow
     return Pictures(pdf, render(drawing, "png"))
-
-
-@contextmanager
-def drawing(jobs: int) -> Iterator[Callable[[str, Tables], Future[Pictures]]]:
-    """A function that draws a figure: at once, or with several jobs in a process of its own."""
-    if jobs == 1:
-        yield _now
-        return
-    # The parent gets Ctrl-C too, and ends the process.
-    pool = ProcessPoolExecutor(
-        1, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    )
-    try:
-        yield lambda name, tables: pool.submit(pictures, name, tables)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _now(name: str, tables: Tables) -> Future[Pictures]:
-    done: Future[Pictures] = Future()
-    done.set_result(pictures(name, tables))
-    return done
 
 
 class Output:

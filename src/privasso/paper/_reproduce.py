@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from privasso._validation import integer
-from privasso.paper._output import Drawn, Output, drawing
+from privasso.paper._output import Drawn, Output, pictures
 from privasso.paper.claims import Decided, decide
-from privasso.paper.experiments import Experiment, run
+from privasso.paper.experiments import Experiment, run, workers
 from privasso.paper.figures import FIGURES, PaperFigure, Settings
 
 
@@ -99,7 +101,7 @@ def reproduce(
 
     tables: dict[str, pl.DataFrame] = {}
     drawn = []
-    with drawing(jobs) as draw:
+    with workers(1) if jobs > 1 else nullcontext() as pool:
         begun = []
         for number, figure in enumerate(wanted):
             report(number, len(wanted), f"Drawing {figure.name}")
@@ -107,12 +109,14 @@ def reproduce(
             own = figure.tables(settings, results)
             tables |= own
             output.tables(own)
-            begun.append((figure, figure.caption(own), draw(figure.name, own)))
+            draw = partial(pictures, figure.name, own)
+            begun.append((figure, figure.caption(own), pool.submit(draw).result if pool else draw))
             seconds[figure.name] = time.perf_counter() - start
         report(len(wanted), len(wanted), "Writing the page")
-        for figure, caption, pictures in begun:
-            output.pictures(figure.name, pictures.result())
-            drawn.append(Drawn(figure, pictures.result().png, caption))
+        for figure, caption, draw in begun:
+            made = draw()
+            output.pictures(figure.name, made)
+            drawn.append(Drawn(figure, made.png, caption))
 
     claims = decide(tables)
     output.findings(settings, drawn, claims)

@@ -14,6 +14,7 @@ from privasso.paper.experiments._single import (
     KktExperiment,
     LeakageExperiment,
 )
+from privasso.paper.experiments._workers import workers
 
 __all__ = [
     "QUARTERS",
@@ -27,4 +28,5 @@ __all__ = [
     "UnitError",
     "covariance_model",
     "run",
+    "workers",
 ]
