@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from privasso.paper.figures import LAW_NAMES
+from privasso.paper.figures import LAWS
 
 #: The designs that the paper compares.
 DESIGNS = ("isotropic", "gram")
@@ -32,5 +32,5 @@ def ratio(above: float, below: float) -> str:
 def levels(at: tuple[str, float], pair: list[float], digits: str = "") -> dict[str, str]:
     """A row with the noise levels of the two designs and their ratio, for a law and a λ."""
     words = [f"{x:{digits}g}" if np.isfinite(x) else "none" for x in pair]
-    case = {"law": LAW_NAMES[at[0]], "λ": f"{at[1]:g}"}
+    case = {"law": LAWS[at[0]].name, "λ": f"{at[1]:g}"}
     return case | {"isotropic": words[0], "Gram-based": words[1], "ratio": ratio(*pair[::-1])}

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 import privasso as pv
-from privasso.paper.figures._figure import LOOKS, model
+from privasso.paper.figures._figure import LOOKS, model, named
 
 FloatArray = NDArray[np.float64]
 
@@ -74,14 +74,8 @@ def grid(
 
 
 def _named(curve: pl.DataFrame, law: str, design: str, n_features: int | None) -> pl.DataFrame:
-    """Add the columns that say what a curve is about."""
-    return curve.select(
-        pl.lit(law).alias("law"),
-        pl.lit(design).alias("design"),
-        pl.lit(n_features, dtype=pl.Int64).alias("n_features"),
-        pl.all(),
-        pl.lit(pv.__version__).alias("version"),
-    )
+    count = pl.lit(n_features, dtype=pl.Int64)
+    return named(curve, "law design n_features", law=law, design=design, n_features=count)
 
 
 def frontier(curve: pl.DataFrame, measure: str) -> tuple[FloatArray, FloatArray]:
