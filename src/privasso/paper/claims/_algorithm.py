@@ -9,12 +9,16 @@ from privasso.paper.claims._claim import (
     ClaimVerdict,
     Finding,
     claim,
+    finite,
     found,
+    groups,
+    levels,
+    ratio,
     verdict_if,
     verdict_of,
 )
-from privasso.paper.claims._rows import DESIGNS, finite, groups, levels, ratio
 from privasso.paper.figures import (
+    DESIGNS,
     LAWS,
     LOOKS,
     PROBE,

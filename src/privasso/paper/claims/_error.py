@@ -12,13 +12,15 @@ from privasso.paper.claims._claim import (
     ClaimVerdict,
     Finding,
     claim,
+    finite,
     found,
+    groups,
+    ratio,
     verdict_if,
     verdict_of,
     weaker,
 )
-from privasso.paper.claims._rows import DESIGNS, finite, groups, ratio
-from privasso.paper.figures import LAWS, LOOKS, half_level, shown
+from privasso.paper.figures import DESIGNS, LAWS, LOOKS, half_level, shown
 
 #: A difference of two means counts beyond this many standard errors.
 REAL = 2.0
