@@ -5,11 +5,11 @@ from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
 from privasso.design._misspecification import misspecification_table
-from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._optimal import optimal_design
 from privasso.design._power import best_power
 from privasso.design._result import (
     InfeasibleError,
+    ObjectiveDesign,
     OptimalDesign,
     SavedDesign,
     TunedDesign,

@@ -5,6 +5,7 @@ from privasso.theory._choice import log_set_probability, selection_chances
 from privasso.theory._clipped_density import clipped_log_densities
 from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
+from privasso.theory._draws import noise_level
 from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
 from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
 from privasso.theory._membership import membership_losses
@@ -45,6 +46,7 @@ __all__ = [
     "log_set_probability",
     "membership_losses",
     "mismatched_state_evolution",
+    "noise_level",
     "phase_diagram",
     "point_gradients",
     "privacy_loss",

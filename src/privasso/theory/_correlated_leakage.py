@@ -75,7 +75,7 @@ def shared_information(
     end.
     """
     C = given(draws.model)
-    if noise_level(noise, C) == 0.0:
+    if noise_level(noise) == 0.0:
         return np.full(draws.x0.shape[1], np.inf)
     Sigma = covariance_of(noise, C)
     rows = Sigma.whiten(C.root) / np.sqrt(C.n_columns)
@@ -197,7 +197,7 @@ def _spread(
 
 def information_bound(C: GivenCovariance, noise: ColumnNoise) -> float:
     """tr(CΣ⁻¹)/N, infinite where the noise leaves a direction of the rows without cover."""
-    if noise_level(noise, C) == 0.0:
+    if noise_level(noise) == 0.0:
         return float("inf")
     white = covariance_of(noise, C).whiten(C.root)
     return float(np.sum(white * white)) / C.n_columns
