@@ -33,7 +33,7 @@ from privasso.design._program import LEAKAGE, SENSITIVITY
 from privasso.design._result import InfeasibleError
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, PowerLaw
-from privasso.theory import CorrelatedPoint, FixedPointStatus, noise_level, state_evolution
+from privasso.theory import FixedPoint, FixedPointStatus, noise_level, state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,7 +65,7 @@ class CorrelatedDesign:
       a smaller tr(WΣ) at the same sensitivity by more than this part. None without a W.
     """
 
-    point: CorrelatedPoint
+    point: FixedPoint
     constraint: Limit
     family: str = "power"
     weight: str | None = None
@@ -159,10 +159,8 @@ class _Search:
         self._size = math.sqrt(model.alpha * mean * (model.sigma_xi**2 + model.rho * mean))
         self._known: dict[Shape, CorrelatedDesign | None] = {}
 
-    def predict(self, lam: float, noise: Shape) -> CorrelatedPoint:
-        fp = state_evolution(self.model, lam, noise, draws=_DRAWS, rng=self._seed)
-        assert isinstance(fp, CorrelatedPoint)
-        return fp
+    def predict(self, lam: float, noise: Shape) -> FixedPoint:
+        return state_evolution(self.model, lam, noise, draws=_DRAWS, rng=self._seed)
 
     def at(self, shape: Shape) -> CorrelatedDesign | None:
         """The best λ and level of a shape of level 1; None if it cannot meet the target."""
@@ -276,7 +274,7 @@ class _Search:
                 found.append(replace(answer, weight=name, certificate=gap))
         return min(found, key=lambda answer: answer.value) if found else None
 
-    def _response(self, fp: CorrelatedPoint) -> FloatArray:
+    def _response(self, fp: FixedPoint) -> FloatArray:
         """E[(C_SS)⁻¹], with a small multiple of the identity for columns that are never active."""
         W = np.zeros_like(self.C.covariance)
         supports = fp.supports()

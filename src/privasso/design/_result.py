@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from privasso._documents import DocumentError, Fields, json_text, read_json
 from privasso._files import write_whole
@@ -130,7 +130,7 @@ class OptimalDesign(Design):
     @property
     def noise(self) -> NoiseDesign:
         """The noise, with its level."""
-        return self.point.noise
+        return cast(NoiseDesign, self.point.noise)
 
     @property
     def stability(self) -> float:

@@ -3,10 +3,14 @@
 from privasso.theory._attack import Attack
 from privasso.theory._choice import log_set_probability, selection_chances
 from privasso.theory._clipped_density import clipped_log_densities
-from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
 from privasso.theory._density import log_density, privacy_loss
 from privasso.theory._draws import noise_level
-from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
+from privasso.theory._fixed_point import (
+    ColumnPredictions,
+    FixedPoint,
+    FixedPointStatus,
+    StandardErrors,
+)
 from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
 from privasso.theory._membership import membership_losses
 from privasso.theory._points import QuadratureWarning
@@ -27,7 +31,6 @@ from privasso.theory._tradeoff import phase_diagram, tradeoff
 __all__ = [
     "Attack",
     "ColumnPredictions",
-    "CorrelatedPoint",
     "Edge",
     "FixedPoint",
     "FixedPointStatus",

@@ -44,7 +44,7 @@ def state_evolution(
     `kappa` or `ridge` the prediction is for the minimiser that `solve_clipped` computes, by the
     recursion in `docs/derivations.md`. For a `RotatedModel`, whose covariates have a given
     spectrum, it is the fixed point of vector AMP. For a model with a covariance it is found by
-    simulation of a LASSO without rows; the result is a `CorrelatedPoint` with Monte Carlo errors.
+    simulation of a LASSO without rows, with Monte Carlo errors.
     Both are in `docs/correlated.md`.
 
     Parameters

@@ -24,7 +24,7 @@ from privasso.paper.experiments._experiment import (
 )
 from privasso.problem import critical_lambda
 from privasso.solvers import Amp, Status, Vamp, solve
-from privasso.theory import CorrelatedPoint, FixedPointStatus, correlated_edge, state_evolution
+from privasso.theory import FixedPointStatus, correlated_edge, state_evolution
 
 #: The algorithms without another solver to finish for them.
 ALONE = {"amp": Amp(polish=False), "vamp": Vamp(polish=False, max_iter=500)}
@@ -92,7 +92,6 @@ class CorrelatedExperiment(Experiment):
         for k, (design, sigma) in enumerate(product(self.designs, self.sigmas)):
             point = at(results, k)
             fp = state_evolution(model, self.lam, units[design].with_sigma(sigma), **drawn)
-            assert isinstance(fp, CorrelatedPoint)
             stable = fp.status is FixedPointStatus.STABLE
             yield {
                 "design": design, "sigma": sigma, "exists": known(point["E"]).size,
