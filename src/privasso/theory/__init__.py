@@ -3,7 +3,7 @@
 from privasso.theory._attack import Attack
 from privasso.theory._choice import log_set_probability, selection_chances
 from privasso.theory._clipped_density import clipped_log_densities
-from privasso.theory._density import log_density, privacy_loss
+from privasso.theory._density import log_density, membership_losses, privacy_loss
 from privasso.theory._draws import noise_level
 from privasso.theory._fixed_point import (
     ColumnPredictions,
@@ -12,7 +12,6 @@ from privasso.theory._fixed_point import (
     StandardErrors,
 )
 from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
-from privasso.theory._membership import membership_losses
 from privasso.theory._points import QuadratureWarning
 from privasso.theory._sensitivity import label_sensitivity, largest_row_norm
 from privasso.theory._stability import (
