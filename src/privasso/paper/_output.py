@@ -148,10 +148,11 @@ def _page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
 
 def _scope(settings: Settings) -> str:
     """Say what was computed, and what was made smaller than in the paper."""
+    correlated = settings.data("correlated")
     text = (
         f"privasso {pv.__version__}, α = {ALPHA:g}, ρ = {RHO:g}, σ_ξ = {SIGMA_XI:g}, N = "
         f"{settings.n_features} columns, {settings.samples} data sets per point (correlated "
-        f"columns: N = {settings.correlated_features}, {settings.correlated_samples} data sets), "
+        f"columns: N = {correlated['n_features']}, {correlated['samples']} data sets), "
         f"seed {settings.seed}."
     )
     if settings.name == "full":

@@ -26,7 +26,6 @@ from privasso.paper.figures._figure import (
     Settings,
     Tables,
     named,
-    shared,
 )
 from privasso.theory import correlated_edge, tradeoff
 
@@ -51,14 +50,13 @@ LAW, SHOWN = "lognormal", "ar:0.9"
 
 
 def _map_points(settings: Settings) -> dict[str, list[Experiment]]:
-    sizes = {"n_features": settings.critical_features, "samples": settings.critical_samples}
-    experiment = CriticalExperiment(tuple(LAWS), DESIGNS, **sizes, **shared(settings))
+    experiment = CriticalExperiment(tuple(LAWS), DESIGNS, **settings.data("map"))
     return {"map_critical": [experiment]}
 
 
 def _map_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     side = np.geomspace(LOW, HIGH, max(12, 3 * settings.curve // 8))
-    size = settings.critical_features
+    size = settings.data("map")["n_features"]
     return {"map_stability": grid(LAWS, DESIGNS, side, side, n_features=size)}
 
 
@@ -133,26 +131,22 @@ def _map_caption(tables: Tables) -> str:
 
 
 def _correlated_points(settings: Settings) -> dict[str, list[Experiment]]:
-    sizes = {
-        "n_features": settings.correlated_features,
-        "samples": settings.correlated_samples,
-        "draws": settings.correlated_draws,
-    }
+    data = settings.data("correlated") | {"draws": settings.draws}
     grid = tuple(LAWS), tuple(CORRELATIONS), ("isotropic", *GRAMS)
-    experiment = CorrelatedExperiment(*grid, lam=LAM, sigmas=LEVELS, **sizes, **shared(settings))
+    experiment = CorrelatedExperiment(*grid, lam=LAM, sigmas=LEVELS, **data)
     return {"correlated_points": [experiment]}
 
 
 def _correlated_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     """E and the exact OnAveKL over levels of noise, up to 0.9 of the critical one."""
     parts = []
-    drawn = {"draws": settings.correlated_draws, "rng": settings.seed}
+    data, drawn = settings.data("correlated"), {"draws": settings.draws, "rng": settings.seed}
     for correlation, design in product(CORRELATIONS, NAMES):
-        case = {"law": LAW, "columns": correlation, "n_features": settings.correlated_features}
-        model = covariance_model(shared(settings) | case)
+        case = {"law": LAW, "columns": correlation, "n_features": data["n_features"]}
+        model = covariance_model(data | case)
         noise = column_noise_from_name("design", design, 1.0)
         edge = correlated_edge(model, noise, **drawn).ratio
-        sigmas = np.geomspace(0.01, 0.9 * LAM / edge, settings.correlated_levels)
+        sigmas = np.geomspace(0.01, 0.9 * LAM / edge, settings.levels)
         rows = tradeoff(model, LAM, noise, sigmas, **drawn)
         first = "law columns design lam sigma n_features seed version"
         parts.append(named(rows, first, **case, design=design, seed=settings.seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -41,13 +42,10 @@ class Settings:
         Regularisations λ of Fig. 4.
     curve : int
         Points of a predicted curve.
-    critical_features, kkt_features, leakage_features, tail_features : int or tuple of int
-        Columns of the data of the other figures, and `correlated_features`, `similar_features`,
-        `small_features`.
-    critical_samples, kkt_samples, leakage_samples, tail_samples, correlated_samples : int
-        Data sets per point of the other figures, and `similar_samples`, `small_samples`.
-    correlated_draws, correlated_levels : int
-        Draws of a prediction for correlated columns, and noise levels of a curve.
+    draws, levels : int
+        Draws of a prediction for correlated columns, and noise levels of such a curve.
+    others : mapping of str to (int or tuple of int, int)
+        Columns and data sets per point of the other figures, by name.
 
     Examples
     --------
@@ -62,82 +60,69 @@ class Settings:
     sigmas: tuple[float, ...]
     path: tuple[float, ...]
     curve: int
-    critical_features: int
-    critical_samples: int
-    kkt_features: tuple[int, ...]
-    kkt_samples: int
-    leakage_features: tuple[int, ...]
-    leakage_samples: int
-    tail_features: tuple[int, ...]
-    tail_samples: int
-    correlated_features: int
-    correlated_samples: int
-    correlated_draws: int
-    correlated_levels: int
-    similar_features: int
-    similar_samples: int
-    small_features: int
-    small_samples: int
+    draws: int
+    levels: int
+    others: Mapping[str, tuple[int | tuple[int, ...], int]]
+
+    def __post_init__(self) -> None:
+        integer("samples", self.samples, minimum=2)
+        integer("seed", self.seed, minimum=0)
 
     @classmethod
     def full(cls, *, seed: int = 0, samples: int = 100) -> Settings:
         """N = 1000 as in the paper, 100 data sets per point."""
-        samples = integer("samples", samples, minimum=2)
+        few = max(2, samples // 4)
         return cls(
-            name="full", seed=integer("seed", seed, minimum=0), n_features=1000, samples=samples,
+            "full", seed, 1000, samples,
             sigmas=(0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.17, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0),
             path=(0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.12, 0.14, 0.17, 0.2, 0.25, 0.3, 0.5, 1.0),
-            curve=160,
-            critical_features=300, critical_samples=samples,
-            kkt_features=(250, 500, 1000, 2000), kkt_samples=max(2, samples // 5),
-            leakage_features=(200, 400), leakage_samples=5 * samples,
-            tail_features=(125, 250, 500, 1000, 2000), tail_samples=samples,
-            correlated_features=300, correlated_samples=max(2, samples // 10),
-            correlated_draws=32, correlated_levels=10,
-            similar_features=500, similar_samples=max(2, samples // 4),
-            small_features=400, small_samples=max(2, samples // 4),
+            curve=160, draws=32, levels=10,
+            others={
+                "map": (300, samples), "kkt": ((250, 500, 1000, 2000), max(2, samples // 5)),
+                "leakage": ((200, 400), 5 * samples), "similar": (500, few), "small": (400, few),
+                "tail": ((125, 250, 500, 1000, 2000), samples),
+                "correlated": (300, max(2, samples // 10)),
+            },
         )  # fmt: skip
 
     @classmethod
     def quick(cls, *, seed: int = 0, samples: int = 12) -> Settings:
         """Smaller data, fewer data sets and coarser grids: about a minute."""
-        samples = integer("samples", samples, minimum=2)
+        few = max(2, samples // 2)
         return cls(
-            name="quick", seed=integer("seed", seed, minimum=0), n_features=400, samples=samples,
+            "quick", seed, 400, samples,
             sigmas=(0.01, 0.03, 0.06, 0.1, 0.17, 0.3, 0.55, 1.0),
             path=(0.04, 0.06, 0.08, 0.1, 0.14, 0.2, 0.3, 0.5, 1.0),
-            curve=160,
-            critical_features=150, critical_samples=samples,
-            kkt_features=(125, 250, 500, 1000), kkt_samples=max(2, samples // 2),
-            leakage_features=(100, 200), leakage_samples=8 * samples,
-            tail_features=(125, 250, 500, 1000), tail_samples=samples,
-            correlated_features=150, correlated_samples=max(2, samples // 4),
-            correlated_draws=8, correlated_levels=10,
-            similar_features=200, similar_samples=max(2, samples // 2),
-            small_features=200, small_samples=max(2, samples // 2),
+            curve=160, draws=8, levels=10,
+            others={
+                "map": (150, samples), "kkt": ((125, 250, 500, 1000), few),
+                "leakage": ((100, 200), 8 * samples), "similar": (200, few), "small": (200, few),
+                "tail": ((125, 250, 500, 1000), samples),
+                "correlated": (150, max(2, samples // 4)),
+            },
         )  # fmt: skip
 
     @classmethod
     def tiny(cls, *, seed: int = 0, samples: int = 3) -> Settings:
         """The smallest run that computes everything, for tests; its verdicts mean nothing."""
+        some = dict.fromkeys(("map", "similar", "small"), (40, 2))
+        two = dict.fromkeys(("kkt", "tail"), ((40, 80), 2))
         return cls(
-            name="tiny", seed=integer("seed", seed, minimum=0), n_features=60,
-            samples=integer("samples", samples, minimum=2),
-            sigmas=(0.03, 0.1, 0.4), path=(0.06, 0.2, 0.7), curve=20,
-            critical_features=40, critical_samples=2, kkt_features=(40, 80), kkt_samples=2,
-            leakage_features=(40,), leakage_samples=2, tail_features=(40, 80), tail_samples=2,
-            correlated_features=30, correlated_samples=2, correlated_draws=4, correlated_levels=3,
-            similar_features=40, similar_samples=2, small_features=40, small_samples=2,
+            "tiny", seed, 60, samples,
+            sigmas=(0.03, 0.1, 0.4), path=(0.06, 0.2, 0.7), curve=20, draws=4, levels=3,
+            others={**some, **two, "leakage": ((40,), 2), "correlated": (30, 2)},
         )  # fmt: skip
+
+    def data(self, figure: str = "") -> dict[str, Any]:
+        """What experiments of a figure have in common: model, seed, columns and data sets."""
+        size, samples = self.others.get(figure, (self.n_features, self.samples))
+        model = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
+        return {"n_features": size, "samples": samples, "seed": self.seed, **model}
 
     def record(self) -> dict[str, Any]:
         """Return the settings and the constants of the paper for a JSON file."""
         constants = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI, "lams": LAMS}
-        named = asdict(self) | constants | {"path_sigma": PATH_SIGMA}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in named.items()
-        }
+        return json.loads(json.dumps(asdict(self) | constants | {"path_sigma": PATH_SIGMA}))
 
 
 @dataclass(frozen=True)
@@ -210,11 +195,6 @@ class PaperFigure:
             for table, parts in self._parts(settings).items()
         }
         return {**simulated, **self.predicted(settings)}
-
-
-def shared(settings: Settings) -> dict[str, Any]:
-    """What all experiments have in common: the seed and the model of the paper."""
-    return {"seed": settings.seed, "alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
 
 
 def model(law: str, alpha: float = ALPHA, rho: float = RHO) -> pv.Model:

@@ -27,7 +27,6 @@ from privasso.paper.figures._figure import (
     crossing,
     model,
     named,
-    shared,
 )
 
 #: A point outside the paper's figures: ρ̂ < α and a minimiser exists, but Algorithm 1 blows up.
@@ -39,14 +38,9 @@ OTHERS = ((0.3, 0.1), (0.8, 0.1), (0.5, 0.05), (0.5, 0.2))
 SIMILAR_LAM = LAMS[1]
 
 
-def _data(settings: Settings) -> dict[str, Any]:
-    sizes = {"n_features": settings.n_features, "samples": settings.samples}
-    return shared(settings) | sizes
-
-
 def _noise_points(settings: Settings) -> dict[str, list[Experiment]]:
     levels = {"lams": LAMS, "sigmas": settings.sigmas}
-    return {"fig3_points": [GridExperiment(tuple(LAWS), DESIGNS, **levels, **_data(settings))]}
+    return {"fig3_points": [GridExperiment(tuple(LAWS), DESIGNS, **levels, **settings.data())]}
 
 
 def _noise_theory(settings: Settings) -> dict[str, pl.DataFrame]:
@@ -112,7 +106,7 @@ def _noise_caption(tables: Tables) -> str:
 
 
 def _path_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = _data(settings)
+    data = settings.data()
     path = GridExperiment(tuple(LAWS), DESIGNS, settings.path, (PATH_SIGMA,), **data)
     data |= {"alpha": PROBE["alpha"], "rho": PROBE["rho"]}
     at = (PROBE["lam"],), (PROBE["sigma"],)
@@ -196,8 +190,7 @@ def _path_caption(tables: Tables) -> str:
 
 
 def _similar_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = shared(settings)
-    data |= {"n_features": settings.similar_features, "samples": settings.similar_samples}
+    data = settings.data("similar")
     grid = tuple(LAWS), DESIGNS, (SIMILAR_LAM,), settings.sigmas
     experiments: list[Experiment] = [
         GridExperiment(*grid, **{**data, "alpha": alpha, "rho": rho}) for alpha, rho in OTHERS
@@ -207,7 +200,7 @@ def _similar_points(settings: Settings) -> dict[str, list[Experiment]]:
 
 def _similar_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     levels = np.geomspace(0.8 * settings.sigmas[0], settings.sigmas[-1], settings.curve)
-    n, parts = settings.similar_features, []
+    n, parts = settings.data("similar")["n_features"], []
     for (alpha, rho), law, design in product(OTHERS, LAWS, DESIGNS):
         noise = LOOKS[design].noise
         curve = pv.tradeoff(model(law, alpha, rho), SIMILAR_LAM, noise, levels, n_features=n)

@@ -26,7 +26,6 @@ from privasso.paper.figures._figure import (
     Tables,
     model,
     named,
-    shared,
 )
 
 #: Fig. 1: two columns, their correlations, and draws of noise of unit power.
@@ -232,10 +231,10 @@ def _channel_caption(tables: Tables) -> str:
 
 
 def _small_points(settings: Settings) -> dict[str, list[Experiment]]:
-    sizes = {"n_features": settings.small_features, "samples": settings.small_samples}
-    records = min(8, settings.small_features // 8)
+    data = settings.data("small")
+    records = min(8, data["n_features"] // 8)
     grid = tuple(LAWS), DESIGNS, LAMS
-    experiment = QuarterExperiment(*grid, ratio=RATIO, records=records, **sizes, **shared(settings))
+    experiment = QuarterExperiment(*grid, ratio=RATIO, records=records, **data)
     return {"small_points": [experiment]}
 
 
@@ -243,7 +242,7 @@ def _small_theory(settings: Settings) -> dict[str, pl.DataFrame]:
     parts = []
     for law, design, lam in product(LAWS, DESIGNS, LAMS):
         noise = LOOKS[design].noise.with_sigma(lam / RATIO)
-        n = settings.small_features
+        n = settings.data("small")["n_features"]
         fp = pv.state_evolution(model(law), lam, noise, n_features=n)
         v = np.sort(LAWS[law].scales.quantiles(n)) ** 2
         deviations = np.sqrt(noise.variances(v))

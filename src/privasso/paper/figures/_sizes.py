@@ -19,7 +19,6 @@ from privasso.paper.figures._figure import (
     PaperFigure,
     Settings,
     Tables,
-    shared,
     shown,
 )
 
@@ -32,10 +31,9 @@ FAR = 10_000
 
 
 def _kkt_points(settings: Settings) -> dict[str, list[Experiment]]:
-    sizes = {"n_features": settings.kkt_features, "samples": settings.kkt_samples}
     return {
         "kkt": [
-            KktExperiment(law, design, KKT_LAM, KKT_SIGMA, **sizes, **shared(settings))
+            KktExperiment(law, design, KKT_LAM, KKT_SIGMA, **settings.data("kkt"))
             for law, design in product(LAWS, DESIGNS)
         ]
     }
@@ -101,14 +99,14 @@ def _kkt_caption(tables: Tables) -> str:
 
 
 def _tail_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = {"samples": settings.tail_samples, **shared(settings)}
+    data = settings.data("tail")
     grid = (TAIL_LAW,), DESIGNS, (TAIL_LAM,), TAIL_SIGMAS
-    sizes = settings.tail_features
+    sizes = data.pop("n_features")
     return {"tail_points": [GridExperiment(*grid, n_features=size, **data) for size in sizes]}
 
 
 def _tail_theory(settings: Settings) -> dict[str, pl.DataFrame]:
-    sizes = np.geomspace(settings.tail_features[0], FAR, 12).astype(int).tolist()
+    sizes = np.geomspace(settings.data("tail")["n_features"][0], FAR, 12).astype(int).tolist()
     grid = [TAIL_LAW], DESIGNS, [TAIL_LAM], TAIL_SIGMAS
     return {"tail_theory": pl.concat(noise_curves(*grid, n_features=size) for size in sizes)}
 

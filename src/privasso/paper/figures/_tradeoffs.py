@@ -19,7 +19,6 @@ from privasso.paper.figures._figure import (
     PaperFigure,
     Settings,
     Tables,
-    shared,
 )
 
 #: Columns of leakage and their names.
@@ -113,8 +112,8 @@ def _curves_caption(tables: Tables) -> str:
 
 
 def _leakage_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = {"samples": settings.leakage_samples, **shared(settings)}
-    sizes = settings.leakage_features
+    data = settings.data("leakage")
+    sizes = data.pop("n_features")
     return {"leakage": [LeakageExperiment(POINTS, n_features=size, **data) for size in sizes]}
 
 
