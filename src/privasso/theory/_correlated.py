@@ -11,7 +11,14 @@ from privasso._validation import generator, integer, real_array
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
 from privasso.theory._correlated_leakage import information
-from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, given, own_variances
+from privasso.theory._draws import (
+    ColumnNoise,
+    Draws,
+    NotSolvedError,
+    covariance_of,
+    given,
+    own_variances,
+)
 from privasso.theory._fixed_point import (
     STATUS,
     FixedPoint,
@@ -65,7 +72,10 @@ def correlated_state_evolution(
     C = given(model)
     if eta is not None:
         eta = real_array("eta", eta, shape=(C.n_columns,))
-    Q = None if ridge is None else _ridge_matrix(ridge, C.covariance)
+    Q = None
+    if ridge is not None:
+        shaped = isinstance(ridge, ColumnNoise)
+        Q = covariance_of(ridge, C).matrix() if shaped else ridge * np.eye(C.n_columns)
     point: dict[str, Any] = {
         "model": model, "lam": lam, "noise": noise, "kappa": kappa,
         "ridge": 0.0 if ridge is None else ridge,
@@ -143,18 +153,6 @@ def _simulated(
         standard_errors=StandardErrors(of_E, of_V, of_rho_hat, of_stability, leak),
         _component_wise=P, _information=info, _root=root, _at=(root.b, root.q), **point,
     )  # fmt: skip
-
-
-def _ridge_matrix(ridge: float | ColumnNoise, C: FloatArray) -> FloatArray:
-    """Q over columns of covariance C."""
-    if isinstance(ridge, MatrixPower):
-        root = ridge.root(C)
-        return root @ root.T
-    if isinstance(ridge, Covariance):
-        return ridge.matrix()
-    if isinstance(ridge, NoiseDesign):
-        return np.diag(ridge.variances(np.diag(C)))
-    return float(ridge) * np.eye(C.shape[0])
 
 
 def _runaway(draws: Draws) -> float:
