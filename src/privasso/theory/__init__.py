@@ -14,12 +14,7 @@ from privasso.theory._fixed_point import (
 from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
 from privasso.theory._points import QuadratureWarning
 from privasso.theory._sensitivity import label_sensitivity, largest_row_norm
-from privasso.theory._stability import (
-    Edge,
-    correlated_edge,
-    critical_lambda_ratio,
-    critical_noise,
-)
+from privasso.theory._stability import Edge, correlated_edge, critical_lambda_ratio, critical_noise
 from privasso.theory._state_evolution import (
     mismatched_state_evolution,
     state_evolution,

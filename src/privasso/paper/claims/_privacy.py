@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from privasso.paper.claims._claim import (
-    AGREE,
-    Finding,
-    claim,
-    found,
-    verdict_if,
-    verdict_of,
-)
+from privasso.paper.claims._claim import AGREE, Finding, claim, found, verdict_if, verdict_of
 from privasso.paper.figures import (
     LAWS,
     LOOKS,

@@ -12,14 +12,7 @@ from privasso.figures import BLUE, GREY, ORANGE, figure
 from privasso.paper.experiments import Experiment, LeakageExperiment
 from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._curves import compare, frontier, infinite_limit, noise_curves
-from privasso.paper.figures._figure import (
-    LAMS,
-    LAWS,
-    LOOKS,
-    PaperFigure,
-    Settings,
-    Tables,
-)
+from privasso.paper.figures._figure import LAMS, LAWS, LOOKS, PaperFigure, Settings, Tables
 
 #: Columns of leakage and their names.
 MEASURES = {"onavekl_paper": "paper's cwOnAveKL", "onavekl": "exact OnAveKL"}
