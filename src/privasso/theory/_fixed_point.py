@@ -81,10 +81,6 @@ class ColumnPredictions(NamedTuple):
     """Probability that the coefficient is not zero."""
     error: FloatArray
     """C_ii E(x̂_i − x⁰_i)²; for independent columns its mean and σ_ξ² make up E."""
-    sparsity_error: FloatArray
-    """Standard errors of the sparsity over the draws; zero where it is exact."""
-    error_error: FloatArray
-    """Standard errors of the error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,22 +370,17 @@ class FixedPoint:
             )
         s = self._system
         if not self._is_simulated:
-            one, zero = np.ones(1), np.zeros_like(s.v)
+            one = np.ones(1)
             each = np.array([
                 column_averages(
                     s._replace(v=s.v[k], w=one, profile=s.profile[k], mean=s.mean[k]), e, u
                 )[:3]
                 for k in (slice(i, i + 1) for i in range(s.v.size))
             ])  # fmt: skip
-            return ColumnPredictions(each[:, 2], each[:, 0] / (u * u), zero, zero)
+            return ColumnPredictions(each[:, 2], each[:, 0] / (u * u))
         z = s.minimise(e, u)
-        active = (z != 0.0).astype(np.float64)
         error = s.v[:, None] * (z / (s.alpha * u) - s.x0) ** 2
-        size = math.sqrt(z.shape[1])
-        return ColumnPredictions(
-            active.mean(axis=1), error.mean(axis=1),
-            active.std(axis=1, ddof=1) / size, error.std(axis=1, ddof=1) / size,
-        )  # fmt: skip
+        return ColumnPredictions(np.mean(z != 0.0, axis=1), error.mean(axis=1))
 
     def supports(self) -> NDArray[np.bool_]:
         """Which coefficients are not zero in each draw, shape (N, n_draws); made by simulation."""

@@ -5,7 +5,6 @@ from privasso.paper.figures._existence import CORRELATED, CORRELATIONS, GRAMS, M
 from privasso.paper.figures._figure import (
     ALPHA,
     DESIGNS,
-    LAMS,
     LAWS,
     LOOKS,
     RHO,
@@ -42,7 +41,7 @@ _ALL = (FIG1, FIG2, FIG3, FIG4, FIG5, SIMILAR, SMALL, MAP, KKT, LEAKAGE, TAIL, C
 FIGURES = {figure.name: figure for figure in _ALL}
 
 __all__ = [
-    "ALPHA", "CORRELATIONS", "DESIGNS", "FIGURES", "GRAMS", "LAMS", "LAWS", "LOOKS",
+    "ALPHA", "CORRELATIONS", "DESIGNS", "FIGURES", "GRAMS", "LAWS", "LOOKS",
     "MEASURES", "NAMES", "OTHERS", "PROBE", "RANGE", "RATIO", "RHO", "SIGMA_XI", "TIE",
     "PaperFigure", "Settings", "Tables", "compare", "deviations", "failure_level", "gain",
     "half_level", "kkt_curve", "largest_data", "measured_over", "probe_ratio", "shown", "slope",

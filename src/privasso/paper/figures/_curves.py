@@ -117,11 +117,6 @@ class Comparison:
         return float(self.ratio.max())
 
     @property
-    def losses(self) -> float:
-        """Share of the leakages at which `b` has the smaller error, by more than `tie`."""
-        return float(np.mean(self.ratio > 1.0 + self.tie))
-
-    @property
     def word(self) -> str:
         """One of "better", "equal", "worse", "mixed" for `a`; differences up to `tie` are ties."""
         ahead = min(self.best, self.reach) < 1.0 - self.tie
