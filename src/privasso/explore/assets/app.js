@@ -142,6 +142,8 @@ async function rest() {
       const found = await source("attack", last.now);
       if (at === version) { last.attack = found; drawAttack(); }
     }
+    const fits = await source("fits", last.now);
+    if (at === version) showFits(fits);
     if (byId("correlated")) await askCorrelated(last.now, () => at === version);
     if (SPEC.fine && !last.fine && at === version) {
       const found = await source("fine map", last.now);
@@ -155,7 +157,7 @@ async function rest() {
 
 function refuse(sentence) {
   verdict(sentence, true);
-  for (const name of ["E", "rho_hat", "stability", "onavekl", "advantage", "sigma"]) number(name, null, "");
+  for (const name of ["E", "r2", "rho_hat", "stability", "onavekl", "advantage", "sigma"]) number(name, null, "");
   if (byId("python")) { byId("python").textContent = ""; byId("command").textContent = ""; }
   byId("spoken").textContent = sentence;
 }
@@ -179,15 +181,16 @@ function number(name, value, note) {
 
 function showPoint(now, point) {
   const stable = point.status === "stable";
+  const gain = point.E === null ? null : 1 - point.E / point.null_error;
   let sentence = point.meaning;
   if (stable) {
-    const gain = 1 - point.E / point.null_error;
     sentence = gain > 0
       ? `The estimator exists. Its error is ${Math.round(100 * gain)} % below that of releasing nothing.`
       : "The estimator exists, but its error is larger than that of releasing nothing.";
   }
   verdict(sentence, !stable || point.E > point.null_error);
   number("E", point.E, `releasing nothing: ${shown(point.null_error, 3)}`);
+  number("r2", gain, `best possible: ${shown(1 - point.label_noise ** 2 / point.null_error, 3)}`);
   number("rho_hat", point.rho_hat, `true: ${shown(now.rho, 3)}`);
   number("stability", point.stability, "exists below 1");
   number("onavekl", point.onavekl, `paper's: ${shown(point.onavekl_paper, 3)}`);
@@ -195,7 +198,7 @@ function showPoint(now, point) {
   number("sigma", point.sigma, `too much from ${shown(point.critical_noise, 3)}`);
   const unprotected = "If Fᵀy were released, no level of this noise would protect the labels: columns of scale near zero get next to none.";
   byId("notes").textContent = [...point.notes, point.label_epsilon === null ? unprotected :
-    point.label_epsilon ? `If Fᵀy were released with this noise, labels in a range of ${shown(now.width, 3)} would have ε = ${shown(point.label_epsilon, 3)} at δ = ${shown(now.delta, 3)}.` : ""].join(" ");
+    point.label_epsilon ? `If Fᵀy were released with this noise, labels in a range of ${shown(now.width, 3)} deviations would have ε = ${shown(point.label_epsilon, 3)} at δ = ${shown(now.delta, 3)}.` : ""].join(" ");
   if (byId("python")) {
     byId("python").textContent = asPython(now, point.sigma);
     byId("command").textContent = asCommand(now, point.sigma);
@@ -231,6 +234,14 @@ function asCommand(now, sigma) {
   const count = correlatedOptions(now, correlatedCount(now)) || (now.n_features === null ? "" : ` --n-features ${now.n_features}`);
   return `privasso theory --alpha ${now.alpha} --rho ${now.rho} --sigma-xi ${now.sigma_xi} --scales ${laws[now.law]} ` +
     `--lam ${now.lam} --noise power:${now.gamma} --sigma ${sigma}${count}`;
+}
+
+function showFits(fits) {
+  last.fits = fits;
+  byId("fits-about").textContent = `Predicted R² on new rows for ${fits.rows} rows and ${fits.columns} independent columns of ` +
+    `one scale, δ = ${shown(fits.delta, 3)}, and bounds of the labels ${shown(fits.width, 3)} deviations apart. Below 0: worse than the mean label.`;
+  table(byId("fits"), ["private", ...fits.epsilon.map((e) => `ε = ${e}`)],
+    [["whole records", ...fits.records], ["labels", ...fits.labels]]);
 }
 
 function speak() {
