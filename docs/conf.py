@@ -99,7 +99,7 @@ def whole_words(app, pagename, templatename, context, doctree):
     """Mark cells of a table that hold one short word, such as 1e-14, so that it is not broken."""
     if context.get("body"):
         context["body"] = re.sub(
-            r"(<td[^>]*>)<p>([^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2})</p>",
+            r"(<td[^>]*>)<p>([^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2}|(?:[≤≥]|&[lg]t;) \S+|[\d,]+ × [\d,]+)</p>",
             r'\1<p class="word">\2</p>',
             context["body"],
         )

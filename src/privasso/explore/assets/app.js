@@ -157,7 +157,7 @@ async function rest() {
 
 function refuse(sentence) {
   verdict(sentence, true);
-  for (const name of ["E", "r2", "rho_hat", "stability", "onavekl", "advantage", "sigma"]) number(name, null, "");
+  for (const name of ["E", "rho_hat", "stability", "onavekl", "advantage", "sigma"]) number(name, null, "");
   if (byId("python")) { byId("python").textContent = ""; byId("command").textContent = ""; }
   byId("spoken").textContent = sentence;
 }
@@ -185,12 +185,11 @@ function showPoint(now, point) {
   let sentence = point.meaning;
   if (stable) {
     sentence = gain > 0
-      ? `The estimator exists. Its error is ${Math.round(100 * gain)} % below that of releasing nothing.`
-      : "The estimator exists, but its error is larger than that of releasing nothing.";
+      ? `The estimator exists. Its R² on new rows is ${gain.toFixed(2)}, of ${(1 - point.label_noise ** 2 / point.null_error).toFixed(2)} that the columns could explain.`
+      : "The estimator exists, but it predicts worse than releasing nothing: R² is below 0.";
   }
   verdict(sentence, !stable || point.E > point.null_error);
   number("E", point.E, `releasing nothing: ${shown(point.null_error, 3)}`);
-  number("r2", gain, `best possible: ${shown(1 - point.label_noise ** 2 / point.null_error, 3)}`);
   number("rho_hat", point.rho_hat, `true: ${shown(now.rho, 3)}`);
   number("stability", point.stability, "exists below 1");
   number("onavekl", point.onavekl, `paper's: ${shown(point.onavekl_paper, 3)}`);
@@ -239,9 +238,10 @@ function asCommand(now, sigma) {
 function showFits(fits) {
   last.fits = fits;
   byId("fits-about").textContent = `Predicted R² on new rows for ${fits.rows} rows and ${fits.columns} independent columns of ` +
-    `one scale, δ = ${shown(fits.delta, 3)}, and bounds of the labels ${shown(fits.width, 3)} deviations apart. Below 0: worse than the mean label.`;
+    `one scale, δ = ${shown(fits.delta, 3)}, and bounds of the labels ${shown(fits.width, 3)} deviations apart. None: no better than the mean label.`;
+  const cells = (values) => values.map((r2) => (r2 > 0 ? r2.toFixed(2) : "none"));
   table(byId("fits"), ["private", ...fits.epsilon.map((e) => `ε = ${e}`)],
-    [["whole records", ...fits.records], ["labels", ...fits.labels]]);
+    [["whole records", ...cells(fits.records)], ["labels", ...cells(fits.labels)]]);
 }
 
 function speak() {
