@@ -18,7 +18,7 @@ install: .venv/.installed
 	@echo "privasso is installed in .venv; run: source .venv/bin/activate"
 
 demo: .venv/.installed
-	$(BIN)/privasso demo --out demo --draws 4
+	$(BIN)/privasso demo --out demo
 	$(BIN)/privasso reproduce --quick --out demo/paper
 	@echo "Look at demo/diabetes-report.html (a fit) and demo/paper/index.html (the paper, reproduced)."
 
