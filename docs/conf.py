@@ -20,7 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "data",
+    "results",
     "mathml",
     "reference",
     "sphinx_gallery.gen_gallery",
