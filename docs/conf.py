@@ -95,13 +95,15 @@ def reachable_code(app, pagename, templatename, context, doctree):
         context["body"] = body
 
 
+#: Cells of one short word, a number with a unit or a comparison, and sizes of tables.
+WORDS = r"[^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2}|(?:[≤≥]|&[lg]t;) \S+|[\d,]+ × [\d,]+"
+
+
 def whole_words(app, pagename, templatename, context, doctree):
-    """Mark cells of a table that hold one short word, such as 1e-14, so that it is not broken."""
+    """Mark cells of a table, such as 1e-14, that are not broken."""
     if context.get("body"):
         context["body"] = re.sub(
-            r"(<td[^>]*>)<p>([^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2}|(?:[≤≥]|&[lg]t;) \S+|[\d,]+ × [\d,]+)</p>",
-            r'\1<p class="word">\2</p>',
-            context["body"],
+            rf"(<td[^>]*>)<p>({WORDS})</p>", r'\1<p class="word">\2</p>', context["body"]
         )
 
 
