@@ -22,7 +22,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "results",
     "mathml",
-    "reference",
+    "linked",
     "sphinx_gallery.gen_gallery",
 ]
 sphinx_gallery_conf = {
