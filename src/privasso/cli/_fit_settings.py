@@ -95,7 +95,7 @@ class FitSettings:
     kappa: float | None = option(
         "Largest residual that is not clipped, as a part of the label range."
     )
-    t: float | None = option("Squared length of the longest row over the ridge of the objective.")
+    t: float | None = option("Ridge is R²/t: a larger t shrinks less and needs more noise.")
     on_average: bool = option("Noise of a given level, no worst-case claim, no ε.", False)
     sigma: float | None = option("Noise level of --on-average.")
     scales: str | None = option(
@@ -109,7 +109,7 @@ class FitSettings:
     no_intercept: bool = option("Fit through the origin.", False)
     out: Path | None = option("Where the model goes, a JSON file.")
     report: Path | None = option("Where the report goes, HTML.")
-    keep_release: Path | None = option("Keep what was released, to solve again at no cost.")
+    keep_release: Path | None = option("Save the noisy statistics; other λ then cost no privacy.")
     from_release: Path | None = option("Solve from a kept release: reads no labels, costs nothing.")
     ledger: Path | None = option("Budget to charge first, from `privasso ledger create`.")
     time_limit: float | None = option(
