@@ -10,7 +10,7 @@ import numpy as np
 from privasso._blas import one_thread, product_by_columns
 from privasso._clock import Clock
 from privasso.operators import Operator
-from privasso.problem import Certificate, Problem, certify, certify_rows, zero_column_ray
+from privasso.problem import Certificate, Problem, certify, zero_column_ray
 from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._batch_newton import NewtonSteps
@@ -165,8 +165,8 @@ class Batch:
     def _shared_gram(self) -> None:
         """Batched AMP, then Newton steps; some problems may stay open."""
         everything = np.arange(self.terms.shape[0])
-        single = self.op.single()
-        start = batch_amp(single, self.squares, self.terms.some(everything), self.lams, self.clock)
+        F = self.op.single()
+        start = batch_amp(F, self.squares, self.terms.some(everything), self.lams, self.clock)
         self.n_iter += start.n_iter
         open_ = np.flatnonzero(start.promising)
         self.x[open_] = start.x[open_]
@@ -180,9 +180,9 @@ class Batch:
         near = self._near(open_, C)
         if np.sum(near.sum(axis=1, dtype=float) ** 2) > np.count_nonzero(near.any(axis=0)) ** 2:
             shared = NewtonSteps(self.op, self.norms, np.flatnonzero(near.any(axis=0)))
-        del near, start
+        del F, near, start
         for _ in range(_NEWTON_ROUNDS):
-            open_, C = self._verify(open_[self._newton_steps(open_, C, shared)], single)
+            open_, C = self._verify(open_[self._newton_steps(open_, C, shared)])
             if open_.size == 0 or self.clock.expired():
                 return
 
@@ -323,31 +323,20 @@ class Batch:
             d = factor.solve(np.sign(result.z[factor.active]) * weights[factor.active])
             self.path[k, at] = d / self.norms[at]
 
-    def _verify(
-        self, columns: np.ndarray, single: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Certify with two matrix products; returns the problems that fail, and c of each.
-
-        With F in single precision the products of the paths are computed with that.
-        """
-        X, B = self.x[columns], self.terms.some(columns)
+    def _verify(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Certify with a few matrix products; returns the problems that fail, and c of each."""
+        X = self.x[columns]
         W, fitted = self._products(X)
-        C = B - fitted
-        if self._dual_point is not None:
-            directions = self._dual_point - W, C
-        elif single is None:
-            directions = self._products(self.path[columns])
-        else:
-            paths = self.path[columns].astype(np.float32)
-            along = product_by_columns(single, paths.T)
-            directions = along.T, product_by_columns(single.T, along).T
-        certificates = certify_rows(self.norms, B, self.lams[columns], X, W, C, directions)
+        C = self.terms.some(columns) - fitted
+        known = self._dual_point is not None
+        D, Q = (W, C) if known else self._products(self.path[columns])
+        failed = []
+        for j, k in enumerate(columns.tolist()):
+            path = None if known else (D[j], Q[j])
+            found = certify(self._problem(k), X[j], W[j], C[j], path, anchors=False)
+            if not self._accept(k, found) and k not in self.falling:
+                failed.append(j)
         self.n_iter[columns] += 1
-        failed = [
-            j
-            for j, k in enumerate(columns.tolist())
-            if not self._accept(k, certificates[j]) and k not in self.falling
-        ]
         return columns[failed], C[failed]
 
     def _products(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
