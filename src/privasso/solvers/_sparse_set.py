@@ -23,13 +23,8 @@ _SMALL = 300
 _ROUNDS, _ROUGH_ROUNDS = 60, 2
 _EPOCHS = 10
 #: Most conjugate-gradient steps for a Newton step, its accuracy while the support still changes,
-_STEPS, _FORCING = 400, 1e-2
-#: while it changes by less than this part,
-_STEADY, _FINER = 0.003, 1e-4
 #: and once it does not.
-_ACCURACY = 1e-11
-#: Newton steps in a row without coordinate descent, if each only leaves a few columns out.
-_SKIPS = 4
+_STEPS, _FORCING, _ACCURACY = 400, 1e-2, 1e-11
 #: Entries with which a compiled call takes less than a tenth of a second.
 _SHORT_CALL = 100_000
 
@@ -127,13 +122,11 @@ class SparseSet:
         everything = np.arange(x.size)
         fitted = np.empty(x.size)
         sweep = (*arrays, columns.total, squares, b, lam, x, w, state, _EPOCHS, tol)
-        settled, skipped = False, 0
+        settled = False
         for _ in range(n_rounds):
             before = x != 0
             kernels.fit(*arrays, x, w, state)  # afresh, so that rounding errors do not add up
-            if skipped:
-                pass  # a few columns were left out: the step again, on the others
-            elif columns.block.nnz < _SHORT_CALL:
+            if columns.block.nnz < _SHORT_CALL:
                 kernels.sweep(*sweep)
             else:
                 interruptible(lambda: kernels.sweep(*sweep))
@@ -144,11 +137,9 @@ class SparseSet:
             if float(off.max()) <= tol * lam or clock.expired() or active.size == 0:
                 break
             z = x[active] * norms[active]
-            signs = np.sign(z)
-            descent = (c[active] - lam * signs) / norms[active]
+            descent = (c[active] - lam * np.sign(z)) / norms[active]
             settled = settled and bool(np.array_equal(before, x != 0))
-            turnover = np.count_nonzero(before != (x != 0)) / active.size
-            accuracy = _ACCURACY if settled else _FORCING if turnover > _STEADY else _FINER
+            accuracy = _ACCURACY if settled else _FORCING
             p, curvature, flat = self._solve(active, descent, accuracy)
             decrease = float(descent @ p)
             if decrease <= 0.0:
@@ -166,30 +157,8 @@ class SparseSet:
             if hit >= 0:
                 moved[hit] = 0.0
             settled = not flat and hit < 0
-            cut = None
-            if not flat and (hit >= 0 or t < 1.0):
-                cut = np.where((z + p) * signs > 0.0, z + p, 0.0)
-                if self._gain(active, c, lam, z, cut) > self._gain(active, c, lam, z, moved):
-                    moved = cut
-            few = 0 < np.count_nonzero(moved == 0.0) <= _STEADY * active.size
-            skipped = skipped + 1 if few and moved is cut and skipped < _SKIPS else 0
             x[active] = moved / norms[active]
         return GramResult(x * norms)
-
-    def _gain(
-        self, active: np.ndarray, c: np.ndarray, lam: float, z: np.ndarray, to: np.ndarray
-    ) -> float:
-        """By how much the objective falls from z to another point on the active columns.
-
-        Computed from the difference d of the two as cᵀd − ½‖Fd‖² − λ·(change of ‖x‖₁), in which
-        no large numbers cancel.
-        """
-        norms = self.norms[active]
-        d = np.zeros(self.z.size)
-        d[active] = (to - z) / norms
-        w = self._columns.matvec(d)
-        shrinking = float(np.sum((np.abs(to) - np.abs(z)) / norms))
-        return float(c @ d) - 0.5 * float(w @ w) - lam * shrinking
 
     def _solve(
         self, active: np.ndarray, rhs: np.ndarray, accuracy: float
