@@ -65,11 +65,7 @@ class CoordinateDescent(Algorithm):
         m, n = problem.shape
         small = float(m) * n * min(m, n) <= INTERIOR_LIMIT
         outcome = Growth(problem).minimise(
-            problem,
-            tol=tol,
-            clock=clock,
-            max_rounds=self.max_rounds,
-            once=small and not problem.bounded,
+            problem, tol=tol, clock=clock, max_rounds=self.max_rounds
         )
         stuck = outcome.status is Status.MAX_ITER and len(outcome.steps) < self.max_rounds
         if not stuck or not small:

@@ -39,8 +39,6 @@ _MANY_LESS = 0.9
 #: Part of the memory that a set may take, because something else is there too; it weighs more if
 #: the numbers of F take half the memory of others.
 _SHARE, _SHARE_OF_SINGLE = 0.75, 0.68
-#: Exact solves on more columns than the support can have before another method is tried.
-_LARGE = 3
 #: Part of the support that may be missing in the set when it is solved exactly.
 _MISSING = 0.1
 
@@ -84,20 +82,17 @@ class Growth:
         tol: float,
         clock: Clock,
         max_rounds: int = _MAX_ROUNDS,
-        once: bool = False,
     ) -> Outcome:
         """Minimise over all columns, starting from where the last problem ended.
 
-        It gives up after some exact solves that gain nothing. With `once` it gives up after the
-        first on more columns than the support can have that is not accurate on these columns
-        themselves, and after a few that are, but leave other columns to join.
+        It gives up after some exact solves that gain nothing.
         """
         if self._fitted is not None and self._lam <= problem.lam:
             self._prepare(problem, problem.b - self._fitted)
         working = self._working
         working.problem = problem
         steps: list[Step] = []
-        best, stalled, missing, large = np.inf, 0, 0, 0
+        best, stalled, missing = np.inf, 0, 0
         lam = problem.lam
         if self._fitted is not None:
             lam, missing = self._advance(problem, problem.b - self._fitted, None, tol)
@@ -128,11 +123,9 @@ class Growth:
                 best = min(best, certificate.kkt)
             if len(steps) >= max_rounds:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
-            large += not roughly and working.index.size >= min(problem.shape)
-            hopeless = once and large > 0 and (large > _LARGE or self._inaccurate(c, lam, tol))
             lam, missing = self._advance(problem, c, q, tol)
             del c, q  # large vectors, which the next round has of its own
-            if hopeless or (missing == 0 and stalled > _PATIENCE):
+            if missing == 0 and stalled > _PATIENCE:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
 
     @property
@@ -153,12 +146,6 @@ class Growth:
         wanted = int(np.count_nonzero((near > _CLOSE * problem.lam) | (self._working.z != 0)))
         if wanted < _MANY_LESS * near.size:
             self._working.keep(near, wanted)
-
-    def _inaccurate(self, c: np.ndarray, lam: float, tol: float) -> bool:
-        """Whether conditions of columns of the set itself are violated by more than tol."""
-        index = self._working.index
-        inside = violations(c[index], self._working.z, lam)
-        return float(inside.max(initial=0.0)) > tol * lam
 
     def _restart(self) -> None:
         """Forget the coefficients, which a ray may have led far away."""
