@@ -76,7 +76,7 @@ class _Model:
 def _proximal(model: _Model, z: np.ndarray, violation: float, limit: float) -> np.ndarray:
     """Proximal points, each improved by a Newton step, until the limit or no further progress."""
     best, stale = z, 0
-    for point, _, _ in proximal_points(model.H, model.b, model.t, z, clock=Clock()):
+    for point, _ in proximal_points(model.H, model.b, model.t, z, clock=Clock()):
         here = point.copy()
         reached = model.improve(here)
         stale = 0 if reached < 0.5 * violation else stale + 1

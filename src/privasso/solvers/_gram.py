@@ -27,7 +27,7 @@ from privasso.solvers._newton import (
     newton_steps,
     residual,
 )
-from privasso.solvers._proximal import FIRST_SIGMA, proximal_points, to_vertex
+from privasso.solvers._proximal import proximal_points, to_vertex
 
 #: Rounds of descent and Newton steps before the proximal-point iteration takes over,
 _ROUNDS = 30
@@ -86,14 +86,12 @@ class GramResult:
     - `z`: the minimiser, or the best iterate.
     - `factor`: the factor of H on the support of z, if one was computed.
     - `ray`: what `find_ray` returned, if it proved the whole problem unbounded.
-    - `sigma`: the last σ of the proximal-point iteration, with which the next one may start.
     - `falling`: whether the iteration stopped because the objective seems to fall for ever.
     """
 
     z: np.ndarray
     factor: Factor | None = None
     ray: np.ndarray | None = None
-    sigma: float = FIRST_SIGMA
     falling: bool = False
 
 
@@ -127,7 +125,6 @@ class Subproblem:
         tol: float,
         *,
         clock: Clock,
-        sigma: float = FIRST_SIGMA,
         roughly: bool = False,
     ) -> GramResult:
         """Minimise from z until no violation exceeds tol times its weight, or rounding.
@@ -138,7 +135,7 @@ class Subproblem:
         z = z.copy()
         if roughly:
             found = self._newton(z, tol, np.float32, _ROUGH_ROUNDS)
-            return found or GramResult(z, sigma=sigma)
+            return found or GramResult(z)
         found = self._newton(z, tol, np.float32, 4) or self._newton(z, tol)
         for _ in range(_VERTICES):
             if found is not None or clock.expired():
@@ -153,13 +150,10 @@ class Subproblem:
         if found is not None:
             return found
         best, best_violation, factor, stale = z, np.inf, None, 0
-        last_sigma = sigma
-        points = proximal_points(self.H, self.b, self.weights, z, clock=clock, sigma=sigma)
-        for point, step, used in points:
-            last_sigma = used
+        for point, step in proximal_points(self.H, self.b, self.weights, z, clock=clock):
             z, factor_here, exact = self._exact_on_support(point, tol)
             if exact:
-                return GramResult(z, factor_here, sigma=used)
+                return GramResult(z, factor_here)
             violation = float(largest_violation(self.b, self.weights, z, self.b - self.H @ z))
             stale = 0 if violation < 0.5 * best_violation else stale + 1
             if violation < best_violation:
@@ -172,11 +166,11 @@ class Subproblem:
             flat = float(step @ (self.H @ step)) < 1e-2 * float(step @ step)
             if falls and flat:
                 if self._find_ray is None:
-                    return GramResult(best, factor, sigma=last_sigma, falling=True)
+                    return GramResult(best, factor, falling=True)
                 ray = self._find_ray(step)
                 if ray is not None:
                     return GramResult(z, ray=ray)
-        return GramResult(best, factor, sigma=last_sigma)
+        return GramResult(best, factor)
 
     def _newton(
         self, z: np.ndarray, tol: float, dtype: type = np.float64, rounds: int = _ROUNDS

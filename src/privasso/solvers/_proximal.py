@@ -32,8 +32,8 @@ from privasso._blas import factorise_lower
 from privasso._clock import Clock
 from privasso.solvers._newton import cholesky_solve, copy_submatrix
 
-FIRST_SIGMA, _GROWTH, _LAST_SIGMA = 1.0, 5.0, 1e12
-_LEAST_SIGMA = FIRST_SIGMA / _GROWTH**4
+_FIRST_SIGMA, _GROWTH, _LAST_SIGMA = 1.0, 5.0, 1e12
+_LEAST_SIGMA = _FIRST_SIGMA / _GROWTH**4
 #: Points at the largest σ that works before the next larger one, which has failed, is tried again.
 _TRUST = 4
 _MAX_OUTER, _MAX_NEWTON = 60, 50
@@ -50,10 +50,9 @@ def proximal_points(
     z: np.ndarray,
     *,
     clock: Clock,
-    sigma: float = FIRST_SIGMA,
-) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield z_{k+1}, the step z_{k+1} − z_k and σ, a limited number of times."""
-    ceiling, at_ceiling = _LAST_SIGMA, 0
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield z_{k+1} and the step z_{k+1} − z_k, a limited number of times."""
+    sigma, ceiling, at_ceiling = _FIRST_SIGMA, _LAST_SIGMA, 0
     for outer in range(_MAX_OUTER):
         accuracy = 0.1 if outer < 4 else 0.01
         new, solved = _proximal_point(H, b, weights, z, sigma, accuracy, clock)
@@ -66,7 +65,7 @@ def proximal_points(
         at_ceiling += sigma >= ceiling
         if at_ceiling == _TRUST:
             ceiling, at_ceiling = min(ceiling * _GROWTH, _LAST_SIGMA), 0
-        yield new, new - z, sigma
+        yield new, new - z
         z, sigma = new, min(sigma * _GROWTH, ceiling)
 
 
