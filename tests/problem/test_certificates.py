@@ -1,4 +1,4 @@
-"""Certificates prove nothing about points that are no numbers, and along paths that lead nowhere."""
+"""Certificates prove nothing about what is no number, and along paths that lead nowhere."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ from privasso.solvers._exact_pass import (
     entry_grid,
 )
 from privasso.solvers._exact_steps import FixedPoint
-from privasso.solvers._gram_many import GramLasso
+from privasso.solvers._gram import GramLasso
 from privasso.solvers._long_newton import (
     LongProblem,
     exact_product,
