@@ -32,10 +32,7 @@ from privasso.solvers._growth import grow_working_set
 from privasso.solvers._iteration import AmpState, End, amp_on_columns, iterate, movement, soft
 from privasso.solvers._solution import Status
 
-#: Number of columns from which AMP always goes on alone on the columns copied out: the time for
-#: their Gram matrix grows with the square of this number.
-LARGE_SET = 1200
-#: Most iterations that AMP may take alone on a smaller set.
+#: Most iterations that AMP may take alone on the columns copied out.
 _FEW = 80
 #: How far from the threshold a field may be for its column to be copied out, in standard deviations
 #: of what it has still to move.
@@ -181,8 +178,6 @@ def _alone(problem: Problem, state: AmpState, size: int, tol: float) -> bool:
     Near the fixed point each step is √(ρ̂/α) of the one before. An iteration reads each entry of
     the columns once; the Gram matrix and its factors take size/30 + size²/(12M) as long.
     """
-    if size >= LARGE_SET:
-        return True
     m = problem.shape[0]
     rate = np.sqrt(state.n_active / m)
     if size == 0 or not 0.0 < rate < 1.0 or not 0.0 < state.change < 1.0:

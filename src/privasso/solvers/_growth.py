@@ -21,8 +21,6 @@ _DESCENT, _JUMP = 0.6, 0.05
 _ROUGHLY = 0.1
 #: Violation at the next λ, relative to it, that is not worth a stop before.
 _SLIGHT = 1e-3
-#: Part of the last violation to which a large sparse set is solved before all columns are checked.
-_GAIN = 1e-3
 #: Sets of so many columns are solved exactly at once.
 _SMALL = 96
 #: Fewest columns by which a set may grow.
@@ -102,8 +100,6 @@ class Growth:
             if last and working.index.size <= _SMALL:
                 roughly = False
             aim = _ROUGHLY if roughly else 0.1 * tol
-            if not roughly and missing and not problem.op.dense and steps:
-                aim = max(aim, _GAIN * steps[-1].change)  # a pass takes less time than many digits
             result = working.minimise(lam, aim, clock, roughly=roughly)
             if result.ray is not None:
                 self._restart()
