@@ -7,7 +7,7 @@ import pytest
 
 import privasso as pv
 from oracles import check_solution
-from privasso.solvers import _amp, _iteration
+from privasso.solvers import _amp, _iteration, _tuned
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_violating_columns_join(always_alone, monkeypatch):
 
 
 def test_without_a_fixed_point_the_gram_matrix_is_used(always_alone, monkeypatch):
-    monkeypatch.setattr(_iteration, "_MAX_ITER", 2)
+    monkeypatch.setattr(_tuned, "ALONE_ITERATIONS", 2)
     F, y, lam, eta = problem(1, pv.Uniform())
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)

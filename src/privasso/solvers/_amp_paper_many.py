@@ -32,13 +32,12 @@ from numba import njit
 
 from privasso._blas import product
 from privasso._validation import generator
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._solution import ComparesFields
 
 _FAST = {"reassoc", "contract", "nsz"}
 
 LIMIT, CONVERGED, BLOWN_UP, CYCLING = 0, 1, 2, 3
-#: How far g may move, in units of its last step, before all of u is computed again.
-_REACH = 4.0
 
 
 @njit(nogil=True, cache=True)
@@ -94,7 +93,7 @@ def follow(FT, squares, y, lam, eta, x, s, g, first, max_iter, tol, same, lost):
         if everything:
             for i in range(n):
                 rows[i] = i
-            n_rows, reach = n, _REACH * np.sqrt(step)
+            n_rows, reach = n, tuned.PAPER_REACH * np.sqrt(step)
             centre[:] = g
         fitted[:] = 0.0
         corrected[:] = 0.0
@@ -159,13 +158,6 @@ def _near(a, b, same):  # pragma: no cover
         difference += (a[i] - b[i]) ** 2
         size += a[i] ** 2
     return difference <= same * same * size
-
-
-#: A run has blown up if s_θ exceeds this number and 1000 M. At a fixed point with k < M active
-#: columns s_θ is k/(M − k) < M.
-_LOST = 1e6
-#: The batch ends when no more than _FEW columns are left, or after _BATCHED iterations.
-_FEW, _BATCHED = 32, 64
 
 
 @dataclass(frozen=True)
@@ -278,7 +270,7 @@ def _advance(
 ) -> None:
     """Continue all runs that have not ended, in one precision, until each has."""
     m, kind = F.shape[0], precision.kind
-    lost = max(_LOST, 1e3 * m)
+    lost = max(tuned.PAPER_LOST, 1e3 * m)
     rhs = np.flatnonzero(ends == _OPEN)
     F, y, lam = F.astype(kind), y.astype(kind), lams[rhs].astype(kind)
     X, S, G, eta = (A[:, rhs].astype(kind) for A in (state.x, state.s, state.g, etas))
@@ -286,8 +278,8 @@ def _advance(
     squares = squared.sum(axis=0)
     s_theta = squares @ S / m
     behind = state.n_iter[rhs]
-    for _ in range(_BATCHED):
-        if rhs.size <= _FEW:
+    for _ in range(tuned.PAPER_BATCHED):
+        if rhs.size <= tuned.PAPER_FEW:
             break
         G *= product(squared, S)
         G -= product(F, X)

@@ -16,20 +16,7 @@ import numpy as np
 from privasso._blas import run_parts
 from privasso._clock import Clock
 from privasso._threads import n_threads
-
-#: A problem leaves the batch once an iteration changes less than this part of its support
-SETTLED_TURNOVER = 0.03
-#: and its coefficients are closer than this to where they will come to rest, relative to their
-#: size. If it left earlier, more columns would have to change in the exact solve. An iteration
-#: makes the distance smaller by a factor of about √(s/M), where s coefficients are not zero.
-SETTLED_DISTANCE = 0.05
-_MAX_ITER = 100
-#: A problem whose iterates still move by more than this at the end has not been solved.
-_RESTLESS = 0.3
-#: Multiplications of one product, which takes a tenth of a second; until then Ctrl-C waits.
-#: Products with fewer problems than this would be slow.
-_LONGEST_CALL = 6e9
-_SHORTEST_SHARE = 32
+from privasso.solvers import _tuned as tuned
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +43,7 @@ def batch_amp(
     (m, n), n_rhs = F.shape, len(B)
     x = np.zeros((n_rhs, n), np.float32)
     out = BatchStart(x, np.zeros(n_rhs, dtype=bool), np.zeros(n_rhs, dtype=np.int64))
-    longest = max(_SHORTEST_SHARE, int(_LONGEST_CALL / (float(m) * n)))
+    longest = max(tuned.SHORTEST_SHARE, int(tuned.LONGEST_CALL / (float(m) * n)))
     count = min(n_rhs, max(n_threads(), -(-n_rhs // longest)))
     edges = [n_rhs * k // count for k in range(count + 1)]
     single = squares.astype(np.float32)
@@ -85,7 +72,7 @@ def _run_share(
     G: np.ndarray = np.zeros((rhs.size, m), np.float32)
     V: np.ndarray = np.zeros(rhs.size, np.float32)
     inverse_squares = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0.0)
-    for iteration in range(_MAX_ITER):
+    for iteration in range(tuned.BATCH_ITERATIONS):
         if clock.expired():
             return
         wider = (1.0 + V)[:, None]
@@ -102,14 +89,14 @@ def _run_share(
         step, length = (np.einsum("ki,ki,i->k", A, A, squares) for A in (X, new))
         X, V = new, ((1.0 + V) * (active / m)).astype(np.float32)
         rate = 1.0 - np.sqrt(np.minimum(active / m, 1.0))
-        done = (flips <= SETTLED_TURNOVER * np.maximum(active, 1)) & (iteration > 0)
-        done &= step <= (SETTLED_DISTANCE * rate) ** 2 * length
+        done = (flips <= tuned.BATCH_TURNOVER * np.maximum(active, 1)) & (iteration > 0)
+        done &= step <= (tuned.BATCH_DISTANCE * rate) ** 2 * length
         lost = ~np.isfinite(V) | ~np.isfinite(step)
-        done |= lost | (iteration == _MAX_ITER - 1)
+        done |= lost | (iteration == tuned.BATCH_ITERATIONS - 1)
         if done.any():
             ended, keep = rhs[done], ~done
             out.x[ended] = X[done]
-            out.promising[ended] = ~(lost | (step > _RESTLESS**2 * length))[done]
+            out.promising[ended] = ~(lost | (step > tuned.BATCH_RESTLESS**2 * length))[done]
             out.n_iter[ended] = iteration
             rhs, V, lam, X, G, b = (A[keep] for A in (rhs, V, lam, X, G, b))
         if rhs.size == 0:

@@ -26,8 +26,9 @@ from privasso.problem import (
 )
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._growth import Growth
-from privasso.solvers._interior import INTERIOR_LIMIT, interior_point
+from privasso.solvers._interior import interior_point
 from privasso.solvers._solution import Status
+from privasso.solvers._tuned import INTERIOR_LIMIT
 
 
 @register

@@ -21,8 +21,8 @@ from privasso._blas import factorise_lower, one_thread
 from privasso._clock import Clock
 from privasso._threads import interruptible, n_threads, run
 from privasso._validation import positive_float, real_array
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._newton import (
-    EPOCHS,
     cholesky_solve,
     copy_submatrix,
     descend,
@@ -31,25 +31,6 @@ from privasso.solvers._newton import (
     residual,
 )
 from privasso.solvers._proximal import proximal_points, to_vertex
-
-#: Rounds of descent and Newton steps before the proximal-point iteration takes over,
-_ROUNDS = 30
-#: and where they are all that is done.
-_ROUGH_ROUNDS = 3
-#: Newton iterations that start again from independent columns.
-_VERTICES = 4
-#: Most columns of which independent ones are chosen, by a factorisation with pivoting.
-_MOST_DEPENDENT = 800
-#: On fewer columns than this, coordinate descent ends after a few hundredths of a second.
-_SHORT_DESCENT = 1000
-#: Proximal points without a halving of the violation before giving up.
-_PATIENCE = 12
-_REFINEMENTS = 2
-#: A column of unit norm that is this close to the span of the columns before it depends on them.
-_LEAST_PIVOT = 1e-7
-#: Largest violation on the support, relative to its weight, that passes as a rounding error. It
-#: only ends the iteration on a working set; what is a minimiser, the certificate decides.
-_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +58,7 @@ def submatrix(H: np.ndarray, index: np.ndarray, dtype: type = np.float64) -> np.
 def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
     """Factorise H on the active set; None if it is singular to working precision."""
     L = submatrix(H, active)
-    if not factorise_lower(L) or np.diagonal(L).min(initial=1.0) <= _LEAST_PIVOT:
+    if not factorise_lower(L) or np.diagonal(L).min(initial=1.0) <= tuned.LEAST_PIVOT:
         return None
     return Factor(active, L)
 
@@ -137,14 +118,14 @@ class Subproblem:
         """
         z = z.copy()
         if roughly:
-            found = self._newton(z, tol, np.float32, _ROUGH_ROUNDS)
+            found = self._newton(z, tol, np.float32, tuned.GRAM_ROUGH_ROUNDS)
             return found or GramResult(z)
         found = self._newton(z, tol, np.float32, 4) or self._newton(z, tol)
-        for _ in range(_VERTICES):
+        for _ in range(tuned.VERTICES):
             if found is not None or clock.expired():
                 break
             active = np.flatnonzero(z)
-            if not 0 < active.size <= _MOST_DEPENDENT:
+            if not 0 < active.size <= tuned.MOST_DEPENDENT:
                 break
             if active.size <= self._rank and factorise(self.H, active) is not None:
                 break
@@ -161,7 +142,7 @@ class Subproblem:
             stale = 0 if violation < 0.5 * best_violation else stale + 1
             if violation < best_violation:
                 best, best_violation, factor = z, violation, factor_here
-            if violation <= tol or stale > _PATIENCE or clock.expired():
+            if violation <= tol or stale > tuned.GRAM_PATIENCE or clock.expired():
                 break
             if self._bounded:
                 continue
@@ -176,17 +157,17 @@ class Subproblem:
         return GramResult(best, factor)
 
     def _newton(
-        self, z: np.ndarray, tol: float, dtype: type = np.float64, rounds: int = _ROUNDS
+        self, z: np.ndarray, tol: float, dtype: type = np.float64, rounds: int = tuned.GRAM_ROUNDS
     ) -> GramResult | None:
         """Descent and Newton steps on z, in place; None if they are not enough."""
         H, b, weights = self.H, self.b, self.weights
         r = np.empty_like(z)
         residual(H, b, z, r)
         for _ in range(rounds):
-            if z.size < _SHORT_DESCENT:
-                descend(H, z, r, weights, EPOCHS, tol)
+            if z.size < tuned.SHORT_DESCENT:
+                descend(H, z, r, weights, tuned.EPOCHS, tol)
             else:
-                interruptible(lambda: descend(H, z, r, weights, EPOCHS, tol))
+                interruptible(lambda: descend(H, z, r, weights, tuned.EPOCHS, tol))
             if largest_violation(b, weights, z, r) <= tol:
                 return GramResult(z)  # coordinate descent alone was enough
             active = z.nonzero()[0]  # on small problems, np.flatnonzero would take most of the time
@@ -221,7 +202,7 @@ class Subproblem:
         coefficients that cancel, those may exceed tol, and further iterations would not help.
         """
         active = np.flatnonzero(z)
-        if not 0 < active.size <= max(self._rank, _MOST_DEPENDENT):
+        if not 0 < active.size <= max(self._rank, tuned.MOST_DEPENDENT):
             return z, None, False
         factor = factorise(self.H, active) if active.size <= self._rank else None
         if factor is None:
@@ -232,7 +213,7 @@ class Subproblem:
                 return z, None, False
         signs, weights = np.sign(z[active]), self.weights[active]
         refined, r = np.zeros_like(z), np.empty_like(z)
-        for _ in range(1 + _REFINEMENTS):
+        for _ in range(1 + tuned.GRAM_REFINEMENTS):
             residual(self.H, self.b, refined, r)
             refined[active] += factor.solve(r[active] - weights * signs)
         exact = refined[active]
@@ -242,13 +223,7 @@ class Subproblem:
         left = float(np.max(np.abs(r[active] - weights * np.sign(exact)) / weights))
         r[active] = 0.0
         violated = np.abs(r) > self.weights * (1.0 + tol)
-        return refined, factor, left <= _ROUNDING and not violated.any()
-
-
-#: Factor from one λ to the next on the way down to the one that is asked for.
-_DESCENT = 0.6
-#: Accuracy, relative to λ, that is enough on the way.
-_ROUGHLY = 0.1
+        return refined, factor, left <= tuned.GRAM_ROUNDING and not violated.any()
 
 
 class GramLasso:
@@ -307,10 +282,10 @@ class GramLasso:
                 return found.z / self.norms, True
             z = np.zeros_like(z)
         top = float(np.max(np.abs(b) / weights))
-        steps = max(0, int(np.ceil(np.log(max(top, 1.0)) / -np.log(_DESCENT))))
+        steps = max(0, int(np.ceil(np.log(max(top, 1.0)) / -np.log(tuned.DESCENT))))
         for k in range(1, steps):
-            z = self._subproblem(b, weights * top * _DESCENT**k).minimise(
-                z, _ROUGHLY, clock=clock, roughly=True
+            z = self._subproblem(b, weights * top * tuned.DESCENT**k).minimise(
+                z, tuned.ROUGHLY, clock=clock, roughly=True
             ).z  # fmt: skip
         result = self._subproblem(b, weights).minimise(z, tol, clock=clock)
         return result.z / self.norms, self._accepted(b, weights, result, tol)

@@ -19,6 +19,7 @@ from privasso._clock import Clock
 from privasso._threads import interruptible
 from privasso.operators import Columns
 from privasso.problem import Problem, RaySearch
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._gram import Factor, GramResult, Subproblem
 from privasso.solvers._newton import line_search
 
@@ -129,18 +130,6 @@ def conjugate_gradients(
     return p, np.dot(p, Hp), False
 
 
-#: Most columns for which the Gram matrix is formed.
-_SMALL = 300
-#: Rounds of descent and one Newton step each; fewer on the way to another λ.
-_ROUNDS, _ROUGH_ROUNDS = 60, 2
-_EPOCHS = 10
-#: Most conjugate-gradient steps for a Newton step, its accuracy while the support still changes,
-#: and once it does not.
-_STEPS, _FORCING, _ACCURACY = 400, 1e-2, 1e-11
-#: Entries with which a compiled call takes less than a tenth of a second.
-_SHORT_CALL = 100_000
-
-
 class SparseSet:
     """Sparse columns copied out of F, with the verbs of `WorkingSet`."""
 
@@ -198,10 +187,12 @@ class SparseSet:
         """Solve the problem at λ on these columns, starting from the present coefficients."""
         if self.index.size == 0:
             return GramResult(self.z)
-        if self.index.size <= _SMALL and not roughly:
+        if self.index.size <= tuned.SPARSE_SMALL and not roughly:
             result = self._by_gram(lam, tol, clock)
         else:
-            result = self._descend(lam, tol, clock, _ROUGH_ROUNDS if roughly else _ROUNDS)
+            result = self._descend(
+                lam, tol, clock, tuned.SPARSE_ROUGH_ROUNDS if roughly else tuned.SPARSE_ROUNDS
+            )
         self.z = result.z
         return result
 
@@ -233,12 +224,12 @@ class SparseSet:
         w, state = np.zeros(self.problem.shape[0]), np.zeros(2)
         everything = np.arange(x.size)
         fitted = np.empty(x.size)
-        settings = (*arrays, columns.total, squares, b, lam, x, w, state, _EPOCHS, tol)
+        settings = (*arrays, columns.total, squares, b, lam, x, w, state, tuned.EPOCHS, tol)
         settled = False
         for _ in range(n_rounds):
             before = x != 0
             fit(*arrays, x, w, state)  # afresh, so that rounding errors do not add up
-            if columns.block.nnz < _SHORT_CALL:
+            if columns.block.nnz < tuned.SHORT_CALL:
                 sweep(*settings)
             else:
                 interruptible(lambda: sweep(*settings))
@@ -251,7 +242,7 @@ class SparseSet:
             z = x[active] * norms[active]
             descent = (c[active] - lam * np.sign(z)) / norms[active]
             settled = settled and bool(np.array_equal(before, x != 0))
-            accuracy = _ACCURACY if settled else _FORCING
+            accuracy = tuned.SPARSE_ACCURACY if settled else tuned.SPARSE_FORCING
             p, curvature, flat = self._solve(active, descent, accuracy)
             decrease = float(descent @ p)
             if decrease <= 0.0:
@@ -278,6 +269,6 @@ class SparseSet:
         columns = self._columns
         buffer = np.zeros(self.problem.shape[0])
         arguments = (*columns.arrays(), columns.total, self.norms, active, rhs, buffer)
-        if columns.block.nnz < _SHORT_CALL:
-            return conjugate_gradients(*arguments, _STEPS, accuracy)
-        return interruptible(lambda: conjugate_gradients(*arguments, _STEPS, accuracy))
+        if columns.block.nnz < tuned.SHORT_CALL:
+            return conjugate_gradients(*arguments, tuned.SPARSE_STEPS, accuracy)
+        return interruptible(lambda: conjugate_gradients(*arguments, tuned.SPARSE_STEPS, accuracy))

@@ -11,14 +11,8 @@ from privasso._blas import gram_matrix
 from privasso._clock import Clock
 from privasso.operators import Block, PackedColumns
 from privasso.problem import Problem, RaySearch
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
-
-#: Part of the columns from which on F itself is used, rather than copies of its columns,
-_MOST = 0.75
-#: if F has at least so many entries; copies of fewer take no memory worth mentioning.
-_LARGE = 1 << 17
-#: Columns that are copied at once to compute their Gram matrix.
-_AT_ONCE = 128
 
 
 class WorkingSet:
@@ -44,8 +38,8 @@ class WorkingSet:
             return
         op = self.problem.op
         m, n = op.shape
-        plain = op.dense and not op.packed and op.entry_bytes == 8 and m * n >= _LARGE
-        self._whole |= plain and self.index.size + index.size > _MOST * n
+        plain = op.dense and not op.packed and op.entry_bytes == 8 and m * n >= tuned.LARGE_F
+        self._whole |= plain and self.index.size + index.size > tuned.MOST_COPIED * n
         if self._whole:
             self._blocks = []
             self._extend_gram_by_all(index)
@@ -73,8 +67,8 @@ class WorkingSet:
         every = np.concatenate([self.index, index])
         norms, old = self.problem.norms[every], self.index.size
         gram = self._larger_gram(every.size)
-        for start in range(old, every.size, _AT_ONCE):
-            part = slice(start, min(start + _AT_ONCE, every.size))
+        for start in range(old, every.size, tuned.COPIED_AT_ONCE):
+            part = slice(start, min(start + tuned.COPIED_AT_ONCE, every.size))
             found = self.problem.op.rmatmat(self.problem.op.columns(every[part]))[every]
             found /= norms[part]
             found /= norms[:, None]
