@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from privasso._validation import generator, positive_float
 from privasso.cli._options import (
@@ -80,9 +80,9 @@ class FitSettings:
     )
     share: float | None = option("Part of the budget for what is found with noise.  [default: 0.2]")
     screen: str | None = option(
-        "With --label-dp or --record-dp: choose K columns with noise, and fit these. For more "
-        "columns than rows.",
-        metavar="K|auto",
+        "With --label-dp or --record-dp: choose K columns with noise, and fit these; or fit all.  "
+        "[default: what is expected to predict best]",
+        metavar="K|auto|all",
     )
     mechanism: str | None = option(
         "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto."
@@ -104,6 +104,10 @@ class FitSettings:
     noise: str | None = option("auto, shaped, isotropic, gram, power:GAMMA.  [default: auto]")
     design: Path | None = option("Design of `privasso design --out`: shape of the noise, and λ.")
     lam: str | None = option("λ, M times scikit-learn's alpha, or auto.  [default: auto]")
+    aim: str = option(
+        "What an automatic λ is for: predict, select (noise alone gives no coefficient), auto.",
+        "auto",
+    )
     lam_path: str | None = option("Values of λ for the path: L1,L2,… (free).")
     path_out: Path | None = option("Coefficients along the path, csv or parquet.")
     no_intercept: bool = option("Fit through the origin.", False)
@@ -244,12 +248,16 @@ class FitSettings:
             return None
         return [_positive("--lam-path", part) for part in self.lam_path.split(",")]
 
-    def screened(self) -> int | Literal["auto"] | None:
-        """How many columns to choose before the fit."""
-        if self.screen is None or self.screen == "auto":
-            return self.screen
+    def screened(self) -> int | Literal["auto", "all"] | None:
+        """How many columns to choose before the fit; models at other λ need a fit of all."""
+        if self.screen is None:
+            return "all" if self.given("lam_path", "path_out", "keep_release") else None
+        if self.screen in ("auto", "all"):
+            return cast(Literal["auto", "all"], self.screen)
         if not self.screen.isdecimal() or int(self.screen) < 1:
-            raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
+            raise ValueError(
+                f"--screen must be auto, all or a number of columns, not {self.screen!r}"
+            )
         return int(self.screen)
 
     def missing_rule(self) -> str:

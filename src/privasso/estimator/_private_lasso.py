@@ -88,12 +88,14 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         A budget that several fits share: each fit is entered before its noise is drawn, and one
         that would exceed it is refused. Not with `OnAverage`. Without one, a second fit of the same
         labels in a process warns. `refit` and `path` cost nothing and are not entered.
-    screen : "auto", int or None
+    screen : "auto", "all", int or None
         Choose so many columns first, by their association with the labels and with noise, and fit
-        only these: for many columns and few rows. ``"auto"`` decides from the size of the table
-        alone how many, at which share of the budget, and whether to fit all columns instead. With
-        `LabelDP` the covariates are public, and it may also fit their leading principal components
-        beside the chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`.
+        only these: for many columns and few rows. ``"auto"`` decides from the size of the table,
+        and from X where it is public, how many, at which share of the budget, and whether to fit
+        all columns instead. With `LabelDP` it may also fit leading principal components beside the
+        chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`. ``"all"`` fits
+        all columns. None is ``"auto"`` for plain fits, and ``"all"`` where another option asks for
+        all: a number for `lam`, `intervals`, `noise`, ``denoise=False``, weights of rows.
     loss : Huber, Quantile or Logistic, optional
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
@@ -102,6 +104,14 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         Use half of the squared sensitivity that the budget allows for intervals of the coefficients
         of the population: `confint` and `summary` return them. True is for both targets; one target
         alone has shorter intervals. The fit itself then has about 1.4 times the noise.
+    aim : {"auto", "predict", "select"}
+        What ``lam="auto"`` is for. ``"predict"``: the sparsest of the models that predict
+        practically best. ``"select"``: where labels have nothing to do with the columns, all
+        coefficients are zero with a probability of at least 95 %. That is so for labels and columns
+        as `select_lam` and `selecting_lam` suppose them: normal labels that vary by at most a sixth
+        of their range, for example. ``"auto"`` is ``"select"`` under `LabelDP` where the release
+        says that this loses at most 0.02 of R²; it is ``"predict"`` under `RecordDP`, and where
+        columns were chosen first.
 
     Attributes
     ----------
@@ -183,6 +193,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         screen: int | str | None = None,
         loss: Loss | None = None,
         intervals: bool | str = False,
+        aim: str = "auto",
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -199,6 +210,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.screen = screen
         self.loss = loss
         self.intervals = intervals
+        self.aim = aim
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
         """Let the mechanism read the rows, and compute everything else from what it released.
@@ -246,6 +258,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             screen=cast(Any, self.screen),
             loss=self._loss,
             intervals=self.intervals,
+            aim=cast(Any, self.aim),
         )
         self._forget()
         given = X
@@ -357,4 +370,5 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             method=self.method,
             tol=self.tol,
             time_limit=self.time_limit,
+            aim=cast(Any, self.aim),
         )
