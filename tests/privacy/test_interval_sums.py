@@ -21,7 +21,7 @@ LABELS = (0.0, 3.0, 1.5, INF, -INF, 1e308, -0.0)
 RECORDS = [([cell] * N, label) for cell, label in zip(CELLS, LABELS * 2, strict=False)]
 RECORDS += [([2.0, -1.0, 2.0, 1.0], 3.0), ([2.0, -1.0, 0.0, 1.0], 0.0), ([0.0, 2.0, 2.0, 1.0], 1.4)]
 COEF = np.array([0.5, -0.3, 0.0, 0.1])
-SUMS = {"ScaleSums", "ResidualCounts", "ScoreSums"}
+SUMS = {"ScaleSums", "SizeCounts", "ScoreSums"}
 
 
 def program(frame, neighbours, targets=("least-squares", "huber"), y_bounds=(0.0, 3.0)):
@@ -58,7 +58,7 @@ def test_no_record_moves_the_sums_by_more_than_their_noise_hides(targets, y_boun
     for other in full:
         for name, distance in replayed.distances(empty, other).items():
             found[name] = max(found.get(name, 0), distance)
-    assert found.keys() >= SUMS - ({"ResidualCounts"} if "logistic" in targets else set())
+    assert found.keys() >= SUMS - ({"SizeCounts"} if "logistic" in targets else set())
     assert max(found.values()) <= 1
     assert found["ScoreSums"] > 0.4
 
