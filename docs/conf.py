@@ -18,7 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "data",
+    "results",
     "mathml",
     "sphinx_gallery.gen_gallery",
 ]

@@ -159,10 +159,10 @@ def attempt(step, mechanism):
     wrap(_store.File, "update", "charging")
     wrap(_store, "write_whole", "writing")
     wrap(os, "fsync", "flushing")
-    wrap(os, "replace", "renaming", lambda _, target: target.name == "budget.json")
+    wrap(os, "replace", "renaming", lambda _, target: Path(target).name == "budget.json")
     wrap(place, "rounded_gaussian", "drawing")
     wrap(Released, "solve", "solving")
-    wrap(os, "replace", "publishing", lambda _, target: target.name == "model.json")
+    wrap(os, "replace", "publishing", lambda _, target: Path(target).name == "model.json")
 
     fit(mechanism, pv.Ledger.open("budget.json"), "model.json")
 
