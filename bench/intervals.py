@@ -28,7 +28,7 @@ from bench.real.tables.table import build
 
 EPSILONS, KINDS, DELTA, LEVEL = (1.0, 3.0, 10.0), ("labels", "records"), 1e-6, 0.95
 TARGETS = ("least-squares", "huber")
-SIMULATED_ROWS, REAL_ROWS = (2_000, 20_000, 200_000), (1_000, 3_000, 10_000)
+SIMULATED_ROWS, REAL_ROWS = (2_000, 20_000, 200_000), (2_000, 10_000)
 #: Columns of simulated tables, and how many of them have an effect.
 COLUMNS, TRUE = 40, 10
 #: A column is judged if so many of its samples have an interval.

@@ -13,7 +13,8 @@ from privasso.privacy import Privacy
 DECIDED = (
     "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
     "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
-    "screen", "mechanism", "neighbours", "kappa", "t", "sigma", "scales", "noise", "design",
+    "screen", "intervals", "mechanism", "neighbours", "kappa", "t", "sigma", "scales", "noise",
+    "design",
     "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run", "no_target_column",
 )  # fmt: skip
 #: Why a fit leaves nothing that models at other λ could be solved from.
@@ -65,6 +66,7 @@ def check(settings: FitSettings) -> None:
     settings.screened()
     _check_privacy(settings, privacy_from(settings))
     settings.named_loss()
+    _ = settings.targets
     settings.named_noise()
     settings.rng()
 
@@ -85,6 +87,8 @@ def _check_privacy(settings: FitSettings, privacy: Privacy) -> None:
             raise ValueError("--screen is for linear models; leave --binary or --screen out")
     if settings.record_dp and settings.mechanism not in ("statistics", "auto"):
         _check_reuse(settings, _OBJECTIVE)
+    if settings.binary and settings.intervals in ("least-squares", "huber"):
+        raise ValueError("with --binary intervals are about odds ratios; give --intervals alone")
     if settings.on_average:
         if settings.lam_value() is None and not settings.dry_run:
             raise ValueError(

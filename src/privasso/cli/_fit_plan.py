@@ -36,6 +36,7 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
         screen=settings.screened(),
         classes=settings.classes,
         loss=settings.named_loss(),
+        intervals=settings.targets,
     )
     seeded = settings.seed is not None
     plan = plan_for(table.X, options, seeded=seeded, feature_names=table.names)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from privasso.problem import Loss
 
 
+#: What may follow --intervals; without any of these it stands for the first.
+INTERVAL_VALUES = ("both", "least-squares", "huber")
+
+
 @dataclass(frozen=True)
 class FitSettings:
     """The options of `privasso fit` in the order of its help; None for those not given."""
@@ -83,6 +87,11 @@ class FitSettings:
         "With --label-dp or --record-dp: choose K columns with noise, and fit these. For more "
         "columns than rows.",
         metavar="K|auto",
+    )
+    intervals: str | None = option(
+        "Intervals for the coefficients without penalty and ridge, at a part of the budget: of "
+        "least-squares, of clipped residuals (huber), or both.  [both, if given without a value]",
+        metavar="[both|least-squares|huber]",
     )
     mechanism: str | None = option(
         "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto."
@@ -251,6 +260,15 @@ class FitSettings:
         if not self.screen.isdecimal() or int(self.screen) < 1:
             raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
         return int(self.screen)
+
+    @property
+    def targets(self) -> bool | str:
+        """What intervals are wanted for: a name, True for all, or False."""
+        if self.intervals not in (None, *INTERVAL_VALUES):
+            raise ValueError(
+                f"--intervals must be both, least-squares or huber, not {self.intervals!r}"
+            )
+        return self.intervals == "both" or self.intervals or False
 
     def missing_rule(self) -> str:
         """What becomes of missing covariates."""

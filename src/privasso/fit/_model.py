@@ -183,7 +183,6 @@ class ReleasedModel:
         if self.intervals is None:
             return pl.DataFrame(table)
         ends = self.confint(level, target)
-        zero = (ends[:, 0] <= 0.0) & (ends[:, 1] >= 0.0)
         table |= {
             "estimate": self.intervals.estimates(target),
             "low": ends[:, 0],
@@ -195,12 +194,18 @@ class ReleasedModel:
                     f"odds ratio{part}": np.exp(table[name])
                     for part, name in (("", "estimate"), (", low", "low"), (", high", "high"))
                 }
-        reasons = self.intervals.reasons(target)
-        table["note"] = [
-            _ZERO if level_zero else reason
-            for level_zero, reason in zip(zero.tolist(), reasons, strict=True)
-        ]
+        table["note"] = self.notes(level, target)
         return pl.DataFrame(table, nan_to_null=True)
+
+    def notes(self, level: float = 0.95, target: str | None = None) -> list[str]:
+        """What cannot be told of each coefficient: whether it is zero, or anything at all."""
+        intervals = self._known_intervals()
+        ends = intervals.confint(level, target)
+        zero = (ends[:, 0] <= 0.0) & (ends[:, 1] >= 0.0)
+        return [
+            _ZERO if holds_zero else reason
+            for holds_zero, reason in zip(zero.tolist(), intervals.reasons(target), strict=True)
+        ]
 
     def _known_intervals(self) -> Intervals:
         if self.intervals is None:

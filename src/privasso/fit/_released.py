@@ -127,6 +127,7 @@ class Released(Outcome):
             target=self.target,
             software=self.software,
             encoding=self.encoding,
+            intervals=self.intervals,
         )
 
     def path_start(self, lam: float) -> float:

@@ -13,8 +13,10 @@ from privasso.programs._intervals import (
     Intervals,
     IntervalSums,
     LabelFrame,
+    Outlook,
     RecordFrame,
     Target,
+    made_up_intervals,
 )
 from privasso.programs._label_objective import ObjectiveProgram
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
@@ -59,6 +61,7 @@ __all__ = [
     "Level",
     "NoisyProducts",
     "ObjectiveProgram",
+    "Outlook",
     "Peeled",
     "PerturbedLogistic",
     "PerturbedObjective",
@@ -85,6 +88,7 @@ __all__ = [
     "for_label_choice",
     "full_residuals",
     "half_ranges",
+    "made_up_intervals",
     "noisy_centre",
     "row_weights",
     "sandwich_errors",

@@ -32,7 +32,7 @@ from privasso.programs._scores import (
     TurnedRows,
     exceeded_by,
 )
-from privasso.queries import Ask, Neighbours, NoisySum
+from privasso.queries import Ask, Neighbours, NoisySum, made_up
 
 Target: TypeAlias = Literal["huber", "least-squares", "logistic"]
 #: Parts of the squared sensitivity: for scales of private columns, for sizes of residuals, and of
@@ -177,6 +177,17 @@ class Intervals:
             more[at] = law.more
             laws[name] = replace(law, quantiles=quantiles, unknown=unknown, more=more)
         return replace(self, laws=laws, given=True)
+
+
+def made_up_intervals(targets: tuple[Target, ...], n: int, number: float) -> Intervals:
+    """Some for n coefficients whose numbers are all the same, which take room in a file."""
+    law = Law(
+        np.full((n, POINTS.size), number),
+        np.ones(n, dtype=bool),
+        np.full(n, abs(number)),
+        np.full(int(np.sum(POINTS > 0.0)), number),
+    )
+    return Intervals(dict.fromkeys(targets, law), abs(number))
 
 
 def _rounded(more: float) -> str:
@@ -438,6 +449,30 @@ class IntervalProgram:
             steps[target] = point.coef, step
         return IntervalSums(placed, steps, width, width * self.kappa)
 
+    def outlook(self, n_rows: int, deviation: float) -> Outlook:
+        """What may be expected of the first target, for residuals of a deviation.
+
+        It is for uncorrelated columns. Private rows count as twice as long as the mean at most.
+        """
+        frame, public = self.frame, isinstance(self.frame, LabelFrame)
+        if isinstance(frame, LabelFrame):
+            placed = made_up(lambda a: frame.settled(a, self.mu, self.neighbours), n_rows)
+            n, square = placed.unit.size, float(np.mean(1.0 / placed.unit))
+        else:
+            assert isinstance(frame, RecordFrame)
+            n = len(frame.bounds) + frame.intercept
+            square = 2.0 * n
+        left = 1.0 - _SIZES - (0.0 if public else _SCALES)
+        part = left * _WEIGHTS[self.targets[0]] / sum(_WEIGHTS[one] for one in self.targets)
+        mu = self.mu * math.sqrt(part)
+        size = self._slope(self.targets[0], min(1.0, _LARGE * deviation)).largest
+        noise = math.sqrt(square) * size / (mu * math.sqrt((_PUBLIC if public else _SHARES)[1]))
+        plain = 2.0 * at_level(0.95) * deviation / math.sqrt(n_rows)
+        length = plain * math.hypot(1.0, noise / (deviation * math.sqrt(n_rows)))
+        # Noise of a symmetric matrix changes no direction by more than about twice this.
+        lost = 2.0 * math.sqrt(n) * square / (mu * math.sqrt(2.0 * _SHARES[0]))
+        return Outlook(length, plain, 1.0 if public else lost / (0.5 * n_rows))
+
     def _slope(self, target: Target, clip: float) -> Slope:
         if target == "logistic":
             return LogisticSlope()
@@ -506,6 +541,20 @@ class IntervalProgram:
         base = base if counted else None
         noises = H_noise, s_noise, V_noise
         return OneStep(H, s, V, *noises, placed.unit, slope.prior, slope.most, base)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What may be expected of intervals of 95 %.
+
+    - `length`: of an interval, for labels of range 1 and per deviation of a column; `plain`: of
+      that without privacy.
+    - `more`: how many times as many rows are needed before any can be given, if above one.
+    """
+
+    length: float
+    plain: float
+    more: float
 
 
 @dataclass(frozen=True, eq=False)
