@@ -82,6 +82,7 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
         "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
         **classes,
         **written_intervals(model.intervals),
+        **({} if model.target is None else {"target": model.target}),
         "intercept": model.intercept,
         "lam": model.lam,
         "denoised": model.denoised,
@@ -104,6 +105,7 @@ def from_document(document: object) -> ReleasedModel:
         noise=noise_from_dict(fields.take("noise")),
         classes=_classes(fields),
         intervals=read_intervals(fields, n),
+        target=fields.text("target") if "target" in fields.names() else None,
         **known,
     )
     fields.end()

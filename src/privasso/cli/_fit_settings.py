@@ -52,6 +52,11 @@ class FitSettings:
     categorical: list[str] | None = option(
         "Columns of numbers or dates to take as levels. Repeatable.", metavar="NAMES"
     )
+    reference: list[str] | None = option(
+        "Level that the other levels of a column are compared with, such as rx=Obs. Repeatable.  "
+        "[the most frequent one; with --bounds none]",
+        metavar="COLUMN=LEVEL",
+    )
     keep: list[str] | None = option(
         "Columns to use although they look like identifiers. Repeatable.", metavar="NAMES"
     )
@@ -260,6 +265,19 @@ class FitSettings:
         if not self.screen.isdecimal() or int(self.screen) < 1:
             raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
         return int(self.screen)
+
+    @cached_property
+    def references(self) -> dict[str, str]:
+        """The level of each column of --reference."""
+        found = {}
+        for text in self.reference or ():
+            column, separator, level = text.partition("=")
+            if not separator or not column or not level:
+                raise ValueError(f"--reference must be COLUMN=LEVEL, not {text!r}")
+            if column in found:
+                raise ValueError(f"--reference has the column {column!r} twice")
+            found[column] = level
+        return found
 
     @property
     def targets(self) -> bool | str:

@@ -52,6 +52,8 @@ class ReleasedModel:
         do not hold them.
     intervals : Intervals or None
         Laws of the coefficients of the population, if the fit released what they follow from.
+    target : str or None
+        Name of what is predicted, if the fit knew it.
     classes : (negative, positive) or None
         Names of the two classes of a logistic regression, whose coefficients are log odds of the
         positive one. None for a linear model.
@@ -78,6 +80,7 @@ class ReleasedModel:
     screened: np.ndarray | None = field(default=None, repr=False)
     classes: tuple[Name, Name] | None = None
     intervals: Intervals | None = field(default=None, repr=False)
+    target: str | None = None
 
     @property
     def n_features(self) -> int:

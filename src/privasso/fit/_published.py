@@ -93,7 +93,10 @@ def published(
             )
         case FewColumns():
             whole = replace(
-                _spread(plan, found), guarantee=plan.guarantee, feature_names=feature_names
+                _spread(plan, found),
+                guarantee=plan.guarantee,
+                feature_names=feature_names,
+                target=target,
             )
             return Published(whole, privacy)
     classes = options.classes
@@ -107,6 +110,7 @@ def published(
         noise=None,
         feature_names=feature_names,
         classes=None if classes is None else classes.names,
+        target=target,
     )
     return Published(model, privacy)
 

@@ -173,6 +173,7 @@ class Released(Outcome):
             coef_se=self._errors(coef, intercept),
             classes=None if self.classes is None else self.classes.names,
             intervals=self.intervals,
+            target=self.target,
         )
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
-from privasso.encoding import Dictionary
+from privasso.encoding import Dictionary, LevelCode
 from privasso.fit import (
     CoefficientPath,
     LogisticLasso,
@@ -48,6 +49,7 @@ class FitFacts:
     - `perturbed`: whether the minimiser of a perturbed objective was released, and not products.
     - `noise_alone` (N,): deviation that noise alone gives each coefficient, by public numbers;
       `rare` (N,): columns for which it is that of a level that hardly any row has.
+    - `references`: levels that others are compared with, which the encoding does not know.
     """
 
     model: ReleasedModel
@@ -71,6 +73,18 @@ class FitFacts:
     perturbed: bool = False
     noise_alone: np.ndarray | None = field(default=None, repr=False)
     rare: np.ndarray | None = field(default=None, repr=False)
+    references: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_references(self) -> dict[str, str]:
+        """The level that the others of a column are compared with, where there is one."""
+        codes = () if self.model.encoding is None else self.model.encoding.codes
+        found = {
+            code.name: code.reference
+            for code in codes
+            if isinstance(code, LevelCode) and code.reference is not None
+        }
+        return {**found, **self.references}
 
     @property
     def notes(self) -> list[str]:
@@ -108,6 +122,7 @@ class FitFacts:
                 name: note for name, note in zip(self.names, self.notes, strict=True) if note
             },
             "intervals": _lines(model),
+            "references": self.all_references,
             "classes": None if model.classes is None else list(model.classes),
             "noise": noise_to_dict(model.noise),
             **({"mechanism": None} if self.mechanism is None else self.mechanism.to_dict()),
@@ -168,6 +183,7 @@ def facts_of(
     forecast: Forecast | None = None,
     given_lam: float | None = None,
     resolve: str | None = None,
+    references: Mapping[str, str] | None = None,
 ) -> FitFacts:
     """Collect what may be shown of a fit, or of a model from a kept release, which has no plan.
 
@@ -187,6 +203,7 @@ def facts_of(
         path=path,
         resolve=resolve,
         records=made.privacy.protects_records,
+        references=references or {},
     )
     if public is not None:
         return _with_columns(facts, cast(Released, made), assumptions, given_lam)

@@ -13,6 +13,7 @@ from privasso.report._column_noise import QUANTILES, ColumnNoise
 from privasso.report._facts import FitFacts
 from privasso.report._intervals import interval_cells, interval_words
 from privasso.report._mechanism import RecordMechanism
+from privasso.report._methods import methods
 from privasso.report._outlook import OUTLOOK_TITLES, outlook_lines, outlook_table
 from privasso.report._plots import (
     MOST,
@@ -78,6 +79,7 @@ def fit_page(facts: FitFacts) -> Page:
     _in_short(page, facts)
     _guarantee(page, facts)
     _coefficients(page, facts)
+    _methods(page, facts)
     if facts.columns is not None:
         _noise(page, facts, facts.columns)
     if facts.influence is not None:
@@ -199,6 +201,16 @@ def _coefficients(page: Page, facts: FitFacts) -> None:
         )
     names = [facts.names[k] for k in shown]
     page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=numeric)
+    references = [f"{column}: {level}" for column, level in facts.all_references.items()]
+    if references:
+        page.paragraph(f"Levels are compared with {', '.join(references)}.", kind="note")
+
+
+def _methods(page: Page, facts: FitFacts) -> None:
+    said = methods(facts)
+    if said is not None:
+        page.heading("For a methods section")
+        page.paragraph(said)
 
 
 def _label_unit(facts: FitFacts) -> str:
