@@ -25,8 +25,9 @@ from privasso.programs._scores import (
     LongestRow,
     Point,
     PublicCurvature,
+    ResidualSums,
+    RowCounts,
     ScoreSums,
-    SizeCounts,
     Slope,
     StandardRows,
     TurnedRows,
@@ -46,10 +47,10 @@ _WEIGHTS: dict[Target, float] = {"huber": 0.35, "least-squares": 0.65, "logistic
 _POWER = 0.75
 #: Rows are counted by their squared lengths, in units of the mean one.
 _LENGTHS = tuple(2.0 ** (0.5 * k) for k in range(-2, 13))
-#: About so many residuals are clipped, and so many rows are shrunk, in units of the deviation of a
-#: score for columns and residuals of size one. What is lost is then a part of that deviation.
-#: Clipped residuals are about so many times as large as usual ones.
-_CLIPPED, _SHRUNK, _LARGE = 0.1, 1.0, 5.0
+#: What clipped residuals may change a score by, as a part of its deviation, of sampling and of
+#: noise; how many rows are shrunk, in units of that deviation; and how many times as large as usual
+#: ones clipped residuals are.
+_CLIPPED, _SHRUNK, _LARGE = 1.0, 1.0, 5.0
 #: Eigenvalues of correlations below this, times the number of columns, count as zero.
 _LEAST = 1e-9
 #: Eigenvalues are raised to this part of the largest for the shape of noise.
@@ -486,24 +487,24 @@ class IntervalProgram:
 
         The lengths of public rows are known. `mu` is the sensitivity for the first target.
         """
-        public = placed.curvature is not None
-        squares = () if public else tuple(placed.square * x for x in _LENGTHS)
-        if public and point is None:
-            return 1.0, _ROUNDED
-        rows = None if public else placed.rows
-        counts = SizeCounts(point, rows, squares, self.frame.columns)
-        query = NoisySum(counts, self.mu * math.sqrt(_SIZES), self.neighbours)
-        above = counts.above(ask(query))
-        noise = math.ldexp(float(query.deviations[0]), -counts.unit)
+        public, neighbours = placed.curvature is not None, self.neighbours
         scores = mu * math.sqrt((_PUBLIC if public else _SHARES)[1])
-        # The noise of a score, per size of an entry and of a residual.
-        per = math.sqrt(placed.square * float(np.mean(1.0 / placed.unit))) / scores
-        clip, radius = 1.0, _ROUNDED
-        size = math.hypot(math.sqrt(ask.n_rows), _LARGE * per)
+        asked = (point is not None) + (not public)
+        share, clip, radius = self.mu * math.sqrt(_SIZES / max(asked, 1)), 1.0, _ROUNDED
+        unit = math.sqrt(ask.n_rows * float(np.mean(placed.unit)))
         if not public:
-            radius = math.sqrt(exceeded_by(squares, above[-1], noise, _SHRUNK * size))
+            steps = tuple(placed.square * x for x in _LENGTHS)
+            counts = RowCounts(placed.rows, steps, self.frame.columns)
+            query = NoisySum(counts, share, neighbours)
+            above, noise = counts.above(ask(query)), _noise_of(query, counts.unit)
+            allowed = _SHRUNK * math.hypot(unit, _LARGE * math.sqrt(placed.square) / scores)
+            radius = math.sqrt(exceeded_by(steps, above, noise, allowed))
         if point is not None:
-            clip = exceeded_by(STEPS, above[0], noise, _CLIPPED * size)
+            sums = ResidualSums(point, placed.rows, radius, self.frame.columns)
+            query = NoisySum(sums, share, neighbours)
+            above, noise = sums.above(ask(query)), _noise_of(query, sums.unit)
+            allowed = _CLIPPED * math.hypot(unit / (_LARGE * radius), 1.0 / scores)
+            clip = exceeded_by(STEPS, above, noise, allowed)
         return clip, radius
 
     def _step(
@@ -541,6 +542,11 @@ class IntervalProgram:
         base = base if counted else None
         noises = H_noise, s_noise, V_noise
         return OneStep(H, s, V, *noises, placed.unit, slope.prior, slope.most, base)
+
+
+def _noise_of(query: NoisySum, unit: int) -> float:
+    """The deviation of the noise in each sum."""
+    return math.ldexp(float(query.deviations[0]), -unit)
 
 
 @dataclass(frozen=True)

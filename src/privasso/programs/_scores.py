@@ -448,53 +448,91 @@ class LongestRow(Contribution):
         return self.mean * 2.0 ** ((np.flatnonzero(low + high)[-1] + 1e-6) / _PER_OCTAVE)
 
 
+class SizeSums(Summand):
+    """What records add to one of several intervals of sizes: one at most."""
+
+    unit = 36
+    most_rows = 1 << 15
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[float, ...]:
+        """The lower ends of the intervals; sizes below the first are left out."""
+
+    def placed(self, sizes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Sums of weights, at most one each, by the interval of a size; nothing of NaN."""
+        at = np.searchsorted(self.steps, sizes, side="right")
+        at[np.isnan(sizes)] = 0
+        whole = np.rint(np.ldexp(weights, self.unit))  # sums below 2^53 are exact in any order
+        return np.bincount(at, whole, len(self.steps) + 1)[1:].astype(np.int64)
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """A record is in one interval, and two are in two."""
+        length = 1.0 if neighbours.relation == "emptied" else math.sqrt(2.0)
+        return np.full(len(self.steps), math.ldexp(length, self.unit) * ROUNDING)
+
+    def above(self, found: np.ndarray) -> np.ndarray:
+        """Sums above each step."""
+        return np.cumsum(found[::-1])[::-1]
+
+
 @dataclass(frozen=True, eq=False)
-class SizeCounts(Summand):
-    """How many absolute residuals, and squared lengths of rows, are in each of some intervals.
+class RowCounts(SizeSums):
+    """How many rows have a squared length above each of some steps; none of empty records.
 
     Attributes
     ----------
-    point : Point or None
-        Where residuals are taken, which are counted between `STEPS`; None without them.
-    rows : callable or None
-        Makes rows of records, which are counted between `squares`; None without them.
-    squares : tuple of float
+    rows : callable
+        Makes rows of records.
+    steps : tuple of float
         Squared lengths.
     columns : ndarray of int or None
         See `Summand`.
     """
 
-    point: Point | None = field(repr=False)
-    rows: Callable[[Any], np.ndarray] | None = field(repr=False)
-    squares: tuple[float, ...] = ()
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    steps: tuple[float, ...] = ()  # pyright: ignore[reportIncompatibleMethodOverride]
     columns: np.ndarray | None = field(default=None, repr=False)
 
-    unit = 36
-    sentence = "noisy counts of residuals and of rows by their size"
+    sentence = "noisy counts of rows by their length"
 
     def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """Counts between two steps, and beyond the last; nothing of empty records."""
-        parts = []
-        labels = np.asarray(y, np.float64)
-        if self.point is not None:
-            r = np.abs(self.point.residuals(X, labels))
-            parts.append(np.histogram(r[~np.isnan(r)], [*STEPS, np.inf])[0])
-        if self.rows is not None:
-            held = squared_lengths(self.rows(X))[~empty_records(labels)]
-            parts.append(np.histogram(held, [*self.squares, np.inf])[0])
-        return np.concatenate(parts).astype(np.int64) << self.unit
+        """Counts between two steps, and beyond the last."""
+        squares = squared_lengths(self.rows(X))
+        squares[empty_records(np.asarray(y, np.float64))] = np.nan
+        return self.placed(squares, np.ones(len(squares)))
 
-    def lengths(self, neighbours: Neighbours) -> np.ndarray:
-        """A record is in one interval of each kind, and two are in two."""
-        kinds = (self.point is not None) + (self.rows is not None)
-        ways = 1 if neighbours.relation == "emptied" else 2
-        length = math.ldexp(math.sqrt(kinds * ways), self.unit) * ROUNDING
-        return np.full(len(STEPS) * (self.point is not None) + len(self.squares), length)
 
-    def above(self, found: np.ndarray) -> list[np.ndarray]:
-        """How many are above each step, by kind."""
-        at = [len(STEPS)] if self.point is not None and self.rows is not None else []
-        return [np.cumsum(part[::-1])[::-1] for part in np.split(found, at)]
+@dataclass(frozen=True, eq=False)
+class ResidualSums(SizeSums):
+    """Sums of the lengths of rows, in units of R, by the size of their residuals.
+
+    A residual that is clipped changes a score by no more than the length of its row.
+
+    Attributes
+    ----------
+    point : Point
+        Where residuals are taken.
+    rows : callable
+        Makes rows of records.
+    radius : float
+        R; longer rows count as so long.
+    columns : ndarray of int or None
+        See `Summand`.
+    """
+
+    point: Point = field(repr=False)
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    radius: float
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    sentence = "noisy sums of the lengths of rows by the size of their residuals"
+    steps = STEPS  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Sums between two steps, and beyond the last; nothing of empty records."""
+        length = np.sqrt(squared_lengths(self.rows(X))) / self.radius
+        return self.placed(np.abs(self.point.residuals(X, y)), np.minimum(length, 1.0))
 
 
 def exceeded_by(steps: tuple[float, ...], above: np.ndarray, noise: float, allowed: float) -> float:
