@@ -13,12 +13,8 @@ from parts import ideal_parts, last_fit, with_larger
 from scipy.special import ndtr
 
 import privasso as pv
-from privasso.accounting import (
-    ChoiceLoss,
-    GaussianLoss,
-    ObjectiveLoss,
-    compose_losses,
-)
+from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss
+from privasso.accounting._composed import compose_losses
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.ledger import BudgetError, Ledger

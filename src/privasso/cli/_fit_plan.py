@@ -39,6 +39,7 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
         classes=settings.classes,
         loss=settings.named_loss(),
         aim=cast(Aim, settings.aim),
+        intervals=settings.targets,
     )
     seeded = settings.seed is not None
     plan = plan_for(table.X, options, seeded=seeded, feature_names=table.names)

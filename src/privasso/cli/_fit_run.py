@@ -149,6 +149,7 @@ def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
         forecast=forecast,
         given_lam=settings.lam_value(),
         resolve=solve_again_command(settings),
+        references=settings.references,
     )
     files = write_files(settings, outputs, facts, path)
     paid.done(*files.values())

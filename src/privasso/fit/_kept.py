@@ -18,7 +18,7 @@ from privasso.noise import Noise
 from privasso.operators import Covariates
 from privasso.planning import Aim
 from privasso.privacy import Guarantee, Privacy
-from privasso.programs import Release
+from privasso.programs import Intervals, Release
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released
@@ -57,6 +57,8 @@ class KeptRelease(Release):
         Version of privasso that made it.
     encoding : Encoding or None
         How the columns of a table become the columns of X, if that is not as they are.
+    intervals : Intervals or None
+        Laws of the coefficients of the population, if the fit released what they follow from.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class KeptRelease(Release):
     target: str | None = None
     software: str
     encoding: Encoding | None = None
+    intervals: Intervals | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +132,7 @@ class KeptRelease(Release):
             tol=tol,
             time_limit=time_limit,
             encoding=self.encoding,
+            intervals=self.intervals,
             classes=classes,
             aim=aim,
         )

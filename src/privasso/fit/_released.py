@@ -150,6 +150,7 @@ class Released(Outcome):
             target=self.target,
             software=self.software,
             encoding=self.encoding,
+            intervals=self.intervals,
         )
 
     def path_start(self, lam: float) -> float:
@@ -197,6 +198,7 @@ class Released(Outcome):
             coef_se=self._errors(coef, intercept),
             classes=None if self.classes is None else self.classes.names,
             intervals=self.intervals,
+            target=self.target,
         )
 
     @property

@@ -210,7 +210,8 @@ class ScreeningSettings:
         r2 = _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
         if not self.mu_level:
             return r2
-        return r2 - Level(self.mu_level, 1.0).error(n_rows) / prior.label_deviation**2
+        level = Level(self.mu_level, 1.0, neighbours=self.neighbours)
+        return r2 - level.error(n_rows) / prior.label_deviation**2
 
     @cached_property
     def c(self) -> float:
