@@ -38,7 +38,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     predicted = predictions_of(plan, suppose)
     mechanism = mechanism_of(plan, table.names)
     classes = plan.options.classes is not None
-    rest = 0.5 if classes else suppose.label_sd * math.sqrt(1.0 - suppose.r2)
+    rest = 0.5 if classes else suppose.label_sd * math.sqrt(1.0 - suppose.usual_r2)
     lengths = interval_outlook(plan, rest)
     left = None if ledger is None else remainder(ledger, plan.guarantee)
     if as_json:

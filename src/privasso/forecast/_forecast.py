@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._population import Simulated
 from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
-from privasso.forecast._simulate import Simulated
 
 #: Factors of ε and of the number of rows that are tried.
 _EPSILONS, _GROWTH = (2.0, 3.0), 2.0
@@ -156,9 +156,10 @@ def forecast(
     more = round(_GROWTH * m)
     words = f"{more} rows instead of {m}"
     changes.append(("rows", more, words, scheme.grown(_GROWTH), suppose))
-    if suppose.label_sd <= 0.25 * width:
+    narrowed = scheme.narrowed()
+    if narrowed is not None and suppose.label_sd <= 0.25 * width:
         words = "bounds of the labels half as wide, around the same middle"
-        changes.append(("label bounds", 0.5 * width, words, scheme.narrowed(), suppose))
+        changes.append(("label bounds", 0.5 * width, words, narrowed, suppose))
     if half is not None:
         few = half.size[1]
         denser = replace(suppose, rho=min(1.0, suppose.rho * n / few))

@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from privasso._tuned import (
     ROUND_WORTH,
     TRUE_COLUMNS,
 )
+from privasso._validation import integer
 from privasso.accounting import (
     BesideGaussian,
     ChoiceLoss,
@@ -43,8 +44,30 @@ from privasso.planning._settings import default_kappa, usual_t
 from privasso.programs import LARGEST_ENTRY, Level
 from privasso.queries import EMPTIED, Neighbours
 
+#: Columns to choose; "all" chooses none, and "auto" as many as are expected to predict best.
+Screen = int | Literal["auto", "all"]
 #: Relative error of the sensitivity of a fit in a prediction.
 _ABOUT = 0.003
+
+
+def check_screen(screen: object) -> None:
+    """Refuse what is neither None, "auto", "all" nor a number of columns.
+
+    Examples
+    --------
+    >>> check_screen("auto")
+    >>> check_screen(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: screen must be at least 1, not 0
+    """
+    if screen is None or (isinstance(screen, str) and screen in ("auto", "all")):
+        return
+    if isinstance(screen, str):
+        raise ValueError(
+            f"screen must be 'auto', 'all', a number of columns or None, not {screen!r}"
+        )
+    integer("screen", screen, minimum=1)
 
 
 @dataclass(frozen=True)
