@@ -71,9 +71,7 @@ def _alone(
     if screen != "all":
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
-        chosen = plan_chosen_labels(X, options, labels, seeded=seeded)
-        if chosen is not None:
-            return chosen
+        return plan_chosen_labels(X, options, labels, seeded=seeded)
     return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
 
 
