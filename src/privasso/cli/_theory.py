@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privasso._text import finite
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
+    FIGURES,
     NO_BOUND,
     AsJson,
     Force,
-    check_figure_path,
+    check_ending,
     option,
     tell,
 )
@@ -78,7 +79,7 @@ def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = F
     from privasso.cli._outputs import PICTURE, Outputs, files_read
 
     plot = settings.plot
-    check_figure_path(plot)
+    check_ending("--plot", plot, *FIGURES)
     reads = files_read(columns.scales, columns.covariance)
     with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--plot", plot, PICTURE)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privasso._text import finite
-from privasso.explore._answers import MEANING, column_noise
+from privasso.explore._answers import MEANING, column_noise, default_fits
 from privasso.explore._controls import COMPARED, DATA, ESTIMATE, NOISE, Control
 from privasso.explore._page import EPSILON_CHOICE, asset, document, fieldset, law_choice, slider
 from privasso.explore._settings import Settings
@@ -33,7 +33,7 @@ _SIGMA = tuple(float(f"{x:.3g}") for x in np.geomspace(0.01, 1.0, 17))
 #: Values of the sliders that need no table.
 _FREE = {
     "delta": [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3],
-    "width": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0],
+    "width": [3.0, 6.0, 10.0, 20.0, 50.0],
 }
 
 
@@ -65,6 +65,7 @@ def static_page(
         "sigma_xi": Settings().sigma_xi,
         "notes": notes,
         "laws": {law: _about(settings, alpha) for law, settings in _LAWS.items()},
+        "fits": _fits(alpha, rho),
         "gauss": {"nodes": nodes.tolist(), "weights": weights.tolist()},
         "values": values,
     }
@@ -117,6 +118,14 @@ def _predictions(axes: dict[str, list[Any]]) -> tuple[dict[str, str], list[str]]
         for name, parts in values.items()
     }
     return coded, sorted(notes)
+
+
+def _fits(alpha: tuple[float, ...], rho: tuple[float, ...]) -> dict[str, dict[str, Any]]:
+    """Default fits for each kind of data, at the δ and the bounds that sliders begin with."""
+    return {
+        f"{law} {a:g} {r:g}": default_fits(Settings(law=law, alpha=a, rho=r))
+        for law, a, r in product(_LAWS, alpha, rho)
+    }
 
 
 def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, Any]]]:

@@ -1,18 +1,13 @@
-"""The loss of all questions of one fit, and losses as plain values for files."""
+"""Losses as plain values for files."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
-from functools import lru_cache
 from typing import Any
 
 from privasso._documents import DocumentError, Fields
-from privasso.accounting._beside import BesideChoices, BesideGaussian
 from privasso.accounting._choice_loss import ChoiceLoss
-from privasso.accounting._composed import compose_losses, ideal_losses
 from privasso.accounting._inexact import InexactLoss
 from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
 from privasso.accounting._objective_loss import ObjectiveLoss
@@ -26,47 +21,6 @@ _NAMES: dict[str, type[Loss]] = {
 }
 #: Most questions that a file may list.
 _MOST = 100_000
-
-
-@lru_cache(maxsize=256)
-def together(losses: tuple[Loss, ...], size: int = 1) -> Loss:
-    """Return the loss of questions about the same data whose noise was fixed beforehand.
-
-    It is for neighbouring data sets, or for those with `size` steps from neighbour to neighbour.
-
-    It is that of `compose_losses`, with a δ that is closer: the last fit is put beside everything
-    else by an integral. Choices of the same range count as one loss: with all of them innermost in
-    the recursion of `ChoiceLoss`, each may be the worst for what was answered before, so that this
-    bounds every order of the questions.
-
-    >>> one = together((ChoiceLoss(0.1, 1), GaussianLoss(0.1), ChoiceLoss(0.1, 1)))
-    >>> one == compose_losses([ChoiceLoss(0.1, 2), GaussianLoss(0.1)])
-    True
-    """
-    if size > 1:
-        return together(losses).group(size)
-    ideal, distances = ideal_losses(losses)
-    if distances is not None:
-        return InexactLoss(together(tuple(ideal)), *distances)
-    mu = math.hypot(*(loss.mu for loss in ideal if isinstance(loss, GaussianLoss)))
-    ranges: Counter[float] = Counter()
-    for loss in ideal:
-        if isinstance(loss, ChoiceLoss):
-            ranges[loss.epsilon_each] += loss.count
-    choices = [ChoiceLoss(each, count) for each, count in ranges.items()]
-    others = [loss for loss in ideal if not isinstance(loss, (GaussianLoss, ChoiceLoss))]
-    if not others:
-        return compose_losses([*choices, GaussianLoss(mu)])
-    beside, last = (*choices, *others[:-1]), others[-1]
-    if beside:
-        return BesideChoices.of(last, beside, mu)
-    return BesideGaussian.of(last, mu) if mu > 0.0 else last
-
-
-@lru_cache(maxsize=256)
-def delta_together(losses: tuple[Loss, ...], size: int, epsilon: float) -> float:
-    """Return δ(ε) of `together`."""
-    return together(losses, size).delta(epsilon)
 
 
 def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, Any]]:

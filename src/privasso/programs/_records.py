@@ -1,10 +1,18 @@
-"""Records as rows of bounded length with entries on a grid: a map of single records.
+"""What a record becomes, by itself: cells within bounds, units, rows of bounded length, residuals.
 
-What a record becomes depends on that record and on public numbers alone, to the last bit: not on
-its place in the table, nor on how the table is cut into blocks or stored. The entries are rounded
-towards zero, so that no row becomes longer. The minimiser of the rounded rows can be computed with
-sums that are exact (see `privasso.solvers.ExactPass`), and a rounding of records on their way into
-a mechanism costs no privacy.
+No cell is a reason to refuse. Where whole records are private, a record whose label is missing
+(NaN) is an empty one: it adds nothing to any sum, count or choice, whatever its covariates are. A
+covariate that is missing counts as the middle of its bounds, and ±inf as the bound on that side.
+Where bounds are found with noise, the middle is that of the bounds so far: zero at first, and
+afterwards the middle of what was found. Where only labels are private, a missing label counts as
+the middle of the bounds, or its record as an empty one where neighbours are said to differ by an
+emptied label.
+
+So what a record becomes depends on that record, and on numbers that are public or were released, to
+the last bit: not on its place in the table, nor on how the table is cut into blocks or stored. The
+entries of rows are rounded towards zero, so that no row becomes longer. The minimiser of the
+rounded rows can be computed with sums that are exact (see `privasso.solvers.ExactPass`), and a
+rounding of records on their way into a mechanism costs no privacy.
 """
 
 from __future__ import annotations
@@ -16,13 +24,98 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from privasso.programs._cells import middles
+from privasso._tuned import ORIGIN
 from privasso.solvers import LABEL_BITS, entry_grid
+
+
+def empty_records(y: np.ndarray) -> np.ndarray:
+    """Which records are empty.
+
+    >>> empty_records(np.array([1.0, np.nan, np.inf])).tolist()
+    [False, True, False]
+    """
+    return np.isnan(y)
+
+
+def middles(bounds: np.ndarray) -> np.ndarray:
+    """What missing cells count as, for bounds of shape (N, 2)."""
+    return 0.5 * bounds[:, 0] + 0.5 * bounds[:, 1]
+
+
+def within(X: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Cells as finite numbers between the bounds of their columns; a copy.
+
+    >>> bounds = np.array([[0.0, 4.0], [5.0, 5.0]])
+    >>> within(np.array([[np.nan, np.nan], [-np.inf, 7.0]]), bounds).tolist()
+    [[2.0, 5.0], [0.0, 5.0]]
+    """
+    cells = np.where(np.isnan(X), middles(bounds), X)
+    return np.clip(cells, bounds[:, 0], bounds[:, 1], out=cells)
+
+
+def held_records(X: np.ndarray, y: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """The records that are not empty, with cells between their bounds; a copy.
+
+    >>> X, bounds = np.array([[1.0], [np.nan], [9.0]]), np.array([[0.0, 4.0]])
+    >>> held_records(X, np.array([np.nan, 1.0, 1.0]), bounds).tolist()
+    [[2.0], [4.0]]
+    """
+    empty = empty_records(y)
+    return within(X[~empty] if empty.any() else X, bounds)
+
+
+def bounded_labels(
+    y: np.ndarray, bounds: tuple[float, float], *, empty: bool = False
+) -> np.ndarray:
+    """Labels between their bounds; a missing one is the middle, or stays so where it is empty.
+
+    >>> bounded_labels(np.array([np.nan, np.inf, -3.0, 0.5]), (0.0, 4.0)).tolist()
+    [2.0, 4.0, 0.0, 0.5]
+    """
+    if empty:
+        return np.clip(np.asarray(y, dtype=np.float64), *bounds)
+    return within(y[:, None], np.array([bounds]))[:, 0]
+
 
 #: Rows are shrunk by this part more than needed, so that rounding never leaves one too long.
 _SHORTER = 2.0**-40
 #: Numbers that are scaled at a time: they stay in cache from the first step to the last.
 _BLOCK = 1 << 16
+
+
+def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half range of each column, or zero and the largest absolute value."""
+    low, high = bounds[:, 0], bounds[:, 1]
+    if centred:
+        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
+
+
+def origins(bounds: np.ndarray) -> np.ndarray:
+    """Where the values of the columns are measured from, between their bounds.
+
+    It is the middle where values may be negative. Amounts, counts and indicators are more often
+    near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
+    """
+    low, high = bounds[:, 0], bounds[:, 1]
+    place = np.where(low < 0.0, 0.5, ORIGIN)
+    return (1.0 - place) * low + place * high
+
+
+def measured(bounds: np.ndarray, indicators: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Origin and unit of each column beside an intercept.
+
+    An indicator is measured from its lower bound, in units of its range. From anywhere else a rare
+    level would be nearly constant, and take over a part of the intercept, which has a ridge.
+
+    >>> measured(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([False, True]))
+    (array([0.35, 0.  ]), array([0.5, 1. ]))
+    """
+    origin, half = origins(bounds), half_ranges(bounds, centred=True)[1]
+    if indicators is None:
+        return origin, half
+    low, high = bounds[:, 0], bounds[:, 1]
+    return np.where(indicators, low, origin), np.where(indicators, high - low, half)
 
 
 def shorter(width: int) -> float:
@@ -171,3 +264,36 @@ def _scale(X, y, start, low, high, columns, label, squares, rows, labels):  # pr
         out = rows[j, low:high]
         for i in range(count):
             out[i] = np.trunc(out[i] * squares[i] * grid) * step
+
+
+def ordered_residuals(
+    X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float
+) -> np.ndarray:
+    """Residuals y − X @ coef − intercept, the same to the last bit for a row in any block.
+
+    >>> ordered_residuals(np.eye(2), np.ones(2), np.array([0.5, 2.0]), 0.25)
+    array([ 0.25, -1.25])
+    """
+    residuals = np.array(y, dtype=np.float64)
+    _subtract(X, coef, residuals)
+    residuals -= intercept
+    return residuals
+
+
+def full_residuals(G: np.ndarray, labels: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Residuals of records before their rows and labels were shrunk; NaN for empty records.
+
+    The last entry of a row is the factor by which it was shrunk, because it was 1.
+    """
+    residuals = np.array(labels, dtype=np.float64)
+    _subtract(G, u, residuals)
+    factor = G[:, -1]
+    return np.divide(residuals, factor, out=np.full(residuals.size, np.nan), where=factor > 0.0)
+
+
+@njit(nogil=True, cache=True)
+def _subtract(G, u, residuals):  # pragma: no cover
+    """Subtract each product in the order of the columns, whatever the storage."""
+    for j in range(u.size):
+        for i in range(residuals.size):
+            residuals[i] -= G[i, j] * u[j]
