@@ -183,3 +183,9 @@ def test_classes_have_no_narrower_bounds():
     found = forecast(scheme, Assumptions(0.5, None, 0.2), fits=4)
     assert [one.name for one in found.changes] == ["no privacy", "epsilon", "epsilon", "rows"]
     assert "log odds" in found.in_words()
+
+
+def test_a_table_of_one_class_has_a_forecast():
+    dp = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 3, y_bounds=(0, 1))
+    scheme = RecordScheme(dp, 2, np.tile([0.0, 1.0], (3, 1)), np.full(3, np.nan), classes=True)
+    assert np.isfinite(scheme.free().simulate(Assumptions(0.5, 0.1, 0.2), 10).r2).all()

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
 
 from privasso._tuned import FORECAST_DEVIATION, FORECAST_MARGIN, SELECT_LOG_ODDS
 from privasso._validation import ZERO_ONE
@@ -332,6 +331,10 @@ def _best(
 ) -> tuple[np.ndarray, float]:
     """Best guess of coefficients and intercept from the rows and labels themselves."""
     if classes:
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
+        if np.ptp(y) == 0.0:
+            return np.zeros(X.shape[1]), float(logit((y.sum() + 0.5) / (y.size + 1.0)))
         scale = np.maximum(X.std(axis=0), 1e-300)
         fit = LogisticRegression(C=_PENALTY, max_iter=1000).fit(X / scale, y)
         return fit.coef_[0] / scale, float(fit.intercept_[0])
