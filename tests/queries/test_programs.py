@@ -125,7 +125,7 @@ def run(plan, ask):
     found = plan.program(ask)
     if isinstance(found, tuple):
         steps = found[1].steps.values()
-        return [x for one in steps for x in (*one.H.ravel(), *one.s, *one.V.ravel())]
+        return [x for at, one in steps for x in (*at, *one.H.ravel(), *one.s, *one.V.ravel())]
     if isinstance(found, Release):
         return [*found.b.tolist(), found.label_sum, found.level]
     chosen = getattr(found, "chosen", np.empty(0)).tolist()

@@ -7,6 +7,7 @@ from typing import Any
 from privasso._documents import DocumentError, Fields, json_text
 from privasso.encoding import Encoding
 from privasso.fit import KeptRelease, KeptStatistics, ReleasedModel
+from privasso.programs import Intervals
 
 VERSION = 2
 #: A larger file is refused without being read.
@@ -42,6 +43,18 @@ def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[st
             raise DocumentError("the encoding does not give the columns of feature_names")
     known = {"feature_names": names, "encoding": encoding, "software": fields.text("software")}
     return fields, n, known
+
+
+def written_intervals(intervals: Intervals | None) -> dict[str, Any]:
+    """The field of a fit that was asked for intervals."""
+    return {} if intervals is None else {"intervals": intervals.to_dict()}
+
+
+def read_intervals(fields: Fields, n_features: int) -> Intervals | None:
+    """The same from a file; most have no such field."""
+    if "intervals" not in fields.names():
+        return None
+    return Intervals.from_dict(fields.take("intervals"), n_features)
 
 
 def bounded_text(document: dict[str, Any]) -> str:

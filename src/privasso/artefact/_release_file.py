@@ -7,7 +7,14 @@ from typing import Any, cast
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
-from privasso.artefact._header import MAX_BYTES, bounded_text, header, opened
+from privasso.artefact._header import (
+    MAX_BYTES,
+    bounded_text,
+    header,
+    opened,
+    read_intervals,
+    written_intervals,
+)
 from privasso.artefact._statistics_file import FORMAT as STATISTICS
 from privasso.artefact._statistics_file import statistics_document, statistics_from
 from privasso.fit import KeptRelease, KeptStatistics
@@ -72,6 +79,7 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
         **({"level": kept.level} if kept.level != 0.0 else {}),
         "noise": noise_to_dict(kept.noise),
         "mechanism": _mechanism(kept.privacy),
+        **written_intervals(kept.intervals),
         "guarantee": kept.guarantee.to_dict(),
     }
 
@@ -153,6 +161,7 @@ def _from_document(document: object) -> KeptRelease:
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
         target=None if fields.is_null("target") else fields.text("target"),
+        intervals=read_intervals(fields, n),
         **known,
     )
     fields.end()

@@ -34,6 +34,7 @@ from privasso.cli._evaluate import evaluate
 from privasso.cli._explore import explore
 from privasso.cli._export import export
 from privasso.cli._fit import fit
+from privasso.cli._fit_settings import INTERVAL_VALUES
 from privasso.cli._ledger import COMMANDS as LEDGER
 from privasso.cli._options import Quiet, parameters_of
 from privasso.cli._predict import predict
@@ -60,7 +61,21 @@ class _PlainHelp:
 
 
 class _Command(_PlainHelp, TyperCommand):
-    pass
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_values(args))
+
+
+def _with_values(args: list[str]) -> list[str]:
+    """Add the value of --intervals where there is none.
+
+    >>> _with_values(["data.csv", "--intervals", "--out", "m.json"])
+    ['data.csv', '--intervals', 'both', '--out', 'm.json']
+    """
+    found = list(args)
+    for k in reversed([k for k, word in enumerate(args) if word == "--intervals"]):
+        if not found[k + 1 :] or found[k + 1].startswith("-"):
+            found.insert(k + 1, INTERVAL_VALUES[0])
+    return found
 
 
 class _Group(_PlainHelp, TyperGroup):

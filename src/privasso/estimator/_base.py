@@ -208,8 +208,8 @@ class PrivateEstimator(BaseEstimator):
             self.privacy.check_release_use(verb)
         if hasattr(self, "screened_"):
             raise ValueError(
-                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
-                "which costs, or leave screen out"
+                f"{verb} needs a release of all columns, and this fit chose some; call fit again "
+                "with screen='all', which costs"
             )
         kept = hasattr(self, "release_") or hasattr(self, "statistics_")
         if hasattr(self, "coef_") and not kept:

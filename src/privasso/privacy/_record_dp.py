@@ -66,8 +66,8 @@ class RecordDP(Formal):
         were shrunk with their labels. The noise grows with it. By default 0.05, and more where
         ε times the number of rows per column is above 100.
     t : float, optional
-        Squared length of the longest row over the ridge: a larger one is a smaller ridge and more
-        noise. By default 0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond; for
+        The ridge is R²/t: a larger t shrinks coefficients less and needs more noise. By default
+        0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond; for
         `PrivateLogisticLasso` half of that, and more where rows are many.
     scales : "private", optional
         Find ranges, centres and scales of the columns in the data with noise, within the bounds,

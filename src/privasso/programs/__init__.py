@@ -8,8 +8,10 @@ from privasso.programs._intervals import (
     Intervals,
     IntervalSums,
     LabelFrame,
+    Outlook,
     RecordFrame,
     Target,
+    made_up_intervals,
 )
 from privasso.programs._label_objective import ObjectiveProgram
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
@@ -52,6 +54,7 @@ __all__ = [
     "Level",
     "NoisyProducts",
     "ObjectiveProgram",
+    "Outlook",
     "Peeled",
     "PerturbedLogistic",
     "PerturbedObjective",
@@ -76,6 +79,7 @@ __all__ = [
     "column_blocks",
     "direct_level",
     "for_label_choice",
+    "made_up_intervals",
     "row_weights",
     "sandwich_errors",
     "widest_bounds",

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from privasso.paper.experiments import GridExperiment, speed
+from bench.reproduction import speed
+from privasso.paper.experiments import GridExperiment
 
 
 @pytest.mark.slow
