@@ -139,6 +139,9 @@ CHOICE_COUNTS = (3, 5, 8, 12, 16, 20, 30, 40, 60, 80, 120, 160, 250, 400, 600, 1
 #: more than this part of what can be explained, as columns that are missed cost more than little
 #: noise. Chosen on diabetes-64 and simulated tables with 42 and 251 levels, at ε = 1, 3, 10.
 CHOICE_GAIN, MOST_DIRECT = 0.03, 2 / 3
+#: Fewest columns of a table for a choice that nobody asks for: what gained by one had 54 and more.
+#: A fit of all columns of labels has a release, from which other λ cost nothing.
+CHOICE_COLUMNS = 40
 
 # ---- Components of public covariates beside chosen columns: docs/wide.md, real tables -----------
 

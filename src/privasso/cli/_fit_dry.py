@@ -47,7 +47,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
             "n_rows": n_rows,
             "n_features": n_columns,
             **({} if mechanism is None else mechanism.to_dict()),
-            "chosen_by": "planning" if plan.options.choice is None else "options",
+            "chosen_by": "planning" if plan.options.choice(plan.shape[1]) is None else "options",
             "screening": None if outlook is None else outlook.to_dict(),
             "assumptions": assumed,
             "forecast": None if expected is None else expected.to_dict(),
@@ -69,7 +69,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     print(end=encoding_words(table.encoding, settings.record_dp))
     if mechanism is not None:
         print(f"{mechanism.text()}\n")
-    if plan.options.choice is None and plan.shape[1] > 1:
+    if plan.options.choice(plan.shape[1]) is None and plan.shape[1] > 1:
         print(f"{_CHOSEN[outlook is not None]}\n")
     if outlook is not None:
         print(outlook_text(outlook))

@@ -94,8 +94,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         and from X where it is public, how many, at which share of the budget, and whether to fit
         all columns instead. With `LabelDP` it may also fit leading principal components beside the
         chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`. ``"all"`` fits
-        all columns. None is ``"auto"`` for plain fits, and ``"all"`` where another option asks for
-        all: a number for `lam`, `intervals`, `noise`, ``denoise=False``, weights of rows.
+        all columns. None is ``"auto"`` for plain fits of 40 columns and more, and ``"all"`` where
+        another option asks for all: a number for `lam`, `intervals`, `noise`, ``denoise=False``,
+        weights of rows.
     loss : Huber, Quantile or Logistic, optional
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier

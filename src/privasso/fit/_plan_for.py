@@ -58,7 +58,8 @@ def _alone(
             )
         records = cast(RecordDP, privacy)
         return plan_records(X, options, records, seeded=seeded, feature_names=feature_names)
-    labels, screen = cast(LabelDP, privacy), options.choice
+    labels, shape = cast(LabelDP, privacy), getattr(X, "shape", ())
+    screen = options.choice(shape[1] if len(shape) == 2 else 0)
     if options.classes is None and not options.loss.about_mean:
         if sample_weight is not None or options.screen not in (None, "all"):
             raise ValueError(
