@@ -78,7 +78,7 @@ def simulated() -> Population:
 
     def draw(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
         U = rng.uniform(size=(rows, COLUMNS))
-        U = np.where(levels, U < shares, U)
+        U = np.where(levels, shares > U, U)
         y = U @ effects - middle + 0.05 * rng.standard_normal(rows)
         return U * scales, y
 
@@ -361,24 +361,67 @@ def table(wanted: Iterable[Cell], folder: Path) -> pl.DataFrame:
     return pl.DataFrame(lines)
 
 
+def summary(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Over the cells of one size, kind of privacy and ε, and over all cells of a kind."""
+    lines, one = [], pl.concat(list(parts), how="diagonal")
+    one = one.with_columns(
+        where=pl.when(pl.col("population") == "simulated")
+        .then(pl.lit("simulated"))
+        .otherwise(pl.lit("real"))
+    )
+    keys = ["where", "rows", "private", "epsilon"]
+    for of, some in one.group_by(keys, maintain_order=True):
+        lines.append(dict(zip(keys, of, strict=True)) | _over(some))
+    for kind in KINDS:
+        some = one.filter(pl.col("private") == kind)
+        lines.append(
+            {"where": "all", "rows": "all", "private": kind, "epsilon": "all"} | _over(some)
+        )
+    return pl.DataFrame([{**line, "rows": str(line["rows"])} for line in lines])
+
+
+def _over(some: pl.DataFrame) -> dict[str, Any]:
+    covered = some["covered"].drop_nulls().to_numpy()
+    given, length = some["given"].to_numpy(), some["median length"].drop_nulls().to_numpy()
+    plain = some["without privacy"].drop_nulls().to_numpy()
+    return {
+        "samples": int(some["samples"].to_numpy().min()),
+        "cells": len(some),
+        "with intervals": f"{100.0 * given.mean():.0f} %",
+        "mean coverage": f"{100.0 * covered.mean():.1f} %" if covered.size else "",
+        "least": f"{100.0 * covered.min():.0f} %" if covered.size else "",
+        "below 93 %": int(np.sum(covered < 0.93)),
+        "above 98 %": int(np.sum(covered > 0.98)),
+        "without privacy": f"{100.0 * plain.mean():.1f} %",
+        "length": f"{np.median(length):.1f}" if length.size else "",
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.intervals", description=__doc__)
     parser.add_argument("names", nargs="*", default=["simulated", "real"])
     parser.add_argument("--folder", type=Path, required=True, help="where results are kept")
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--only", default="", help="cells whose name has one of these words")
+    parser.add_argument("--kept", action="store_true", help="fit nothing, use what the folder has")
     parser.add_argument("--write", action="store_true", help="renew docs/data/intervals-*.csv")
     given = parser.parse_args()
     words = given.only.split(",")
     for name in given.names:
         wanted = [one for one in cells([name]) if any(word in one.file for word in words)]
-        run(wanted, given.samples, given.folder)
+        if not given.kept:
+            run(wanted, given.samples, given.folder)
         found = table(wanted, given.folder)
         with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=160, float_precision=3):
             print(found)
         if given.write:
             command = f"python -m bench.intervals {name} --folder FOLDER --write"
             write(f"intervals-{name}", found, command)
+    whole = summary(table(cells([name]), given.folder) for name in given.names)
+    print(whole)
+    if given.write:
+        command = "python -m bench.intervals simulated real --folder FOLDER --write"
+        write("intervals-summary", whole, command)
 
 
 if __name__ == "__main__":
