@@ -334,6 +334,9 @@ def line(cell: Cell, kept: list[dict[str, Any]], target: str) -> dict[str, Any]:
     often = given.sum(axis=0) >= _JUDGED * len(kept)
     shares = held.sum(axis=0)[often] / given.sum(axis=0)[often]
     usual = np.array([one["held"] for one in kept], dtype=np.float64)
+    # Columns of one sample are not independent: the error is that of a mean over samples.
+    means = held.sum(axis=1)[given.any(axis=1)] / given.sum(axis=1)[given.any(axis=1)]
+    error = float(np.std(means, ddof=1) / np.sqrt(means.size)) if means.size > 1 else None
     ratio = (high - low)[given] / plain[given]
     return {
         "population": cell.population,
@@ -345,6 +348,7 @@ def line(cell: Cell, kept: list[dict[str, Any]], target: str) -> dict[str, Any]:
         "samples": len(kept),
         "given": float(given.mean()),
         "covered": float(held.sum() / given.sum()) if given.any() else None,
+        "error": error,
         "least column": float(shares.min()) if shares.size else None,
         "without privacy": float(usual.mean()) if target == "least-squares" else None,
         "median length": float(np.median(ratio)) if ratio.size else None,
@@ -381,7 +385,9 @@ def summary(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _over(some: pl.DataFrame) -> dict[str, Any]:
-    covered = some["covered"].drop_nulls().to_numpy()
+    known = some.filter(pl.col("covered").is_not_null())
+    covered = known["covered"].to_numpy()
+    error = known["error"].fill_null(1.0).to_numpy()
     given, length = some["given"].to_numpy(), some["median length"].drop_nulls().to_numpy()
     plain = some["without privacy"].drop_nulls().to_numpy()
     return {
@@ -391,6 +397,7 @@ def _over(some: pl.DataFrame) -> dict[str, Any]:
         "mean coverage": f"{100.0 * covered.mean():.1f} %" if covered.size else "",
         "least": f"{100.0 * covered.min():.0f} %" if covered.size else "",
         "below 93 %": int(np.sum(covered < 0.93)),
+        "clearly": int(np.sum(covered + 2.0 * error < 0.93)),
         "above 98 %": int(np.sum(covered > 0.98)),
         "without privacy": f"{100.0 * plain.mean():.1f} %",
         "length": f"{np.median(length):.1f}" if length.size else "",
