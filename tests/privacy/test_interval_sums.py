@@ -12,7 +12,8 @@ from privasso.blocks import RowBlocks
 from privasso.fit._rows import prepared_rows
 from privasso.programs import IntervalProgram, LabelFrame, RecordFrame
 from privasso.programs._scores import exceeded_by
-from privasso.queries import EMPTIED, LABEL_REPLACED, REPLACED, Answering, Neighbours, bit_source
+from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, Neighbours, bit_source
+from privasso.queries._query import REPLACED
 
 M, N, AT = 24, 4, 11
 BOUNDS = np.array([(0.0, 2.0), (-1.0, 2.0), (0.0, 2.0), (1.0, 1.0)])

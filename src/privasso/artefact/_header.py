@@ -9,7 +9,7 @@ from privasso.encoding import Encoding
 from privasso.fit import KeptRelease, KeptStatistics, ReleasedModel
 from privasso.programs import Intervals
 
-VERSION, OLDER = 2, (1,)
+VERSION = 2
 #: A larger file is refused without being read.
 MAX_BYTES = 256 * 1024 * 1024
 #: Most columns a model may have; a file with more is taken for corrupt or hostile.
@@ -33,7 +33,7 @@ def header(
 
 def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[str, Any]]:
     """The fields of a file that are left, the number of columns, and what is known of them."""
-    fields = Fields.of_file(document, what, form, VERSION, older=OLDER)
+    fields = Fields.of_file(document, what, form, VERSION)
     n, names, encoding = fields.whole("n_features", 1, MAX_FEATURES), None, None
     if not fields.is_null("feature_names"):
         names = tuple(fields.texts("feature_names", n, distinct=True))

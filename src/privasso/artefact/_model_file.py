@@ -23,8 +23,6 @@ from privasso.noise import noise_from_dict, noise_to_dict
 from privasso.privacy import Guarantee
 
 FORMAT = "privasso-model"
-#: An earlier name of the format; such files are still read.
-_OLD_FORMAT = "privasso-release"
 
 
 def save(model: Publishable | Pipeline | ReleasedModel, path: str | os.PathLike[str]) -> None:
@@ -93,8 +91,6 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
 
 def from_document(document: object) -> ReleasedModel:
     """Check every field and build the model."""
-    if isinstance(document, dict) and document.get("format") == _OLD_FORMAT:
-        document = {**document, "format": FORMAT}
     fields, n, known = opened(document, "a model", FORMAT)
     model = ReleasedModel(
         coef=_coefficients(fields.inner("coef"), n),

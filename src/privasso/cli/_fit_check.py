@@ -85,7 +85,7 @@ def _check_privacy(settings: FitSettings, privacy: Privacy) -> None:
     """Refuse what the kind of privacy does not have."""
     if settings.binary:
         privacy = privacy.for_classes()
-        if settings.screen is not None and settings.label_dp:
+        if settings.screen not in (None, "all") and settings.label_dp:
             raise ValueError("--screen is for linear models; leave --binary or --screen out")
     if settings.record_dp and settings.mechanism not in ("statistics", "auto"):
         _check_reuse(settings, _OBJECTIVE)

@@ -92,7 +92,7 @@ def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterat
         with in_blocks(settings, labels=labels, quiet=quiet) as table:
             yield table
         return
-    chosen = settings.record_dp and settings.genotypes and settings.screen is not None
+    chosen = settings.record_dp and settings.genotypes and settings.screened() not in (None, "all")
     table = _genotypes(settings) if chosen and labels else in_memory(settings, labels=labels)
     if table.labels is not None:
         # An array that can be overwritten when it is no longer needed.

@@ -16,6 +16,7 @@ from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.noise import Noise
 from privasso.operators import Covariates
+from privasso.planning import Aim
 from privasso.privacy import Guarantee, Privacy
 from privasso.programs import Intervals, Release
 
@@ -100,6 +101,7 @@ class KeptRelease(Release):
         tol: float = 1e-8,
         time_limit: float | None = None,
         classes: Classes | None = None,
+        aim: Aim = "auto",
     ) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
@@ -132,6 +134,7 @@ class KeptRelease(Release):
             encoding=self.encoding,
             intervals=self.intervals,
             classes=classes,
+            aim=aim,
         )
 
     def check_covariates(self, rows: Covariates) -> None:

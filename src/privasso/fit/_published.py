@@ -82,6 +82,8 @@ def published(
                 target=target,
                 software=__version__,
                 lam=options.lam,
+                aim=options.aim,
+                among=options.among,
                 method=options.method,
                 tol=options.tol,
                 time_limit=options.time_limit,

@@ -14,9 +14,9 @@ import numpy as np
 from privasso._documents import DocumentError, Fields
 from privasso._validation import probability
 from privasso.operators import Covariates, Whitening
-from privasso.programs._estimate import half_ranges
-from privasso.programs._moments import ScaleSums, noisy_scales
+from privasso.programs._estimate import ScaleSums, noisy_scales
 from privasso.programs._one_step import NEVER, POINTS, Law, OneStep, at_level
+from privasso.programs._records import half_ranges
 from privasso.programs._scores import (
     STEPS,
     ClippedSlope,

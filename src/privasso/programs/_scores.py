@@ -21,8 +21,7 @@ import scipy.sparse as sp
 
 from privasso.blocks import RowBlocks
 from privasso.operators import Whitening
-from privasso.programs._cells import bounded_labels, empty_records, within
-from privasso.programs._residuals import ordered_residuals
+from privasso.programs._records import bounded_labels, empty_records, ordered_residuals, within
 from privasso.queries import HALF, ROUNDING, Contribution, Neighbours, Summand, summed
 
 #: Entries of a row, and of a score, are integers of this many bits.
