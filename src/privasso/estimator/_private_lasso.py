@@ -134,8 +134,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     statistics_ : KeptStatistics
         The same for `RecordDP` with ``mechanism="statistics"``.
     coef_se_ : ndarray of shape (n_features,)
-        Only where the mechanism gives them, as `LabelDP` does: standard errors of the coefficients,
-        privacy noise included, given which of them are not zero; NaN for the others.
+        Only where the mechanism gives them, as `LabelDP` does, and without `intervals`: standard
+        errors of the coefficients, privacy noise included, given which of them are not zero; NaN
+        for the others. They do not cover what λ and the ridge shrink: see `confint`.
     intervals_ : Intervals
         Only with `intervals`: what `confint` reads.
     screened_ : ndarray of int
