@@ -10,14 +10,16 @@ import pytest
 from parts import ideal_parts, last_fit, mu_of_sums, with_larger
 
 import privasso as pv
-from privasso.accounting import GaussianLoss, compose_losses
+from privasso.accounting import GaussianLoss
+from privasso.accounting._composed import compose_losses
 from privasso.attacks._pair import pairs_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_fit, plan_for
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
-from privasso.programs import Level, direct_level, full_residuals
+from privasso.programs import Level, direct_level
 from privasso.programs._intercept import FromMean, ResidualSum
+from privasso.programs._records import full_residuals
 from privasso.queries import Answering, Neighbours, bit_source, declared
 
 WHOLE = 1 << 34

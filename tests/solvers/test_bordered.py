@@ -7,7 +7,7 @@ import privasso as pv
 from privasso._blas import FIXED, factorise_upper, fixed_correlations
 from privasso._clock import Clock
 from privasso.operators import as_operator
-from privasso.solvers import _batch_newton, _bordered
+from privasso.solvers import _batch_newton, _bordered, _tuned
 from privasso.solvers._batch_newton import NewtonSteps
 
 
@@ -104,8 +104,8 @@ def test_equal_columns_are_lost():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_steps_from_a_rough_start(dtype, least, monkeypatch):
     """Ten columns are on the wrong side, columns differ in scale, and factors are renewed."""
-    monkeypatch.setattr(_batch_newton, "_LEAST_BORDER", least)
-    monkeypatch.setattr(_batch_newton, "_FACTORS", 12)
+    monkeypatch.setattr(_tuned, "LEAST_BORDER", least)
+    monkeypatch.setattr(_tuned, "BORDER_FACTORS", 12)
     outcomes = []
 
     def recorded(*args):
@@ -113,7 +113,7 @@ def test_steps_from_a_rough_start(dtype, least, monkeypatch):
         return outcomes[-1]
 
     monkeypatch.setattr(_batch_newton, "settle", recorded)
-    monkeypatch.setattr(_batch_newton, "_BORDER_PART", 30 if least == 6 else 6)
+    monkeypatch.setattr(_tuned, "BORDER_PART", 30 if least == 6 else 6)
     rng = np.random.default_rng(8)
     scales = 10.0 ** rng.uniform(-0.5, 0.5, size=300)
     F = (rng.standard_normal((200, 300)) * scales / np.sqrt(200)).astype(dtype)

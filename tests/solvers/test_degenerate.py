@@ -12,7 +12,6 @@ from oracles import kkt
 from privasso.problem import Problem, certify_point
 from privasso.solvers import solve_problem, solve_problems
 from privasso.solvers._proximal import to_vertex
-from privasso.solvers._working_set import compact, spread
 
 
 def one_hot(full, seed=0, m=700):
@@ -116,16 +115,3 @@ def test_a_vertex_has_independent_columns_and_is_no_worse(n, rank, seed):
     assert np.linalg.matrix_rank(A[:, support]) == support.size
     assert np.all(found[support] * z[support] > 0)
     assert objective(found) <= objective(z) + 1e-9 * (1 + abs(objective(z)))
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
-def test_a_gram_matrix_shrinks_and_grows_in_its_place(n, seed):
-    rng = np.random.default_rng(seed)
-    H = rng.standard_normal((n, n))
-    keep = np.flatnonzero(rng.integers(0, 2, n))
-    room, k = H.reshape(-1).copy(), keep.size
-    compact(room, n, keep)
-    np.testing.assert_array_equal(room[: k * k].reshape(k, k), H[np.ix_(keep, keep)])
-    spread(room, k, n)
-    np.testing.assert_array_equal(room.reshape(n, n)[:k, :k], H[np.ix_(keep, keep)])

@@ -7,12 +7,12 @@ import pytest
 
 import privasso as pv
 from oracles import check_solution
-from privasso.solvers import _amp, _iteration
+from privasso.solvers import _amp, _iteration, _tuned
 
 
 @pytest.fixture
-def small_counts_as_large(monkeypatch):
-    monkeypatch.setattr(_amp, "LARGE_SET", 10)
+def always_alone(monkeypatch):
+    monkeypatch.setattr(_amp, "_alone", lambda *_: True)
 
 
 def problem(seed, law):
@@ -22,14 +22,14 @@ def problem(seed, law):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("law", [pv.Uniform(), pv.LogNormal()], ids=["v1", "v2"])
-def test_certified_and_the_same(seed, law, small_counts_as_large):
+def test_certified_and_the_same(seed, law, always_alone):
     F, y, lam, eta = problem(seed, law)
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)
     np.testing.assert_allclose(sol.x, pv.solve(F, y, lam, eta, method="cd").x, atol=1e-7)
 
 
-def test_violating_columns_join(small_counts_as_large, monkeypatch):
+def test_violating_columns_join(always_alone, monkeypatch):
     """A working set that misses half of the support still ends in the minimiser."""
     F, y, lam, eta = problem(0, pv.Uniform())
     everything = _amp.candidate_columns
@@ -46,8 +46,8 @@ def test_violating_columns_join(small_counts_as_large, monkeypatch):
     assert len(rounds) > 1
 
 
-def test_without_a_fixed_point_the_gram_matrix_is_used(small_counts_as_large, monkeypatch):
-    monkeypatch.setattr(_iteration, "_MAX_ITER", 2)
+def test_without_a_fixed_point_the_gram_matrix_is_used(always_alone, monkeypatch):
+    monkeypatch.setattr(_tuned, "ALONE_ITERATIONS", 2)
     F, y, lam, eta = problem(1, pv.Uniform())
     sol = pv.solve(F, y, lam, eta)
     check_solution(F, y, lam, eta, sol)

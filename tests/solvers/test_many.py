@@ -9,7 +9,7 @@ from oracles import check_ray, kkt
 from privasso._clock import Clock
 from privasso.operators import as_operator
 from privasso.problem import Problem
-from privasso.solvers import _batch, _batch_newton, _growth, solve_problems
+from privasso.solvers import _batch, _batch_newton, _growth, _tuned, solve_problems
 from privasso.solvers._iteration import movement
 from privasso.solvers._proximal import _null_directions
 from privasso.solvers._shared import LinearTerms
@@ -37,7 +37,7 @@ def test_agrees_with_single_solves(law, lam):
 def test_without_newton_steps_the_minimisers_are_the_same(law, monkeypatch):
     F, y, etas = batch(law)
     many = pv.solve_many(F, y, 0.1, etas)
-    monkeypatch.setattr(_batch, "_NEWTON_ROUNDS", 0)
+    monkeypatch.setattr(_tuned, "NEWTON_ROUNDS", 0)
     others = pv.solve_many(F, y, 0.1, etas)
     assert (others.kkt <= 1e-8).all()
     np.testing.assert_allclose(many.x, others.x, atol=1e-8)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, RowNames, argument, option, tell
+from privasso.cli._options import AsJson, Force, RowNames, argument, check_ending, option, tell
 
 
 def explore(
@@ -89,8 +89,7 @@ def _write(out: Path, as_json: bool, force: bool) -> None:
     from privasso.cli._progress import working
     from privasso.explore import static_page
 
-    if out.suffix.lower() != ".html":
-        raise ValueError(f"--out needs a file that ends in .html, not {escaped(out)}")
+    check_ending("--out", out, ".html")
     with Outputs(force=force) as outputs:
         outputs.claim("--out", out, EXPLORER)
         with working("predicting at every position of the sliders", quiet=as_json):

@@ -6,21 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import NotFittedError
 
 from privasso._validation import real_labels
 from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
-from privasso.estimator._base import PrivateEstimator, generator_of
+from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
-    ONE_LAM,
     CoefficientPath,
     FitOptions,
     KeptRelease,
     KeptStatistics,
     Outcome,
-    ReleasedModel,
-    plan_for,
-    warn_user,
 )
 from privasso.ledger import Ledger
 from privasso.model import Model
@@ -93,12 +88,14 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         A budget that several fits share: each fit is entered before its noise is drawn, and one
         that would exceed it is refused. Not with `OnAverage`. Without one, a second fit of the same
         labels in a process warns. `refit` and `path` cost nothing and are not entered.
-    screen : "auto", int or None
+    screen : "auto", "all", int or None
         Choose so many columns first, by their association with the labels and with noise, and fit
-        only these: for many columns and few rows. ``"auto"`` decides from the size of the table
-        alone how many, at which share of the budget, and whether to fit all columns instead. With
-        `LabelDP` the covariates are public, and it may also fit their leading principal components
-        beside the chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`.
+        only these: for many columns and few rows. ``"auto"`` decides from the size of the table,
+        and from X where it is public, how many, at which share of the budget, and whether to fit
+        all columns instead. With `LabelDP` it may also fit leading principal components beside the
+        chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`. ``"all"`` fits
+        all columns. None is ``"auto"`` for plain fits, and ``"all"`` where another option asks for
+        all: a number for `lam`, `intervals`, `noise`, ``denoise=False``, weights of rows.
     loss : Huber, Quantile or Logistic, optional
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
@@ -107,6 +104,14 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         Use half of the squared sensitivity that the budget allows for intervals of the coefficients
         of the population: `confint` and `summary` return them. True is for both targets; one target
         alone has shorter intervals. The fit itself then has about 1.4 times the noise.
+    aim : {"auto", "predict", "select"}
+        What ``lam="auto"`` is for. ``"predict"``: the sparsest of the models that predict
+        practically best. ``"select"``: where labels have nothing to do with the columns, all
+        coefficients are zero with a probability of at least 95 %. That is so for labels and columns
+        as `select_lam` and `selecting_lam` suppose them: normal labels that vary by at most a sixth
+        of their range, for example. ``"auto"`` is ``"select"`` under `LabelDP` where the release
+        says that this loses at most 0.02 of R²; it is ``"predict"`` under `RecordDP`, and where
+        columns were chosen first.
 
     Attributes
     ----------
@@ -188,6 +193,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         screen: int | str | None = None,
         loss: Loss | None = None,
         intervals: bool | str = False,
+        aim: str = "auto",
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -204,6 +210,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.screen = screen
         self.loss = loss
         self.intervals = intervals
+        self.aim = aim
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
         """Let the mechanism read the rows, and compute everything else from what it released.
@@ -251,31 +258,17 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             screen=cast(Any, self.screen),
             loss=self._loss,
             intervals=self.intervals,
+            aim=cast(Any, self.aim),
         )
-        rng = generator_of(self.random_state)
         self._forget()
         given = X
         X, y, target = self._opened_blocks(X, y)
         if not isinstance(X, RowBlocks):
             X, y = self._validated(X, y)
-        plan = plan_for(
-            X,
-            options,
-            sample_weight=sample_weight,
-            seeded=rng is not None,
-            feature_names=self._feature_names(),
+        # Everything after it uses the release only.
+        return self._take(
+            self._released(X, y, options, given, sample_weight=sample_weight, target=target)
         )
-        if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
-            warn_user(plan.guarantee.warning)
-        plan = self._stated(plan, given)
-        released = plan.release(y, rng=rng, feature_names=self._feature_names(), target=target)
-        del y  # everything below uses the release only
-        self.guarantee_ = plan.guarantee
-        if plan.noise is not None:
-            self.noise_ = plan.noise
-        if released.kept is not None:
-            setattr(self, f"{released.kept_as}_", released.kept)
-        return self._take(released)
 
     def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
         """Solve again at another λ from the kept release, at no privacy cost.
@@ -330,28 +323,13 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         weights = self._weights(sample_weight, labels.size)
         return self._loss.score(labels, predicted, weights)
 
-    def released_model(self) -> ReleasedModel:
-        """Return what may be published of this fit; `save` writes it."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "coef_")
-        return ReleasedModel(
-            coef=self.coef_,
-            intercept=float(self.intercept_),
-            lam=float(self.lam_),
-            guarantee=self.guarantee_,
-            noise=getattr(self, "noise_", None),
-            feature_names=self._feature_names(),
-            denoised=self.denoised_,
-            coef_se=getattr(self, "coef_se_", None),
-            screened=getattr(self, "screened_", None),
-            classes=(0, 1) if isinstance(self._loss, Logistic) else None,
-            intervals=getattr(self, "intervals_", None),
-        )
-
     @property
     def _loss(self) -> Loss:
         return Huber() if self.loss is None else self.loss
+
+    @property
+    def _class_names(self) -> tuple[int, int] | None:
+        return (0, 1) if isinstance(self._loss, Logistic) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -380,19 +358,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
 
     def _opened(self, X: Any, verb: str, sample_weight: Any) -> Outcome:
         """Return the kept release with its covariates."""
-        if isinstance(self.privacy, Privacy):
-            self.privacy.check_release_use(verb)
-        if hasattr(self, "screened_"):
-            raise ValueError(
-                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
-                "which costs, or leave screen out"
-            )
+        self._check_kept(verb)
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)
-        if hasattr(self, "coef_") and not hasattr(self, "release_"):
-            raise ValueError(ONE_LAM.format(verb))
-        if not hasattr(self, "release_"):
-            raise NotFittedError(f"call fit before {verb}: there is no release yet")
         if not isinstance(X, RowBlocks):
             X, _ = self._validated(X)
         return self.release_.open(
@@ -402,17 +370,5 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             method=self.method,
             tol=self.tol,
             time_limit=self.time_limit,
+            aim=cast(Any, self.aim),
         )
-
-    def _take(self, released: Outcome, lam: float | str | None = None) -> PrivateLasso:
-        """Solve, and store the coefficients."""
-        model = self._solved(released, lam)
-        self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
-        self.denoised_ = model.denoised
-        if model.coef_se is not None:
-            self.coef_se_ = model.coef_se
-        if model.screened is not None:
-            self.screened_ = model.screened
-        if model.intervals is not None:
-            self.intervals_ = model.intervals
-        return self

@@ -16,14 +16,7 @@ from privasso._text import escaped
 from privasso.accounting import gaussian_epsilon
 from privasso.encoding import Numbers, looks_like_identifier
 from privasso.explore._controls import every_control
-from privasso.model import (
-    AutoRegressive,
-    Blocks,
-    ColumnCovariance,
-    Factors,
-    GivenCovariance,
-    Model,
-)
+from privasso.model import AutoRegressive, Blocks, ColumnCovariance, Factors, GivenCovariance, Model
 from privasso.noise import PowerLaw
 from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform

@@ -1,16 +1,16 @@
 """The generative model of the data: sizes, sparsity, label noise, scales and correlations."""
 
 from privasso.model._covariance import (
+    COVARIANCE_NAMES,
     AutoRegressive,
     Blocks,
     ColumnCovariance,
     Factors,
     GivenCovariance,
     RandomEigenvectors,
+    covariance_from_name,
 )
-from privasso.model._model import Model, Sample
-from privasso.model._names import COVARIANCE_NAMES, covariance_from_name
-from privasso.model._rotated import RotatedModel, uniform_frame
+from privasso.model._model import Model, RotatedModel, Sample, uniform_frame
 from privasso.model._spectrum import (
     EmpiricalSpectrum,
     MarchenkoPastur,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._blas import one_thread
+from privasso._text import word_and_numbers
 from privasso._validation import integer, real_array, real_float
-from privasso.model._spectrum import Spectrum, TwoLevel
+from privasso.model._spectrum import PowerSpectrum, Spectrum, TwoLevel
 
 FloatArray = NDArray[np.float64]
 
@@ -316,3 +318,34 @@ def _share(name: str, value: float) -> float:
     if not 0.0 <= number < 1.0:
         raise ValueError(f"{name} must be at least 0 and below 1, not {number!r}")
     return number
+
+
+_KINDS: dict[str, tuple[int, Callable[..., ColumnCovariance]]] = {
+    "ar": (1, lambda r: AutoRegressive(r)),
+    "blocks": (2, lambda size, r: Blocks(_whole(size), r)),
+    "factors": (2, lambda number, share: Factors(_whole(number), share)),
+    "power": (1, lambda p: RandomEigenvectors(PowerSpectrum(p))),
+    "levels": (2, lambda ratio, part: RandomEigenvectors(TwoLevel(ratio, part))),
+}
+#: Words that `covariance_from_name` knows.
+COVARIANCE_NAMES = tuple(_KINDS)
+
+
+def covariance_from_name(name: str, text: str) -> ColumnCovariance:
+    """Return the correlation that a text such as ``ar:0.8`` or ``blocks:10,0.5`` stands for.
+
+    `name`: what the caller calls the argument; it opens every error message. `text`: ar:R,
+    blocks:SIZE,R, factors:NUMBER,SHARE, or random eigenvectors with eigenvalues k^(−P) (power:P) or
+    of two sizes (levels:RATIO,FRACTION).
+    """
+    word, numbers = word_and_numbers(name, text, {word: n for word, (n, _) in _KINDS.items()})
+    try:
+        return _KINDS[word][1](*numbers)
+    except ValueError as error:
+        raise ValueError(f"{name} {text!r}: {error}") from None
+
+
+def _whole(number: float) -> int:
+    if not number.is_integer():
+        raise ValueError(f"{number:g} must be a whole number")
+    return int(number)

@@ -3,8 +3,7 @@
 from typing import TypeAlias
 
 from privasso.noise._covariance import Covariance, Diagonal
-from privasso.noise._design import NoiseDesign
-from privasso.noise._designs import Gram, Isotropic, PowerLaw, Shaped, Tabulated
+from privasso.noise._designs import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
 from privasso.noise._factored import Factored, MatrixPower
 from privasso.noise._written import (
     column_noise_from_name,

@@ -9,8 +9,15 @@ import numpy as np
 from privasso._documents import DocumentError, Fields
 from privasso._text import word_and_numbers
 from privasso.noise._covariance import Covariance, Diagonal
-from privasso.noise._design import NoiseDesign
-from privasso.noise._designs import MAX_NODES, Gram, Isotropic, PowerLaw, Shaped, Tabulated
+from privasso.noise._designs import (
+    MAX_NODES,
+    Gram,
+    Isotropic,
+    NoiseDesign,
+    PowerLaw,
+    Shaped,
+    Tabulated,
+)
 from privasso.noise._factored import Factored, MatrixPower
 
 #: Words of designs, and how many numbers follow each.

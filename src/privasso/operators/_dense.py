@@ -14,7 +14,6 @@ from privasso.operators import _kernels as kernels
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Link, Operator
 
-_NONE = np.empty(0, dtype=np.int64)
 #: Entries of F in one block of rows of `through`: half a megabyte, which stays in cache.
 _CHUNK = 1 << 16
 #: Entries that a compiled loop reads before Python may be interrupted: a tenth of a second.
@@ -28,14 +27,13 @@ class _Dense(Operator):
         super().__init__((F.shape[0], F.shape[1]))
         self._F, self.entry_bytes = F, float(F.itemsize)
 
-    def _is_everything(self, take: np.ndarray) -> bool:
-        """Whether `take` are all columns in their order and F is stored as they are asked for."""
-        n = self.shape[1]
-        return (
-            take.size == n
-            and self._F.dtype == np.float64
-            and bool(np.array_equal(take, np.arange(n)))
-        )
+    def columns(self, take: np.ndarray) -> np.ndarray:
+        """Copied in the order of F, or F itself where it is what is asked for."""
+        everything = take.size == self.shape[1] and self._F.dtype == np.float64
+        if everything and np.array_equal(take, np.arange(take.size)):
+            return self._F
+        order = "C" if self._F.flags.c_contiguous else "F"
+        return np.asarray(self._F[:, take], dtype=np.float64, order=order)
 
     def matmat(self, X: np.ndarray) -> np.ndarray:
         multiply = product_by_columns if X.flags.f_contiguous else product
@@ -66,6 +64,14 @@ class _Dense(Operator):
 
     def rows(self, take: np.ndarray | slice) -> np.ndarray:
         return np.ascontiguousarray(self._F[take], dtype=np.float64)
+
+
+def _products(lines: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Each line times v."""
+    n_lines, out = len(lines), np.empty(len(lines))
+    pieces = chunks(n_lines, lines.size)
+    run([partial(kernels.rows_product, lines, lo, hi, v, out) for lo, hi in pieces])
+    return out
 
 
 def _dots(lines: np.ndarray, v: Enclosed) -> Enclosed:
@@ -116,10 +122,6 @@ def _in_turns(
 class RowMajor(_Dense):
     """C order: four rows are read once and used for both products while they are in cache."""
 
-    def _over_rows(self, kernel: Callable[..., None], *args: object) -> None:
-        m, n = self.shape
-        run([partial(kernel, self._F, lo, hi, *args) for lo, hi in chunks(m, m * n)])
-
     def _reduce_rows(self, kernel: Callable[..., None], n_out: int, *args: object) -> np.ndarray:
         """Run `kernel` with `n_out` accumulators of its own for each thread, and add them up."""
         m, n = self.shape
@@ -134,9 +136,7 @@ class RowMajor(_Dense):
         return acc[0] if len(pieces) == 1 else acc.sum(axis=0)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        out = np.empty(self.shape[0])
-        self._over_rows(kernels.rows_product, x, out)
-        return out
+        return _products(self._F, x)
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
         if self._F.dtype != np.float64:
@@ -170,20 +170,8 @@ class RowMajor(_Dense):
         gamma: float,
         take: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        everything = take is not None and self._is_everything(take)
-        index = _NONE if take is None or everything else take
-        taken = np.empty((self.shape[0], index.size))
-        out = self._reduce_rows(kernels.rows_update, 1, x, g, beta, gamma, index, taken)
-        if everything:
-            taken = self._F
-        return out[0], (None if take is None else taken)
-
-    def columns(self, take: np.ndarray) -> np.ndarray:
-        if self._is_everything(take):
-            return self._F
-        taken = np.empty((self.shape[0], take.size))
-        self._over_rows(kernels.rows_take, take, taken)
-        return taken
+        out = self._reduce_rows(kernels.rows_update, 1, x, g, beta, gamma)
+        return out[0], (None if take is None else self.columns(take))
 
     def through(self, x: np.ndarray, link: Link) -> np.ndarray:
         """Block by block of rows, which stay in cache from the first product to the second."""
@@ -216,7 +204,7 @@ class RowMajor(_Dense):
         return min(1.0, 8 * n_taken / self.shape[1])
 
     def update_cost(self, x: np.ndarray, take: np.ndarray | None) -> float:
-        return 1.0
+        return 1.0 + (0.0 if take is None else self.columns_cost(take.size))
 
 
 class ColumnMajor(_Dense):
@@ -227,16 +215,8 @@ class ColumnMajor(_Dense):
         run([partial(kernel, self._F, lo, hi, *args) for lo, hi in chunks(n, m * n, align=1)])
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
-        m = self.shape[0]
-        out = np.empty(m)
         support = np.flatnonzero(x)
-        run(
-            [
-                partial(kernels.columns_product, self._F, lo, hi, support, x, out)
-                for lo, hi in chunks(m, m * support.size)
-            ]
-        )
-        return out
+        return self._F[:, support] @ x[support]
 
     def matvec_cost(self, x: np.ndarray) -> float:
         return np.count_nonzero(x) / self.shape[1]
@@ -252,14 +232,7 @@ class ColumnMajor(_Dense):
         return out[1], out[0]
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        out = np.empty(self.shape[1])
-        self._over_columns(kernels.columns_dot, g, out)
-        return out
-
-    def columns(self, take: np.ndarray) -> np.ndarray:
-        if self._is_everything(take):
-            return self._F
-        return np.asfortranarray(self._F[:, take], dtype=np.float64)
+        return _products(self._F.T, g)
 
     def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
         return _axpys(self._F.T, Enclosed.exactly(x))

@@ -1,4 +1,12 @@
-"""Public genotypes packed in two bits, as in PLINK's .bed files, scaled while they are read."""
+"""Public genotypes packed in two bits, as in PLINK's .bed files, scaled while they are read.
+
+The two bits of an entry are 00, 10 and 11 for two, one and no copies of the counted allele, and 01
+where the genotype is missing (the layout of PLINK's .bed files).
+
+A vector over the rows is stored in four planes: plane k holds the entries 4i + k, so that the
+entries of the four genotypes of byte i are at place i of each plane. Loops over bytes then use
+vector registers. Planes are longer than the vector by up to three entries, which are zero.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +16,63 @@ from os import PathLike
 from typing import Literal
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
 from privasso._threads import chunks, run
 from privasso.blocks import RowBlocks, bed_lines, copies, read_bed
 from privasso.operators import _enclosed as accurate
-from privasso.operators import _genotype_kernels as kernels
 from privasso.operators._dense import ColumnMajor
 from privasso.operators._enclosed import Enclosed, enclosed, weights_of
 from privasso.operators._operator import Operator
+
+_FAST = {"reassoc", "contract", "nsz"}
+#: Bytes of a column that are read at a time: with the planes they need 128 KB of cache.
+_STRIP = 4096
+#: Columns that are read strip by strip before the next ones: they are close to one another in
+#: the file.
+_GROUP = 64
+#: What is summed: copies of the allele, one for a missing genotype; people with two; or missing.
+COPIES, TWO, GONE = 0, 1, 2
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _dot(column, kind, a, b, c, d):  # pragma: no cover
+    """The sum of the vector times what the kind says of each genotype."""
+    s = 0.0
+    t = 0.0
+    u = 0.0
+    v = 0.0
+    for i in range(column.size):
+        x = np.int32(column[i]) ^ 255
+        low, high = x & 0x55, (x >> 1) & 0x55
+        if kind == COPIES:
+            x = low + high
+        elif kind == TWO:
+            x = low & high
+        else:
+            x = high & ~low
+        s += np.float64(x & 3) * a[i]
+        t += np.float64((x >> 2) & 3) * b[i]
+        u += np.float64((x >> 4) & 3) * c[i]
+        v += np.float64(x >> 6) * d[i]
+    return s + t + u + v
+
+
+@njit(nogil=True, cache=True)
+def dots(packed, index, lo, hi, kind, planes, out):  # pragma: no cover
+    """``out[k]`` = the sum for column index[k]; for k from lo to hi."""
+    n_bytes = packed.shape[1]
+    out[lo:hi] = 0.0
+    for first in range(lo, hi, _GROUP):
+        last = min(hi, first + _GROUP)
+        for start in range(0, n_bytes, _STRIP):
+            stop = min(n_bytes, start + _STRIP)
+            a, b = planes[0, start:stop], planes[1, start:stop]
+            c, d = planes[2, start:stop], planes[3, start:stop]
+            for k in range(first, last):
+                out[k] += _dot(packed[index[k], start:stop], kind, a, b, c, d)
+
 
 Scaling = Literal["standard", "centre", "none"]
 #: Entries that are decoded at a time where a product needs plain numbers.
@@ -86,9 +142,7 @@ class Genotypes(Operator):
         self._bytes = np.ascontiguousarray(packed).view()
         self._bytes.flags.writeable = False  # as a mapped file is, so that kernels compile once
         every, ones = np.arange(n), self._planes(np.ones(n_rows))
-        total, two, gone = (
-            self._sums(every, kind, ones) for kind in (kernels.COPIES, kernels.TWO, kernels.GONE)
-        )
+        total, two, gone = (self._sums(every, kind, ones) for kind in (COPIES, TWO, GONE))
         one = total - 2 * two - gone
         known = n_rows - gone
         self.mean = (one + 2 * two) / np.maximum(known, 1)
@@ -168,14 +222,14 @@ class Genotypes(Operator):
         out = np.empty(index.size)
         args = kind, planes, out
         pieces = chunks(index.size, self.shape[0] * index.size, align=1)
-        run([partial(kernels.dots, self._bytes, index, lo, hi, *args) for lo, hi in pieces])
+        run([partial(dots, self._bytes, index, lo, hi, *args) for lo, hi in pieces])
         return out
 
     def rmatvec(self, g: np.ndarray) -> np.ndarray:
         planes, gaps, (none, one, _, gone) = self._planes(g), self._incomplete, self._levels.T
         out = none * g.sum()
-        out += (one - none) * self._sums(np.arange(self.shape[1]), kernels.COPIES, planes)
-        out[gaps] += (gone - one)[gaps] * self._sums(gaps, kernels.GONE, planes)
+        out += (one - none) * self._sums(np.arange(self.shape[1]), COPIES, planes)
+        out[gaps] += (gone - one)[gaps] * self._sums(gaps, GONE, planes)
         return out
 
     def rmatmat(self, G: np.ndarray) -> np.ndarray:

@@ -14,22 +14,13 @@ from numba import njit
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(nogil=True, cache=True)
-def rows_take(F, lo, hi, take, taken):  # pragma: no cover
-    """``taken = F[:, take]`` over rows lo..hi."""
-    for i in range(lo, hi):
-        a = F[i]
-        for t in range(take.size):
-            taken[i, t] = a[take[t]]
-
-
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def rows_update(F, lo, hi, x, g, beta, gamma, take, taken, acc):  # pragma: no cover
+def rows_update(F, lo, hi, x, g, beta, gamma, acc):  # pragma: no cover
     """``g <- beta*g + gamma*F@x`` and ``acc += F.T @ g`` over rows lo..hi, in one read of F.
 
     Eight rows are read from memory for their products with x. They are still in cache when they
-    are added to the accumulator with their new g, and when the columns ``take`` are copied to
-    ``taken``. With eight rows at a time, x and the accumulator are read an eighth as often as F.
+    are added to the accumulator with their new g. With eight rows at a time, x and the accumulator
+    are read an eighth as often as F.
     """
     n = F.shape[1]
     end = lo + (hi - lo) // 8 * 8
@@ -64,7 +55,6 @@ def rows_update(F, lo, hi, x, g, beta, gamma, take, taken, acc):  # pragma: no c
                 + h[j] * g6
                 + k[j] * g7
             )
-        rows_take(F, i, i + 8, take, taken)
     for i in range(end, hi):
         a = F[i]
         s0 = 0.0
@@ -74,7 +64,6 @@ def rows_update(F, lo, hi, x, g, beta, gamma, take, taken, acc):  # pragma: no c
         g[i] = g0
         for j in range(n):
             acc[j] += a[j] * g0
-    rows_take(F, end, hi, take, taken)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -150,17 +139,6 @@ def rows_product(F, lo, hi, x, out):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def columns_product(F, lo, hi, support, x, out):  # pragma: no cover
-    """``out = F[:, support] @ x[support]`` over rows lo..hi: only the columns in use are read."""
-    out[lo:hi] = 0.0
-    for k in range(support.size):
-        j = support[k]
-        xj = x[j]
-        for i in range(lo, hi):
-            out[i] += F[i, j] * xj
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
 def columns_pair_product(F, lo, hi, g, h, out_g, out_h):  # pragma: no cover
     """``F.T @ g`` and ``F.T @ h`` over columns lo..hi."""
     m = F.shape[0]
@@ -184,31 +162,6 @@ def columns_squares_and_product(F, lo, hi, y, out, squares):  # pragma: no cover
         for i in range(m):
             f = F[i, j] * 1.0
             s += f * y[i]
-            t += f * f
-        out[j] = s
-        squares[j] = t
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def columns_dot(F, lo, hi, g, out):  # pragma: no cover
-    """``F.T @ g`` over columns lo..hi."""
-    m = F.shape[0]
-    for j in range(lo, hi):
-        s = 0.0
-        for i in range(m):
-            s += F[i, j] * g[i]
-        out[j] = s
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def csc_squares_and_product(data, rows, starts, y, squares, out):  # pragma: no cover
-    """Squared norms of sparse columns and their products with y."""
-    for j in range(out.size):
-        s = 0.0
-        t = 0.0
-        for k in range(starts[j], starts[j + 1]):
-            f = data[k] * 1.0  # in double, also of single-precision entries
-            s += f * y[rows[k]]
             t += f * f
         out[j] = s
         squares[j] = t

@@ -184,6 +184,20 @@ def finite_squares(squares: np.ndarray) -> np.ndarray:
     return squares
 
 
+def _all_of_it(op: Operator, *args: object) -> float:
+    return 1.0
+
+
+def _counted(name: str, cost: Callable[..., float] = _all_of_it) -> Callable[..., Any]:
+    """The method `name` of another operator, which counts what it reads."""
+
+    def method(self: Metered, *args: Any, **kwargs: Any) -> Any:
+        self.passes += cost(self._op, *args, *kwargs.values())
+        return getattr(self._op, name)(*args, **kwargs)
+
+    return method
+
+
 class Metered(Operator):
     """Another operator, with a count of what is read through it.
 
@@ -202,78 +216,19 @@ class Metered(Operator):
     def count(self, cost: float) -> None:
         self.passes += cost
 
-    def matvec(self, x: np.ndarray) -> np.ndarray:
-        self.count(self._op.matvec_cost(x))
-        return self._op.matvec(x)
-
-    def rmatvec(self, g: np.ndarray) -> np.ndarray:
-        self.count(1.0)
-        return self._op.rmatvec(g)
-
-    def pair_rmatvec(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.count(1.0)
-        return self._op.pair_rmatvec(g, h)
-
-    def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.count(1.0)
-        return self._op.squares_and_rmatvec(y)
-
-    def update(
-        self,
-        x: np.ndarray,
-        g: np.ndarray,
-        beta: float,
-        gamma: float,
-        take: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, Block | None]:
-        self.count(self._op.update_cost(x, take))
-        return self._op.update(x, g, beta, gamma, take)
-
-    def through(self, x: np.ndarray, link: Link) -> np.ndarray:
-        self.count(self._op.update_cost(x, None))
-        return self._op.through(x, link)
-
-    def matvec_enclosed(self, x: np.ndarray) -> Enclosed:
-        self.count(self._op.matvec_cost(x))
-        return self._op.matvec_enclosed(x)
-
-    def rmatvec_enclosed(self, g: Enclosed) -> Enclosed:
-        self.count(1.0)
-        return self._op.rmatvec_enclosed(g)
+    matvec = _counted("matvec", lambda op, x: op.matvec_cost(x))
+    matvec_enclosed = _counted("matvec_enclosed", lambda op, x: op.matvec_cost(x))
+    update = _counted("update", lambda op, x, g, b, c, take=None: op.update_cost(x, take))
+    through = _counted("through", lambda op, x, link: op.update_cost(x, None))
+    columns = _counted("columns", lambda op, take: op.columns_cost(take.size))
+    working_columns = _counted("working_columns", lambda op, take: op.columns_cost(take.size))
+    sparse_columns = _counted("sparse_columns", lambda op, take: op.columns_cost(take.size))
+    rmatvec, rmatvec_enclosed = _counted("rmatvec"), _counted("rmatvec_enclosed")
+    pair_rmatvec, squares_and_rmatvec = _counted("pair_rmatvec"), _counted("squares_and_rmatvec")
+    matmat, rmatmat, single = _counted("matmat"), _counted("rmatmat"), _counted("single")
+    gram, toarray = _counted("gram"), _counted("toarray")
 
     def rows(self, take: np.ndarray | slice) -> Block:
         rows = self._op.rows(take)
         self.count(rows.shape[0] / self.shape[0])
         return rows
-
-    def columns(self, take: np.ndarray) -> Block:
-        self.count(self._op.columns_cost(take.size))
-        return self._op.columns(take)
-
-    def working_columns(self, take: np.ndarray) -> Block:
-        self.count(self._op.columns_cost(take.size))
-        return self._op.working_columns(take)
-
-    def sparse_columns(self, take: np.ndarray) -> Columns:
-        self.count(self._op.columns_cost(take.size))
-        return self._op.sparse_columns(take)
-
-    def matmat(self, X: np.ndarray) -> np.ndarray:
-        self.count(1.0)
-        return self._op.matmat(X)
-
-    def rmatmat(self, G: np.ndarray) -> np.ndarray:
-        self.count(1.0)
-        return self._op.rmatmat(G)
-
-    def single(self) -> Block:
-        self.count(1.0)
-        return self._op.single()
-
-    def gram(self) -> np.ndarray:
-        self.count(1.0)
-        return self._op.gram()
-
-    def toarray(self) -> np.ndarray:
-        self.count(1.0)
-        return self._op.toarray()

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from privasso._covariates import check_sparse
 from privasso._validation import real_array
 from privasso.operators import _enclosed as accurate
-from privasso.operators import _kernels as kernels
 from privasso.operators._enclosed import Enclosed, enclosed, two_sum, weights_of
 from privasso.operators._operator import Operator, as_operator
 
@@ -110,12 +109,6 @@ class Sparse(Operator):
         return self.rmatvec(g), self.rmatvec(h)  # as fast as both at once
 
     def squares_and_rmatvec(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self._F.format == "csc":
-            squares, product = np.empty(self.shape[1]), np.empty(self.shape[1])
-            kernels.csc_squares_and_product(
-                self._F.data, self._F.indices, self._F.indptr, y, squares, product
-            )
-            return squares, product
         data = self._F.data.astype(np.float64, copy=False)
         entries = type(self._F)((data * data, self._F.indices, self._F.indptr), shape=self.shape)
         return entries.T @ np.ones(self.shape[0]), self.rmatvec(y)

@@ -8,7 +8,7 @@ from privasso.solvers._amp import Amp
 from privasso.solvers._amp_paper import AmpPaper
 from privasso.solvers._auto import Auto
 from privasso.solvers._clipped import solve_clipped, solve_clipped_many, solve_clipped_problem
-from privasso.solvers._clipped_together import MOST_TOGETHER, minimise_together
+from privasso.solvers._clipped_together import minimise_together
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._exact_newton import (
     ExactProblem,
@@ -23,7 +23,7 @@ from privasso.solvers._exact_pass import (
     entry_grid,
 )
 from privasso.solvers._exact_steps import FixedPoint
-from privasso.solvers._gram_many import GramLasso
+from privasso.solvers._gram import GramLasso
 from privasso.solvers._long_newton import (
     LongProblem,
     exact_product,
@@ -38,6 +38,7 @@ from privasso.solvers._solution import (
     UnboundedError,
 )
 from privasso.solvers._solve import solve, solve_problem
+from privasso.solvers._tuned import MOST_TOGETHER
 from privasso.solvers._vamp import Vamp, VampTextbook
 
 if TYPE_CHECKING:

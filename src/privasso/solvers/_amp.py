@@ -27,19 +27,11 @@ from privasso._clock import Clock
 from privasso._validation import integer
 from privasso.operators import Block
 from privasso.problem import Problem, certify_point
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
 from privasso.solvers._growth import grow_working_set
 from privasso.solvers._iteration import AmpState, End, amp_on_columns, iterate, movement, soft
 from privasso.solvers._solution import Status
-
-#: Number of columns from which AMP always goes on alone on the columns copied out: the time for
-#: their Gram matrix grows with the square of this number.
-LARGE_SET = 1200
-#: Most iterations that AMP may take alone on a smaller set.
-_FEW = 80
-#: How far from the threshold a field may be for its column to be copied out, in standard deviations
-#: of what it has still to move.
-_DEVIATIONS = 3.0
 
 
 @register
@@ -181,22 +173,20 @@ def _alone(problem: Problem, state: AmpState, size: int, tol: float) -> bool:
     Near the fixed point each step is √(ρ̂/α) of the one before. An iteration reads each entry of
     the columns once; the Gram matrix and its factors take size/30 + size²/(12M) as long.
     """
-    if size >= LARGE_SET:
-        return True
     m = problem.shape[0]
     rate = np.sqrt(state.n_active / m)
     if size == 0 or not 0.0 < rate < 1.0 or not 0.0 < state.change < 1.0:
         return False
     left = np.log(0.1 * tol / state.change) / np.log(rate)
-    return bool(left <= min(_FEW, size / 30 + size * size / (12 * m)))
+    return bool(left <= min(tuned.ALONE_FEW, size / 30 + size * size / (12 * m)))
 
 
 def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     """Columns that may be in the support of the minimiser: the active ones and those close to it.
 
     The more the field still moves, the more columns count as close. A set that AMP goes on alone on
-    has the columns within `_DEVIATIONS` standard deviations of what the field has still to move:
-    a column too many costs little there and a column too few costs much.
+    has the columns within some standard deviations of what the field has still to move: a column
+    too many costs little there and a column too few costs much.
     """
     field = np.abs(state.u)
     margin = min(0.5, max(0.05, 2.0 * state.change))
@@ -204,7 +194,7 @@ def candidate_columns(problem: Problem, state: AmpState) -> np.ndarray:
     if _alone(problem, state, index.size, 1e-8):
         if index.size > 0.5 * problem.shape[1]:
             return np.arange(problem.shape[1])  # no copy is needed
-        reach = _DEVIATIONS * _still_to_move(problem, state) * problem.norms
+        reach = tuned.ALONE_DEVIATIONS * _still_to_move(problem, state) * problem.norms
         index = np.flatnonzero((field > problem.lam - reach) | (state.x != 0))
     most = 2 * problem.shape[0]  # the support has at most M columns, so more are a waste of time
     if index.size > most:

@@ -10,23 +10,11 @@ import numpy as np
 from privasso._clock import Clock
 from privasso.operators import Operator
 from privasso.problem import Problem
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._amp import Amp
 from privasso.solvers._coordinate_descent import CoordinateDescent
 from privasso.solvers._solution import Status
-
-#: Fewest rows and columns for which AMP is tried.
-_SMALLEST = 50
-#: Rows per column from which on a few passes over F and the Gram matrix of few columns are quicker.
-_TALL = 4
-#: unless so many columns correlate with the labels by more than λ.
-_MANY = 200
-#: Columns that are compared: runs of neighbours, as neighbours often are most alike.
-_RUNS, _RUN_LENGTH = 8, 8
-#: Rows that are enough to compare columns.
-_ROWS = 2000
-#: Largest mean squared correlation, relative to that of independent columns.
-_INDEPENDENT = 1.5
 
 
 @register
@@ -51,7 +39,10 @@ class Auto(Algorithm):
         """Return the first outcome that is a minimiser, a ray or late, otherwise the last one."""
         steps = []
         m, n = problem.shape
-        wanted = m < _TALL * n or np.count_nonzero(np.abs(problem.b) > problem.lam) >= _MANY
+        wanted = (
+            m < tuned.TALL * n
+            or np.count_nonzero(np.abs(problem.b) > problem.lam) >= tuned.AMP_MANY
+        )
         if wanted and amp_may_work(problem.op):
             first = self.amp.minimise(problem, tol, clock)
             if first.status in (Status.CONVERGED, Status.UNBOUNDED, Status.TIME_LIMIT):
@@ -68,10 +59,12 @@ def look_independent(op: Operator) -> bool:
     zero count as correlation, because AMP cannot deal with them either.
     """
     m, n = op.shape
-    starts = np.linspace(0, n - _RUN_LENGTH, _RUNS).astype(np.int64)
-    index = np.unique(starts[:, None] + np.arange(_RUN_LENGTH))
-    if m > 2 * _ROWS and _ROWS * n < m * index.size:  # what is read is less
-        m = _ROWS  # evenly spaced
+    starts = np.linspace(0, n - tuned.RUN_LENGTH, tuned.RUNS).astype(np.int64)
+    index = np.unique(starts[:, None] + np.arange(tuned.RUN_LENGTH))
+    if (
+        m > 2 * tuned.ROWS_COMPARED and tuned.ROWS_COMPARED * n < m * index.size
+    ):  # what is read is less
+        m = tuned.ROWS_COMPARED  # evenly spaced
         block = op.rows(np.linspace(0, op.shape[0] - 1, m).astype(np.int64))[:, index]
     else:
         block = op.columns(index)
@@ -82,9 +75,11 @@ def look_independent(op: Operator) -> bool:
         return False
     correlations = block.T @ block
     total = float(np.sum(correlations**2)) - float(np.sum(np.diag(correlations) ** 2))
-    return m * total / (size * (size - 1)) < _INDEPENDENT
+    return m * total / (size * (size - 1)) < tuned.INDEPENDENT
 
 
 def amp_may_work(op: Operator) -> bool:
     """Whether F is dense, not packed, not small, and its columns look independent."""
-    return op.dense and not op.packed and min(op.shape) >= _SMALLEST and look_independent(op)
+    return (
+        op.dense and not op.packed and min(op.shape) >= tuned.AMP_SMALLEST and look_independent(op)
+    )

@@ -10,7 +10,8 @@ import numpy as np
 from privasso._blas import one_thread, product_by_columns
 from privasso._clock import Clock
 from privasso.operators import Operator
-from privasso.problem import Certificate, Problem, certify, certify_rows, zero_column_ray
+from privasso.problem import Certificate, Problem, certify, zero_column_ray
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._auto import amp_may_work
 from privasso.solvers._batch_amp import batch_amp
 from privasso.solvers._batch_newton import NewtonSteps
@@ -19,25 +20,6 @@ from privasso.solvers._growth import Growth
 from privasso.solvers._shared import LinearTerms, WholeGram
 from privasso.solvers._solution import Solution, Status
 from privasso.solvers._solve import late, no_minimiser, solution_of, solve_problem
-
-#: Most columns for which the Gram matrix of all of F is formed and shared.
-GRAM_COLUMNS = 4096
-#: Fewest problems for which batched AMP is tried.
-_FEWEST = 8
-#: Columns with |c|/λ above this after batched AMP may be in the support.
-_CANDIDATE = 0.8
-_MAX_ROUNDS = 12
-#: Newton steps from where batched AMP ends. Nearly all problems need one, and further ones of a few
-#: problems take less time than single solves.
-_NEWTON_ROUNDS = 6
-#: Most columns, for each problem, of a Gram matrix that all problems share.
-_COLUMNS_PER_PROBLEM = 40
-#: Columns with |c|/λ above this at the minimiser of the problem before are in the working set,
-_NEAR = 0.9
-#: of which at most this many, and as many as the support has, are outside of the support.
-_FIRST_COLUMNS = 50
-#: Largest cost ½‖Fx‖² + λ‖x‖₁ of a start, relative to bᵀx.
-_HARDLY = 1.1
 
 
 class Batch:
@@ -90,7 +72,7 @@ class Batch:
         alike = self._gram_pays(n_rhs) and self.terms.equal
         # From one λ to the next little changes, so that each is a better start than AMP would be.
         independent = n_rhs > 1 and not alike and amp_may_work(self.op)
-        if independent and n <= GRAM_COLUMNS and n_rhs >= _FEWEST:
+        if independent and n <= tuned.GRAM_COLUMNS and n_rhs >= tuned.BATCH_FEWEST:
             self._shared_gram()
             todo = todo[self.status[todo] != Status.CONVERGED]
         if independent and not self.terms.equal:
@@ -165,8 +147,8 @@ class Batch:
     def _shared_gram(self) -> None:
         """Batched AMP, then Newton steps; some problems may stay open."""
         everything = np.arange(self.terms.shape[0])
-        single = self.op.single()
-        start = batch_amp(single, self.squares, self.terms.some(everything), self.lams, self.clock)
+        F = self.op.single()
+        start = batch_amp(F, self.squares, self.terms.some(everything), self.lams, self.clock)
         self.n_iter += start.n_iter
         open_ = np.flatnonzero(start.promising)
         self.x[open_] = start.x[open_]
@@ -180,15 +162,17 @@ class Batch:
         near = self._near(open_, C)
         if np.sum(near.sum(axis=1, dtype=float) ** 2) > np.count_nonzero(near.any(axis=0)) ** 2:
             shared = NewtonSteps(self.op, self.norms, np.flatnonzero(near.any(axis=0)))
-        del near, start
-        for _ in range(_NEWTON_ROUNDS):
-            open_, C = self._verify(open_[self._newton_steps(open_, C, shared)], single)
+        del F, near, start
+        for _ in range(tuned.NEWTON_ROUNDS):
+            open_, C = self._verify(open_[self._newton_steps(open_, C, shared)])
             if open_.size == 0 or self.clock.expired():
                 return
 
     def _near(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
         """Which columns may be in the support of which of these problems."""
-        return (np.abs(C) > _CANDIDATE * self.lams[columns, None]) | (self.x[columns] != 0)
+        return (np.abs(C) > tuned.BATCH_CANDIDATE * self.lams[columns, None]) | (
+            self.x[columns] != 0
+        )
 
     def _newton_steps(
         self, columns: np.ndarray, C: np.ndarray, shared: NewtonSteps | None
@@ -218,7 +202,7 @@ class Batch:
         """
         m, n = self.op.shape
         rows = m * self.op.entry_bytes / 8.0  # of F, if its entries were numbers
-        small = n <= min(GRAM_COLUMNS, 2 * rows, _COLUMNS_PER_PROBLEM * n_rhs)
+        small = n <= min(tuned.GRAM_COLUMNS, 2 * rows, tuned.COLUMNS_PER_PROBLEM * n_rhs)
         return self.op.dense and small
 
     def _along_gram(self, todo: np.ndarray) -> np.ndarray:
@@ -240,14 +224,14 @@ class Batch:
             if not alike:
                 c = gram.conditions(b, x)
             # Columns whose product with the residual may rise to λ on the way to it (strong rule).
-            near = lam * min(_NEAR, max(2.0 - self.lams[before] / lam, 0.5))
+            near = lam * min(tuned.STRONG_RULE, max(2.0 - self.lams[before] / lam, 0.5))
             index = np.flatnonzero((np.abs(c) > near) | (x != 0))
-            most = 2 * np.count_nonzero(x) + _FIRST_COLUMNS
+            most = 2 * np.count_nonzero(x) + tuned.FIRST_OUTSIDE
             if index.size > most:
                 urgency = np.where(x[index] != 0, np.inf, np.abs(c[index]))
                 index = np.sort(index[np.argpartition(urgency, -most)[-most:]])
             self.x[k] = x
-            for _ in range(_MAX_ROUNDS):
+            for _ in range(tuned.WHOLE_GRAM_ROUNDS):
                 self._solve_column(submatrix(gram.H, index), index, k)
                 c = gram.conditions(b, self.x[k])
                 violated = np.abs(c) > lam * (1 + 0.1 * self.tol)
@@ -295,7 +279,7 @@ class Batch:
             x, B = self.x[columns], self.terms.some(columns)
             cost = 0.5 * np.einsum("ki,ki->k", x, B - C)
             cost += self.lams[columns] * np.abs(x).sum(axis=1)
-            return cost <= _HARDLY * np.einsum("ki,ki->k", B, x)
+            return cost <= tuned.HARDLY_ABOVE * np.einsum("ki,ki->k", B, x)
 
     def _solve_column(self, gram: np.ndarray, index: np.ndarray, k: int) -> None:
         """Solve problem k on the columns `index`, of which `gram` is the Gram matrix."""
@@ -323,31 +307,20 @@ class Batch:
             d = factor.solve(np.sign(result.z[factor.active]) * weights[factor.active])
             self.path[k, at] = d / self.norms[at]
 
-    def _verify(
-        self, columns: np.ndarray, single: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Certify with two matrix products; returns the problems that fail, and c of each.
-
-        With F in single precision the products of the paths are computed with that.
-        """
-        X, B = self.x[columns], self.terms.some(columns)
+    def _verify(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Certify with a few matrix products; returns the problems that fail, and c of each."""
+        X = self.x[columns]
         W, fitted = self._products(X)
-        C = B - fitted
-        if self._dual_point is not None:
-            directions = self._dual_point - W, C
-        elif single is None:
-            directions = self._products(self.path[columns])
-        else:
-            paths = self.path[columns].astype(np.float32)
-            along = product_by_columns(single, paths.T)
-            directions = along.T, product_by_columns(single.T, along).T
-        certificates = certify_rows(self.norms, B, self.lams[columns], X, W, C, directions)
+        C = self.terms.some(columns) - fitted
+        known = self._dual_point is not None
+        D, Q = (W, C) if known else self._products(self.path[columns])
+        failed = []
+        for j, k in enumerate(columns.tolist()):
+            path = None if known else (D[j], Q[j])
+            found = certify(self._problem(k), X[j], W[j], C[j], path, anchors=False)
+            if not self._accept(k, found) and k not in self.falling:
+                failed.append(j)
         self.n_iter[columns] += 1
-        failed = [
-            j
-            for j, k in enumerate(columns.tolist())
-            if not self._accept(k, certificates[j]) and k not in self.falling
-        ]
         return columns[failed], C[failed]
 
     def _products(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,17 +20,9 @@ from privasso._blas import FIXED, factorise_upper, fixed_correlations, run_parts
 from privasso._clock import Clock
 from privasso._threads import n_threads
 from privasso.operators import Operator
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._bordered import LOST, SETTLED, settle, square_submatrix
 
-#: Factorisations for one problem, and how many columns may change with one of them: this many, or
-#: this part of the support.
-_FACTORS = 4
-_LEAST_BORDER = 12
-_BORDER_PART = 6
-#: Columns with |γ| above this part of w may join the support.
-_NEAR = 0.9
-#: If more than this part of the columns is used, all are.
-_ALL = 0.9
 #: Numbers in single precision that fill a vector register.
 _LINE = 16
 
@@ -42,7 +34,7 @@ class NewtonSteps:
     """
 
     def __init__(self, op: Operator, norms: np.ndarray, used: np.ndarray) -> None:
-        if used.size > _ALL * op.shape[1]:
+        if used.size > tuned.BORDER_ALL * op.shape[1]:
             used = np.arange(op.shape[1])  # without a copy of the columns
         self._used, self._norms = used, norms[used]
         self._rank = min(op.shape)
@@ -91,7 +83,7 @@ class NewtonSteps:
     ) -> tuple[np.ndarray, bool]:
         """Move z to the minimiser; returns room for further factors, and whether z is there."""
         side = sides(z, gamma, weights)
-        for _ in range(_FACTORS):
+        for _ in range(tuned.BORDER_FACTORS):
             active = np.flatnonzero(side)
             n = active.size
             if not 0 < n <= self._rank:
@@ -104,9 +96,9 @@ class NewtonSteps:
             square_submatrix(self._gram, active, Q, L)
             if not factorise_upper(Q[:, :n]):
                 break
-            near = np.flatnonzero((side == 0.0) & (np.abs(gamma) > _NEAR * weights))
+            near = np.flatnonzero((side == 0.0) & (np.abs(gamma) > tuned.BORDER_NEAR * weights))
             watched = np.concatenate([active, near])
-            limit = max(_LEAST_BORDER, n // _BORDER_PART)
+            limit = max(tuned.LEAST_BORDER, n // tuned.BORDER_PART)
             outcome = settle(Q, L, self._gram, watched, side, z, gamma, weights, limit, path)
             if outcome == SETTLED:
                 return room, True

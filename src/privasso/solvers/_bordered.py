@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit
 
 from privasso._blas import FIXED
+from privasso.solvers import _tuned as tuned
 
 _FAST = {"reassoc", "contract", "nsz"}
 
@@ -34,18 +35,6 @@ SETTLED = 0
 CROWDED = 1
 #: or the columns depend on one another, or their changes do not end.
 LOST = 2
-
-#: Rounds of changes of the support with one factor,
-_ROUNDS = 40
-#: and those after which the number of columns that want to change must have become smaller.
-_PATIENCE = 3
-#: Smallest pivot of the bordered system: of a column of length one, what no other column explains.
-_DEPENDENT = 1e-5
-#: Residuals of the last system are made smaller than this part of w, in at most so many steps. One
-#: step is enough for residuals that are nearly as small.
-_SMALL = 1e-10
-_NEARLY = 1e-6
-_REFINEMENTS = 3
 
 
 @njit(nogil=True, cache=True)
@@ -147,7 +136,7 @@ def quasidefinite_solve(C, v):  # pragma: no cover
     n = v.size
     for j in range(n):
         pivot = C[j, j]
-        if not abs(pivot) > _DEPENDENT:
+        if not abs(pivot) > tuned.DEPENDENT:
             return False
         for i in range(j + 1, n):
             factor = C[i, j] / pivot
@@ -266,8 +255,8 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
     W, schur = np.empty((limit, n), np.float32), np.empty((limit, limit))
     # Not the literal 0, for which other kernels would be compiled once more.
     t, above, count = np.empty(n, np.float32), np.empty(n), np.int64(0)
-    signs, fewest, patience = np.empty(watched.size), watched.size + 1, _PATIENCE
-    for _ in range(_ROUNDS):
+    signs, fewest, patience = np.empty(watched.size), watched.size + 1, tuned.BORDER_PATIENCE
+    for _ in range(tuned.BORDER_ROUNDS):
         before, used = count, 0
         for j in range(watched.size):
             if changed_sides(side[watched[j]], j, n):
@@ -296,7 +285,7 @@ def settle(Q, L, H, watched, side, z, gamma, weights, limit, path):  # pragma: n
             return _finish(
                 Q, L, H, watched, border, on, W, schur, t, q, above, below, side, z, weights, path
             )
-        patience = _PATIENCE if changes < fewest else patience - 1
+        patience = tuned.BORDER_PATIENCE if changes < fewest else patience - 1
         fewest = min(fewest, changes)
         for j in range(watched.size - 1, -1, -1):
             at = watched[j]
@@ -350,7 +339,7 @@ def _finish(
     """The minimiser and its path on the last support, with the digits that the factor lacks."""
     n = t.size
     d = t.astype(np.float64)
-    for _ in range(_REFINEMENTS):
+    for _ in range(tuned.BORDER_REFINEMENTS):
         for k in range(on.size):
             if border[on[k]] < n:
                 d[border[on[k]]] = -z[watched[border[on[k]]]]
@@ -361,14 +350,14 @@ def _finish(
             worst = max(worst, abs(over[j]) / weights[watched[j]])
         for k in range(on.size):
             worst = max(worst, abs(under[k]) / weights[watched[border[on[k]]]])
-        if worst <= _SMALL:
+        if worst <= tuned.BORDER_SMALL:
             break
         t[:] = over
         if not bordered_solve(Q, W, schur, on, t, under):
             return LOST
         d += t
         q += under
-        if worst <= _NEARLY:
+        if worst <= tuned.BORDER_NEARLY:
             break
     p = np.empty(on.size)
     for j in range(n):

@@ -17,17 +17,9 @@ import scipy.sparse as sp
 
 from privasso.operators import Block, Operator, as_operator
 from privasso.problem import ClippedProblem, smallest_subgradient
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._clipped_quadratic import minimise_quadratic
 
-#: Entries of the rows that are copied at once to form FᵀDF.
-_CHUNK = 1 << 19
-#: Rows that change curvature, relative to those that count, beyond which FᵀDF is formed afresh.
-_REFORM = 0.5
-#: After a step shorter than this the parabola above the loss is the better model.
-_SHORT = 0.25
-_MAX_STEPS = 200
-#: Accuracy of a step relative to the present violation.
-_FORCING = 1e-4
 _UNIT = 2.0**-53
 _ROUNDING = 8 * _UNIT
 
@@ -85,7 +77,7 @@ class Face:
     def curved(self, d: np.ndarray) -> np.ndarray:
         """FᵀDF for the curvatures d of the rows."""
         changed = np.flatnonzero(d != self._d)
-        if changed.size > _REFORM * np.count_nonzero(d):
+        if changed.size > tuned.CLIPPED_REFORM * np.count_nonzero(d):
             self._curved = np.zeros_like(self._curved)
             self._d = np.zeros_like(d)
             self.uncertainty = np.zeros_like(self.uncertainty)
@@ -134,7 +126,7 @@ class Face:
         x = x.copy()
         u = self.op.matvec(x)
         step = 0
-        while step < _MAX_STEPS and not expired():
+        while step < tuned.CLIPPED_STEPS and not expired():
             d = problem.majorant(u) if cautious else problem.curvature(u)
             psi = problem.pull(everything, u)
             linear = Q @ x + eta
@@ -146,7 +138,7 @@ class Face:
             if relative <= tol:
                 break
             H = self.curved(d) + Q
-            inner = max(0.01 * tol, _FORCING * relative)
+            inner = max(0.01 * tol, tuned.CLIPPED_FORCING * relative)
             target = minimise_quadratic(H, H @ x - gradient, thresholds, x, inner)
             direction = target - x
             q = self.op.matvec(direction)
@@ -156,7 +148,7 @@ class Face:
             u = u + length * q
             if length == 0.0 and cautious:  # rounding hides what is left to gain
                 break
-            cautious = length < _SHORT
+            cautious = length < tuned.CLIPPED_SHORT
         return FaceResult(x, u, step)
 
 
@@ -212,7 +204,7 @@ def _pieces(change: np.ndarray, n: int) -> Iterator[tuple[np.ndarray | slice, np
 
     If most rows change, they come as slices, zeros included, which need no copy of F.
     """
-    step = max(64, _CHUNK // max(1, n))
+    step = max(64, tuned.CLIPPED_CHUNK // max(1, n))
     rows = np.flatnonzero(change)
     if 2 * rows.size > change.size:
         for start in range(0, change.size, step):

@@ -6,15 +6,10 @@ import numpy as np
 
 from privasso._clock import Clock
 from privasso.problem import smallest_subgradient
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._gram import Factor, submatrix
 from privasso.solvers._newton import descend, line_search, residual
 from privasso.solvers._proximal import proximal_points
-
-#: Epochs of coordinate descent before each factorisation.
-_EPOCHS = 10
-_ROUNDS = 60
-#: Proximal points without a halving of the violation before giving up.
-_PATIENCE = 5
 
 
 def minimise_quadratic(
@@ -35,7 +30,7 @@ def minimise_quadratic(
     limit = tol * float(np.max(np.abs(model.b) + model.t, initial=0.0))
     z = x * scale
     violation = model.improve(z)
-    for _ in range(_ROUNDS):
+    for _ in range(tuned.QUADRATIC_ROUNDS):
         if violation <= limit:
             break
         before, violation = violation, model.improve(z)
@@ -56,7 +51,7 @@ class _Model:
         """Coordinate descent and one Newton step on z, in place; the largest violation then."""
         H, b, t, r = self.H, self.b, self.t, self._r
         residual(H, b, z, r)
-        descend(H, z, r, t, _EPOCHS, 0.0)
+        descend(H, z, r, t, tuned.EPOCHS, 0.0)
         active = np.flatnonzero((z != 0) | (t == 0))
         factor = cholesky(H, active) if active.size else None
         if factor is not None:
@@ -76,13 +71,13 @@ class _Model:
 def _proximal(model: _Model, z: np.ndarray, violation: float, limit: float) -> np.ndarray:
     """Proximal points, each improved by a Newton step, until the limit or no further progress."""
     best, stale = z, 0
-    for point, _, _ in proximal_points(model.H, model.b, model.t, z, clock=Clock()):
+    for point, _ in proximal_points(model.H, model.b, model.t, z, clock=Clock()):
         here = point.copy()
         reached = model.improve(here)
         stale = 0 if reached < 0.5 * violation else stale + 1
         if reached < violation:
             best, violation = here, reached
-        if violation <= limit or stale > _PATIENCE:
+        if violation <= limit or stale > tuned.QUADRATIC_PATIENCE:
             break
     return best
 

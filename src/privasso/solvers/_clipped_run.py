@@ -15,19 +15,11 @@ from privasso.problem import (
     smallest_subgradient,
     undecided_columns,
 )
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._clipped_face import Face
 from privasso.solvers._clipped_quadratic import cholesky
 from privasso.solvers._gram import submatrix
 from privasso.solvers._solution import Step
-
-_MAX_ROUNDS = 60
-_RETRIES = 2
-#: Violation, relative to the gradient, that needs no correction.
-_ENOUGH = 1e-15
-#: Most columns for which the curvature of the rows is used in the bound (a second at 3000).
-_SHARPEN_COLUMNS = 2000
-#: Corrections of x by the gradient in twice the working precision.
-_CORRECTIONS = 4
 
 
 class Run:
@@ -45,7 +37,7 @@ class Run:
         tol = self.tol
         x, face = self._grow(x, face, tol)
         x, certificate = self._correct(x, face)
-        for _ in range(_RETRIES):
+        for _ in range(tuned.CLIPPED_RETRIES):
             if certificate.proves(self.tol) or self.expired():
                 break
             tol *= 1e-2
@@ -71,7 +63,7 @@ class Run:
             face = Face(problem, np.flatnonzero(chosen))
         elif np.any(needed & ~_members(face, n)):
             face = face.with_columns(problem, np.flatnonzero(needed & ~_members(face, n)))
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(tuned.CLIPPED_ROUNDS):
             # Early rounds need not be exact, as the set is not the right one yet.
             inner = 0.1 * tol if face.whole else max(0.1 * tol, 1e-3 * worst)
             x = self._minimise(x, face, inner, cautious=cautious)
@@ -120,14 +112,19 @@ class Run:
         active = np.flatnonzero((here != 0) | (problem.thresholds[face.index] == 0))
         penalised = problem.thresholds[face.index[active]] > 0
         solve = None
-        for turn in range(_CORRECTIONS):
+        for turn in range(tuned.CLIPPED_CORRECTIONS):
             self._note(x, face, certificate.kkt)
             # After the first correction, rounding of x may be all that is left: an eighth of the
             # floor, as each entry of x is off by at most half its last digit.
             floor = problem.rounding_floor(x) / 8 if turn else 0.0
             floor = np.maximum(floor, certificate.rounding)
             explained = bool(np.all(np.abs(certificate.residual) <= floor))
-            if certificate.kkt <= _ENOUGH or explained or active.size == 0 or self.expired():
+            if (
+                certificate.kkt <= tuned.CLIPPED_ENOUGH
+                or explained
+                or active.size == 0
+                or self.expired()
+            ):
                 break
             if solve is None:
                 solve = _solver(face, problem, problem.curvature(certificate.fitted.value), active)
@@ -155,7 +152,7 @@ class Run:
         undecided = undecided_columns(problem, x, certificate)
         inside = undecided[face.index]
         n_inside = int(inside.sum())
-        if n_inside < undecided.sum() or not 0 < n_inside <= _SHARPEN_COLUMNS:
+        if n_inside < undecided.sum() or not 0 < n_inside <= tuned.SHARPEN_COLUMNS:
             return certificate
         if not problem.op.exact_columns:
             return certificate

@@ -13,13 +13,8 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso.problem import Loss, smallest_subgradient
+from privasso.solvers import _tuned as tuned
 
-#: Most columns for which the matrices of many problems are small.
-MOST_TOGETHER = 48
-#: Numbers that are worked on at a time, rows that are summed at a time, and most steps.
-_NUMBERS, _ROWS, _STEPS = 1 << 20, 256, 40
-#: How often a step is halved, and what counts as no increase of the objective.
-_HALVINGS, _SAME = 12, 1e-13
 _UNIT = 2.0**-53
 
 
@@ -48,7 +43,7 @@ def minimise_together(
     m, n = F.shape
     w = np.ones(m) if weights is None else weights
     run = _Together(F, loss.labels(y)[:, None], loss, w[:, None], ridge, thresholds[:, None])
-    step = max(1, _NUMBERS // (m + n * n))
+    step = max(1, tuned.TOGETHER_NUMBERS // (m + n * n))
     with one_thread():
         found = [run.minimise(etas[k : k + step].T) for k in range(0, len(etas), step)]
     return np.vstack([x.T for x, _ in found]), np.concatenate([off for _, off in found])
@@ -75,13 +70,15 @@ class _Together:
         # What rounding does: sums of so many terms, and of this size.
         size = np.abs(F)
         self.heaviest, self.longest = size.T @ w, float(np.max(size.sum(axis=1)))
-        self.rounding = (_ROWS + len(F) / _ROWS + 80.0) * _UNIT * loss.largest_pull
+        self.rounding = (
+            (tuned.TOGETHER_ROWS + len(F) / tuned.TOGETHER_ROWS + 80.0) * _UNIT * loss.largest_pull
+        )
 
     def minimise(self, etas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The points and their distances."""
         X, off = np.zeros_like(etas), np.full(etas.shape[1], np.inf)
         left = np.arange(etas.shape[1])
-        for done in range(_STEPS + 1):
+        for done in range(tuned.TOGETHER_STEPS + 1):
             x, eta = X[:, left], etas[:, left]
             u = self.F @ x
             g = self._gradient(x, u, eta)
@@ -89,7 +86,7 @@ class _Together:
             rounding = np.linalg.norm(self._rounding(x, eta), axis=0)
             off[left] = (residual + rounding) / self.ridge * (1.0 + 1e-12)
             open_ = residual > rounding
-            if done == _STEPS or not np.any(open_):
+            if done == tuned.TOGETHER_STEPS or not np.any(open_):
                 break  # the distances are those of the points as they are
             left, x, eta, u, g = left[open_], x[:, open_], eta[:, open_], u[:, open_], g[:, open_]
             X[:, left] = self._improved(x, eta, u, g)
@@ -98,8 +95,8 @@ class _Together:
     def _gradient(self, x: np.ndarray, u: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """That of the smooth part, summed in parts, so that little is lost."""
         pulled = np.zeros_like(x)
-        for k in range(0, len(self.F), _ROWS):
-            rows = slice(k, k + _ROWS)
+        for k in range(0, len(self.F), tuned.TOGETHER_ROWS):
+            rows = slice(k, k + tuned.TOGETHER_ROWS)
             pulled += self.F[rows].T @ (self.w[rows] * self.loss.pull(self.y[rows], u[rows]))
         return self.ridge * x + eta - pulled
 
@@ -137,11 +134,11 @@ class _Together:
         found = ahead - np.clip(
             ahead, *(sign * self.thresholds / self.steepest for sign in (-1, 1))
         )
-        for k in range(_HALVINGS):
+        for k in range(tuned.TOGETHER_HALVINGS):
             part = 0.5**k
             new = x[:, open_] + part * step[:, open_]
             value = self._objective(new, u[:, open_] + part * moved[:, open_], eta[:, open_])
-            good = value <= before[open_] + _SAME * (1.0 + np.abs(before[open_]))
+            good = value <= before[open_] + tuned.TOGETHER_SAME * (1.0 + np.abs(before[open_]))
             found[:, open_[good]] = new[:, good]
             open_ = open_[~good]
             if not open_.size:

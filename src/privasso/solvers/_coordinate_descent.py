@@ -26,8 +26,9 @@ from privasso.problem import (
 )
 from privasso.solvers._algorithm import Algorithm, Outcome, register
 from privasso.solvers._growth import Growth
-from privasso.solvers._interior import INTERIOR_LIMIT, interior_point
+from privasso.solvers._interior import interior_point
 from privasso.solvers._solution import Status
+from privasso.solvers._tuned import INTERIOR_LIMIT
 
 
 @register
@@ -65,11 +66,7 @@ class CoordinateDescent(Algorithm):
         m, n = problem.shape
         small = float(m) * n * min(m, n) <= INTERIOR_LIMIT
         outcome = Growth(problem).minimise(
-            problem,
-            tol=tol,
-            clock=clock,
-            max_rounds=self.max_rounds,
-            once=small and not problem.bounded,
+            problem, tol=tol, clock=clock, max_rounds=self.max_rounds
         )
         stuck = outcome.status is Status.MAX_ITER and len(outcome.steps) < self.max_rounds
         if not stuck or not small:

@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from privasso._blas import one_thread
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._exact_pass import (
     CURVED_BITS,
     ENTRY_BITS,
@@ -32,11 +33,6 @@ from privasso.solvers._exact_steps import ExactPoint, FixedPoint, Steps
 from privasso.solvers._long_newton import LongProblem, LongSums, minimise_long
 from privasso.solvers._long_sums import long_bits
 
-_MAX_PASSES = 60
-#: Rounding in units of the distance to reach, beyond which the distance is given up.
-_HOPELESS = 4.0
-#: Most a slope may have turned up at the end of a step, relative to its start.
-_TURNED = 0.5
 #: Largest prediction relative to κ for which the clipped residuals are certainly right.
 _LARGEST = 2.0**90
 #: More than rounding makes of a few numbers.
@@ -104,13 +100,13 @@ def minimise_exactly(
     """
     n = problem.setting.n_columns
     # Where rounding alone is beyond several distances, it is of no use to go on.
-    if problem.lost > _HOPELESS * distance * problem.ridge:
+    if problem.lost > tuned.EXACT_HOPELESS * distance * problem.ridge:
         distance = 2.0 * problem.lost / problem.ridge
     with one_thread():
         run = _Run(problem, first["curved"], next_pass)
         here = run.point(FixedPoint((0,) * n, problem.point_bits(distance)), first)
         best, reached = here, run.distance(here)
-        while reached > distance and run.n_passes < _MAX_PASSES:
+        while reached > distance and run.n_passes < tuned.EXACT_PASSES:
             here = run.step(here)
             found = run.distance(here)
             if found < reached:
@@ -159,7 +155,7 @@ class _Run(Steps):
             moved = self.moved(at, length * direction, zeros if length == 1.0 else None)
             there = self._passed(moved)
             slope = self.slope(there, direction, sign=-1)
-            if slope <= _TURNED * abs(start) or self.n_passes >= _MAX_PASSES:
+            if slope <= tuned.EXACT_TURNED * abs(start) or self.n_passes >= tuned.EXACT_PASSES:
                 return there
             # Rows that are alike change sides together, and then the slope bends sharply. How
             # steep it is at the far end tells where it was zero, if it did not bend before that.

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._clipped_quadratic import cholesky, minimise_quadratic
 
 
@@ -56,10 +57,6 @@ def digit_width(n_columns: int) -> int:
     return 34 - max(1, math.ceil(math.log2(n_columns)))
 
 
-#: Accuracy of a step.
-_TOL = 1e-10
-
-
 @dataclass(frozen=True, eq=False)
 class ExactPoint:
     """A point with the exact gradient of the smooth part."""
@@ -94,11 +91,11 @@ class Steps:
         total = [g + t * int(s) for g, t, s in zip(at.gradient, self.penalty, sign, strict=True)]
         slopes = np.array([float(g) for g in total])
         free = np.where(sign == 0.0, thresholds, 0.0)
-        d = minimise_quadratic(H, -slopes, free, np.zeros_like(x), _TOL)
+        d = minimise_quadratic(H, -slopes, free, np.zeros_like(x), tuned.EXACT_STEP)
         if not np.any((sign != 0.0) & (thresholds > 0.0) & (sign * (x + d) <= 0.0)):
             return self._polished(H, slopes, free, d), None
         gradient = np.array([float(g) for g in at.gradient])
-        target = minimise_quadratic(H, H @ x - gradient, thresholds, x, _TOL)
+        target = minimise_quadratic(H, H @ x - gradient, thresholds, x, tuned.EXACT_STEP)
         return target - x, target == 0.0
 
     @staticmethod

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from privasso._blas import factorise_lower
+from privasso._blas import factorise_lower, one_thread
 from privasso._clock import Clock
-from privasso._threads import interruptible
+from privasso._threads import interruptible, n_threads, run
+from privasso._validation import positive_float, real_array
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._newton import (
-    EPOCHS,
     cholesky_solve,
     copy_submatrix,
     descend,
@@ -27,26 +30,7 @@ from privasso.solvers._newton import (
     newton_steps,
     residual,
 )
-from privasso.solvers._proximal import FIRST_SIGMA, proximal_points, to_vertex
-
-#: Rounds of descent and Newton steps before the proximal-point iteration takes over,
-_ROUNDS = 30
-#: and where they are all that is done.
-_ROUGH_ROUNDS = 3
-#: Newton iterations that start again from independent columns.
-_VERTICES = 4
-#: Most columns of which independent ones are chosen, by a factorisation with pivoting.
-_MOST_DEPENDENT = 800
-#: On fewer columns than this, coordinate descent ends after a few hundredths of a second.
-_SHORT_DESCENT = 1000
-#: Proximal points without a halving of the violation before giving up.
-_PATIENCE = 12
-_REFINEMENTS = 2
-#: A column of unit norm that is this close to the span of the columns before it depends on them.
-_LEAST_PIVOT = 1e-7
-#: Largest violation on the support, relative to its weight, that passes as a rounding error. It
-#: only ends the iteration on a working set; what is a minimiser, the certificate decides.
-_ROUNDING = 1e-3
+from privasso.solvers._proximal import proximal_points, to_vertex
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +58,7 @@ def submatrix(H: np.ndarray, index: np.ndarray, dtype: type = np.float64) -> np.
 def factorise(H: np.ndarray, active: np.ndarray) -> Factor | None:
     """Factorise H on the active set; None if it is singular to working precision."""
     L = submatrix(H, active)
-    if not factorise_lower(L) or np.diagonal(L).min(initial=1.0) <= _LEAST_PIVOT:
+    if not factorise_lower(L) or np.diagonal(L).min(initial=1.0) <= tuned.LEAST_PIVOT:
         return None
     return Factor(active, L)
 
@@ -86,14 +70,12 @@ class GramResult:
     - `z`: the minimiser, or the best iterate.
     - `factor`: the factor of H on the support of z, if one was computed.
     - `ray`: what `find_ray` returned, if it proved the whole problem unbounded.
-    - `sigma`: the last σ of the proximal-point iteration, with which the next one may start.
     - `falling`: whether the iteration stopped because the objective seems to fall for ever.
     """
 
     z: np.ndarray
     factor: Factor | None = None
     ray: np.ndarray | None = None
-    sigma: float = FIRST_SIGMA
     falling: bool = False
 
 
@@ -127,7 +109,6 @@ class Subproblem:
         tol: float,
         *,
         clock: Clock,
-        sigma: float = FIRST_SIGMA,
         roughly: bool = False,
     ) -> GramResult:
         """Minimise from z until no violation exceeds tol times its weight, or rounding.
@@ -137,14 +118,14 @@ class Subproblem:
         """
         z = z.copy()
         if roughly:
-            found = self._newton(z, tol, np.float32, _ROUGH_ROUNDS)
-            return found or GramResult(z, sigma=sigma)
+            found = self._newton(z, tol, np.float32, tuned.GRAM_ROUGH_ROUNDS)
+            return found or GramResult(z)
         found = self._newton(z, tol, np.float32, 4) or self._newton(z, tol)
-        for _ in range(_VERTICES):
+        for _ in range(tuned.VERTICES):
             if found is not None or clock.expired():
                 break
             active = np.flatnonzero(z)
-            if not 0 < active.size <= _MOST_DEPENDENT:
+            if not 0 < active.size <= tuned.MOST_DEPENDENT:
                 break
             if active.size <= self._rank and factorise(self.H, active) is not None:
                 break
@@ -153,18 +134,15 @@ class Subproblem:
         if found is not None:
             return found
         best, best_violation, factor, stale = z, np.inf, None, 0
-        last_sigma = sigma
-        points = proximal_points(self.H, self.b, self.weights, z, clock=clock, sigma=sigma)
-        for point, step, used in points:
-            last_sigma = used
+        for point, step in proximal_points(self.H, self.b, self.weights, z, clock=clock):
             z, factor_here, exact = self._exact_on_support(point, tol)
             if exact:
-                return GramResult(z, factor_here, sigma=used)
+                return GramResult(z, factor_here)
             violation = float(largest_violation(self.b, self.weights, z, self.b - self.H @ z))
             stale = 0 if violation < 0.5 * best_violation else stale + 1
             if violation < best_violation:
                 best, best_violation, factor = z, violation, factor_here
-            if violation <= tol or stale > _PATIENCE or clock.expired():
+            if violation <= tol or stale > tuned.GRAM_PATIENCE or clock.expired():
                 break
             if self._bounded:
                 continue
@@ -172,24 +150,24 @@ class Subproblem:
             flat = float(step @ (self.H @ step)) < 1e-2 * float(step @ step)
             if falls and flat:
                 if self._find_ray is None:
-                    return GramResult(best, factor, sigma=last_sigma, falling=True)
+                    return GramResult(best, factor, falling=True)
                 ray = self._find_ray(step)
                 if ray is not None:
                     return GramResult(z, ray=ray)
-        return GramResult(best, factor, sigma=last_sigma)
+        return GramResult(best, factor)
 
     def _newton(
-        self, z: np.ndarray, tol: float, dtype: type = np.float64, rounds: int = _ROUNDS
+        self, z: np.ndarray, tol: float, dtype: type = np.float64, rounds: int = tuned.GRAM_ROUNDS
     ) -> GramResult | None:
         """Descent and Newton steps on z, in place; None if they are not enough."""
         H, b, weights = self.H, self.b, self.weights
         r = np.empty_like(z)
         residual(H, b, z, r)
         for _ in range(rounds):
-            if z.size < _SHORT_DESCENT:
-                descend(H, z, r, weights, EPOCHS, tol)
+            if z.size < tuned.SHORT_DESCENT:
+                descend(H, z, r, weights, tuned.EPOCHS, tol)
             else:
-                interruptible(lambda: descend(H, z, r, weights, EPOCHS, tol))
+                interruptible(lambda: descend(H, z, r, weights, tuned.EPOCHS, tol))
             if largest_violation(b, weights, z, r) <= tol:
                 return GramResult(z)  # coordinate descent alone was enough
             active = z.nonzero()[0]  # on small problems, np.flatnonzero would take most of the time
@@ -224,7 +202,7 @@ class Subproblem:
         coefficients that cancel, those may exceed tol, and further iterations would not help.
         """
         active = np.flatnonzero(z)
-        if not 0 < active.size <= max(self._rank, _MOST_DEPENDENT):
+        if not 0 < active.size <= max(self._rank, tuned.MOST_DEPENDENT):
             return z, None, False
         factor = factorise(self.H, active) if active.size <= self._rank else None
         if factor is None:
@@ -235,7 +213,7 @@ class Subproblem:
                 return z, None, False
         signs, weights = np.sign(z[active]), self.weights[active]
         refined, r = np.zeros_like(z), np.empty_like(z)
-        for _ in range(1 + _REFINEMENTS):
+        for _ in range(1 + tuned.GRAM_REFINEMENTS):
             residual(self.H, self.b, refined, r)
             refined[active] += factor.solve(r[active] - weights * signs)
         exact = refined[active]
@@ -245,4 +223,80 @@ class Subproblem:
         left = float(np.max(np.abs(r[active] - weights * np.sign(exact)) / weights))
         r[active] = 0.0
         violated = np.abs(r) > self.weights * (1.0 + tol)
-        return refined, factor, left <= _ROUNDING and not violated.any()
+        return refined, factor, left <= tuned.GRAM_ROUNDING and not violated.any()
+
+
+class GramLasso:
+    """The minimisers of ½xᵀCx − b_kᵀx + λ‖x‖₁ for one C and many b_k.
+
+    `C` (N, N): symmetric, positive semidefinite, with a positive diagonal. `rank`: its rank; N if
+    not given.
+    """
+
+    def __init__(self, C: ArrayLike, rank: int | None = None) -> None:
+        C = real_array("C", C, ndim=2)
+        d = np.diag(C)
+        if C.shape[0] != C.shape[1] or not np.min(d) > 0.0:
+            raise ValueError("C must be square with a positive diagonal")
+        self.norms = np.sqrt(d)
+        self._H = C / self.norms
+        self._H /= self.norms[:, None]
+        self._rank = C.shape[0] if rank is None else rank
+
+    def minimise(
+        self,
+        B: np.ndarray,
+        lam: float,
+        start: np.ndarray | None = None,
+        *,
+        tol: float = 1e-6,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Solve for the columns of B until no optimality condition is violated by more than tol·λ.
+
+        B, `start` (points close to the minimisers) and the result are of shape (N, K). Without
+        `start`, λ is followed down to its value. The second result is False where the objective
+        falls for ever, which needs a singular C, or the iteration gave up.
+        """
+        lam, tol = positive_float("lam", lam), positive_float("tol", tol)
+        X = np.zeros(B.shape) if start is None else start.copy()
+        solved = np.zeros(B.shape[1], dtype=bool)
+        parts = min(n_threads(), B.shape[1])
+
+        def work(part: int) -> None:
+            for k in range(part, B.shape[1], parts):
+                X[:, k], solved[k] = self._one(B[:, k], lam, X[:, k], tol, start is not None)
+
+        with one_thread():
+            run([partial(work, part) for part in range(parts)])
+        return X, solved
+
+    def _one(
+        self, b: np.ndarray, lam: float, x: np.ndarray, tol: float, near: bool
+    ) -> tuple[np.ndarray, bool]:
+        b, z, clock = b / self.norms, x * self.norms, Clock(None)
+        weights = lam / self.norms
+        if near:
+            # A few rounds from the start; if they fail, λ is followed down from above instead.
+            found = self._subproblem(b, weights).minimise(z, tol, clock=clock, roughly=True)
+            if self._violation(b, weights, found.z) <= tol:
+                return found.z / self.norms, True
+            z = np.zeros_like(z)
+        top = float(np.max(np.abs(b) / weights))
+        steps = max(0, int(np.ceil(np.log(max(top, 1.0)) / -np.log(tuned.DESCENT))))
+        for k in range(1, steps):
+            z = self._subproblem(b, weights * top * tuned.DESCENT**k).minimise(
+                z, tuned.ROUGHLY, clock=clock, roughly=True
+            ).z  # fmt: skip
+        result = self._subproblem(b, weights).minimise(z, tol, clock=clock)
+        return result.z / self.norms, self._accepted(b, weights, result, tol)
+
+    def _subproblem(self, b: np.ndarray, weights: np.ndarray) -> Subproblem:
+        return Subproblem(self._H, b, weights, self._rank)
+
+    def _violation(self, b: np.ndarray, weights: np.ndarray, z: np.ndarray) -> float:
+        r = b - self._H @ z
+        miss = np.where(z != 0.0, np.abs(r - weights * np.sign(z)), np.abs(r) - weights)
+        return float(np.max(miss / weights))
+
+    def _accepted(self, b: np.ndarray, weights: np.ndarray, result: GramResult, tol: float) -> bool:
+        return not result.falling and self._violation(b, weights, result.z) <= 10.0 * tol

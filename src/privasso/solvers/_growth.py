@@ -7,42 +7,12 @@ import numpy as np
 from privasso._clock import Clock
 from privasso.operators import Block, Operator
 from privasso.problem import Certificate, Problem, certify, violations
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Outcome
 from privasso.solvers._gram import GramResult
 from privasso.solvers._solution import Status, Step
 from privasso.solvers._sparse_set import SparseSet
 from privasso.solvers._working_set import WorkingSet
-
-_MAX_ROUNDS = 100
-_PATIENCE = 3
-#: Largest and smallest factor from one λ to the next,
-_DESCENT, _JUMP = 0.6, 0.05
-#: and the accuracy that is enough at those before the last.
-_ROUGHLY = 0.1
-#: Violation at the next λ, relative to it, that is not worth a stop before.
-_SLIGHT = 1e-3
-#: Part of the last violation to which a large sparse set is solved before all columns are checked.
-_GAIN = 1e-3
-#: Sets of so many columns are solved exactly at once.
-_SMALL = 96
-#: Fewest columns by which a set may grow.
-_FIRST_COLUMNS = 48
-#: Rows per column from which on columns are probably hardly correlated.
-_TALL = 4
-#: Largest |c|/λ at the minimiser of the problem before, times the support over M, from which the
-#: next problem starts. From further away, the way from a large λ is shorter.
-_FAR = 2.0
-#: Columns with |c|/λ above this stay in the set when another problem begins. They are only looked
-#: for if others are this part of the set.
-_CLOSE = 0.8
-_MANY_LESS = 0.9
-#: Part of the memory that a set may take, because something else is there too; it weighs more if
-#: the numbers of F take half the memory of others.
-_SHARE, _SHARE_OF_SINGLE = 0.75, 0.68
-#: Exact solves on more columns than the support can have before another method is tried.
-_LARGE = 3
-#: Part of the support that may be missing in the set when it is solved exactly.
-_MISSING = 0.1
 
 
 class Growth:
@@ -83,32 +53,27 @@ class Growth:
         *,
         tol: float,
         clock: Clock,
-        max_rounds: int = _MAX_ROUNDS,
-        once: bool = False,
+        max_rounds: int = tuned.GROWTH_ROUNDS,
     ) -> Outcome:
         """Minimise over all columns, starting from where the last problem ended.
 
-        It gives up after some exact solves that gain nothing. With `once` it gives up after the
-        first on more columns than the support can have that is not accurate on these columns
-        themselves, and after a few that are, but leave other columns to join.
+        It gives up after some exact solves that gain nothing.
         """
         if self._fitted is not None and self._lam <= problem.lam:
             self._prepare(problem, problem.b - self._fitted)
         working = self._working
         working.problem = problem
         steps: list[Step] = []
-        best, stalled, missing, large = np.inf, 0, 0, 0
+        best, stalled, missing = np.inf, 0, 0
         lam = problem.lam
         if self._fitted is not None:
             lam, missing = self._advance(problem, problem.b - self._fitted, None, tol)
         while True:
             last = lam <= problem.lam
-            roughly = not last or missing > _MISSING * max(10, self._n_active)
-            if last and working.index.size <= _SMALL:
+            roughly = not last or missing > tuned.MISSING * max(10, self._n_active)
+            if last and working.index.size <= tuned.SMALL_SET:
                 roughly = False
-            aim = _ROUGHLY if roughly else 0.1 * tol
-            if not roughly and missing and not problem.op.dense and steps:
-                aim = max(aim, _GAIN * steps[-1].change)  # a pass takes less time than many digits
+            aim = tuned.ROUGHLY if roughly else 0.1 * tol
             result = working.minimise(lam, aim, clock, roughly=roughly)
             if result.ray is not None:
                 self._restart()
@@ -128,11 +93,9 @@ class Growth:
                 best = min(best, certificate.kkt)
             if len(steps) >= max_rounds:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
-            large += not roughly and working.index.size >= min(problem.shape)
-            hopeless = once and large > 0 and (large > _LARGE or self._inaccurate(c, lam, tol))
             lam, missing = self._advance(problem, c, q, tol)
             del c, q  # large vectors, which the next round has of its own
-            if hopeless or (missing == 0 and stalled > _PATIENCE):
+            if missing == 0 and stalled > tuned.GROWTH_PATIENCE:
                 return Outcome(x, Status.MAX_ITER, steps, certificate)
 
     @property
@@ -146,19 +109,13 @@ class Growth:
         columns leave the set that were in it for the sake of other problems.
         """
         excess = float(np.abs(c).max()) / problem.lam
-        if excess * self._n_active > _FAR * problem.shape[0]:
+        if excess * self._n_active > tuned.FAR * problem.shape[0]:
             self.begin(problem)
             return
         near = np.abs(c[self._working.index])
-        wanted = int(np.count_nonzero((near > _CLOSE * problem.lam) | (self._working.z != 0)))
-        if wanted < _MANY_LESS * near.size:
+        wanted = int(np.count_nonzero((near > tuned.CLOSE * problem.lam) | (self._working.z != 0)))
+        if wanted < tuned.MANY_LESS * near.size:
             self._working.keep(near, wanted)
-
-    def _inaccurate(self, c: np.ndarray, lam: float, tol: float) -> bool:
-        """Whether conditions of columns of the set itself are violated by more than tol."""
-        index = self._working.index
-        inside = violations(c[index], self._working.z, lam)
-        return float(inside.max(initial=0.0)) > tol * lam
 
     def _restart(self) -> None:
         """Forget the coefficients, which a ray may have led far away."""
@@ -203,8 +160,8 @@ class Growth:
         slope = np.zeros_like(c) if q is None else q / lam
         if self._lam > lam:
             now = min(self._lam, float(np.abs(c).max()))
-            room = max(self._lam_with_room(c, slope, now), _JUMP * now)
-            lam = max(lam, min(_DESCENT * now, room))
+            room = max(self._lam_with_room(c, slope, now), tuned.JUMP * now)
+            lam = max(lam, min(tuned.DESCENT * now, room))
             if np.isfinite(self._lam):
                 c = c - (self._lam - lam) * slope
         violation = violations(c, working.scatter(working.z), lam)
@@ -216,15 +173,15 @@ class Growth:
     def _everything(self, problem: Problem) -> bool:
         """Whether all columns are taken at once: with few of them, one reading of F is enough."""
         m, n = problem.shape
-        return n <= 2 * _FIRST_COLUMNS and m >= _TALL * n and problem.op.dense
+        return n <= 2 * tuned.FIRST_COLUMNS and m >= tuned.TALL * n and problem.op.dense
 
     def _room(self) -> int:
         """By how many columns the set may grow; a poor start does not make it all of F."""
         m, n = self._working.problem.shape
-        if n <= 2 * _FIRST_COLUMNS:
+        if n <= 2 * tuned.FIRST_COLUMNS:
             return n
-        easy = m >= _TALL * n or not self._working.problem.op.dense
-        return max(_FIRST_COLUMNS, (2 if easy else 1) * min(self._n_active, m, n))
+        easy = m >= tuned.TALL * n or not self._working.problem.op.dense
+        return max(tuned.FIRST_COLUMNS, (2 if easy else 1) * min(self._n_active, m, n))
 
     def _lam_with_room(self, c: np.ndarray, slope: np.ndarray, now: float) -> float:
         """The λ at which as many columns outside the set violate their condition as may join."""
@@ -233,8 +190,8 @@ class Growth:
             return 0.0
         rest = c - now * slope if np.isfinite(self._lam) else c  # c at λ = 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            above = np.where(slope < 1.0, rest / (1.0 + _SLIGHT - slope), 0.0)
-            below = np.where(slope > -1.0, -rest / (1.0 + _SLIGHT + slope), 0.0)
+            above = np.where(slope < 1.0, rest / (1.0 + tuned.SLIGHT - slope), 0.0)
+            below = np.where(slope > -1.0, -rest / (1.0 + tuned.SLIGHT + slope), 0.0)
         joins = np.maximum(above, below)
         joins[self._working.index] = 0.0
         return float(np.partition(joins, -room)[-room])
@@ -247,7 +204,7 @@ class Growth:
         """
         (m, n), part = op.shape, op.entry_bytes / 8.0  # of a number, for an entry of F
         support = min(self._n_active, m, n)  # an iterate may have more coefficients than that
-        share = _SHARE if op.packed or part >= 1.0 else _SHARE_OF_SINGLE
+        share = tuned.SHARE if op.packed or part >= 1.0 else tuned.SHARE_OF_SINGLE
         room = share * (2.0 * part * m * n + 4.0 * support**2)
         own = part * m if op.packed else m
         return int((np.sqrt(own * own + 8.0 * room) - own) / 4.0)
@@ -263,13 +220,13 @@ class Growth:
         """
         working, room = self._working, self._room()
         wanted = min(outside.size, room)
-        most = min(2 * problem.shape[0] + 2 * _FIRST_COLUMNS, 4 * (room + _FIRST_COLUMNS))
+        most = min(2 * problem.shape[0] + 2 * tuned.FIRST_COLUMNS, 4 * (room + tuned.FIRST_COLUMNS))
         if problem.op.dense:
             most = min(most, self._affordable(problem.op))
         if working.index.size + wanted > most:
             working.keep(np.abs(c[working.index]), most - wanted)
             # On the way, iterates may have more coefficients than a minimiser can; they stay.
-            room = max(_FIRST_COLUMNS, min(room, most - working.index.size))
+            room = max(tuned.FIRST_COLUMNS, min(room, most - working.index.size))
         if outside.size > room:
             gain = violation[outside] / problem.norms[outside]
             outside = np.sort(outside[np.argpartition(gain, -room)[-room:]])

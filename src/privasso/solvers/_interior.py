@@ -20,25 +20,12 @@ from scipy.linalg.lapack import get_lapack_funcs
 from privasso._clock import Clock
 from privasso._threads import interruptible
 from privasso.problem import Certificate, Problem, RaySearch, certify, violations
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._working_set import dense
 
 (_geqrf,) = get_lapack_funcs(("geqrf",), dtype=np.float64)
 #: Columns that LAPACK transforms at once.
 _BLOCK = 32
-
-#: Largest M·N·min(M, N): a step takes less than a second.
-INTERIOR_LIMIT = 4e9
-_MAX_STEPS = 100
-#: Steps between two looks for a ray, which take about as long as one of them.
-_LOOK = 5
-#: Part of the way to the boundary that is taken.
-_SHORT = 0.99
-#: Mean product of slack and multiplier, relative to its first value, at which the support is clear.
-_CLEAR = (1e-7, 1e-10, 1e-13)
-#: What is added to a diagonal, relative to its largest entry, one after another until it helps.
-_RIDGES = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)
-_MAX_EXCHANGES = 60
-_REFINEMENTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +45,9 @@ def interior_point(problem: Problem, *, tol: float, clock: Clock) -> Interior:
     """Minimise, or prove that there is no minimiser, within rounding."""
     rays = RaySearch(problem.op, problem.norms)
     method = _Method(problem)
-    clear = list(_CLEAR)
-    for step in range(1, _MAX_STEPS + 1):
-        ended = not interruptible(method.step) or step == _MAX_STEPS
+    clear = list(tuned.INTERIOR_CLEAR)
+    for step in range(1, tuned.INTERIOR_STEPS + 1):
+        ended = not interruptible(method.step) or step == tuned.INTERIOR_STEPS
         if clock.expired():
             return Interior(step)
         while clear and (ended or method.progress <= clear[0]):
@@ -68,7 +55,7 @@ def interior_point(problem: Problem, *, tol: float, clock: Clock) -> Interior:
             found = _on_support(problem, *method.support(), tol=tol, clock=clock)
             if found is not None:
                 return Interior(step, *found)
-        if (ended or step % _LOOK == 0) and not problem.bounded:
+        if (ended or step % tuned.INTERIOR_LOOK == 0) and not problem.bounded:
             ray = rays.ray(problem, method.multipliers)
             if ray is not None:
                 return Interior(step, ray=ray)
@@ -138,7 +125,7 @@ class _Method:
         t = min(_to_boundary(s, ds), _to_boundary(z, dz))
         ahead = float(np.mean((s + t * ds) * (z + t * dz)))
         dw, ds, dz = direction((ahead / mean) ** 3 * mean - s * z - ds * dz)
-        t = min(1.0, _SHORT * min(_to_boundary(s, ds), _to_boundary(z, dz)))
+        t = min(1.0, tuned.INTERIOR_SHORT * min(_to_boundary(s, ds), _to_boundary(z, dz)))
         if not np.isfinite(t) or t <= 0.0:
             return False
         self.w = self.w + t * dw
@@ -150,7 +137,7 @@ class _Method:
 
         The direction is then not quite that of Newton's method, but leads the same way.
         """
-        for ridge in _RIDGES:
+        for ridge in tuned.INTERIOR_RIDGES:
             matrix = (self.A * (self.z / self.s).sum(axis=0)) @ self.A.T
             matrix.flat[:: len(matrix) + 1] += 1.0 + ridge * float(np.max(np.diag(matrix)))
             try:
@@ -183,7 +170,7 @@ def _on_support(
     sign = np.zeros(n)
     sign[on] = signs
     seen: set[bytes] = set()
-    for _ in range(_MAX_EXCHANGES):
+    for _ in range(tuned.EXCHANGES):
         on = np.flatnonzero(sign)
         if not 0 < on.size <= min(problem.shape) or clock.expired() or sign.tobytes() in seen:
             return None
@@ -195,7 +182,7 @@ def _on_support(
             return None
         wanted = (problem.b[on] - lam * sign[on]) / norms
         z = np.zeros(on.size)
-        for _ in range(_REFINEMENTS):
+        for _ in range(tuned.INTERIOR_REFINEMENTS):
             z += _solved(R, wanted - A.T @ (A @ z))
         x = np.zeros(n)
         x[on] = z / norms

@@ -22,19 +22,9 @@ import numpy as np
 from privasso._clock import Clock
 from privasso.operators import Block, Metered, as_operator
 from privasso.problem import Problem, certify, ray_from, violations
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Outcome
 from privasso.solvers._solution import Status, Step
-
-#: Hand over once an iteration changes less than this part of the support
-SETTLED_TURNOVER = 0.1
-#: and moves the coefficients by less than this, relative to their size.
-SETTLED_CHANGE = 0.2
-#: Hand over after this many iterations in any case: what still moves then is a coefficient that
-#: goes to zero and back.
-PATIENCE = 30
-#: The V at which the loop first looks for a ray; it looks again at every doubling. As
-#: V = ρ̂/(α − ρ̂) at a fixed point, V = 3 means that ρ̂ is three quarters of the largest it can be.
-SUSPICIOUS_V = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,19 +112,19 @@ def iterate(
     m, n = problem.shape
     state = stepper.init(problem) if start is None else start
     steps: list[Step] = []
-    next_look = SUSPICIOUS_V
+    next_look = tuned.SUSPICIOUS_V
     unsure = m < n and not problem.bounded
     smallest, growing = np.inf, 0
     previous_v = 0.0
     for iteration in range(1, max_iter + 1):
         if clock.expired():
             return Run(state, End.TIME_LIMIT, steps)
-        settled = state.turnover <= SETTLED_TURNOVER and state.change <= SETTLED_CHANGE
+        settled = state.turnover <= tuned.SETTLED_TURNOVER and state.change <= tuned.SETTLED_CHANGE
         # While V is large and still grows, the iterates may be moving along a ray.
-        rising = unsure and state.s_theta > max(SUSPICIOUS_V, 1.01 * previous_v)
+        rising = unsure and state.s_theta > max(tuned.SUSPICIOUS_V, 1.01 * previous_v)
         previous_v = state.s_theta
         candidates = None
-        if hand_over is not None and not rising and (settled or iteration > PATIENCE):
+        if hand_over is not None and not rising and (settled or iteration > tuned.AMP_PATIENCE):
             candidates = hand_over(problem, state)
         state = stepper.step(problem, state, candidates)
         steps.append(Step("amp", state.n_active, state.change, state.s_theta))
@@ -153,7 +143,7 @@ def iterate(
         # steps in a row none of which is smaller than the smallest so far.
         growing = 0 if state.change < 0.98 * smallest else growing + 1
         smallest = min(smallest, state.change)
-        if growing >= 5 and state.change > SETTLED_CHANGE:
+        if growing >= 5 and state.change > tuned.SETTLED_CHANGE:
             return Run(state, End.DIVERGED, steps)
     return Run(state, End.MAX_ITER, steps)
 
@@ -169,13 +159,6 @@ def movement(problem: Problem, old: np.ndarray, new: np.ndarray) -> tuple[float,
     change = float(np.linalg.norm((new - old) * problem.norms)) / size if size > 0 else 0.0
     flipped = int(np.count_nonzero((new != 0) != (old != 0)))
     return change, flipped / max(1, int(np.count_nonzero(new)))
-
-
-_MAX_ITER = 120
-_MAX_ROUNDS = 6
-#: Steps of conjugate gradients towards a dual point, and the relative error of the slowest
-#: constraint that is enough.
-_DIRECTION_STEPS, _DIRECTION_ACCURACY = 6, 0.3
 
 
 def amp_on_columns(
@@ -203,11 +186,11 @@ def amp_on_columns(
     aim = tol * _step_for_violation(problem, x, index, s_theta)
     steps: list[Step] = []
     trusting = True
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(tuned.ALONE_ROUNDS):
         op = Metered(as_operator(block))
         part = Problem(op, problem.b[index], problem.lam, squares=problem.squares[index])
         start = AmpState(x, g, s_theta, u, x)
-        run = iterate(amp, part, tol=aim, max_iter=_MAX_ITER, clock=clock, start=start)
+        run = iterate(amp, part, tol=aim, max_iter=tuned.ALONE_ITERATIONS, clock=clock, start=start)
         steps += run.steps
         x, g, s_theta, u = run.state.x, run.state.g, run.state.s_theta, run.state.u
         share = index.size / n
@@ -279,8 +262,8 @@ def path_coefficients(problem: Problem, x: np.ndarray) -> np.ndarray:
     r = np.where(on, problem.lam * np.sign(x) / norms, 0.0)
     p, d = r.copy(), np.zeros_like(r)
     buffer = np.zeros(problem.shape[0])
-    gamma, enough = float(r @ r), _DIRECTION_ACCURACY * problem.lam
-    for _ in range(_DIRECTION_STEPS):
+    gamma, enough = float(r @ r), tuned.DIRECTION_ACCURACY * problem.lam
+    for _ in range(tuned.DIRECTION_STEPS):
         if np.abs(r * norms).max(initial=0.0) <= enough:
             break
         q, _ = problem.op.update(p / norms, buffer, 0.0, 1.0)

@@ -23,16 +23,10 @@ import numpy as np
 
 from privasso._blas import one_thread
 from privasso.problem import Loss
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._exact_steps import ExactPoint, FixedPoint, Steps
 from privasso.solvers._long_sums import MOST_ROWS, OFF, long_bits, row_sums
 
-#: Far more points than were ever needed (a few dozen, at most 150 on the hardest tables).
-_MOST_POINTS = 3000
-#: The first share of the matrix above in the mean, and the factor by which it changes.
-_FIRST, _CHANGE = 1e-3, 8.0
-#: Gains, relative to what the slope promises: a step with less is not taken, and beyond two others
-#: the share of the matrix above grows or falls.
-_LEAST, _POOR, _GOOD = 1e-4, 0.25, 0.7
 #: More than rounding makes of a few numbers.
 _SLACK = 1.0 + 1e-9
 
@@ -165,7 +159,7 @@ def minimise_long(
         run = _Run(problem)
         here = run.point(start.with_bits(problem.point_bits(distance)))
         best, reached = here, run.distance(here)
-        while reached > distance and run.n_points < _MOST_POINTS:
+        while reached > distance and run.n_points < tuned.LONG_POINTS:
             here = run.step(here)
             if here is None:
                 break
@@ -215,7 +209,7 @@ class _Run:
             [at.gradient[k] for k in columns],
             at.values[columns],
         )
-        while self.n_points < _MOST_POINTS:
+        while self.n_points < tuned.LONG_POINTS:
             share = self._share
             H = below + min(share, 1.0) * (above - below) + self._ridge(columns)
             if share > 1.0:  # rounding has left the matrix above below the losses
@@ -231,11 +225,11 @@ class _Run:
             if promised > 0.0:
                 there = self.point(FixedPoint(tuple(moved), at.x.bits))
                 gained = float(at.objective - there.objective) / (0.5 * promised)
-            if gained < _POOR:
-                self._share = max(_CHANGE * share, _FIRST)
-            elif gained > _GOOD:
-                self._share = share / _CHANGE if share > _FIRST else 0.0
-            if gained >= _LEAST:
+            if gained < tuned.LONG_POOR:
+                self._share = max(tuned.LONG_CHANGE * share, tuned.LONG_FIRST)
+            elif gained > tuned.LONG_GOOD:
+                self._share = share / tuned.LONG_CHANGE if share > tuned.LONG_FIRST else 0.0
+            if gained >= tuned.LONG_LEAST:
                 return there
         return None
 

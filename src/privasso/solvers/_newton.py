@@ -11,13 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from privasso.solvers import _tuned as tuned
+
 _FAST = {"reassoc", "contract", "nsz"}
 _EPS = float(np.finfo(np.float64).eps)
-
-#: Epochs of coordinate descent before each factorisation.
-EPOCHS = 10
-#: Newton steps with one factor.
-STEPS = 4
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -167,7 +164,7 @@ def newton_steps(H, b, weights, z, r, active, L, tol):  # pragma: no cover
 
     Returns whether z is optimal to tol.
     """
-    for _ in range(STEPS):
+    for _ in range(tuned.STEPS_OF_A_FACTOR):
         signs = np.sign(z[active])
         descent = r[active] - weights[active] * signs
         p = cholesky_solve(L, descent)

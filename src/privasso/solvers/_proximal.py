@@ -30,17 +30,8 @@ from scipy.linalg import get_lapack_funcs
 
 from privasso._blas import factorise_lower
 from privasso._clock import Clock
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._newton import cholesky_solve, copy_submatrix
-
-FIRST_SIGMA, _GROWTH, _LAST_SIGMA = 1.0, 5.0, 1e12
-_LEAST_SIGMA = FIRST_SIGMA / _GROWTH**4
-#: Points at the largest σ that works before the next larger one, which has failed, is tried again.
-_TRUST = 4
-_MAX_OUTER, _MAX_NEWTON = 60, 50
-#: A step that should lower ψ by less than this part of ψ cannot be told from rounding,
-_INVISIBLE = 1e-14
-#: and after so many of these a point is as accurate as it can become.
-_MAX_INVISIBLE = 3
 
 
 def proximal_points(
@@ -50,24 +41,23 @@ def proximal_points(
     z: np.ndarray,
     *,
     clock: Clock,
-    sigma: float = FIRST_SIGMA,
-) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield z_{k+1}, the step z_{k+1} − z_k and σ, a limited number of times."""
-    ceiling, at_ceiling = _LAST_SIGMA, 0
-    for outer in range(_MAX_OUTER):
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield z_{k+1} and the step z_{k+1} − z_k, a limited number of times."""
+    sigma, ceiling, at_ceiling = tuned.FIRST_SIGMA, tuned.LAST_SIGMA, 0
+    for outer in range(tuned.PROXIMAL_POINTS):
         accuracy = 0.1 if outer < 4 else 0.01
         new, solved = _proximal_point(H, b, weights, z, sigma, accuracy, clock)
         if not solved:  # σ was too large for a start this far away
-            if sigma <= _LEAST_SIGMA or clock.expired():
+            if sigma <= tuned.LEAST_SIGMA or clock.expired():
                 return
-            ceiling, at_ceiling = sigma / _GROWTH, 0
-            sigma = max(sigma / _GROWTH**2, _LEAST_SIGMA)
+            ceiling, at_ceiling = sigma / tuned.SIGMA_GROWTH, 0
+            sigma = max(sigma / tuned.SIGMA_GROWTH**2, tuned.LEAST_SIGMA)
             continue
         at_ceiling += sigma >= ceiling
-        if at_ceiling == _TRUST:
-            ceiling, at_ceiling = min(ceiling * _GROWTH, _LAST_SIGMA), 0
-        yield new, new - z, sigma
-        z, sigma = new, min(sigma * _GROWTH, ceiling)
+        if at_ceiling == tuned.SIGMA_TRUST:
+            ceiling, at_ceiling = min(ceiling * tuned.SIGMA_GROWTH, tuned.LAST_SIGMA), 0
+        yield new, new - z
+        z, sigma = new, min(sigma * tuned.SIGMA_GROWTH, ceiling)
 
 
 def _proximal_point(
@@ -92,14 +82,14 @@ def _proximal_point(
     Hu: np.ndarray = H @ u
     z = primal(Hu)
     invisible = 0
-    for iteration in range(_MAX_NEWTON):
+    for iteration in range(tuned.PROXIMAL_NEWTON):
         e = z - u  # −∇ψ is the point Fe
         He = H @ e
         residual = np.sqrt(max(float(e @ He), 0.0))
         moved = float(np.linalg.norm(z - centre)) / np.sqrt(sigma)
         if residual == 0.0 or (iteration > 0 and residual <= accuracy * min(1.0, moved)):
             return z, True
-        if invisible == _MAX_INVISIBLE:
+        if invisible == tuned.MOST_INVISIBLE:
             return z, True
         if clock.expired():
             break
@@ -117,7 +107,7 @@ def _proximal_point(
         Hdu = H @ du
         slope = -float(He @ du)
         psi = 0.5 * float(u @ Hu) + float(z @ z) / (2 * sigma)
-        invisible += -slope <= _INVISIBLE * psi
+        invisible += -slope <= tuned.INVISIBLE * psi
         t = _armijo(lambda t: _psi(u + t * du, Hu + t * Hdu, primal, sigma), psi, slope)  # noqa: B023
         u = u + t * du
         Hu = H @ u
@@ -141,11 +131,6 @@ def _armijo(psi_at: Callable[[float], float], psi: float, slope: float) -> float
 
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
-#: A column of unit norm whose squared distance from the span of others is at most this depends on
-#: them, and a slope of this part of the largest one is zero.
-_NULL = 1e-12
-#: Rows that are changed at once.
-_ROWS = 64
 
 
 def to_vertex(
@@ -174,7 +159,7 @@ def to_vertex(
         if slope < 0.0:
             v = -v
         shrinking = v * z < 0.0
-        if not shrinking.any() and abs(slope) <= _NULL * scale * z.size:
+        if not shrinking.any() and abs(slope) <= tuned.NULL * scale * z.size:
             v = -v  # the objective is constant along v
             shrinking = v * z < 0.0
         if not shrinking.any():
@@ -185,8 +170,10 @@ def to_vertex(
         z += steps[first] * v
         z[first] = 0.0
         null, row = null[:, 1:], null[first, 1:] / v[first]
-        for start in range(0, z.size, _ROWS):  # without another matrix of the size of `null`
-            part = slice(start, start + _ROWS)
+        for start in range(
+            0, z.size, tuned.NULL_ROWS
+        ):  # without another matrix of the size of `null`
+            part = slice(start, start + tuned.NULL_ROWS)
             null[part] -= np.outer(v[part], row)
         null[first] = 0.0
     return z
@@ -202,7 +189,7 @@ def _null_directions(H: np.ndarray, active: np.ndarray) -> np.ndarray:
     n = active.size
     A = np.empty((n, n))
     copy_submatrix(H, active, A)
-    factor, order, rank, _ = _pstrf(A.T, tol=_NULL, lower=1, overwrite_a=1)
+    factor, order, rank, _ = _pstrf(A.T, tol=tuned.NULL, lower=1, overwrite_a=1)
     del A  # its memory is that of the factor
     U = factor.T  # upper triangular: U₁₁u = U₁₂ is solved in the place of U₁₂
     for i in range(rank - 1, -1, -1):

@@ -27,18 +27,12 @@ import numpy as np
 from privasso._clock import Clock
 from privasso._validation import integer
 from privasso.problem import Problem, certify_point, ray_from
+from privasso.solvers import _tuned as tuned
 from privasso.solvers._algorithm import Algorithm, Outcome, checked_damping, register
 from privasso.solvers._growth import grow_working_set
-from privasso.solvers._iteration import SETTLED_CHANGE, SETTLED_TURNOVER, movement, soft
+from privasso.solvers._iteration import movement, soft
 from privasso.solvers._solution import Status, Step
 
-#: Iterations after which the precisions are kept, and the damping from then on.
-_FREEZE_AFTER, _FROZEN_DAMPING = 30, 0.5
-#: Iterations after which the exact solve takes over in any case, and those between two looks for
-#: a certificate or a ray.
-_PATIENCE, _LOOK = 60, 10
-#: Size of θ, relative to that of the first one, beyond which the iteration has diverged.
-_FAR = 1e8
 #: Eigenvalues below this part of the largest count as zero.
 _ZERO = 1e-13
 
@@ -146,19 +140,21 @@ class Vamp(Algorithm):
                 state = self.step(problem, state, frozen=frozen)
                 size = float(np.linalg.norm(state.x * state.parts.scales))
             steps.append(Step("vamp", state.n_active, state.change, state.gamma1))
-            lost = not size < _FAR * first or not np.isfinite(state.gamma1)
+            lost = not size < tuned.VAMP_FAR * first or not np.isfinite(state.gamma1)
             if lost and (frozen or not self.freeze):
                 return self._lost(problem, np.nan_to_num(state.x), steps)
-            if not frozen and self.freeze and (lost or iteration >= _FREEZE_AFTER):
+            if not frozen and self.freeze and (lost or iteration >= tuned.VAMP_FREEZE_AFTER):
                 frozen, state = True, self._frozen(problem, state, afresh=lost)
                 continue
-            settled = state.turnover <= SETTLED_TURNOVER and state.change <= SETTLED_CHANGE
-            if self.polish and (settled or iteration >= _PATIENCE):
+            settled = (
+                state.turnover <= tuned.SETTLED_TURNOVER and state.change <= tuned.SETTLED_CHANGE
+            )
+            if self.polish and (settled or iteration >= tuned.VAMP_PATIENCE):
                 outcome = grow_working_set(
                     problem, state.x, np.flatnonzero(state.x), tol=tol, clock=clock
                 )
                 return replace(outcome, steps=steps + outcome.steps)
-            if iteration % _LOOK == 0 or state.change <= 0.01 * tol:
+            if iteration % tuned.VAMP_LOOK == 0 or state.change <= 0.01 * tol:
                 # The gap takes projections and a linear programme: only for the last iterate.
                 if certify_point(problem, state.x, anchors=False).proves(tol):
                     return Outcome(
@@ -227,7 +223,7 @@ class Vamp(Algorithm):
         ridge = r2 + parts.W @ ((parts.inside - parts.d * along) / (parts.d + gamma2))
         ridge += parts.outside / gamma2
         new = (ridge - b * r2) / (1.0 - b)
-        damping = max(self.damping, _FROZEN_DAMPING) if frozen else self.damping
+        damping = max(self.damping, tuned.VAMP_DAMPING) if frozen else self.damping
         new_gamma = gamma1 if frozen else gamma2 * (1.0 - b) / b
         if damping:
             new = damping * r1 + (1.0 - damping) * new

@@ -6,21 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from privasso._blas import gram_matrix
 from privasso._clock import Clock
-from privasso.operators import Block, PackedColumns, RowMajor
+from privasso.operators import Block, PackedColumns
 from privasso.problem import Problem, RaySearch
-from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise
-from privasso.solvers._proximal import FIRST_SIGMA
-
-#: Part of the columns from which on F itself is used, rather than copies of its columns,
-_MOST = 0.75
-#: if F has at least so many entries; copies of fewer take no memory worth mentioning.
-_LARGE = 1 << 17
-#: Columns that are copied at once to compute their Gram matrix.
-_AT_ONCE = 128
+from privasso.solvers import _tuned as tuned
+from privasso.solvers._gram import Factor, GramResult, Subproblem, factorise, submatrix
 
 
 class WorkingSet:
@@ -36,16 +28,9 @@ class WorkingSet:
         self._blocks: list[Block] = []
         self._whole = False  # whether F takes the place of the copies
         self.index = np.empty(0, dtype=np.int64)
-        self._room = np.empty(0)  # the memory of the Gram matrix, which may be smaller
+        self.gram = np.empty((0, 0))  # of the columns at unit norm
         self.norms = np.empty(0)
         self.z = np.empty(0)
-        self._sigma = FIRST_SIGMA
-
-    @property
-    def gram(self) -> np.ndarray:
-        """Gram matrix of the columns at unit norm."""
-        n = self.index.size
-        return self._room[: n * n].reshape(n, n)
 
     def add(self, index: np.ndarray, x: np.ndarray, block: Block | None = None) -> None:
         """Add columns and their coefficients; `block` holds the columns if copied out before."""
@@ -53,8 +38,8 @@ class WorkingSet:
             return
         op = self.problem.op
         m, n = op.shape
-        plain = op.dense and not op.packed and op.entry_bytes == 8 and m * n >= _LARGE
-        self._whole |= plain and self.index.size + index.size > _MOST * n
+        plain = op.dense and not op.packed and op.entry_bytes == 8 and m * n >= tuned.LARGE_F
+        self._whole |= plain and self.index.size + index.size > tuned.MOST_COPIED * n
         if self._whole:
             self._blocks = []
             self._extend_gram_by_all(index)
@@ -71,14 +56,10 @@ class WorkingSet:
         self.z = np.concatenate([self.z, x * self.problem.norms[index]])
 
     def _larger_gram(self, new: int) -> np.ndarray:
-        """Make room for further columns, in the same memory if that is large enough."""
-        old = self.index.size
-        if new * new <= self._room.size:
-            spread(self._room, old, new)
-            return self._room[: new * new].reshape(new, new)
-        gram = np.empty((new, new))
+        """Make room for further columns."""
+        gram, old = np.empty((new, new)), self.index.size
         gram[:old, :old] = self.gram
-        self._room = gram.reshape(-1)
+        self.gram = gram
         return gram
 
     def _extend_gram_by_all(self, index: np.ndarray) -> None:
@@ -86,8 +67,8 @@ class WorkingSet:
         every = np.concatenate([self.index, index])
         norms, old = self.problem.norms[every], self.index.size
         gram = self._larger_gram(every.size)
-        for start in range(old, every.size, _AT_ONCE):
-            part = slice(start, min(start + _AT_ONCE, every.size))
+        for start in range(old, every.size, tuned.COPIED_AT_ONCE):
+            part = slice(start, min(start + tuned.COPIED_AT_ONCE, every.size))
             found = self.problem.op.rmatmat(self.problem.op.columns(every[part]))[every]
             found /= norms[part]
             found /= norms[:, None]
@@ -131,7 +112,7 @@ class WorkingSet:
             self._blocks[k] = (
                 block.taken(own) if isinstance(block, PackedColumns) else block[:, own]
             )
-        compact(self._room, self.index.size, keep)
+        self.gram = submatrix(self.gram, keep)
         self.index, self.norms, self.z = self.index[keep], self.norms[keep], self.z[keep]
 
     def minimise(self, lam: float, tol: float, clock: Clock, *, roughly: bool) -> GramResult:
@@ -144,9 +125,8 @@ class WorkingSet:
         rank = min(self.problem.shape)
         find_ray = None if self.problem.bounded else self._ray_from
         part = Subproblem(self.gram, b, weights, rank, find_ray, bounded=self.problem.bounded)
-        result = part.minimise(self.z, tol, clock=clock, sigma=self._sigma, roughly=roughly)
+        result = part.minimise(self.z, tol, clock=clock, roughly=roughly)
         self.z = result.z
-        self._sigma = max(FIRST_SIGMA, result.sigma / 125.0)
         return result
 
     def _ray_from(self, direction: np.ndarray) -> np.ndarray | None:
@@ -186,33 +166,8 @@ class WorkingSet:
         return x
 
 
-@njit(nogil=True, cache=True)
-def compact(room, n, keep):  # pragma: no cover
-    """Keep some rows and columns of a matrix of n rows, in place; `keep` is in ascending order.
-
-    What is written lies before what is still to be read.
-    """
-    k = keep.size
-    for i in range(k):
-        for j in range(k):
-            room[i * k + j] = room[keep[i] * n + keep[j]]
-
-
-@njit(nogil=True, cache=True)
-def spread(room, old, new):  # pragma: no cover
-    """Make the rows of a matrix longer, in place: from the last, so that none is overwritten."""
-    for i in range(old - 1, 0, -1):
-        for j in range(old - 1, -1, -1):
-            room[i * new + j] = room[i * old + j]
-
-
 def _times(block: Block, x: np.ndarray) -> np.ndarray:
-    """``block @ x``, with our own kernel and threads if the block is dense in C order or packed."""
-    if isinstance(block, PackedColumns):
-        return block.matvec(x)
-    if isinstance(block, np.ndarray) and block.flags.c_contiguous:
-        return RowMajor(block).matvec(np.ascontiguousarray(x))
-    return block @ x
+    return block.matvec(x) if isinstance(block, PackedColumns) else block @ x
 
 
 def _gram(block: Block) -> np.ndarray:
