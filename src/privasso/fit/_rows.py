@@ -57,7 +57,9 @@ def prepared_rows(
 
 def held_in_blocks(X: Any) -> bool:
     """Whether public covariates are read in blocks, and never held as one array."""
-    return _is_large(np.shape(X)) or (isinstance(X, RowBlocks) and X.streamed)
+    if isinstance(X, RowBlocks):
+        return X.streamed or _is_large(X.shape)
+    return isinstance(X, np.ndarray) and X.ndim == 2 and _is_large(X.shape)
 
 
 def _is_large(shape: tuple[int, int]) -> bool:
