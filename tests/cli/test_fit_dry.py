@@ -78,9 +78,9 @@ def test_dry_run_reads_no_label(folder, monkeypatch):
     table = type(open_table("data.csv"))
     real = table._read
 
-    def read(self, names, target, categorical):
-        asked.extend([*names, target])
-        return real(self, names, target, categorical)
+    def read(self, wanted):
+        asked.extend([*wanted.names, wanted.target])
+        return real(self, wanted)
 
     monkeypatch.setattr(table, "_read", read)
     fit("data.csv", *DP, "--dry-run")
