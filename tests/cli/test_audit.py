@@ -74,6 +74,10 @@ def test_a_refuted_claim_has_an_exit_code_of_its_own(monkeypatch, capsys):
         ([*LABELS, "--row", "99"], "from 0 to 29"),
         (["--command", "privasso fit {data} --out {out}"], "belong together"),
         ([*LABELS, "--command", "x {data} {out}", "--neighbour", "data.csv"], "in the command"),
+        (
+            ["--classes", "0,1", "--command", "x {data} {out}", "--neighbour", "data.csv"],
+            "in the command",
+        ),
         ([*LABELS, "--out", "data.csv"], "html or .json"),
     ],
 )

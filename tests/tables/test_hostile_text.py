@@ -108,6 +108,39 @@ def test_other_records_stay_as_they_are(tmp_path, monkeypatch, separator, quoted
             assert levels[at] == code, record[:100]
 
 
+CLASSES = ("No", 'Y"es')
+LABELLED = [["1", "No"], ["2", 'Y"es'], ["3", " No"], ["4", "yes"], ["5", "NA"], ["6", "1"]] * 2
+
+
+def coded(line, separator):
+    """The class of the label by the rule, as 0 or 1."""
+    label = fields(line.decode("utf-8", "replace"), separator, 2)[1].strip(SPACES)
+    return float(CLASSES.index(label)) if label in CLASSES else np.nan
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"], ids=["comma", "semicolon", "tab"])
+def test_other_labels_with_names_stay_as_they_are(tmp_path, monkeypatch, separator):
+    monkeypatch.setattr(_text_lines, "_CELLS", 8)  # several chunks
+    path, known = tmp_path / "data.csv", Dictionary((NumberEntry("age", 0, 99),))
+    lines = [separator.join(row).replace('Y"es', '"Y""es"').encode() for row in LABELLED]
+    head = separator.join(["age", "y"]).encode()
+
+    def labels(lines):
+        path.write_bytes(b"\n".join([head, *lines]) + b"\n")
+        return open_table(path).declared(known, "y", CLASSES)[1]
+
+    plain = labels(lines)
+    np.testing.assert_array_equal(plain, [0, 1, 0, np.nan, np.nan, np.nan] * 2)
+    records = hostile(60, seed=ord(separator))
+    records += [f"7{separator}{cell}".encode() for cell in ("\u2028No", '"Y""es"', '"No', "No\x1c")]
+    for k, record in enumerate(records):
+        at = k % len(lines)
+        found = labels([*lines[:at], record, *lines[at + 1 :]])
+        others = np.arange(len(lines)) != at
+        assert same(found[others], plain[others])
+        assert same(found[at : at + 1], np.array([coded(record, separator)])), record[:100]
+
+
 def test_a_last_line_without_a_line_feed(tmp_path):
     path = tmp_path / "data.csv"
     for text, ages in {

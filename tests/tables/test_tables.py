@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privasso.tables import case_control, check_ending, check_labels, open_table, table_bytes
+from privasso.tables import check_ending, check_labels, open_table, table_bytes
 from privasso.tables._genotypes import read_labels
 
 pytestmark = pytest.mark.usefixtures("one_reader")
@@ -191,8 +191,6 @@ def test_labels_of_genotypes(tmp_path):
     found = read_labels(path, [("a", "1"), ("a", "2"), ("b", "1")])
     assert list(found) == ["bmi"]
     np.testing.assert_array_equal(found["bmi"], [np.nan, np.nan, 27.5])
-    coded = case_control(np.array([1.0, 2.0, 0.0, np.nan]))
-    np.testing.assert_array_equal(coded, [0.0, 1.0, np.nan, np.nan])
 
 
 def test_labels_that_are_not_finite_are_not_shown():

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from privasso.attacks import Audit
     from privasso.privacy import Privacy
 
+#: Options that a program under attack has of its own.
+_OF_THE_COMMAND = ("label_dp", "record_dp", "on_average", "classes", "seed")
+
 
 @dataclass(frozen=True)
 class AuditSettings(Protecting):
@@ -30,6 +33,7 @@ class AuditSettings(Protecting):
     no_intercept: bool = option("Fit through the origin.", False)
     screen: str | None = option("As for privasso fit.")
     binary: bool = option("As for privasso fit.", False)
+    classes: str | None = option("As for privasso fit.", metavar="NEGATIVE,POSITIVE")
     loss: str | None = option("As for privasso fit.")
     command: str | None = option("A program to attack instead, with {data} and {out}.")
     neighbour: Path | None = option("With --command: a file that differs in one record.")
@@ -79,7 +83,7 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
         check(settings.fit)
         if settings.on_average and settings.fit.lam_value() is None:
             raise ValueError("--on-average needs a number for --lam")
-    elif settings.fit.given("label_dp", "record_dp", "on_average", "seed") or settings.row:
+    elif settings.row or settings.fit.given(*_OF_THE_COMMAND):
         raise ValueError("with --command the settings of the fit stand in the command itself")
     reads = files_read(settings.data, neighbour, settings.bounds)
     with Outputs(reads=reads, force=settings.force) as outputs:
@@ -147,16 +151,17 @@ def _labels(settings: FitSettings) -> Any:
 def _data(settings: FitSettings, quiet: bool) -> tuple[Privacy, Any, Any]:
     """What to protect, covariates and labels, read as a fit reads them."""
     from privasso.cli._fit_privacy import privacy_from
-    from privasso.cli._fit_read import in_memory
+    from privasso.cli._fit_read import coded, in_memory
     from privasso.cli._progress import working
     from privasso.tables import check_labels
 
     with working("Reading", quiet=quiet):
         table = in_memory(settings)
         assert table.labels is not None
+        labels = coded(settings, table.labels)
         privacy, known = privacy_from(settings, table.dictionary), table.dictionary
         if known is None:
-            check_labels(table.labels)
+            check_labels(labels)
         elif known.bounds is not None:  # an attack knows no names
             privacy = replace(cast(Any, privacy), bounds=list(known.bounds.values()))
-        return privacy, table.X, table.labels
+        return privacy, table.X, labels

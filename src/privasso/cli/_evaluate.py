@@ -33,6 +33,10 @@ class EvaluateSettings(Protecting):
 
     model: Path = argument("Model that `privasso fit` wrote.")
     data: Path = argument(DATA)
+    classes: str | None = option(
+        "The two labels, the negative one first.  [default: those of the model]",
+        metavar="NEGATIVE,POSITIVE",
+    )
     metrics: str | None = option(
         "r2, mae, mse, rmse, calibration, prediction-interval; of two classes auc, log-loss, "
         "accuracy, calibration.  [default: r2,mae; auc,log-loss]",
@@ -47,12 +51,14 @@ class EvaluateSettings(Protecting):
 
     def fit(self, model: ReleasedModel) -> FitSettings:
         """The options of a fit that reads the same columns."""
-        if model.classes is not None and model.classes != (0, 1):
-            raise ValueError(
-                f"{escaped(self.model)} has other classes than 0 and 1; use privasso.evaluate in "
-                "Python"
-            )
         own = self.of_fit(FitSettings)
+        if model.classes is None and self.classes is not None:
+            raise ValueError(
+                f"--classes is for a model of two classes, and {escaped(self.model)} is linear"
+            )
+        if model.classes is not None and model.classes != (0, 1) and self.classes is None:
+            names = (str(name).replace('"', '""') for name in model.classes)
+            own["classes"] = '"{}","{}"'.format(*names)
         if self.y_bounds is None:  # as they were at the fit
             own["y_bounds"] = None if model.classes else model.guarantee.label_bounds
         inputs = model.feature_names if model.encoding is None else model.encoding.inputs
@@ -81,6 +87,7 @@ def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
     """
     from privasso.artefact import load
     from privasso.cli._fit_check import check
+    from privasso.cli._fit_read import classes_words
     from privasso.cli._outputs import EVALUATION, Outputs, files_read
 
     check_ending("--out", settings.out, ".json")
@@ -95,7 +102,7 @@ def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
         found = _found(settings, options, released, quiet=as_json)
         record = {"format": "privasso-evaluation", **found.to_dict()}
         outputs.write({"--out": json_text(record)} if settings.out is not None else {})
-    tell(record if as_json else str(found))
+    tell(record if as_json else f"{classes_words(options)}{found}")
 
 
 def _found(
@@ -126,7 +133,13 @@ def _found(
     if settings.label_dp:
         with working("Reading", quiet=quiet):
             X, y = _public(options, released)
-        return ask(replace(released, feature_names=None, encoding=None), X, y)
+        plain = replace(
+            released,
+            feature_names=None,
+            encoding=None,
+            classes=None if released.classes is None else (0, 1),
+        )
+        return ask(plain, X, y)
     with opened(options, quiet=quiet) as table:
         rows = table.X
         if not isinstance(rows, RowBlocks):
@@ -137,12 +150,12 @@ def _found(
 
 def _public(options: FitSettings, released: ReleasedModel) -> tuple[Any, Any]:
     """Covariates by the encoding of the model, and labels."""
-    from privasso.cli._fit_read import coded, table_of, target_of
+    from privasso.cli._fit_read import labels_in, table_of, target_of
     from privasso.cli._predict import matrix_of
 
     table, target = table_of(options), target_of(options)
     table.require([target])
-    y = coded(options, table.columns_and_labels([], target, categorical=[])[1])
+    y = labels_in(options, table, target)
     if released.n_features == 0:
         return np.zeros((table.n_rows, 0)), y
     return matrix_of(released, table, "error"), y

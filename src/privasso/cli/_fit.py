@@ -36,10 +36,11 @@ def fit(settings: FitSettings, as_json: AsJson = False) -> None:
     `privasso fit study.bed --record-dp --epsilon 3 --delta 1e-6 --y-bounds 15 45 --screen 10
     --labels bmi.txt --target bmi --out model.json`
 
-    For labels 0 and 1, --binary fits a logistic regression, of which `privasso predict` gives
-    probabilities:
+    For labels of two classes, --classes or (for 0 and 1) --binary fits a logistic regression, of
+    which `privasso predict` gives probabilities. A label of no class is a missing one, and nothing
+    tells how many there are:
 
-    `privasso fit patients.csv --target relapse --binary --label-dp --epsilon 1 --delta 1e-6
+    `privasso fit patients.csv --target relapse --classes No,Yes --label-dp --epsilon 1 --delta 1e-6
     --out model.json`
 
     Under --label-dp text columns become one 0/1 column per level, such as `region=north`. Columns

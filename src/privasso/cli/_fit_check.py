@@ -46,6 +46,7 @@ def check(settings: FitSettings) -> None:
         raise ValueError("--out MODEL.json says where the model goes; it is missing")
     settings.lam_value()
     settings.lams()
+    settings.named_classes()
     if settings.time_limit is not None:
         positive_float("--time-limit", settings.time_limit)
     if settings.lam_path is not None and settings.path_out is None and settings.report is None:
@@ -137,7 +138,7 @@ def _check_blocks(settings: FitSettings) -> None:
     if settings.label_dp:
         option = settings.given("report", "dry_run", "scales", "categorical", "reference")
     if option is None:
-        option, why = settings.given("binary", "from_release", "row_names"), ""
+        option, why = settings.given("classes", "binary", "from_release", "row_names"), ""
     if option is not None:
         raise ValueError(
             f"{option} needs the whole table in memory{why}, and this one is read in blocks; leave "

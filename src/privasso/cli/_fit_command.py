@@ -36,7 +36,8 @@ def solve_again_command(settings: FitSettings) -> str | None:
         return None
     data = () if settings.record_dp else _data(settings)
     words = ["privasso", "fit", *data, "--from-release", str(where)]
-    words += ["--binary"] if settings.binary else []
+    classes = [] if settings.classes is None else ["--classes", settings.classes]
+    words += classes or (["--binary"] if settings.binary else [])
     words += ["--row-names"] if data and settings.row_names else []
     return _words(*words, "--lam", "LAMBDA", "--out", "another-model.json")
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from privasso._text import aligned, json_text
 from privasso.cli._fit_plan import assumptions_of, foreseen, planned
 from privasso.cli._fit_privacy import privacy_from
-from privasso.cli._fit_read import opened
+from privasso.cli._fit_read import classes_words, opened
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import encoding_words, statement_words
 from privasso.cli._ledger import remainder
@@ -66,6 +66,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         print(f"{plan.guarantee.warning}\n")
     print(f"{n_rows} rows, {n_columns} features.")
     assert table.encoding is not None
+    print(end=classes_words(settings))
     print(end=encoding_words(table.encoding, settings.record_dp))
     if mechanism is not None:
         print(f"{mechanism.text()}\n")

@@ -36,7 +36,7 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
         time_limit=settings.time_limit,
         ledger=None if settings.ledger is None else opened(settings.ledger),
         screen=settings.screened(),
-        classes=settings.classes,
+        classes=settings.named_classes(),
         loss=settings.named_loss(),
         aim=cast(Aim, settings.aim),
         intervals=settings.targets,

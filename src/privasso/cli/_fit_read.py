@@ -22,8 +22,11 @@ from privasso.encoding import (
     NumberEntry,
     learn_encoding,
 )
-from privasso.fit import Outcome, Plan
-from privasso.tables import BedTable, Table, case_control, open_table
+from privasso.fit import Name, Outcome, Plan
+from privasso.tables import BedTable, Table, open_table
+
+#: Labels of controls and cases, as PLINK codes them.
+CASE_CONTROL = 1, 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,12 +114,14 @@ def in_memory(settings: FitSettings, *, labels: bool = True) -> FitTable:
         # An array of this shape that has no memory of its own: a dry run uses only the shape.
         X = np.broadcast_to(0.0, (table.n_rows, len(encoding.names)))
         if labels:
-            columns, y = table.declared(dictionary, target)
+            columns, y = table.declared(dictionary, target, classes=_texts(settings))
             X = dictionary.matrix(columns)
         return FitTable(X, y, encoding.names, target, dictionary, encoding)
     levels = _some_of("--categorical", settings.categorical, names)
     if labels:
-        columns, y = table.columns_and_labels(names, target, categorical=levels)
+        columns, y = table.columns_and_labels(
+            names, target, categorical=levels, classes=_texts(settings)
+        )
     else:
         columns = table.columns(names, categorical=levels)
     encoding = _learnt(settings, table, columns, names)
@@ -154,14 +159,63 @@ def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[s
 
 
 def coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
-    """Labels as they are, or with --binary as 0 and 1; those of genotypes are 1 and 2."""
-    if settings.classes is None:
+    """Labels as they are, or of two classes as 0 and 1, with no error for any other label."""
+    found = classes_of(settings)
+    if found is None:
         return labels
-    labels = case_control(labels) if settings.genotypes else labels
-    if not settings.record_dp:
-        return settings.classes.coded(labels)
-    # A label that is neither 0 nor 1 makes an empty record: no error may tell of it.
-    return np.where((labels == 0.0) | (labels == 1.0), labels, np.nan)
+    negative, positive = (0.0, 1.0) if _texts(settings) else found
+    return np.where(labels == positive, 1.0, np.where(labels == negative, 0.0, np.nan))
+
+
+def classes_of(settings: FitSettings) -> tuple[Name, Name] | None:
+    """The two classes as the file has them: those of genotypes are 1 and 2 by default."""
+    found = settings.named_classes()
+    if found is not None and settings.classes is None and settings.genotypes:
+        return CASE_CONTROL
+    return None if found is None else found.names
+
+
+def classes_words(settings: FitSettings) -> str:
+    """What labels are read as, by the options alone; nothing where they are plain numbers."""
+    found = classes_of(settings)
+    if found is None:
+        return ""
+    other = "" if settings.classes else " Name other classes with --classes."
+    return (
+        f"Labels are read as {found[0]!r} and {found[1]!r}, the positive class; any other is a "
+        f"missing one.{other}\n"
+    )
+
+
+def _texts(settings: FitSettings) -> tuple[str, str] | None:
+    """The names of the classes, if they are no numbers."""
+    found = settings.named_classes()
+    if found is None or not isinstance(found.negative, str):
+        return None
+    return found.negative, str(found.positive)
+
+
+def labels_in(settings: FitSettings, table: Table, target: str) -> np.ndarray:
+    """The column of labels alone, as a fit takes it."""
+    check_type(settings, table, target)
+    labels = table.columns_and_labels([], target, categorical=[], classes=_texts(settings))[1]
+    return coded(settings, labels)
+
+
+def check_type(settings: FitSettings, table: Table, target: str) -> None:
+    """Refuse classes that the labels cannot be, by the type that the file states for all rows."""
+    kind = table.types.get(target)
+    if not settings.binary or kind not in ("number", "text"):
+        return
+    if kind == "number" and _texts(settings):
+        raise ValueError(
+            f"column {target!r} holds numbers by its type; name two numbers with --classes"
+        )
+    if kind == "text" and settings.classes is None:
+        raise ValueError(
+            f"column {target!r} holds text by its type; name its two classes with --classes, such "
+            "as --classes No,Yes"
+        )
 
 
 def table_of(settings: FitSettings) -> Table:
@@ -191,6 +245,7 @@ def _file(settings: FitSettings) -> tuple[Table, str, list[str]]:
     table, target = table_of(settings), target_of(settings)
     if not settings.no_target_column:
         table.require([target])
+        check_type(settings, table, target)
     elif target in table.names:
         raise ValueError(
             f"{escaped(settings.source)} has the target {target!r} among its columns; leave out "

@@ -13,7 +13,7 @@ from privasso._text import escaped
 from privasso.artefact import load_release
 from privasso.cli._fit_command import command_of, solve_again_command
 from privasso.cli._fit_plan import assumptions_of, foreseen, planned
-from privasso.cli._fit_read import FitTable, opened, table_of
+from privasso.cli._fit_read import FitTable, classes_words, opened, table_of
 from privasso.cli._fit_rescue import Paid
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import show
@@ -106,7 +106,9 @@ def _reopened(settings: FitSettings) -> Outcome:
         kept = load_release(settings.from_release)
     if isinstance(kept, Outcome):
         if settings.binary:
-            raise ValueError("--binary needs a release of labels, not statistics")
+            raise ValueError(
+                f"{settings.given('classes', 'binary')} needs a release of labels, not statistics"
+            )
         return kept
     table = table_of(settings)
     names = kept.feature_names
@@ -127,7 +129,7 @@ def _reopened(settings: FitSettings) -> Outcome:
         return kept.open(
             X,
             time_limit=settings.time_limit,
-            classes=settings.classes,
+            classes=settings.named_classes(),
             aim=cast(Aim, settings.aim),
         )
 
@@ -154,7 +156,8 @@ def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
     files = write_files(settings, outputs, facts, path)
     paid.done(*files.values())
     ledger = None if plan is None else plan.options.ledger
-    return FitResult(facts, files, None if ledger is None else summary(ledger.book))
+    read = "" if plan is None else classes_words(settings)
+    return FitResult(facts, files, None if ledger is None else summary(ledger.book), read)
 
 
 def _supposed(settings: FitSettings, privacy: Privacy, plan: Plan | None) -> Assumptions | None:

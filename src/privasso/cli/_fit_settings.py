@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,7 +65,14 @@ class FitSettings:
     label_dp: LabelDpFlag = False
     record_dp: bool = option("Protect whole records, covariates and labels alike.", False)
     binary: bool = option(
-        "Logistic regression for labels 0 and 1; --y-bounds is not needed.", False
+        "Logistic regression for labels 0 and 1, without --y-bounds. Any other label is missing: "
+        "name other classes with --classes.",
+        False,
+    )
+    classes: str | None = option(
+        "Logistic regression for two labels that are known without the data, the negative one "
+        "first, such as No,Yes.",
+        metavar="NEGATIVE,POSITIVE",
     )
     loss: str | None = option(
         "What predictions estimate, as a loss: huber for the mean, or quantile:0.9.  "
@@ -152,6 +160,10 @@ class FitSettings:
     row_names: RowNames = False
     force: Force = False
 
+    def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "binary", True)
+
     def given(self, *names: str) -> str | None:
         """The first of these options that was given, as it is written; None if none was."""
         for name in names:
@@ -192,19 +204,35 @@ class FitSettings:
         """Bounds of the labels: those given, or 0 and 1 with --binary."""
         return (0.0, 1.0) if self.binary and self.y_bounds is None else self.y_bounds
 
-    @property
-    def classes(self) -> Classes | None:
-        """The classes of a logistic regression; None for a linear model."""
+    def named_classes(self) -> Classes | None:
+        """The classes of a logistic regression; None for a linear model.
+
+        They are numbers if both names read as such, as a cell does.
+        """
+        from privasso.encoding import class_names
         from privasso.fit import Classes
 
-        return Classes() if self.binary else None
+        if self.classes is None:
+            return Classes() if self.binary else None
+        if self.y_bounds is not None:
+            raise ValueError("--classes and --y-bounds cannot be given together; keep one")
+        try:
+            names = next(csv.reader([self.classes], skipinitialspace=True), [])
+            return Classes.given(class_names(names))
+        except (csv.Error, ValueError):
+            raise ValueError(
+                "--classes must be two different names with a comma between them, the negative one "
+                f"first, such as No,Yes, and none that stands for a missing value, not "
+                f"{self.classes!r}"
+            ) from None
 
     def named_loss(self) -> Loss:
         """What the fit is about."""
         from privasso.problem import Logistic, loss_from_name
 
         if self.binary and self.loss is not None:
-            raise ValueError("--binary and --loss both say what the fit is about; keep one")
+            option = self.given("classes", "binary")
+            raise ValueError(f"{option} and --loss both say what the fit is about; keep one")
         with named("--loss", ValueError):
             return Logistic() if self.binary else loss_from_name(self.loss or "huber")
 

@@ -34,6 +34,7 @@ def show(result: FitResult, as_json: bool) -> None:
         f"Fitted {facts.target!r} on {facts.n_rows} rows and {model.n_features} columns at "
         f"λ = {model.lam:.6g}; non-zero coefficients: {np.count_nonzero(model.coef)}."
     )
+    print(end=result.labels)
     _print_coefficients(facts)
     if model.encoding is not None:
         print(end=encoding_words(model.encoding, facts.records))

@@ -31,6 +31,8 @@ class FitResult:
     files: dict[str, Path]
     ledger: str | None = None
     """What was spent and what is left, in words."""
+    labels: str = ""
+    """What labels were read as, in words."""
 
 
 def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
@@ -47,6 +49,7 @@ def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
             guarantee=plan.guarantee,
             noise=plan.noise,
             feature_names=encoding.names,
+            classes=None if plan.options.classes is None else plan.options.classes.names,
             encoding=None if encoding.plain else encoding,
             intervals=made_up_intervals(plan.options.targets, len(encoding.names), _LONGEST)
             if plan.mu

@@ -70,7 +70,10 @@ def predict(
         "out": str(out),
         "for_release": released.guarantee.for_release,
     }
-    said = f"{predictions.size} predictions in {escaped(out)}"
+    what = "predictions"
+    if released.classes is not None:
+        what = f"probabilities of {released.classes[1]!r}"
+    said = f"{predictions.size} {what} in {escaped(out)}"
     if outside and limits is not None:
         moved = "moved to the nearest bound" if clip else "--clip moves them to the bounds"
         said += f"\n{outside} of them lay outside the bounds of the labels, "

@@ -18,6 +18,7 @@ from privasso.encoding._frames import (
     frame_labels,
     read_declared,
 )
+from privasso.encoding._labels import class_names, read_labels
 from privasso.encoding._learn import MISSING_RULES, learn_encoding, looks_like_identifier
 from privasso.encoding._troubles import Trouble, option_words, parameter_words, refusal
 
@@ -34,6 +35,7 @@ __all__ = [
     "NumberEntry",
     "Numbers",
     "Trouble",
+    "class_names",
     "columns_of_frame",
     "declared_columns",
     "frame_labels",
@@ -43,6 +45,7 @@ __all__ = [
     "parameter_words",
     "read_declared",
     "read_dictionary",
+    "read_labels",
     "read_series",
     "refusal",
     "template",

@@ -1,13 +1,12 @@
 """Data files as columns of numbers and levels, and which of them a model is fitted on."""
 
 from privasso.tables._files import check_ending, open_table, table_bytes
-from privasso.tables._genotypes import BedTable, case_control
+from privasso.tables._genotypes import BedTable
 from privasso.tables._table import Table, check_labels
 
 __all__ = [
     "BedTable",
     "Table",
-    "case_control",
     "check_ending",
     "check_labels",
     "open_table",

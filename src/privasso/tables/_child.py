@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from privasso._apart import limit_memory, say, serve_pipes
 from privasso._files import open_regular
-from privasso.encoding import Numbers, Trouble, read_declared, read_series
+from privasso.encoding import Numbers, Trouble, read_declared, read_labels, read_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +26,7 @@ def answer(request: dict[str, Any], answers: BinaryIO) -> None:
     names and types of all columns, or with `count` for the number of rows. Of the columns it may
     say which are read as levels whatever they hold (`categorical`), and that the last one holds the
     labels (`labels`). With `levels` cells are read as declared, see `read_declared`, and labels
-    always are.
+    always are, as two `classes` if these are named.
 
     An answer is a line of JSON with the number of rows, then for each column a line followed by
     its numbers as float64; or by the codes of its levels as int32, where the line has `levels`; or
@@ -55,7 +55,7 @@ def answer(request: dict[str, Any], answers: BinaryIO) -> None:
             # Taken out of the frame, so that its memory goes as its numbers leave.
             series = frame.drop_in_place(name)
             if name == labels:
-                column = read_declared(series, None)
+                column = read_labels(series, request.get("classes"))
             elif levels is None:
                 column = read_series(series, as_levels=name in categorical)
             else:

@@ -56,6 +56,7 @@ class FrameTable(Table):
                 categorical=sorted(asked.categorical),
                 labels=target is not None,
                 levels=asked.levels,
+                classes=asked.classes,
             )
             m = answer["rows"]
             check_size(self.path, m, len(wanted))

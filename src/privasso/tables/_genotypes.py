@@ -100,8 +100,3 @@ def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.n
         values = phenotypes([line[k] for line in cells])
         found[name][rows[rows >= 0]] = values[rows >= 0]
     return found
-
-
-def case_control(labels: np.ndarray) -> np.ndarray:
-    """Cases and controls as PLINK codes them, 2 and 1, as 1 and 0; others are missing."""
-    return np.where(labels == 2.0, 1.0, np.where(labels == 1.0, 0.0, np.nan))

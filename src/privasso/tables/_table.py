@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,19 +26,23 @@ _NAMED = 8
 _TEXT = (".csv", ".tsv")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
+#: Names of two classes, the negative one first.
+Names: TypeAlias = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class Asked:
     """What is read of a table: columns, and labels if there is a target.
 
     With `levels` cells are read as declared: as these levels in the columns that are named there,
-    and as numbers elsewhere.
+    and as numbers elsewhere. With `classes` labels are these two names, as 0 and 1.
     """
 
     names: list[str]
     target: str | None = None
     categorical: Collection[str] = ()
     levels: Mapping[str, Sequence[str]] | None = None
+    classes: Names | None = None
 
 
 class Table(ABC):
@@ -83,25 +88,32 @@ class Table(ABC):
         return self._read(Asked(list(names), categorical=categorical))[0]
 
     def columns_and_labels(
-        self, names: Sequence[str], target: str, *, categorical: Collection[str] = ()
+        self,
+        names: Sequence[str],
+        target: str,
+        *,
+        categorical: Collection[str] = (),
+        classes: Names | None = None,
     ) -> tuple[Columns, np.ndarray]:
         """Columns as in `columns`, and the column of labels as a vector, in one reading.
 
-        A label that is not a number is NaN, each for itself, whatever the others are.
+        A label that is not a number, or with `classes` neither of these names, is NaN, each for
+        itself, whatever the others are.
         """
         self.require([*names, target, *categorical])
-        return self._read(Asked(list(names), target, categorical))
+        return self._read(Asked(list(names), target, categorical, classes=classes))
 
     def declared(
-        self, dictionary: Dictionary, target: str | None = None
+        self, dictionary: Dictionary, target: str | None = None, classes: Names | None = None
     ) -> tuple[Columns, np.ndarray]:
         """Columns and labels, if any, as a public dictionary says, each cell for itself.
 
         Nothing that a cell holds is refused: what is not as declared is missing, which in the
-        labels is NaN. See `read_declared`.
+        labels is NaN. See `read_declared`, and for `classes` `columns_and_labels`.
         """
         self.require([*dictionary.names, *(() if target is None else (target,))])
-        return self._read(Asked(list(dictionary.names), target, levels=dictionary.levels))
+        names, levels = list(dictionary.names), dictionary.levels
+        return self._read(Asked(names, target, levels=levels, classes=classes))
 
     @property
     @abstractmethod
@@ -199,7 +211,7 @@ class NumberTable(Table):
         return dict.fromkeys(self.names, "number")
 
     def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
-        if asked.categorical or asked.levels:
+        if asked.categorical or asked.levels or asked.classes:
             raise ValueError(
                 f"{escaped(self.path)}: columns of a {self.path.suffix} file are numbers; for "
                 "levels save the table as CSV, Parquet or Arrow"

@@ -9,7 +9,7 @@ import numpy as np
 
 from privasso._fields import COMMA, POINT, WORD, line_ends, numbers, split_lines
 from privasso._text import escaped
-from privasso.encoding import MISSING, Numbers, read_declared
+from privasso.encoding import MISSING, Numbers, read_labels
 from privasso.tables._table import Table
 
 if TYPE_CHECKING:
@@ -71,17 +71,26 @@ class TextLines:
             yield slice(first, first + lines.size), list(zip(begins, ends, strict=True))
 
     def numbers(
-        self, values: np.ndarray, begins: np.ndarray, ends: np.ndarray, *, closely: bool
+        self,
+        values: np.ndarray,
+        begins: np.ndarray,
+        ends: np.ndarray,
+        *,
+        closely: bool,
+        classes: Sequence[str] | None = None,
     ) -> int:
         """Read cells as numbers, and return the marks of what they hold.
 
-        What is not plainly a number is read as declared if one looks `closely`.
+        What is not plainly a number is read as declared if one looks `closely`. With `classes` all
+        cells are labels of these.
         """
         other = np.empty(begins.size, dtype=bool)
         marks = numbers(self.data, begins, ends, self.comma, _MISSING, values, other)
-        if closely and marks & WORD:
+        if classes is not None:
+            other[:] = True
+        if classes is not None or (closely and marks & WORD):
             cells = self._series("", begins[other], ends[other])
-            found = read_declared(cells, None, decimal_comma=self.comma)
+            found = read_labels(cells, classes, decimal_comma=self.comma)
             assert isinstance(found, Numbers)
             values[other] = found.values
         return marks

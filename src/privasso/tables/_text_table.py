@@ -67,7 +67,7 @@ class TextTable(Table):
             for k in range(len(plain)):
                 marks[k] |= text.numbers(block[rows, k], *cells[k], closely=not public)
             if target is not None:
-                text.numbers(labels[rows], *cells[-1], closely=True)
+                text.numbers(labels[rows], *cells[-1], closely=True, classes=asked.classes)
         if public:  # columns are what they seem to be, all cells together
             words |= {name for name, mark in zip(plain, marks, strict=True) if text.is_text(mark)}
         found: dict[str, Numbers | Levels | Trouble] = {
