@@ -2,8 +2,8 @@
 
 They decide how fast a minimiser is found; what is one, a certificate decides. Rules for the LASSO
 were tried on the matrices of `bench.matrices`. One stays if without it one of these takes more than
-1.3 times as long or as much memory: what the slowest takes without a rule, relative to before, in one
-run. Where no row names a number, it is a rule of thumb.
+1.3 times as long or as much memory: what the slowest takes without a rule, relative to before, in
+one run. Where no row names a number, it is a rule of thumb.
 
 | rule | without | on |
 |---|---|---|
