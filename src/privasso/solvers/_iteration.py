@@ -185,7 +185,6 @@ def amp_on_columns(
     g, s_theta = state.g, state.s_theta
     aim = tol * _step_for_violation(problem, x, index, s_theta)
     steps: list[Step] = []
-    trusting = True
     for _ in range(tuned.ALONE_ROUNDS):
         op = Metered(as_operator(block))
         part = Problem(op, problem.b[index], problem.lam, squares=problem.squares[index])
@@ -202,16 +201,7 @@ def amp_on_columns(
         if run.end is not End.FIXED_POINT:
             problem.op.count(op.passes * share)
             return None
-        w = np.zeros(problem.shape[0])
-        fitted, _ = op.update(x, w, 0.0, 1.0)
-        own = float(violations(part.b - fitted, x, problem.lam).max()) / (tol * problem.lam)
-        if own > 1.0 and trusting:
-            # A step that is small leaves a larger violation now and then. It is seen on these
-            # columns already, for less than a pass over F and the direction of the proof.
-            problem.op.count(op.passes * share)
-            aim, trusting = 0.5 * aim / own, False
-            continue
-        trusting = True
+        w = op.matvec(x)
         everywhere = np.zeros(n)
         everywhere[index] = x
         path = None
