@@ -18,7 +18,7 @@ install: .venv/.installed
 	@echo "privasso is installed in .venv; run: source .venv/bin/activate"
 
 demo: .venv/.installed
-	$(BIN)/privasso demo --out demo --draws 4
+	$(BIN)/privasso demo --out demo
 	$(BIN)/privasso reproduce --quick --out demo/paper
 	@echo "Look at demo/diabetes-report.html (a fit) and demo/paper/index.html (the paper, reproduced)."
 
@@ -61,7 +61,7 @@ docs: .venv/.docs
 	$(BIN)/python docs/check.py docs/_build/html
 
 clean:
-	rm -rf .venv build dist docs/_build docs/auto_gallery .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv build dist docs/_build docs/auto_gallery docs/reference/names docs/reference/commands .pytest_cache .ruff_cache .hypothesis .coverage
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Dependency groups need pip 25.1; the one that comes with Python may be older.

@@ -15,6 +15,8 @@ import numpy as np
 import polars as pl
 
 from bench.page import DATA, write
+from bench.real.cells import TRAINING
+from bench.real.tables import REGISTRY
 from bench.summary_pictures import draw
 
 Row = dict[str, str]
@@ -168,6 +170,40 @@ def _kept(name: str) -> list[float]:
     return [float(row["**screen, then fit**"]) / float(row["no privacy"]) for row in found]
 
 
+#: Rows per column from which on most of R² is kept: a rule of thumb, which the table judges.
+ENOUGH = {("records", "1"): 70, ("records", "3"): 25, ("labels", "1"): 25, ("labels", "3"): 10}
+
+
+def enough() -> pl.DataFrame:
+    """On how many real tables 80 % of the R² without privacy is kept, by rows for each column."""
+    found = []
+    for (protects, epsilon), limit in ENOUGH.items():
+        kept: dict[bool, list[bool]] = {True: [], False: []}
+        sizes = {row["table"]: row["rows × columns"] for row in rows(f"real-{protects}-tables")}
+        for row in rows(f"real-{protects}"):
+            if row["ε"] == epsilon and row.get("form", "standardised") == "standardised":
+                m, n = numbers(sizes[row["table"]].split(" × "))
+                own, without = numbers([row["privasso"], row["no privacy"]])
+                kept[bool(TRAINING * m / n >= limit)].append(bool(own >= 0.8 * without))
+        counts = [f"{sum(kept[many])} of {len(kept[many])}" for many in (True, False)]
+        cells = protects, epsilon, str(limit), *counts
+        titles = "what is private", "ε", "rows per column", "with more rows", "with fewer rows"
+        found.append(dict(zip(titles, cells, strict=True)))
+    return pl.DataFrame(found)
+
+
+def independent() -> pl.DataFrame:
+    """Private records on the tables that had no part in the choice of the defaults."""
+    names = [name for name, entry in REGISTRY.items() if entry.kind == "regression"]
+    chose = set(names[::2])  # as in bench.record_settings
+    found = [row for row in rows("real-records") if row["table"] not in chose]
+    every = {row["table"] for row in rows("real-records")}
+    return facts(
+        tables=len(every), chose=len(every & chose), others=len(every - chose),
+        losses_on_others=sum(bool(row["loses to"]) for row in found),
+    )  # fmt: skip
+
+
 def correlated() -> pl.DataFrame:
     """Predictions against solves and densities, and the shapes of the noise."""
     agreement = rows("correlated-agreement")
@@ -240,7 +276,8 @@ def _percent(ratio: float) -> str:
 
 TABLES = {
     "bench-targets": targets, "bench-facts": solvers, "wide-facts": wide,
-    "correlated-facts": correlated, "design-facts": designs,
+    "correlated-facts": correlated, "design-facts": designs, "real-enough": enough,
+    "real-independent": independent,
 }  # fmt: skip
 
 

@@ -23,6 +23,9 @@ PAGES = (
     "audit.html",
     "glossary.html",
     "reference.html",
+    "reference/fits.html",
+    "reference/names/PrivateLasso.html",
+    "reference/commands/fit.html",
     "real-tables.html",
     "explore.html",
     "_static/explorer.html",
@@ -30,6 +33,15 @@ PAGES = (
     "claims.html",
     "tutorials/publish.html",
 )
+
+#: What the search must show first: pages, not methods and options.
+SEARCHES = {
+    "optimal_design": "reference/names/optimal_design.html",
+    "PrivateLasso": "reference/names/PrivateLasso.html",
+    "privasso fit": "reference/commands/fit.html",
+    "evaluation": "evaluate.html",
+    "explorer": "explore.html",
+}
 
 
 class Anchors(HTMLParser):
@@ -130,11 +142,16 @@ def barriers(root, chromium):
                     if each["impact"] in ("serious", "critical"):
                         for node in each["nodes"]:
                             yield f"{name} ({scheme}): {each['id']}: {node['html'][:160]}"
-            page.goto((root / "search.html").as_uri() + "?q=optimal_design")
-            try:
-                page.wait_for_selector("ul.search li a", timeout=10_000)
-            except Exception:
-                yield "the search finds nothing without a network"
+            for words, first in SEARCHES.items():
+                page.goto((root / "search.html").as_uri() + f"?q={words}")
+                try:
+                    page.wait_for_selector("ul.search li a", timeout=10_000)
+                except Exception:
+                    yield f"the search finds nothing for {words} without a network"
+                    continue
+                found = page.locator("ul.search li a").first.get_attribute("href") or ""
+                if first not in found.partition("?")[0]:
+                    yield f"the search for {words} begins with {found} instead of {first}"
             page.goto((root / "derivations.html").as_uri())
             if page.locator("math").count() < 10:
                 yield "derivations.html shows no formulas"

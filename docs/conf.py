@@ -8,6 +8,8 @@ from privasso import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+from reference import files, typed
+
 project = "privasso"
 author = "the privasso developers"
 project_copyright = "2026, the privasso developers"
@@ -18,8 +20,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "data",
+    "results",
     "mathml",
+    "linked",
     "sphinx_gallery.gen_gallery",
 ]
 sphinx_gallery_conf = {
@@ -34,19 +37,31 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,
+    "backreferences_dir": "auto_gallery/uses",  # examples of each name, for its page
+    "doc_module": ("privasso",),
+    "reference_url": {"privasso": None},
 }
+templates_path = ["_templates"]
+autosummary_context = {"typed": {full: typed(full) for full in files()}}
+autosummary_filename_map = files()
+autosummary_ignore_module_all = False
+add_module_names = False  # the headings say what is typed
+toc_object_entries_show_parents = "hide"
+default_role = "py:obj"  # names in docstrings
 html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the numpy-style sections already state the types
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # else a dataclass field is described twice
 # Words of a type such as "ndarray, shape (N,)" are looked up as names, and several classes have a
 # `shape`; no such link is meant.
 suppress_warnings = ["ref.python"]
-exclude_patterns = ["_build", "gallery"]
+exclude_patterns = ["_build", "gallery", "_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_ext" / "scorer.js")
 html_theme = "furo"
 html_title = f"privasso {release}"
 
@@ -80,13 +95,15 @@ def reachable_code(app, pagename, templatename, context, doctree):
         context["body"] = body
 
 
+#: Cells of one short word, a number with a unit or a comparison, and sizes of tables.
+WORDS = r"[^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2}|(?:[≤≥]|&[lg]t;) \S+|[\d,]+ × [\d,]+"
+
+
 def whole_words(app, pagename, templatename, context, doctree):
-    """Mark cells of a table that hold one short word, such as 1e-14, so that it is not broken."""
+    """Mark cells of a table, such as 1e-14, that are not broken."""
     if context.get("body"):
         context["body"] = re.sub(
-            r"(<td[^>]*>)<p>([^\s<]{1,14}|[\d.,]+ [a-zA-Z]{1,2})</p>",
-            r'\1<p class="word">\2</p>',
-            context["body"],
+            rf"(<td[^>]*>)<p>({WORDS})</p>", r'\1<p class="word">\2</p>', context["body"]
         )
 
 

@@ -26,10 +26,18 @@ _LOWEST = -0.12
 
 
 def draw(path: Path) -> None:
-    """Draw R² at ε = 1 of privasso, of the best alternative of each table and without privacy."""
+    """Draw R² at ε = 1 of privasso, of the best alternative of each table and without privacy.
+
+    A second picture, whose name ends in -phone, has one panel above the other.
+    """
+    _draw(path, (9.2, 4.6), (1, 2))
+    _draw(path.with_stem(f"{path.stem}-phone"), (4.4, 8.4), (2, 1))
+
+
+def _draw(path: Path, size: tuple[float, float], panels: tuple[int, int]) -> None:
     found = {title: _scores(file, peers) for title, (file, peers) in _FILES.items()}
-    fig = figure(9.2, 4.6)
-    for axes, (title, rows) in zip(fig.subplots(1, 2), found.items(), strict=True):
+    fig = figure(*size)
+    for axes, (title, rows) in zip(fig.subplots(*panels), found.items(), strict=True):
         _panel(axes, title, rows, f"best of {len(_FILES[title][1])} alternatives")
     fig.suptitle(
         f"R² on new rows at ε = {_EPSILON}, δ = 10⁻⁶, default settings",

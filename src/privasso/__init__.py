@@ -5,79 +5,15 @@ The names below are what most users type. Everything else is one dot further, in
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privasso._kernel_cache import prepare
-from privasso._version import __version__
+from privasso._version import __version__ as __version__
 
 prepare()
 del prepare
 
-if TYPE_CHECKING:
-    from privasso import (
-        accounting,
-        artefact,
-        attacks,
-        blocks,
-        design,
-        estimator,
-        evaluation,
-        exports,
-        fit,
-        forecast,
-        ledger,
-        model,
-        noise,
-        operators,
-        privacy,
-        problem,
-        report,
-        scales,
-        solvers,
-        theory,
-    )
-    from privasso.accounting import objective_delta
-    from privasso.artefact import load, load_release, save, save_release
-    from privasso.attacks import audit
-    from privasso.design import (
-        Budget,
-        InfeasibleError,
-        MaxAdvantage,
-        MaxError,
-        MaxLeakage,
-        misspecification_table,
-        optimal_design,
-        optimal_shape,
-    )
-    from privasso.estimator import PrivateLasso, PrivateLogisticLasso, TableEncoder
-    from privasso.evaluation import evaluate
-    from privasso.fit import KeptRelease, PrivacyWarning, ReleasedModel
-    from privasso.ledger import BudgetError, Ledger
-    from privasso.model import Model
-    from privasso.noise import Gram, Isotropic, NoiseDesign, PowerLaw, Shaped, Tabulated
-    from privasso.privacy import Guarantee, LabelDP, OnAverage, RecordDP
-    from privasso.problem import Huber, Logistic, Quantile, critical_lambda
-    from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
-    from privasso.solvers import (
-        NotConvergedError,
-        SolveError,
-        Status,
-        UnboundedError,
-        solve,
-        solve_clipped,
-        solve_many,
-        solve_path,
-    )
-    from privasso.theory import (
-        critical_noise,
-        log_density,
-        phase_diagram,
-        privacy_loss,
-        state_evolution,
-        tradeoff,
-    )
-
-#: Public names and the submodules they come from.
+#: Public names and the submodules they come from; `__init__.pyi` has the same for type checkers.
 _HOMES = {
     "accounting": ("objective_delta",),
     "artefact": ("load", "load_release", "save", "save_release"),
@@ -123,86 +59,7 @@ _HOMES = {
 _SUBMODULES = (*_HOMES, "blocks", "exports", "forecast", "operators", "report")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Budget",
-    "BudgetError",
-    "Constant",
-    "Empirical",
-    "Gram",
-    "Guarantee",
-    "Huber",
-    "InfeasibleError",
-    "Isotropic",
-    "KeptRelease",
-    "LabelDP",
-    "Ledger",
-    "LogNormal",
-    "Logistic",
-    "MaxAdvantage",
-    "MaxError",
-    "MaxLeakage",
-    "Model",
-    "NoiseDesign",
-    "NotConvergedError",
-    "OnAverage",
-    "PowerLaw",
-    "PrivacyWarning",
-    "PrivateLasso",
-    "PrivateLogisticLasso",
-    "Quantile",
-    "RecordDP",
-    "ReleasedModel",
-    "ScaleLaw",
-    "Shaped",
-    "SolveError",
-    "Status",
-    "TableEncoder",
-    "Tabulated",
-    "UnboundedError",
-    "Uniform",
-    "__version__",
-    "accounting",
-    "artefact",
-    "attacks",
-    "audit",
-    "blocks",
-    "critical_lambda",
-    "critical_noise",
-    "design",
-    "estimator",
-    "evaluate",
-    "evaluation",
-    "exports",
-    "fit",
-    "forecast",
-    "ledger",
-    "load",
-    "load_release",
-    "log_density",
-    "misspecification_table",
-    "model",
-    "noise",
-    "objective_delta",
-    "operators",
-    "optimal_design",
-    "optimal_shape",
-    "phase_diagram",
-    "privacy",
-    "privacy_loss",
-    "problem",
-    "report",
-    "save",
-    "save_release",
-    "scales",
-    "solve",
-    "solve_clipped",
-    "solve_many",
-    "solve_path",
-    "solvers",
-    "state_evolution",
-    "theory",
-    "tradeoff",
-]
+__all__ = sorted([*_HOME_OF, *_SUBMODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,6 @@ from privasso._validation import real_float
 #: The formats of files, and what each is called in messages, with the command that reads it.
 KINDS = {
     "privasso-model": "a model; `privasso predict` reads it",
-    "privasso-release": "a model; `privasso predict` reads it",
     "privasso-kept-release": "a kept release; `privasso fit --from-release` makes a model of it",
     "privasso-kept-statistics": "a kept release; `privasso fit --from-release` makes a model of it",
     "privasso-design": "a noise design; `privasso fit --design` reads it",
@@ -103,13 +102,10 @@ class Fields:
         self._left: dict[str, Any] = dict(value)
 
     @classmethod
-    def of_file(
-        cls, document: object, what: str, form: str, version: int, *, older: tuple[int, ...] = ()
-    ) -> Fields:
+    def of_file(cls, document: object, what: str, form: str, version: int) -> Fields:
         """Open the object of a whole file after checking its format and version.
 
-        A file of another kind is called by its name, with the command that reads it. Older versions
-        that are named are read as well.
+        A file of another kind is called by its name, with the command that reads it.
         """
         if not isinstance(document, dict):
             raise DocumentError("the file holds no JSON object")
@@ -119,9 +115,10 @@ class Fields:
                 raise DocumentError(f"the file is not {what} but {KINDS[given]}")
             raise DocumentError(f"the file is not {what}: format is not {form!r}")
         found = document.get("version")
-        if isinstance(found, bool) or found not in (version, *older):
+        if isinstance(found, bool) or found != version:
             raise DocumentError(
-                f"the file has version {found!r:.40}, and this software reads version {version}"
+                f"the file has version {found!r:.40}, and this software reads version {version}; "
+                "use the version of privasso that wrote it"
             )
         fields = cls(document, what)
         for name in ("format", "version"):

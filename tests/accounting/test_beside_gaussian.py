@@ -13,12 +13,12 @@ from privasso.accounting import (
     BesideGaussian,
     GaussianLoss,
     ObjectiveLoss,
-    compose_losses,
     gaussian_delta,
     objective_sensitivity,
     sensitivity_beside,
     sensitivity_for,
 )
+from privasso.accounting._composed import compose_losses
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -9,14 +9,14 @@ from scipy.special import comb
 
 from objective_pairs import Data, line_divergence
 from privasso.accounting import (
-    BesideChoices,
     ChoiceLoss,
     GaussianLoss,
     ObjectiveLoss,
-    compose_losses,
     objective_sensitivity,
-    sensitivity_beside_choices,
+    sensitivity_beside,
 )
+from privasso.accounting._beside import BesideChoices
+from privasso.accounting._composed import compose_losses
 
 
 def two_points(epsilon, t):
@@ -187,7 +187,7 @@ def test_a_choice_and_the_fit_of_the_chosen_column_stay_below_the_claim(epsilon)
 
 def test_the_calibration_uses_the_budget_and_no_more():
     choices = (ChoiceLoss(0.1, 10),)
-    c = sensitivity_beside_choices(1.0, 1e-6, 0.3, choices, 0.04)
+    c = sensitivity_beside(1.0, 1e-6, 0.3, 0.04, others=choices)
     one = ObjectiveLoss(c, 0.3, "records")
     convolved = compose_losses([one, *choices, GaussianLoss(0.04)])
     assert c < objective_sensitivity(1.0, 1e-6, 0.3)
@@ -195,8 +195,8 @@ def test_the_calibration_uses_the_budget_and_no_more():
 
 
 def test_a_choice_that_needs_the_whole_budget():
-    with pytest.raises(ValueError, match="needs the whole budget"):
-        sensitivity_beside_choices(1.0, 1e-6, 0.3, (ChoiceLoss(0.4, 10),), 0.0)
+    with pytest.raises(ValueError, match="need the whole budget"):
+        sensitivity_beside(1.0, 1e-6, 0.3, 0.0, others=(ChoiceLoss(0.4, 10),))
 
 
 def test_groups():

@@ -9,20 +9,20 @@ import pytest
 
 from privasso.accounting import (
     ApproximateLoss,
-    BesideChoices,
-    ChainLoss,
     ChoiceLoss,
     GaussianLoss,
     InexactLoss,
     Loss,
     ObjectiveLoss,
-    compose_losses,
     gaussian_epsilon,
     objective_sensitivity,
     sensitivity_for,
     spent_epsilon,
     within_budget,
 )
+from privasso.accounting._beside import BesideChoices
+from privasso.accounting._composed import compose_losses
+from privasso.accounting._objective_loss import ChainLoss
 
 ORDERS = (1.5, 4.0, 23.0)
 

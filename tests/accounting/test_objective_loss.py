@@ -9,18 +9,18 @@ import pytest
 
 import privasso as pv
 from privasso.accounting import (
-    ChainLoss,
     GaussianLoss,
     InexactLoss,
     ObjectiveLoss,
     check_coverable,
-    compose_losses,
-    inexact_delta,
-    lower_envelope,
     objective_delta,
     objective_sensitivity,
     shift_epsilon,
 )
+from privasso.accounting._composed import compose_losses
+from privasso.accounting._inexact import inexact_delta
+from privasso.accounting._law import lower_envelope
+from privasso.accounting._objective_loss import ChainLoss
 from privasso.ledger import Book, Entry
 from privasso.privacy import Guarantee, compose
 from privasso.queries import EMPTIED
@@ -113,7 +113,7 @@ def test_the_simulation_would_notice_too_small_a_claim():
 @pytest.mark.parametrize("kind", ["records", "labels"])
 def test_a_fit_and_nothing_else(kind):
     """Through the grid of losses the bound stays where it was."""
-    from privasso.accounting import ComposedLoss
+    from privasso.accounting._composed import ComposedLoss
 
     one = ObjectiveLoss(*SETTING, kind)
     alone = ComposedLoss((one,))

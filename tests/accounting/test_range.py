@@ -8,10 +8,8 @@ import pytest
 
 from privasso.accounting import (
     ApproximateLoss,
-    BesideChoices,
     BesideGaussian,
     ChoiceLoss,
-    ComposedLoss,
     GaussianLoss,
     ObjectiveLoss,
     gaussian_delta,
@@ -21,10 +19,10 @@ from privasso.accounting import (
     objective_epsilon,
     objective_sensitivity,
     sensitivity_beside,
-    sensitivity_beside_choices,
     sensitivity_for,
 )
-from privasso.accounting._beside import raised
+from privasso.accounting._beside import BesideChoices, raised
+from privasso.accounting._composed import ComposedLoss
 from privasso.accounting._law import lower_envelope
 from privasso.accounting._objective_loss import largest_c, last_below
 from privasso.accounting._objective_parts import _end_of_ramp
@@ -98,7 +96,7 @@ def test_small_deltas_beside_gaussian_releases_are_refused():
     with pytest.raises(ValueError, match="choose a smaller share"):
         sensitivity_beside(1.0, 1e-30, 0.3, 0.01)
     with pytest.raises(ValueError, match="choose a smaller share"):
-        sensitivity_beside_choices(1.0, 1e-30, 0.3, (ChoiceLoss(0.05, 3),), 0.01)
+        sensitivity_beside(1.0, 1e-30, 0.3, 0.01, others=(ChoiceLoss(0.05, 3),))
 
 
 class _Known(GaussianLoss):

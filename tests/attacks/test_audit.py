@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.attacks import Evidence
 from privasso.attacks._audit import influence
+from privasso.attacks._evidence import Evidence
 from privasso.attacks._pair import pairs_of
 from privasso.fit import Classes, FitOptions, plan_fit, plan_for
 
@@ -127,9 +127,9 @@ def halved(monkeypatch, *rooms):
 
 
 def noise_halved_release(monkeypatch):
-    from privasso.queries import _integer_noise
+    from privasso.queries import _rounded_gaussian
 
-    halved(monkeypatch, _integer_noise)
+    halved(monkeypatch, _rounded_gaussian)
     return "release"
 
 
@@ -147,7 +147,7 @@ def noise_halved_records(monkeypatch):
 
 def rows_unclipped(monkeypatch):
     """Rows are not shrunk to the length that the noise was made for."""
-    from privasso.programs._record_map import RecordMap
+    from privasso.programs._records import RecordMap
 
     true = RecordMap.__call__
 
@@ -275,7 +275,7 @@ def test_no_heuristic_beats_the_likelihood_ratio():
     rng = np.random.default_rng(3)
     F = rng.standard_normal((40, 20)) / np.sqrt(20)
     y = F @ (rng.standard_normal(20) * (rng.random(20) < 0.3)) + 0.3 * rng.standard_normal(40)
-    from privasso.attacks._on_average import membership_pairs
+    from privasso.attacks._pair import membership_pairs
 
     k = 5
     plan = plan_fit(F, FitOptions(pv.OnAverage(0.1), lam=0.2, fit_intercept=False))

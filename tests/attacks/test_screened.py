@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import beta
 
 import privasso as pv
-from privasso.accounting import GaussianLoss, compose_losses
+from privasso.accounting import GaussianLoss
+from privasso.accounting._composed import compose_losses
 from privasso.attacks._pair import pairs_of
 from privasso.attacks._trial import attack
 from privasso.blocks import RowBlocks

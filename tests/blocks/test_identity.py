@@ -7,7 +7,8 @@ import pytest
 
 import privasso as pv
 from block_tables import PRIVACY, local_cluster, model, table, write
-from privasso.blocks import Dask, Local, RowBlocks, on_dask, open_files
+from privasso.blocks import Dask, RowBlocks, on_dask, open_files
+from privasso.blocks._part import Local
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 

@@ -8,7 +8,8 @@ from parts import mu_of_sums
 
 import privasso as pv
 from block_tables import N, local_cluster, table, write
-from privasso.blocks import DataChangedError, Local, RowBlocks, on_dask, open_files
+from privasso.blocks import DataChangedError, RowBlocks, on_dask, open_files
+from privasso.blocks._part import Local
 from privasso.fit import AfterReleaseError, FitOptions, plan_for
 from privasso.noise import Diagonal, Factored
 from privasso.operators import BlockCovariates, Covariates

@@ -54,11 +54,11 @@ def test_an_audit_for_machines(capsys, tmp_path):
 
 
 def test_a_refuted_claim_has_an_exit_code_of_its_own(monkeypatch, capsys):
-    from privasso.queries import _integer_noise
+    from privasso.queries import _rounded_gaussian
 
-    true = _integer_noise.rounded_gaussian
+    true = _rounded_gaussian.rounded_gaussian
     monkeypatch.setattr(
-        _integer_noise, "rounded_gaussian", lambda deviation, *rest: true(0.1 * deviation, *rest)
+        _rounded_gaussian, "rounded_gaussian", lambda deviation, *rest: true(0.1 * deviation, *rest)
     )
     assert run(*LABELS, "--mechanism", "release", "--releases", "60", "--seed", "1") == 1
     assert "refuted" in capsys.readouterr().out

@@ -15,6 +15,7 @@ import pytest
 from browser import chromium
 from privasso import explore
 from privasso.cli import main
+from privasso.tables import open_table
 
 
 def test_a_table_is_explored(tmp_path, monkeypatch):
@@ -108,3 +109,15 @@ def test_bad_input(tmp_path, monkeypatch, capsys, words, message):
     pl.DataFrame({"a": ["x", "y"], "b": [1.0, 1.0]}).write_csv("data.csv")
     assert main(["explore", "--no-browser", *words.split()]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_identifiers_are_no_columns_unless_they_are_kept(tmp_path, capsys):
+    file = tmp_path / "data.csv"
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50), "id": range(50)})
+    frame.write_csv(file)
+    assert main(["explore", str(file), "--no-browser"]) == 2
+    assert "'id' looks like an identifier" in capsys.readouterr().err
+    table = open_table(file)
+    assert len(explore.settings_of(table, exclude=["id"]).scales) == 2
+    assert len(explore.settings_of(table, keep=["id"]).scales) == 3

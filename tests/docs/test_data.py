@@ -110,6 +110,14 @@ def test_every_file_is_used_and_has_a_command_that_exists():
         assert importlib.util.find_spec(module), command
 
 
+def test_the_tutorial_on_reports_repeats_what_the_first_one_prints():
+    """The first one's numbers are compared with what its commands print."""
+    first, report = (text_of(DOCS / "tutorials" / f"{name}.md") for name in ("publish", "report"))
+    repeated = re.findall(r"\d+\.\d+ %", report)
+    assert len(set(repeated)) == 2
+    assert all(said in first for said in repeated)
+
+
 def test_a_cell_is_found_by_its_row_and_column(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "DATA", tmp_path)
     data.table.cache_clear()

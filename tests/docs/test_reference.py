@@ -1,10 +1,11 @@
 """The reference lists the public names: few, with examples, and all that a page shows.
 
-The directives of `docs/reference/*.md` are the one list of them. What a room exports beyond it
-serves other rooms.
+The lists in `docs/reference/*.md` are the one list of them, of which each name gets a page. What a
+room exports beyond it serves other rooms.
 """
 
 import importlib
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import privasso as pv
+from privasso.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -21,21 +23,25 @@ MOST_NAMES = 110
 
 
 def listed():
-    """Yield (module, name) for each name that a directive of the reference describes."""
+    """Yield (module, name) for each name in a list that makes pages of the reference."""
     for page in sorted((DOCS / "reference").glob("*.md")):
         text = page.read_text(encoding="utf-8")
-        for home, name in re.findall(
-            r"^\.\. auto(?:class|function|exception):: ([\w.]+)\.(\w+)$", text, re.MULTILINE
-        ):
-            yield home, name
-        for home, options in re.findall(
-            r"^\.\. automodule:: ([\w.]+)\n((?: {3,}\S.*\n)*)", text, re.MULTILINE
-        ):
-            members = re.match(r" +:members:((?:.*\n {6,}\S)*.*\n)", options)
-            assert members is not None, f"{page.name}: {home} does not say which names are public"
-            for name in re.findall(r"\w+", members[1]):
+        assert not re.search(r"^\.\. auto(?!summary)", text, re.MULTILINE), (
+            f"{page.name} describes a name itself, which then has no page"
+        )
+        for block in re.findall(r"^\.\. autosummary::\n((?: +.*\n|\n)*)", text, re.MULTILINE):
+            options, _, names = block.partition("\n\n")
+            assert "   :toctree: names" in options.splitlines(), f"{page.name}: names without pages"
+            for line in names.splitlines():
+                home, _, name = line.strip().rpartition(".")
                 yield home, name
 
+
+spec = importlib.util.spec_from_file_location("reference", DOCS / "_ext" / "reference.py")
+assert spec is not None
+assert spec.loader is not None
+reference = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(reference)
 
 PUBLIC = list(listed())
 TOP = [name for name in pv.__all__ if name != "__version__"]
@@ -48,6 +54,31 @@ PAGES += DOCS.glob("gallery/*.py")
 
 def test_the_public_names_are_few_and_listed_once():
     assert len(set(PUBLIC)) == len(PUBLIC) <= MOST_NAMES
+
+
+def test_the_pages_of_the_reference_are_of_the_public_names():
+    assert list(reference.files()) == [f"{home}.{name}" for home, name in PUBLIC]
+    files = [file.lower() for file in reference.files().values()]
+    assert len(set(files)) == len(files)  # also where capitals do not distinguish files
+
+
+def test_the_pages_of_commands_have_every_option_of_the_help(capsys):
+    def options(text):
+        return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text))
+
+    for name, command in reference.commands().items():
+        page = "\n".join(reference.described(command, f"privasso {name}", "="))
+        for path in ([name, each] for each in getattr(command, "commands", {"": None})):
+            assert main([*filter(None, path), "--help"]) == 0
+            shown = options(capsys.readouterr().out)
+            assert shown
+            assert shown <= options(page)
+
+
+def test_code_in_a_sentence_is_linked_where_it_is_a_public_name():
+    assert reference.meant("pv.Gram") == reference.meant("Gram") == "privasso.noise.Gram"
+    assert reference.meant("pv.design.rows_needed(n)") == "privasso.design.rows_needed"
+    assert reference.meant("est.save") is reference.meant("lam") is None
 
 
 @pytest.mark.parametrize(("home", "name"), PUBLIC)

@@ -9,7 +9,7 @@ from privasso.accounting import ChoiceLoss
 from privasso.blocks import RowBlocks, read_bed
 from privasso.programs import Screening
 from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
-from privasso.programs._estimate import half_ranges
+from privasso.programs._records import half_ranges
 from privasso.queries import Answering, bit_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")

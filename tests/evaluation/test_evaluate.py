@@ -13,14 +13,16 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 import privasso as pv
-from privasso.accounting import compose_losses
+from privasso.accounting._composed import compose_losses
 from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.encoding import Encoding, LevelCode, NumberCode
 from privasso.evaluation._evaluate import _names, _program
 from privasso.evaluation._linear import least_excess
 from privasso.evaluation._rows import released
 from privasso.evaluation._sums import halved, joined
-from privasso.queries import Answering, Replaying, bit_source, declared, same_question
+from privasso.queries import Answering, bit_source, declared
+from privasso.queries._ask import Replaying
+from privasso.queries._query import same_question
 
 pytestmark = pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
 

@@ -370,8 +370,9 @@ def test_the_page_from_a_table(browser, tmp_path):
         (curve,) = curve
         assert curve["auc"] == pytest.approx(attack.auc, abs=2e-4)
         np.testing.assert_allclose(curve["true"], attack.tpr(curve["false"]), rtol=1e-4)
-        for delta, width in ((1e-6, 2.0), (1e-5, 5.0)):  # before and after two moves
-            mu = width * label_sensitivity(model, pv.Gram(1.0)) / 0.1
+        deviation = math.sqrt(0.3 * model.scales.moment(1) + 0.1**2)
+        for delta, width in ((1e-6, 6.0), (1e-5, 10.0)):  # before and after two moves
+            mu = width * deviation * label_sensitivity(model, pv.Gram(1.0)) / 0.1
             found = page.evaluate("last.point.label_epsilon")
             assert found == pytest.approx(gaussian_epsilon(delta, mu), rel=1e-6)
             for name in ("delta", "width"):

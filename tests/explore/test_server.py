@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -163,7 +164,8 @@ def test_the_level_meets_the_budget_of_the_labels():
     """The δ of the Gaussian mechanism with this noise, at ε, is the one that was asked for."""
     settings = Settings(noise_by="labels", gamma=0.5, epsilon=2.0, delta=1e-5, width=3.0)
     noise = pv.PowerLaw(settings.level, 0.5)
-    mu = 3.0 * label_sensitivity(settings.model, noise)
+    deviation = (0.1 * settings.model.scales.moment(1) + 0.1**2) ** 0.5
+    mu = 3.0 * deviation * label_sensitivity(settings.model, noise)
     assert gaussian_delta(2.0, mu) == pytest.approx(1e-5, rel=1e-6)
     assert answer("point", settings)["label_epsilon"] == pytest.approx(2.0, rel=1e-6)
 
@@ -191,3 +193,25 @@ def test_curves_and_map_are_those_of_the_library():
 def found_noise(settings):
     found = answer("curves", settings)
     return found["scales"][5], found["deviation"]["1.3"][5]
+
+
+def test_default_fits_are_predicted_for_data_of_this_kind():
+    """Where rows are many, R² is the part that can be explained; labels cost what records cost."""
+    settings = Settings(alpha=2000.0, law="constant", n_features=20, rho=0.5, sigma_xi=0.5)
+    found = answer("fits", settings)
+    possible = 0.5 / (0.5 + 0.25)
+    assert (found["columns"], found["rows"]) == (20, 40_000)
+    for kind in ("records", "labels"):
+        r2 = found[kind]
+        assert r2 == sorted(r2)  # more with every ε
+        assert r2[-1] == pytest.approx(possible, abs=0.01)
+        assert r2[1] < possible
+    few = answer("fits", replace(settings, alpha=0.5))
+    assert max(few["records"]) < 0.3 < possible
+
+
+def test_bounds_of_labels_are_in_units_of_their_deviation():
+    """Labels on another scale have the same ε."""
+    first = Settings(law="constant", sigma=0.1)
+    second = Settings(law="constant", value=3.0, sigma_xi=0.3, sigma=0.1 * 9.0)
+    assert second.label_epsilon(0.9) == pytest.approx(first.label_epsilon(0.1), rel=1e-9)

@@ -13,12 +13,8 @@ from parts import ideal_parts, last_fit, with_larger
 from scipy.special import ndtr
 
 import privasso as pv
-from privasso.accounting import (
-    ChoiceLoss,
-    GaussianLoss,
-    ObjectiveLoss,
-    compose_losses,
-)
+from privasso.accounting import ChoiceLoss, GaussianLoss, ObjectiveLoss
+from privasso.accounting._composed import compose_losses
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.ledger import BudgetError, Ledger
@@ -158,6 +154,91 @@ def test_all_columns_are_fitted_where_that_is_better():
     assert est.guarantee_.kind == "record-dp"
 
 
+def few_in_noise(seed, n=60):
+    """Labels in which two of many columns matter, for few rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1300, n))
+    y = np.clip(0.5 * X[:, 3] - 0.5 * X[:, 40] + 0.5 * rng.standard_normal(1300), -3.0, 3.0)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+def test_by_default_columns_are_chosen_where_noise_hides_too_much():
+    """R² on new rows, against fits of all columns of the same tables with the same seeds."""
+    labels, gains = pv.LabelDP(1.0, 1e-6, (-3.0, 3.0)), []
+    for seed in range(12):
+        X, y, X_test, y_test = few_in_noise(seed)
+        both = [
+            pv.PrivateLasso(privacy=labels, screen=screen, random_state=seed).fit(X, y)
+            for screen in (None, "all")
+        ]
+        assert [hasattr(one, "screened_") for one in both] == [True, False]
+        default, whole = (one.score(X_test, y_test) for one in both)
+        gains.append(default - whole)
+    assert np.mean(gains) > 3.0 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"screen": "all"},
+        {"lam": 5.0},
+        {"denoise": False},
+        {"fit_intercept": False},
+        {"noise": "isotropic"},
+        {"intervals": "huber"},
+        {"privacy": pv.LabelDP(1.0, 1e-6, (-3.0, 3.0), mechanism="release")},
+        {"privacy": pv.LabelDP(1.0, 1e-6, (-3.0, 3.0), level=True)},
+        {"privacy": pv.LabelDP(30.0, 1e-6, (-3.0, 3.0))},
+    ],
+)
+def test_all_columns_are_fitted_where_something_asks_for_them(options):
+    X, _, _, _ = few_in_noise(0)
+    options = {"privacy": pv.LabelDP(1.0, 1e-6, (-3.0, 3.0)), **options}
+    plan = plan_for(X, FitOptions(**options))
+    assert plan.outlook is None
+    assert plan.solves_again
+
+
+def test_sample_weights_ask_for_all_columns():
+    X, _, _, _ = few_in_noise(0)
+    options = FitOptions(pv.LabelDP(1.0, 1e-6, (-3.0, 3.0)))
+    assert plan_for(X, options).outlook is not None
+    assert plan_for(X, options, sample_weight=np.ones(300)).outlook is None
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+def test_the_default_choice_does_not_depend_on_the_storage():
+    X, y, _, _ = few_in_noise(0)
+    labels = pv.LabelDP(1.0, 1e-6, (-3.0, 3.0))
+    whole, parts = (
+        pv.PrivateLasso(privacy=labels, random_state=0).fit(*data)
+        for data in ((X, y), (RowBlocks.of_arrays(X, y, n_parts=3),))
+    )
+    np.testing.assert_array_equal(whole.screened_, parts.screened_)
+    np.testing.assert_array_equal(whole.coef_, parts.coef_)
+
+
+@pytest.mark.filterwarnings("ignore::privasso.PrivacyWarning")
+def test_records_of_many_levels_need_less_noise():
+    """A row with one of 150 levels is short: against the same columns as numbers in [0, 1]."""
+    gains = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        level = rng.integers(0, 150, 3000)
+        X = np.column_stack([rng.uniform(0.0, 1.0, (3000, 4)), np.eye(150)[level]])
+        effects = np.append([1.0, -1.0, 0.5, 0.0], 0.3 * rng.standard_normal(150))
+        y = np.clip(X @ effects + 0.2 * rng.standard_normal(3000), -3.0, 3.0)
+        reached = []
+        for last in ("0/1", (-1.0, 1.0)):  # both are measured from zero
+            bounds = [*[(0.0, 1.0)] * 4, *[last] * 150]
+            dp = pv.RecordDP(1.0, 1e-6, bounds=bounds, y_bounds=(-3.0, 3.0))
+            est = pv.PrivateLasso(privacy=dp, screen="all", random_state=seed)
+            reached.append(est.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:]))
+        gains.append(reached[0] - reached[1])
+    assert np.mean(gains) > 3.0 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
 def test_without_an_intercept_no_centre_is_paid_for():
     X, y, X_test, y_test, _ = wide(3000, 300, np.random.default_rng(4))
     est = pv.PrivateLasso(privacy=privacy(300), screen=12, fit_intercept=False, random_state=0)
@@ -172,7 +253,7 @@ def test_requests_that_cannot_be_met():
     cases = [
         (privacy(3), 3, "cannot be chosen from 3"),
         (privacy(3), 0, "at least 1"),
-        (privacy(3), "some", "'auto', a number"),
+        (privacy(3), "some", "'auto', 'all', a number"),
         (privacy(3, scales="private"), 2, "leave out bounds='private'"),
         (pv.LabelDP(1.0, 1e-6, (0, 1), mechanism="release"), 2, "needs mechanism='objective'"),
         (pv.LabelDP(1.0, 1e-6, (0, 1)), 3, "cannot be chosen from 3"),

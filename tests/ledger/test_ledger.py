@@ -16,12 +16,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import privasso as pv
-from privasso.accounting import (
-    ApproximateLoss,
-    compose_losses,
-    gaussian_epsilon,
-    sensitivity_for,
-)
+from privasso.accounting import ApproximateLoss, gaussian_epsilon, sensitivity_for
+from privasso.accounting._composed import compose_losses
 from privasso.fit import FitOptions, plan_fit, plan_for
 from privasso.fit import _plan as inside
 from privasso.ledger._book import Book, Entry

@@ -9,7 +9,7 @@ from ledgers import DELTA, PRIVACY, data, statement
 
 import privasso as pv
 from privasso._documents import DocumentError
-from privasso.ledger import Book, Entry, _lock
+from privasso.ledger import Book, Entry, _store
 from privasso.privacy import compose
 
 
@@ -57,6 +57,7 @@ CORRUPT = {
     "a list": (lambda d: [d], "no JSON object"),
     "format": (edited(format="other"), "is not a ledger"),
     "version": (edited(version=4), "has version 4"),
+    "former version": (edited(version=2), "version 3; use the version of privasso that wrote it"),
     "status": (in_entry(0, status="free"), "unknown status 'free'"),
     "reserved only": (in_entry(0, status="reserved"), "first noticed at entry 1"),
     "unknown": (edited(more=1), "unknown field 'more'"),
@@ -99,25 +100,8 @@ def test_changes_by_hand_are_noticed(name, tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_files_of_the_first_version_are_read_and_continued(tmp_path):
-    """They are those without reservations; only the first entry of them is sure to be declared."""
-    path = tmp_path / "budget.json"
-    pv.Ledger.create(path, 2.0, DELTA).charge(statement(0.5), "one")
-    pv.Ledger.open(path).charge(statement(0.5), "two")
-    document = json.loads(path.read_text())
-    assert document["version"] == 3
-    path.write_text(json.dumps(document | {"version": 1}))
-    ledger = pv.Ledger.open(path)
-    assert len(ledger.book.declared) == len(ledger.book.chosen) == 1
-    ledger.charge(statement(0.5), "three")
-    assert json.loads(path.read_text())["version"] == 3
-    assert [entry["hash"] for entry in json.loads(path.read_text())["entries"][:2]] == [
-        entry["hash"] for entry in document["entries"]
-    ]
-
-
-def test_a_former_total_that_no_longer_fits_leaves_nothing(tmp_path):
-    """Version 1 admitted what holds only for settings that are fixed beforehand."""
+def test_a_total_that_no_longer_fits_leaves_nothing():
+    """Entries that are composed tightly may be beyond a budget as choices made on the way."""
     fit = statement(1.4)
     full = Book(2.0, DELTA, "", "0", (Entry("", "", fit), Entry("", "", fit)))
     assert compose([fit, fit])["epsilon"] > 2.0
@@ -168,10 +152,10 @@ def test_links(tmp_path):
 
 
 def test_a_lock_that_is_held_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(_lock, "PATIENCE", 0.1)
+    monkeypatch.setattr(_store, "PATIENCE", 0.1)
     ledger = pv.Ledger.create(tmp_path / "budget.json", 2.0, DELTA)
     with (
-        _lock.locked(tmp_path / "budget.json"),
+        _store.locked(tmp_path / "budget.json"),
         pytest.raises(TimeoutError, match="nothing was charged"),
     ):
         ledger.charge(statement(0.5))

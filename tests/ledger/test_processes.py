@@ -133,7 +133,7 @@ from pathlib import Path
 import numpy as np, privasso as pv
 from privasso.fit import FitOptions, Released, plan_fit
 from privasso.ledger import _store
-from privasso.queries import _integer_noise, _objective_noise
+from privasso.queries import _rounded_gaussian, _objective_noise
 
 def attempt(step, mechanism):
     def wrap(place, name, what, only=lambda *a: True):
@@ -147,7 +147,7 @@ def attempt(step, mechanism):
             return result
         setattr(place, name, wrapped)
 
-    place = _objective_noise if mechanism == "objective" else _integer_noise
+    place = _objective_noise if mechanism == "objective" else _rounded_gaussian
     real_noise = place.rounded_gaussian
     def noise(*args):
         made = real_noise(*args)  # the charge is made when its first bit is drawn
@@ -159,10 +159,10 @@ def attempt(step, mechanism):
     wrap(_store.File, "update", "charging")
     wrap(_store, "write_whole", "writing")
     wrap(os, "fsync", "flushing")
-    wrap(os, "replace", "renaming", lambda _, target: target.name == "budget.json")
+    wrap(os, "replace", "renaming", lambda _, target: Path(target).name == "budget.json")
     wrap(place, "rounded_gaussian", "drawing")
     wrap(Released, "solve", "solving")
-    wrap(os, "replace", "publishing", lambda _, target: target.name == "model.json")
+    wrap(os, "replace", "publishing", lambda _, target: Path(target).name == "model.json")
 
     fit(mechanism, pv.Ledger.open("budget.json"), "model.json")
 

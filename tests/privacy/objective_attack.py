@@ -15,13 +15,8 @@ from scipy.special import log_ndtr
 import privasso as pv
 from privasso.planning import calibrate_objective
 from privasso.problem import Huber
-from privasso.queries import (
-    EMPTIED,
-    LABEL_REPLACED,
-    ObjectiveNoise,
-    bit_source,
-    perturbed_minimiser,
-)
+from privasso.queries import EMPTIED, LABEL_REPLACED, ObjectiveNoise, bit_source
+from privasso.queries._minimiser import perturbed_minimiser
 from privasso.solvers import solve_clipped
 
 PAIRS = {"records": EMPTIED, "labels": LABEL_REPLACED}

@@ -21,11 +21,11 @@ from privasso.accounting import (
     ApproximateLoss,
     GaussianLoss,
     Loss,
-    compose_losses,
     gaussian_delta,
     gaussian_epsilon,
     sensitivity_for,
 )
+from privasso.accounting._composed import compose_losses
 from privasso.privacy import Terms, compose
 from privasso.queries import LABEL_REPLACED
 

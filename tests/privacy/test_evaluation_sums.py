@@ -11,7 +11,8 @@ from privasso.evaluation._classes import ClassEvaluation
 from privasso.evaluation._linear import LinearEvaluation
 from privasso.evaluation._sums import Scored
 from privasso.programs import Point
-from privasso.queries import EMPTIED, LABEL_REPLACED, REPLACED, Answering, Neighbours, bit_source
+from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, Neighbours, bit_source
+from privasso.queries._query import REPLACED
 
 M, N, AT = 24, 3, 11
 BOUNDS = np.array([(0.0, 2.0), (-1.0, 2.0), (1.0, 1.0)])

@@ -10,15 +10,17 @@ import pytest
 from parts import ideal_parts, last_fit, mu_of_sums, with_larger
 
 import privasso as pv
-from privasso.accounting import GaussianLoss, compose_losses
+from privasso.accounting import GaussianLoss
+from privasso.accounting._composed import compose_losses
 from privasso.attacks._pair import pairs_of
 from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_fit, plan_for
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
-from privasso.programs import Level, direct_level, full_residuals
+from privasso.programs import Level, direct_level
 from privasso.programs._intercept import FromMean, ResidualSum
-from privasso.queries import declared
+from privasso.programs._records import full_residuals
+from privasso.queries import Answering, Neighbours, bit_source, declared
 
 WHOLE = 1 << 34
 
@@ -109,6 +111,21 @@ def test_one_record_or_label_moves_the_sum_by_the_range_at_most():
             sums.append(ResidualSum(FromMean(ones, at), 1.0).sums(rows, roots * labels)[0])
         assert abs(sums[1] - sums[0]) <= WHOLE + 2
     assert worst == WHOLE
+
+
+@pytest.mark.parametrize("relation", ["emptied", "replaced"])
+@pytest.mark.parametrize("unit", ["label", "record"])
+def test_the_noise_that_is_expected_is_the_noise_that_is_drawn(unit, relation):
+    """A record that is replaced moves the sum by two clips, so that its noise is twice as large."""
+    level, drawn = Level(0.3, 1.0, neighbours=Neighbours(unit, relation)), []
+    X, y = np.zeros((50, 0)), np.zeros(50)
+    for seed in range(4000):
+        bits = bit_source(np.random.default_rng(seed))
+        ask = Answering(RowBlocks.of_arrays(X, y), bits)
+        level.correction(ask, lambda X, y: np.zeros(len(y)))
+        drawn.append(float(ask.transcript[0][1][0]) / 50)
+    # Four standard errors of a standard deviation.
+    assert np.std(drawn) == pytest.approx(level.noise(50), rel=4.0 / math.sqrt(2 * 4000))
 
 
 @pytest.mark.parametrize("level", [None, True, False])

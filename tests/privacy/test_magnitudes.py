@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from privasso.blocks import RowBlocks
-from privasso.programs._estimate import widest_bounds
+from privasso.programs._estimate import ScaleSums, noisy_scales, widest_bounds
 from privasso.programs._magnitudes import MagnitudeCounts, Magnitudes, magnitude_bins
-from privasso.programs._moments import ScaleSums, noisy_scales
-from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
+from privasso.queries import Answering, NoisySum, _rounded_gaussian, bit_source
 
 
 def bits(seed=0):
@@ -89,13 +88,13 @@ def test_one_record_moves_the_sums_by_no_more_than_is_claimed():
 @pytest.mark.parametrize("what", ["counts", "sums"])
 def test_the_noise_is_as_large_as_the_sensitivity_asks(what, monkeypatch):
     seen = []
-    draw = _integer_noise.rounded_gaussian
+    draw = _rounded_gaussian.rounded_gaussian
 
     def recorded(deviation, size, source):
         seen.append((deviation, size))
         return draw(deviation, size, source)
 
-    monkeypatch.setattr(_integer_noise, "rounded_gaussian", recorded)
+    monkeypatch.setattr(_rounded_gaussian, "rounded_gaussian", recorded)
     X, mu = np.random.default_rng(3).uniform(-1, 1, (40, 6)), 0.05
     if what == "counts":
         found = magnitudes(X, mu, bits())

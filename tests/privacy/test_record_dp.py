@@ -21,8 +21,8 @@ from privasso.queries import (
     _minimiser,
     _objective_noise,
     bit_source,
-    perturbed_minimiser,
 )
+from privasso.queries._minimiser import perturbed_minimiser
 
 BOUNDS = [(0.0, 10.0), (-1.0, 3.0), (2.0, 2.0), (0.0, 1e6)]
 PRIVACY = pv.RecordDP(1.0, 1e-6, bounds=BOUNDS, y_bounds=(0.0, 5.0))

@@ -9,7 +9,7 @@ import privasso as pv
 from bench.record_prior import record_settings
 from privasso.planning import RecordTable, _settings
 from privasso.planning._settings import usual_kappa, usual_row, usual_t
-from privasso.programs._estimate import origins
+from privasso.programs._records import origins
 
 
 def test_the_defaults_follow_from_the_budget_and_the_size_of_the_table():

@@ -15,8 +15,8 @@ from privasso.blocks import RowBlocks
 from privasso.fit import FitOptions, plan_for
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, Terms
-from privasso.programs._second_moments import Products
-from privasso.queries import Answering, NoisySum, _integer_noise, bit_source
+from privasso.programs._record_statistics import Products
+from privasso.queries import Answering, NoisySum, _rounded_gaussian, bit_source
 
 Y = (-4.0, 4.0)
 SCALE = np.array([1e-3, 1.0, 10.0, 1e4])
@@ -66,13 +66,13 @@ def test_no_record_moves_the_statistics_by_more_than_the_noise_allows(
     fit_intercept, y_bounds, monkeypatch
 ):
     seen = []
-    draw = _integer_noise.rounded_gaussian
+    draw = _rounded_gaussian.rounded_gaussian
 
     def recorded(deviation, size, source):
         seen.append((deviation, size))
         return draw(deviation, size, source)
 
-    monkeypatch.setattr(_integer_noise, "rounded_gaussian", recorded)
+    monkeypatch.setattr(_rounded_gaussian, "rounded_gaussian", recorded)
     X, y = table(200)
     X[:50] *= 1e3  # far outside of the bounds
     y[:20] = 1e9
@@ -123,7 +123,7 @@ def test_any_lambda_from_one_release():
 def test_without_noise_it_is_the_lasso(monkeypatch):
     """Against scikit-learn on the scaled rows, which are not shrunk here."""
     monkeypatch.setattr(
-        "privasso.queries._integer_noise.rounded_gaussian",
+        "privasso.queries._rounded_gaussian.rounded_gaussian",
         lambda deviation, size, bits: np.zeros(size, dtype=np.int64),
     )
     monkeypatch.setattr("privasso.programs._record_statistics.STATISTICS_RIDGE", 1e-9)

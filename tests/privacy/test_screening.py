@@ -16,11 +16,12 @@ from privasso.planning import PrincipalComponents
 from privasso.programs import Peeled
 from privasso.programs._associations import ENTRY, LABEL, IntegerColumns
 from privasso.programs._centre import noisy_centre
-from privasso.programs._estimate import half_ranges
 from privasso.programs._intercept import Level
 from privasso.programs._label_screening import _project, integer_entries, standard_columns
+from privasso.programs._records import half_ranges
 from privasso.programs._screening import Screening
-from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, bit_source, noisy_largest
+from privasso.queries import EMPTIED, LABEL_REPLACED, Answering, bit_source
+from privasso.queries._choice import noisy_largest
 
 
 def bits(seed):

@@ -124,10 +124,7 @@ def mechanism(settings, options) -> Any:
     given = {"bounds": BOUNDS, "y_bounds": (0.0, 3.0), **settings}
     privacy = pv.RecordDP(3.0, 1e-3, **given)
     options = {"fit_intercept": True, **options}
-    with (
-        mock.patch.object(_objective_noise, "sensitivity_beside", return_value=0.2),
-        mock.patch.object(_objective_noise, "sensitivity_beside_choices", return_value=0.2),
-    ):
+    with mock.patch.object(_objective_noise, "sensitivity_beside", return_value=0.2):
         if options.pop("rounds", 0):
             budget = ScreeningSettings(2, 0.5, 3.0, 1e-3, second=1, further=1)
             given = np.array(BOUNDS), privacy.y_bounds, M

@@ -23,8 +23,8 @@ from privasso.queries import (
     _objective_noise,
     _shaped_minimiser,
     bit_source,
-    perturbed_minimiser,
 )
+from privasso.queries._minimiser import perturbed_minimiser
 from privasso.queries._shaped_minimiser import shape_factor, shaped_minimiser, shrunk_rows
 from privasso.solvers import FixedPoint
 

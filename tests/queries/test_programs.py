@@ -9,22 +9,17 @@ import polars as pl
 import pytest
 
 import privasso as pv
-from privasso.accounting import ChoiceLoss, compose_losses
+from privasso.accounting import ChoiceLoss
+from privasso.accounting._composed import compose_losses
 from privasso.blocks import RowBlocks, of_dask, open_files
 from privasso.fit import Classes, FitOptions, plan_for
 from privasso.fit._plan import statement
 from privasso.privacy import Terms
 from privasso.programs import Release
 from privasso.programs._centre import ClippedLabels
-from privasso.queries import (
-    Answering,
-    NoisySum,
-    Replaying,
-    UndeclaredError,
-    bit_source,
-    declared,
-    same_question,
-)
+from privasso.queries import Answering, NoisySum, UndeclaredError, bit_source, declared
+from privasso.queries._ask import Replaying
+from privasso.queries._query import same_question
 
 M, N = 240, 6
 BOUNDS = [(0.0, 2.0)] * N
@@ -130,7 +125,7 @@ def run(plan, ask):
     found = plan.program(ask)
     if isinstance(found, tuple):
         steps = found[1].steps.values()
-        return [x for one in steps for x in (*one.H.ravel(), *one.s, *one.V.ravel())]
+        return [x for at, one in steps for x in (*at, *one.H.ravel(), *one.s, *one.V.ravel())]
     if isinstance(found, Release):
         return [*found.b.tolist(), found.label_sum, found.level]
     chosen = getattr(found, "chosen", np.empty(0)).tolist()

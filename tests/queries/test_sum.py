@@ -9,10 +9,11 @@ import pytest
 import privasso as pv
 from privasso.blocks import DataChangedError, RowBlocks
 from privasso.planning import RecordTable
+from privasso.programs._estimate import ScaleSums
 from privasso.programs._magnitudes import MagnitudeCounts
-from privasso.programs._moments import ScaleSums
-from privasso.programs._second_moments import Products
-from privasso.queries import EMPTIED, REPLACED, NoisySum, bit_source
+from privasso.programs._record_statistics import Products
+from privasso.queries import EMPTIED, NoisySum, bit_source
+from privasso.queries._query import REPLACED
 
 N = 3
 BOUNDS = np.array([[-1.0, 1.0], [0.0, 2.0], [-3.0, 5.0]])

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 import privasso as pv
-from privasso.paper.experiments._speed import Transcription
+from bench.reproduction import Transcription
 from privasso.problem import LabelledProblem
 from privasso.solvers import AmpPaper, amp_paper_many, paper_starts
 

@@ -12,8 +12,7 @@ from scipy.stats import multivariate_normal
 import privasso as pv
 from bench.correlated_density import SHARED, FactorNoise, MarkovNoise, exact_divergence
 from privasso.model import AutoRegressive
-from privasso.theory._correlated_leakage import information, shared_information
-from privasso.theory._truncated import box_chain
+from privasso.theory._correlated_leakage import box_chain, information, shared_information
 
 
 @pytest.mark.parametrize("low", [-0.3, 0.2])

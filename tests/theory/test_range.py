@@ -14,13 +14,13 @@ from privasso.theory import (
     mismatched_state_evolution,
     point_gradients,
 )
+from privasso.theory._correlated_leakage import box_chain
 from privasso.theory._draws import Averages
 from privasso.theory._edge import critical_ratio, runaway
 from privasso.theory._nodes import Nodes
 from privasso.theory._onavekl import layer
 from privasso.theory._root import FOUND, LOST, fixed_point
 from privasso.theory._system import values
-from privasso.theory._truncated import box_chain
 
 NOT_NUMBERS = [math.nan, math.inf]
 ONE = np.ones(1)

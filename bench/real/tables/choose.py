@@ -1,13 +1,51 @@
-"""Which tables a run is about."""
+"""The registry of tables, which `tables.toml` holds, and which of them a run is about."""
 
 from __future__ import annotations
 
 import importlib.util
+import tomllib
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from bench.real.tables.table import REGISTRY, Kind, Table
+from bench.real.tables import from_sklearn
+from bench.real.tables.frames import PREPARED, read
+from bench.real.tables.table import Kind, Table, build
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table of the registry: its name, the package it comes with, and what `build` needs."""
+
+    name: str
+    kind: Kind
+    needs: str
+    described: dict[str, Any]
+
+    def load(self) -> Table:
+        """Read the table."""
+        if self.needs == "sklearn":
+            return getattr(from_sklearn, self.name.replace("-", "_"))()
+        told = dict(self.described)
+        frame, incomplete = read(self.needs, told.pop("frame")), told.pop("complete", None)
+        if incomplete is not None:
+            frame = frame.drop(columns=incomplete).dropna().reset_index(drop=True)
+        frame = PREPARED.get(self.name, lambda same: same)(frame)
+        return build(frame, **told | {"y_bounds": tuple(map(float, told["y_bounds"]))})
+
+
+def _entry(name: str, kind: Kind = "regression", needs: str = "", **described: Any) -> Entry:
+    return Entry(name, kind, needs, described)
+
+
+_FILE = Path(__file__).with_name("tables.toml")
+REGISTRY = {
+    name: _entry(name, **told)
+    for name, told in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+}
 
 
 def available(kind: Kind) -> list[str]:

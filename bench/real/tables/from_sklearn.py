@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from bench.real.tables.table import Bounds, Table, register
+from bench.real.tables.table import Bounds, Table
 
 #: For each column of the diabetes table: bounds, and a round centre and unit for its powers.
 _DIABETES: dict[str, tuple[Bounds, float, float]] = {
@@ -25,7 +25,6 @@ _DIABETES: dict[str, tuple[Bounds, float, float]] = {
 _PROGRESSION: Bounds = (0.0, 350.0)
 
 
-@register("diabetes", needs="sklearn")
 def diabetes() -> Table:
     data = load_diabetes(scaled=False)
     return Table(
@@ -39,7 +38,6 @@ def diabetes() -> Table:
     )
 
 
-@register("diabetes-64", needs="sklearn")
 def diabetes_64() -> Table:
     """All squares and products of two of the ten columns, in round units, except sex squared."""
     first = diabetes()
@@ -82,7 +80,6 @@ _CELLS = {
 }
 
 
-@register("tumours", needs="sklearn", kind="binary")
 def tumours() -> Table:
     data = load_breast_cancer()
     bounds = []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -54,43 +54,8 @@ class Table:
         return found.hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A table of the registry: its name, the package it comes with, and how it is loaded."""
-
-    name: str
-    kind: Kind
-    needs: str
-    load: Callable[[], Table] = field(repr=False)
-
-
-REGISTRY: dict[str, Entry] = {}
-
-
-def register(
-    name: str, *, needs: str, kind: Kind = "regression"
-) -> Callable[[Callable[[], Table]], Callable[[], Table]]:
-    """Enter the decorated loader in the registry."""
-
-    def enter(load: Callable[[], Table]) -> Callable[[], Table]:
-        if name in REGISTRY:
-            raise ValueError(f"there are two tables of the name {name!r}")
-        REGISTRY[name] = Entry(name, kind, needs, load)
-        return load
-
-    return enter
-
-
-class Frame(Protocol):
-    """What is used of a pandas DataFrame; the tables need it, this module does not import it."""
-
-    @property
-    def columns(self) -> Iterable[str]: ...
-    def __getitem__(self, name: str, /) -> object: ...
-
-
 def build(
-    frame: Frame,
+    frame: Any,
     *,
     outcome: str,
     y_bounds: Bounds,
@@ -99,7 +64,7 @@ def build(
     meaning: str,
     source: str,
 ) -> Table:
-    """Return the table of a frame of numbers without missing values.
+    """Return the table of a frame (of pandas) of numbers without missing values.
 
     Every column that is not named in `bounds` must hold nothing but 0 and 1.
     """

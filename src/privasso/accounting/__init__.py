@@ -3,14 +3,8 @@
 Pure functions of public numbers. Nothing here has seen data, and nothing draws noise.
 """
 
-from privasso.accounting._beside import (
-    BesideChoices,
-    BesideGaussian,
-    sensitivity_beside,
-    sensitivity_beside_choices,
-)
+from privasso.accounting._beside import BesideGaussian, delta_together, sensitivity_beside, together
 from privasso.accounting._choice_loss import ChoiceLoss
-from privasso.accounting._composed import ComposedLoss, compose_losses
 from privasso.accounting._filter import spent_epsilon, within_budget
 from privasso.accounting._gaussian import (
     gaussian_delta,
@@ -18,35 +12,20 @@ from privasso.accounting._gaussian import (
     log_gaussian_delta,
     sensitivity_for,
 )
-from privasso.accounting._inexact import (
-    InexactLoss,
-    check_coverable,
-    inexact_delta,
-    shift_epsilon,
-)
-from privasso.accounting._law import lower_envelope
+from privasso.accounting._inexact import InexactLoss, check_coverable, shift_epsilon
 from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss, true_alarms
 from privasso.accounting._objective import Neighbours, Slope, objective_delta
 from privasso.accounting._objective_loss import (
-    ChainLoss,
     ObjectiveLoss,
     objective_epsilon,
     objective_sensitivity,
 )
-from privasso.accounting._together import (
-    delta_together,
-    losses_from_list,
-    losses_to_list,
-    together,
-)
+from privasso.accounting._written import losses_from_list, losses_to_list
 
 __all__ = [
     "ApproximateLoss",
-    "BesideChoices",
     "BesideGaussian",
-    "ChainLoss",
     "ChoiceLoss",
-    "ComposedLoss",
     "GaussianLoss",
     "InexactLoss",
     "Loss",
@@ -54,20 +33,16 @@ __all__ = [
     "ObjectiveLoss",
     "Slope",
     "check_coverable",
-    "compose_losses",
     "delta_together",
     "gaussian_delta",
     "gaussian_epsilon",
-    "inexact_delta",
     "log_gaussian_delta",
     "losses_from_list",
     "losses_to_list",
-    "lower_envelope",
     "objective_delta",
     "objective_epsilon",
     "objective_sensitivity",
     "sensitivity_beside",
-    "sensitivity_beside_choices",
     "sensitivity_for",
     "shift_epsilon",
     "spent_epsilon",

@@ -15,6 +15,7 @@ L the loss of all other releases. Their law is replaced by one on a grid that do
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,7 +23,9 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privasso._validation import nonnegative_float, positive_float, probability
+from privasso.accounting._choice_loss import ChoiceLoss
 from privasso.accounting._composed import ComposedLoss, compose_losses
+from privasso.accounting._inexact import InexactLoss, ideal_losses
 from privasso.accounting._law import LARGEST, both_sides, dominating_law, lower_envelope
 from privasso.accounting._loss import GaussianLoss, Loss
 from privasso.accounting._objective import Neighbours, Slope
@@ -44,8 +47,24 @@ _RAISED, _FIRST = 1e-4, 1e-12
 _SMALL = 1e-290
 
 
+class _Beside(ComposedLoss):
+    """The loss of one mechanism, the first part, and of others beside it."""
+
+    def group(self, k: int) -> Loss:
+        """Group each part."""
+        return self if k == 1 else type(self)(tuple(part.group(k) for part in self.parts))
+
+    def scaled(self, factor: float) -> Loss:
+        """Scale each part."""
+        return type(self)(tuple(part.scaled(factor) for part in self.parts))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
+        return raised(self, super().epsilon(delta), delta)
+
+
 @dataclass(frozen=True)
-class BesideGaussian(ComposedLoss):
+class BesideGaussian(_Beside):
     """The loss of one mechanism and of Gaussian releases with the sensitivity μ together.
 
     h is convex in eᵉ, so in each cell of the integral it lies below the chord between its ends. The
@@ -57,22 +76,6 @@ class BesideGaussian(ComposedLoss):
     def of(cls, other: Loss, mu: float) -> BesideGaussian:
         """Put a loss beside Gaussian releases whose sensitivities have the squared sum μ²."""
         return cls((other, GaussianLoss(positive_float("mu", mu))))
-
-    def group(self, k: int) -> Loss:
-        """Group each part."""
-        if k == 1:
-            return self
-        other, gaussian = self.parts
-        return BesideGaussian((other.group(k), gaussian.group(k)))
-
-    def scaled(self, factor: float) -> Loss:
-        """Scale each part."""
-        other, gaussian = self.parts
-        return BesideGaussian((other.scaled(factor), gaussian.scaled(factor)))
-
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
-        return raised(self, super().epsilon(delta), delta)
 
     def delta(self, epsilon: float) -> float:
         """Return E h(ε − L), the larger of the two orders."""
@@ -142,43 +145,6 @@ def _mass(edges: np.ndarray) -> np.ndarray:
     return np.exp(log_ndtr(upper)) * -np.expm1(log_ndtr(lower) - log_ndtr(upper))
 
 
-@lru_cache(maxsize=256)
-def sensitivity_beside(
-    epsilon: float,
-    delta: float,
-    t: float,
-    mu: float,
-    neighbours: Neighbours = "records",
-    *,
-    loss: Slope = "huber",
-) -> float:
-    """Return the largest c of objective perturbation beside Gaussian releases, within a budget.
-
-    Both together are (ε, δ)-differentially private, and their δ lies between 0.999 δ and δ.
-
-    `t`, `neighbours`, `loss`: as in `objective_delta`. `mu`: sensitivity of the Gaussian releases
-    together, μ² = Σ μ_k²; zero if there are none.
-    """
-    delta = probability("delta", delta)
-    alone = objective_sensitivity(epsilon, delta, t, neighbours, loss=loss)
-    if mu == 0.0:
-        return alone
-    target = math.log(delta) - MARGIN
-    # At c = 0 only the Gaussian releases are left.
-    refusal = "the other releases alone need the whole budget; choose a smaller share"
-    if GaussianLoss(mu).delta(epsilon) >= delta * (1.0 - 4.0 * MARGIN):
-        raise ValueError(refusal)
-
-    def excess(log_c: float) -> float:
-        beside = BesideGaussian.of(ObjectiveLoss(math.exp(log_c), t, neighbours, loss), mu)
-        return math.log(max(beside.delta(epsilon), 1e-300)) - target
-
-    found = largest_c(excess, alone, _STEP)
-    if found is None:
-        raise ValueError(f"{refusal}, or a delta that double precision resolves")
-    return found
-
-
 #: Points of the grid on either side of zero.
 _CHOICE_CELLS = 1500
 #: More than the rounding errors of the sum, relative to it.
@@ -186,7 +152,7 @@ _CHOICE_STEP = 0.1
 
 
 @dataclass(frozen=True)
-class BesideChoices(ComposedLoss):
+class BesideChoices(_Beside):
     """The loss of one mechanism, of choices and of Gaussian releases together.
 
     The first part is the mechanism, the others are what is released beside it.
@@ -197,18 +163,6 @@ class BesideChoices(ComposedLoss):
         """Put a loss beside choices and Gaussian releases of the sensitivity μ."""
         gaussian = (GaussianLoss(mu),) if mu > 0.0 else ()
         return cls((other, *choices, *gaussian))
-
-    def group(self, k: int) -> Loss:
-        """Group each part."""
-        return self if k == 1 else BesideChoices(tuple(part.group(k) for part in self.parts))
-
-    def scaled(self, factor: float) -> Loss:
-        """Scale each part."""
-        return BesideChoices(tuple(part.scaled(factor) for part in self.parts))
-
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest ε for δ: that of the convolution, raised to where `delta` agrees."""
-        return raised(self, super().epsilon(delta), delta)
 
     def delta(self, epsilon: float) -> float:
         """Return E h(ε − L), the larger of the two orders, rounded up."""
@@ -252,30 +206,81 @@ class _Finely(ComposedLoss):
 
 
 @lru_cache(maxsize=256)
-def sensitivity_beside_choices(
+def sensitivity_beside(
     epsilon: float,
     delta: float,
     t: float,
-    choices: tuple[Loss, ...],
     mu: float,
     neighbours: Neighbours = "records",
+    *,
+    loss: Slope = "huber",
+    others: tuple[Loss, ...] = (),
 ) -> float:
     """Return the largest c of objective perturbation beside other releases, within a budget.
 
-    `t`, `neighbours`: as in `objective_delta`. `choices`: choices of the same data, and other fits.
-    `mu`: sensitivity of Gaussian releases of the same data together; zero if there are none.
+    All together are (ε, δ)-differentially private. Beside Gaussian releases alone, their δ lies
+    between 0.999 δ and δ.
+
+    `t`, `neighbours`, `loss`: as in `objective_delta`. `mu`: sensitivity of the Gaussian releases
+    together, μ² = Σ μ_k²; zero if there are none. `others`: choices of the same data, other fits.
     """
     delta = probability("delta", delta)
+    alone = objective_sensitivity(epsilon, delta, t, neighbours, loss=loss)
+    if mu == 0.0 and not others:
+        return alone
     target = math.log(delta) - MARGIN
+    refusal = "the other releases alone need the whole budget; choose a smaller share"
+    # At c = 0 only the other releases are left.
+    if not others and GaussianLoss(mu).delta(epsilon) >= delta * (1.0 - 4.0 * MARGIN):
+        raise ValueError(refusal)
 
     def excess(log_c: float) -> float:
-        one = ObjectiveLoss(math.exp(log_c), t, neighbours)
-        found = BesideChoices.of(one, choices, mu).delta(epsilon)
-        return math.log(max(found, 1e-300)) - target
+        one = ObjectiveLoss(math.exp(log_c), t, neighbours, loss)
+        beside = BesideChoices.of(one, others, mu) if others else BesideGaussian.of(one, mu)
+        return math.log(max(beside.delta(epsilon), 1e-300)) - target
 
-    found = largest_c(excess, objective_sensitivity(epsilon, delta, t, neighbours), _CHOICE_STEP)
+    found = largest_c(excess, alone, _CHOICE_STEP if others else _STEP)
     if found is None:
-        raise ValueError(
-            "the choice of columns alone needs the whole budget; choose a smaller share"
-        )
+        raise ValueError(f"{refusal}, or a delta that double precision resolves")
     return found
+
+
+@lru_cache(maxsize=256)
+def together(losses: tuple[Loss, ...], size: int = 1) -> Loss:
+    """Return the loss of questions about the same data whose noise was fixed beforehand.
+
+    It is for neighbouring data sets, or for those with `size` steps from neighbour to neighbour.
+
+    It is that of `compose_losses`, with a δ that is closer: the last fit is put beside everything
+    else by an integral. Choices of the same range count as one loss: with all of them innermost in
+    the recursion of `ChoiceLoss`, each may be the worst for what was answered before, so that this
+    bounds every order of the questions.
+
+    >>> one = together((ChoiceLoss(0.1, 1), GaussianLoss(0.1), ChoiceLoss(0.1, 1)))
+    >>> one == compose_losses([ChoiceLoss(0.1, 2), GaussianLoss(0.1)])
+    True
+    """
+    if size > 1:
+        return together(losses).group(size)
+    ideal, distances = ideal_losses(losses)
+    if distances is not None:
+        return InexactLoss(together(tuple(ideal)), *distances)
+    mu = math.hypot(*(loss.mu for loss in ideal if isinstance(loss, GaussianLoss)))
+    ranges: Counter[float] = Counter()
+    for loss in ideal:
+        if isinstance(loss, ChoiceLoss):
+            ranges[loss.epsilon_each] += loss.count
+    choices = [ChoiceLoss(each, count) for each, count in ranges.items()]
+    others = [loss for loss in ideal if not isinstance(loss, (GaussianLoss, ChoiceLoss))]
+    if not others:
+        return compose_losses([*choices, GaussianLoss(mu)])
+    beside, last = (*choices, *others[:-1]), others[-1]
+    if beside:
+        return BesideChoices.of(last, beside, mu)
+    return BesideGaussian.of(last, mu) if mu > 0.0 else last
+
+
+@lru_cache(maxsize=256)
+def delta_together(losses: tuple[Loss, ...], size: int, epsilon: float) -> float:
+    """Return δ(ε) of `together`."""
+    return together(losses, size).delta(epsilon)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from privasso._validation import positive_float
-from privasso.accounting._inexact import InexactLoss
+from privasso.accounting._inexact import InexactLoss, ideal_losses
 from privasso.accounting._law import LARGEST, both_sides, dominating_law
 from privasso.accounting._loss import GaussianLoss, Loss, Renyi
 
@@ -47,22 +47,6 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
         return gaussian
     together = (*others, gaussian) if gaussian.mu > 0.0 else tuple(others)
     return together[0] if len(together) == 1 else ComposedLoss(together)
-
-
-def ideal_losses(losses: Iterable[Loss]) -> tuple[list[Loss], tuple[float, float] | None]:
-    """The losses of ideal releases, and what all computed ones are away from them, if they are.
-
-    The distances are a total variation and a shift; see `InexactLoss`.
-    """
-    given = list(losses)
-    inexact = [loss for loss in given if isinstance(loss, InexactLoss)]
-    if not inexact:
-        return given, None
-    ideal = [loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given]
-    if len(inexact) == 1:
-        return ideal, (inexact[0].total_variation, inexact[0].shift)
-    variation = math.fsum(loss.total_variation for loss in inexact) * (1.0 + 1e-15)
-    return ideal, (variation, math.fsum(loss.shift for loss in inexact) * (1.0 + 1e-15))
 
 
 @dataclass(frozen=True)

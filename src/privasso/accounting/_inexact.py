@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -168,3 +169,19 @@ class InexactLoss(Loss):
             np.where(epsilons < lost, 1.0, np.minimum(self._factor * d + extra, 1.0)) for d in ideal
         )
         return forward, backward
+
+
+def ideal_losses(losses: Iterable[Loss]) -> tuple[list[Loss], tuple[float, float] | None]:
+    """The losses of ideal releases, and what all computed ones are away from them, if they are.
+
+    The distances are a total variation and a shift; see `InexactLoss`.
+    """
+    given = list(losses)
+    inexact = [loss for loss in given if isinstance(loss, InexactLoss)]
+    if not inexact:
+        return given, None
+    ideal = [loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given]
+    if len(inexact) == 1:
+        return ideal, (inexact[0].total_variation, inexact[0].shift)
+    variation = math.fsum(loss.total_variation for loss in inexact) * (1.0 + 1e-15)
+    return ideal, (variation, math.fsum(loss.shift for loss in inexact) * (1.0 + 1e-15))

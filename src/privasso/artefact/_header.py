@@ -7,8 +7,9 @@ from typing import Any
 from privasso._documents import DocumentError, Fields, json_text
 from privasso.encoding import Encoding
 from privasso.fit import KeptRelease, KeptStatistics, ReleasedModel
+from privasso.programs import Intervals
 
-VERSION, OLDER = 2, (1,)
+VERSION = 2
 #: A larger file is refused without being read.
 MAX_BYTES = 256 * 1024 * 1024
 #: Most columns a model may have; a file with more is taken for corrupt or hostile.
@@ -32,7 +33,7 @@ def header(
 
 def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[str, Any]]:
     """The fields of a file that are left, the number of columns, and what is known of them."""
-    fields = Fields.of_file(document, what, form, VERSION, older=OLDER)
+    fields = Fields.of_file(document, what, form, VERSION)
     n, names, encoding = fields.whole("n_features", 1, MAX_FEATURES), None, None
     if not fields.is_null("feature_names"):
         names = tuple(fields.texts("feature_names", n, distinct=True))
@@ -42,6 +43,18 @@ def opened(document: object, what: str, form: str) -> tuple[Fields, int, dict[st
             raise DocumentError("the encoding does not give the columns of feature_names")
     known = {"feature_names": names, "encoding": encoding, "software": fields.text("software")}
     return fields, n, known
+
+
+def written_intervals(intervals: Intervals | None) -> dict[str, Any]:
+    """The field of a fit that was asked for intervals."""
+    return {} if intervals is None else {"intervals": intervals.to_dict()}
+
+
+def read_intervals(fields: Fields, n_features: int) -> Intervals | None:
+    """The same from a file; most have no such field."""
+    if "intervals" not in fields.names():
+        return None
+    return Intervals.from_dict(fields.take("intervals"), n_features)
 
 
 def bounded_text(document: dict[str, Any]) -> str:

@@ -9,16 +9,20 @@ import numpy as np
 
 from privasso._documents import DocumentError, Fields, read_json
 from privasso._files import write_whole
-from privasso.artefact._header import MAX_BYTES, bounded_text, header, opened
+from privasso.artefact._header import (
+    MAX_BYTES,
+    bounded_text,
+    header,
+    opened,
+    read_intervals,
+    written_intervals,
+)
 from privasso.artefact._pipeline import Pipeline, Publishable, published
 from privasso.fit import Classes, Name, ReleasedModel
 from privasso.noise import noise_from_dict, noise_to_dict
 from privasso.privacy import Guarantee
-from privasso.programs import Intervals
 
 FORMAT = "privasso-model"
-#: An earlier name of the format; such files are still read.
-_OLD_FORMAT = "privasso-release"
 
 
 def save(model: Publishable | Pipeline | ReleasedModel, path: str | os.PathLike[str]) -> None:
@@ -71,12 +75,12 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
     """Plain values for JSON; only non-zero coefficients are listed."""
     support = np.flatnonzero(model.coef)
     classes = {} if model.classes is None else {"classes": list(model.classes)}
-    intervals = {} if model.intervals is None else {"intervals": model.intervals.to_dict()}
     return {
         **header(FORMAT, model, model.n_features),
         "coef": {"index": support.tolist(), "value": model.coef[support].tolist()},
         **classes,
-        **intervals,
+        **written_intervals(model.intervals),
+        **({} if model.target is None else {"target": model.target}),
         "intercept": model.intercept,
         "lam": model.lam,
         "denoised": model.denoised,
@@ -87,8 +91,6 @@ def to_document(model: ReleasedModel) -> dict[str, Any]:
 
 def from_document(document: object) -> ReleasedModel:
     """Check every field and build the model."""
-    if isinstance(document, dict) and document.get("format") == _OLD_FORMAT:
-        document = {**document, "format": FORMAT}
     fields, n, known = opened(document, "a model", FORMAT)
     model = ReleasedModel(
         coef=_coefficients(fields.inner("coef"), n),
@@ -98,7 +100,8 @@ def from_document(document: object) -> ReleasedModel:
         denoised=fields.flag("denoised"),
         noise=noise_from_dict(fields.take("noise")),
         classes=_classes(fields),
-        intervals=_intervals(fields, n),
+        intervals=read_intervals(fields, n),
+        target=fields.text("target") if "target" in fields.names() else None,
         **known,
     )
     fields.end()
@@ -113,13 +116,6 @@ def _classes(fields: Fields) -> tuple[Name, Name] | None:
         return Classes.given(fields.take("classes")).names
     except ValueError:
         raise DocumentError("classes must be two different texts or numbers") from None
-
-
-def _intervals(fields: Fields, n: int) -> Intervals | None:
-    """Those of a fit that was asked for them."""
-    return (
-        Intervals.from_dict(fields.take("intervals"), n) if "intervals" in fields.names() else None
-    )
 
 
 def _coefficients(fields: Fields, n: int) -> np.ndarray:

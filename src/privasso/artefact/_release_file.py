@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, cast
 
 from privasso._documents import DocumentError, Fields, check_moderate, read_json
 from privasso._files import write_whole
-from privasso.artefact._header import MAX_BYTES, bounded_text, header, opened
+from privasso.artefact._header import (
+    MAX_BYTES,
+    bounded_text,
+    header,
+    opened,
+    read_intervals,
+    written_intervals,
+)
 from privasso.artefact._statistics_file import FORMAT as STATISTICS
 from privasso.artefact._statistics_file import statistics_document, statistics_from
 from privasso.fit import KeptRelease, KeptStatistics
@@ -73,6 +79,7 @@ def _document(kept: KeptRelease) -> dict[str, Any]:
         **({"level": kept.level} if kept.level != 0.0 else {}),
         "noise": noise_to_dict(kept.noise),
         "mechanism": _mechanism(kept.privacy),
+        **written_intervals(kept.intervals),
         "guarantee": kept.guarantee.to_dict(),
     }
 
@@ -84,21 +91,15 @@ def _mechanism(privacy: Privacy) -> dict[str, Any]:
     }
 
 
-def _privacy(fields: Fields, guarantee: Guarantee, stated: Mapping[str, Any]) -> LabelDP:
+def _privacy(fields: Fields, guarantee: Guarantee) -> LabelDP:
     """The privacy under which the release was made."""
     if guarantee.kind != "label-dp" or guarantee.label_bounds is None:
         raise DocumentError(f"a release of kind {guarantee.kind!r} may not be kept")
-    if "adjacency" not in stated:
-        inner = fields.inner("mechanism")
-        name = inner.text("name")
-        kappa, t = (None if inner.is_null(one) else inner.number(one) for one in ("kappa", "t"))
-        level = None if inner.is_null("level") else inner.flag("level")
-        inner.end()
-    else:  # formerly the guarantee said it
-        numbers = stated["parameters"]
-        name = "objective" if "kappa" in numbers else "release"
-        kappa, t = (numbers.get(one) for one in ("kappa", "t"))
-        level = "mu" in numbers if name == "objective" else None
+    inner = fields.inner("mechanism")
+    name = inner.text("name")
+    kappa, t = (None if inner.is_null(one) else inner.number(one) for one in ("kappa", "t"))
+    level = None if inner.is_null("level") else inner.flag("level")
+    inner.end()
     perturbed = None not in (kappa, t, level)
     if name not in ("objective", "release") or (name == "objective") != perturbed:
         raise DocumentError("the mechanism must be release, or objective with kappa, t and level")
@@ -143,8 +144,7 @@ def _from_document(document: object) -> KeptRelease:
     without_sum = fields.is_null("label_sum")
     if without_sum != fields.is_null("sigma_sum"):
         raise DocumentError("label_sum and sigma_sum go together: both numbers or both null")
-    stated = fields.take("guarantee")
-    guarantee = Guarantee.from_dict(stated)
+    guarantee = Guarantee.from_dict(fields.take("guarantee"))
     kept = KeptRelease(
         b=fields.numbers("b", n),
         covariance=covariance_from_dict(fields.take("covariance"), n),
@@ -157,10 +157,11 @@ def _from_document(document: object) -> KeptRelease:
         unit=fields.number("unit", above=0.0),
         level=fields.number("level") if "level" in fields.names() else 0.0,
         column_squares=fields.numbers("column_squares", n, least=0.0),
-        privacy=_privacy(fields, guarantee, stated),
+        privacy=_privacy(fields, guarantee),
         guarantee=guarantee,
         noise=noise_from_dict(fields.take("noise")),
         target=None if fields.is_null("target") else fields.text("target"),
+        intervals=read_intervals(fields, n),
         **known,
     )
     fields.end()

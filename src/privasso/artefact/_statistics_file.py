@@ -10,7 +10,7 @@ import numpy as np
 from privasso._documents import DocumentError, Fields, check_moderate
 from privasso._validation import ZERO_ONE
 from privasso.accounting import GaussianLoss
-from privasso.artefact._header import header, opened
+from privasso.artefact._header import header, opened, read_intervals, written_intervals
 from privasso.fit import KeptStatistics
 from privasso.planning import RecordTable
 from privasso.privacy import Guarantee, RecordDP
@@ -36,6 +36,7 @@ def statistics_document(kept: KeptStatistics) -> dict[str, Any]:
         "lam": kept.lam,
         "sigma": moments.sigma,
         "matrix": moments.matrix[np.tril_indices(len(moments.matrix))].tolist(),
+        **written_intervals(kept.intervals),
         "guarantee": kept.guarantee.to_dict(),
     }
 
@@ -84,6 +85,7 @@ def statistics_from(document: object) -> KeptStatistics:
         guarantee,
         fields.number("lam", above=0.0),
         target=None if fields.is_null("target") else fields.text("target"),
+        intervals=read_intervals(fields, n),
         **known,
     )
     fields.end()

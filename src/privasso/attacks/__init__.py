@@ -3,14 +3,11 @@
 from privasso.attacks._audit import audit
 from privasso.attacks._black_box import black_box, traces
 from privasso.attacks._command import audit_command
-from privasso.attacks._evidence import Evidence, Refuted
 from privasso.attacks._result import Audit, Finding
 
 __all__ = [
     "Audit",
-    "Evidence",
     "Finding",
-    "Refuted",
     "audit",
     "audit_command",
     "black_box",

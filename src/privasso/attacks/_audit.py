@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privasso._validation import generator, integer, probability, real_array, real_labels
-from privasso.attacks._on_average import membership_pairs
-from privasso.attacks._pair import Pair, pairs_of
+from privasso.attacks._pair import Pair, membership_pairs, pairs_of
 from privasso.attacks._result import Audit
 from privasso.attacks._trial import CONFIRMING, attack
 from privasso.fit import Classes, FitOptions, Plan, plan_for

@@ -1,14 +1,11 @@
 """Tables in blocks of rows: in memory, in files, or on a cluster."""
 
 from privasso.blocks._bed import bed_lines, bed_names, bed_people, phenotypes
-from privasso.blocks._dask import Dask, is_dask, of_dask, on_dask
+from privasso.blocks._dask import Dask, of_dask, on_dask
 from privasso.blocks._files import open_files
 from privasso.blocks._part import (
-    ArrayPart,
     Chunk,
     DataChangedError,
-    Engine,
-    Local,
     Part,
     Sums,
     Task,
@@ -23,12 +20,9 @@ from privasso.blocks._variants import PHENOTYPE, Variants, copies, read_bed, var
 
 __all__ = [
     "PHENOTYPE",
-    "ArrayPart",
     "Chunk",
     "Dask",
     "DataChangedError",
-    "Engine",
-    "Local",
     "Part",
     "Progress",
     "RowBlocks",
@@ -44,7 +38,6 @@ __all__ = [
     "blocks_of",
     "copies",
     "is_bed",
-    "is_dask",
     "of_dask",
     "on_dask",
     "open_files",

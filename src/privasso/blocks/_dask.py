@@ -23,6 +23,7 @@ from privasso.blocks._part import (
     sums_of,
 )
 from privasso.blocks._row_blocks import RowBlocks
+from privasso.blocks._sources import is_dask
 
 #: Entries that one task should at least read, and tasks that there should be at least.
 _ENTRIES, _TASKS = 1 << 23, 16
@@ -56,11 +57,11 @@ class Dask(Engine):
 
     def sum(self, task: Task, state: Any, read: Reader) -> Sums:
         """Send the task to the parts, and add up there what comes of it."""
-        import dask
+        from dask.delayed import delayed
 
-        known = dask.delayed((task, state), pure=False, traverse=False)  # type: ignore[attr-defined]
-        one = dask.delayed(_on_part, pure=False)  # type: ignore[attr-defined]
-        plus = dask.delayed(added, pure=False)  # type: ignore[attr-defined]
+        known = delayed((task, state), pure=False, traverse=False)
+        one = delayed(_on_part, pure=False)
+        plus = delayed(added, pure=False)
         level = [one(part, known) for part in self.parts]
         while len(level) > 1:
             level = [plus(level[k : k + _FAN_IN]) for k in range(0, len(level), _FAN_IN)]
@@ -70,9 +71,9 @@ class Dask(Engine):
 
     def chunks(self) -> Iterator[Chunk]:
         """Bring one part after the other here."""
-        import dask
+        from dask.delayed import delayed
 
-        here = dask.delayed(_rows_of, pure=False)  # type: ignore[attr-defined]
+        here = delayed(_rows_of, pure=False)
         for part in self.parts:
             yield from self._computed(here(part))
 
@@ -106,10 +107,10 @@ def _failure(error: Exception) -> Exception:
 def _selected(part: Any, columns: np.ndarray) -> Any:
     if isinstance(part, Part):
         return part.select(columns)
-    import dask
+    from dask.delayed import delayed
 
     X, y = part
-    return dask.delayed(_taken, pure=False)(X, columns), y  # type: ignore[attr-defined]
+    return delayed(_taken, pure=False)(X, columns), y
 
 
 def _taken(X: Any, columns: np.ndarray) -> np.ndarray:
@@ -189,15 +190,6 @@ def _grouped(parts: Sequence[Part], count: int) -> list[Group]:
     return [Group(tuple(group)) for group in groups.values()]
 
 
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, without importing it.
-
-    >>> is_dask(np.eye(2))
-    False
-    """
-    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
-
-
 def of_dask(X: Any, y: Any) -> RowBlocks:
     """Blocks of a `dask.array` or `dask.dataframe`; labels are alike, or the name of a column.
 
@@ -211,7 +203,7 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
         Labels.
     """
     try:
-        import dask
+        from dask.base import optimize
     except ImportError:
         raise ValueError(_MISSING) from None
     names, target = None, None
@@ -242,11 +234,11 @@ def of_dask(X: Any, y: Any) -> RowBlocks:
         raise ValueError(f"X and y do not fit together: shapes {X.shape} and {y.shape}")
     # Optimised here once, so that a task reads just the blocks that it needs.
     if is_dask(y):
-        X, y = dask.optimize(X, y.rechunk((X.chunks[0],)))  # type: ignore[attr-defined]
+        X, y = optimize(X, y.rechunk((X.chunks[0],)))
         labels = y.to_delayed().tolist()
     else:
         # Inside of the tasks: results of tasks may be moved to a disk by workers, tasks are not.
-        (X,) = dask.optimize(X)  # type: ignore[attr-defined]
+        (X,) = optimize(X)
         labels = np.split(y, np.cumsum(X.chunks[0])[:-1])
     pairs = list(zip(X.to_delayed()[:, 0].tolist(), labels, strict=True))
     shape = int(X.shape[0]), int(X.shape[1])

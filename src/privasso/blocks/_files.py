@@ -22,8 +22,9 @@ _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 @dataclass(frozen=True)
 class Stamp:
-    """Size and time of change of a file, by which it is recognised."""
+    """A file, which is recognised by its size and time of change."""
 
+    path: str
     size: int
     changed: int
 
@@ -31,7 +32,23 @@ class Stamp:
     def of(path: str) -> Stamp:
         """That of a file as it is now."""
         found = os.stat(path)
-        return Stamp(found.st_size, found.st_mtime_ns)
+        return Stamp(path, found.st_size, found.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse a file that is not what it was."""
+        try:
+            same = Stamp.of(self.path) == self
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise self.error()
+
+    def error(self) -> DataChangedError:
+        """What is said of such a file."""
+        return DataChangedError(
+            f"{escaped(self.path)} changed or vanished while it was being read, so nothing was "
+            "released; fit again when the files are complete"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +80,7 @@ class FilePart(Part):
 
     def chunks(self) -> Iterator[Chunk]:
         """Read the rows, a bounded number of entries at a time."""
-        self._check()
+        self.stamp.check()
         step, wanted = max(1, self.entries // (len(self.columns) + 1)), [*self.columns, self.target]
         form, left = _kind(self.path), self.rows
         for numbers in rows_of(
@@ -74,7 +91,7 @@ class FilePart(Part):
                 for column, value in zip(X, self.fill, strict=True):
                     column[np.isnan(column)] = value
             yield X.T, numbers[-1]
-        self._check()
+        self.stamp.check()
         if left:
             raise ValueError(f"{escaped(self.path)} is damaged: it has other rows than it says")
 
@@ -82,17 +99,6 @@ class FilePart(Part):
         """Only these columns are read."""
         fill = None if self.fill is None else tuple(self.fill[j] for j in columns)
         return replace(self, columns=tuple(self.columns[j] for j in columns), fill=fill)
-
-    def _check(self) -> None:
-        try:
-            same = Stamp.of(self.path) == self.stamp
-        except FileNotFoundError:
-            same = False
-        if not same:
-            raise DataChangedError(
-                f"{escaped(self.path)} changed or vanished while it was being read, so nothing was "
-                "released; fit again when the files are complete"
-            )
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ def open_files(
     parts: list[FilePart] = []
     for path in sorted({str(path) for path in paths}):
         stamp = Stamp.of(path)
-        types, groups = _opened(path)
+        types, groups = schema_of(path, _kind(path))
         if columns is None:
             columns = _covariates(path, types, target, features, exclude)
         _check_types(path, types, (*columns, target))
@@ -176,9 +182,8 @@ def _kind(path: str) -> str:
     )
 
 
-def _opened(path: str) -> tuple[dict[str, str], list[_Group]]:
+def schema_of(path: str, form: str) -> tuple[dict[str, str], list[_Group]]:
     """The columns with their types, and each row group or record batch."""
-    form = _kind(path)
     needed("pyarrow", "dask")
     check_regular(path)
     with reading(path) as reader:

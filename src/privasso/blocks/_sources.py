@@ -10,10 +10,18 @@ import numpy as np
 
 from privasso._text import escaped
 from privasso.blocks._cells import read_cells
-from privasso.blocks._dask import is_dask, of_dask
 from privasso.blocks._files import open_files
 from privasso.blocks._row_blocks import RowBlocks
 from privasso.blocks._variants import read_bed, read_public_bed
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, without importing it.
+
+    >>> is_dask(np.eye(2))
+    False
+    """
+    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
 def is_bed(X: Any) -> bool:
@@ -48,6 +56,8 @@ def blocks_of(X: Any, y: Any, *, private: bool = True) -> RowBlocks | None:
             raise ValueError("RowBlocks hold their labels; leave out y")
         return X
     if is_dask(X):
+        from privasso.blocks._dask import of_dask
+
         return of_dask(X, y)
     if is_bed(X):
         return read_bed(X, y) if private else read_public_bed(X, y)

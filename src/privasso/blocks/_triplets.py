@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privasso._files import check_regular
 from privasso._text import escaped
-from privasso.blocks._files import Stamp
-from privasso.blocks._part import DataChangedError
-from privasso.blocks._readers import needed, reading, rows_of
+from privasso.blocks._files import Stamp, schema_of
+from privasso.blocks._readers import rows_of
 
 #: Lines that are read at a time.
 _CHUNK = 1 << 20
@@ -92,12 +89,12 @@ def read_triplets(
             nth = np.arange(sorted_.size) - np.repeat(begins, lengths)
             at = free[sorted_] + nth
             if np.any(at >= indptr[sorted_ + 1]):
-                raise file.changed()
+                raise file.stamp.error()
             indices[at], data[at] = columns[order], values[order]
             free[sorted_[begins]] += lengths
-        file.check()
+        file.stamp.check()
     if not np.array_equal(free, indptr[1:]):
-        raise files[-1].changed()
+        raise files[-1].stamp.error()
     found = sp.csr_array((data, indices, indptr), shape=(m, n))
     found.sum_duplicates()  # which sorts them too
     return found
@@ -107,12 +104,8 @@ class _File:
     """A Parquet file with the three columns, each of a type that will do."""
 
     def __init__(self, path: str, names: tuple[str, str, str]) -> None:
-        needed("pyarrow", "dask")
-        check_regular(path)
         self.path, self.stamp = path, Stamp.of(path)
-        with reading(path) as reader:
-            answer = reader.ask(do="schema", path=os.path.abspath(path), form="parquet")
-        types = dict(zip(answer["names"], answer["types"], strict=True))
+        types, _ = schema_of(path, "parquet")
         for name, integer in zip(names, (True, True, False), strict=True):
             if name not in types:
                 raise ValueError(
@@ -127,21 +120,12 @@ class _File:
 
     def read(self, names: Sequence[str], shape: tuple[int, int]) -> Iterator[list[np.ndarray]]:
         """Two or three columns of the entries that have a place, some lines at a time."""
-        self.check()
+        self.stamp.check()
         for rows, columns, *values in rows_of(self.path, "parquet", list(names), step=_CHUNK):
             # What is missing is NaN, and so nowhere.
             inside = (rows >= 0) & (rows < shape[0]) & (columns >= 0) & (columns < shape[1])
             places = (rows[inside].astype(np.intp), columns[inside].astype(np.intp))
             yield [*places, *(one[inside] for one in values)]
-
-    def check(self) -> None:
-        """Refuse a file that is not what it was."""
-        if Stamp.of(self.path) != self.stamp:
-            raise self.changed()
-
-    def changed(self) -> DataChangedError:
-        """The error for a file that is not what it was."""
-        return DataChangedError(f"{escaped(self.path)} changed while it was being read")
 
     def refusal(self, name: str, why: str) -> ValueError:
         """The error about a column."""

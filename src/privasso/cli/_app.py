@@ -1,8 +1,8 @@
 """The application: its commands, and how errors are reported.
 
 A command file holds one function whose defaults are options; it imports what it computes with
-inside the function, so that ``--help`` stays quick. Add it to `COMMANDS`; several commands under
-one name are an application of their own in `GROUPS`.
+inside the function, so that ``--help`` stays quick. Add it to `COMMANDS`, or several commands under
+one name to `GROUPS`.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from privasso.cli._evaluate import evaluate
 from privasso.cli._explore import explore
 from privasso.cli._export import export
 from privasso.cli._fit import fit
-from privasso.cli._ledger import ledger
+from privasso.cli._fit_settings import INTERVAL_VALUES
+from privasso.cli._ledger import COMMANDS as LEDGER
 from privasso.cli._options import Quiet, parameters_of
-from privasso.cli._pipe import Pipe
 from privasso.cli._predict import predict
-from privasso.cli._progress import silence
+from privasso.cli._progress import Pipe, silence
 from privasso.cli._reproduce import reproduce
 from privasso.cli._theory import theory
 
 COMMANDS = [demo, explore, design, bounds, fit, predict, evaluate, export, audit, theory, reproduce]
-GROUPS = [ledger]
+#: What several commands under one name are for, and these.
+GROUPS = {"ledger": ("Keep a privacy budget that several fits share.", LEDGER)}
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -60,7 +61,21 @@ class _PlainHelp:
 
 
 class _Command(_PlainHelp, TyperCommand):
-    pass
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_values(args))
+
+
+def _with_values(args: list[str]) -> list[str]:
+    """Add the value of --intervals where there is none.
+
+    >>> _with_values(["data.csv", "--intervals", "--out", "m.json"])
+    ['data.csv', '--intervals', 'both', '--out', 'm.json']
+    """
+    found = list(args)
+    for k in reversed([k for k, word in enumerate(args) if word == "--intervals"]):
+        if not found[k + 1 :] or found[k + 1].startswith("-"):
+            found.insert(k + 1, INTERVAL_VALUES[0])
+    return found
 
 
 class _Group(_PlainHelp, TyperGroup):
@@ -89,27 +104,26 @@ def build() -> typer.Typer:
         if version:
             print(f"privasso {__version__}")
             raise typer.Exit
-        if context.invoked_subcommand is None:
-            print(context.get_help())
+        _show_help(context)
 
-    for command in COMMANDS:
-        app.command(cls=_Command)(_with_notes(command))
-    for group in GROUPS:
-        app.add_typer(_quiet_group(group))
+    _add(app, COMMANDS)
+    for name, (words, commands) in GROUPS.items():
+        group = typer.Typer(
+            cls=_Group, help=words, callback=_show_help, invoke_without_command=True
+        )
+        app.add_typer(_add(group, commands), name=name)
     return app
 
 
-def _quiet_group(group: typer.Typer) -> typer.Typer:
-    """A copy of the group whose commands have --quiet, too."""
-    found = typer.Typer(name=group.info.name, cls=_Group)
-    if group.registered_callback is not None:
-        callback = group.registered_callback.callback
-        assert callback is not None
-        found.callback(invoke_without_command=True)(callback)
-    for each in group.registered_commands:
-        assert each.callback is not None
-        found.command(each.name, cls=_Command)(_with_notes(each.callback))
-    return found
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _add(app: typer.Typer, commands: Sequence[Callable[..., None]]) -> typer.Typer:
+    for command in commands:
+        app.command(cls=_Command)(_with_notes(command))
+    return app
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -233,7 +247,7 @@ def _command(arguments: Sequence[str]) -> str:
     >>> _command(["fit", "data.csv"]), _command(["fitt"]), _command([])
     ('privasso fit', 'privasso', 'privasso')
     """
-    known = {command.__name__ for command in COMMANDS} | {str(each.info.name) for each in GROUPS}
+    known = {command.__name__ for command in COMMANDS} | GROUPS.keys()
     return "privasso" + (f" {arguments[0]}" if arguments and arguments[0] in known else "")
 
 

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from privasso.cli._fit_settings import FitSettings
-from privasso.cli._options import (
-    DATA,
-    AsJson,
-    Delta,
-    Epsilon,
-    Force,
-    LabelDpFlag,
-    RowNames,
-    YBounds,
-    argument,
-    option,
-    tell,
-)
+from privasso.cli._options import DATA, AsJson, Protecting, argument, check_ending, option, tell
 
 if TYPE_CHECKING:
     from privasso.attacks import Audit
@@ -30,22 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AuditSettings:
+class AuditSettings(Protecting):
     """The options of `privasso audit` in the order of its help."""
 
     data: Path = argument(DATA)
-    target: str | None = option("Column of the labels.")
-    label_dp: LabelDpFlag = False
-    record_dp: bool = option("Protect whole records.", False)
     on_average: bool = option("Noise of a given level, no worst-case claim.", False)
-    epsilon: Epsilon = None
-    delta: Delta = None
-    y_bounds: YBounds = None
-    bounds: str | None = option("With --record-dp: the data dictionary.")
     sigma: float | None = option("Noise level of --on-average.")
     noise: str | None = option("As for privasso fit.")
     mechanism: str | None = option("As for privasso fit.")
-    neighbours: str | None = option("As for privasso fit.")
     lam: str | None = option("λ; needed with --on-average.")
     no_intercept: bool = option("Fit through the origin.", False)
     screen: str | None = option("As for privasso fit.")
@@ -60,15 +40,11 @@ class AuditSettings:
     level: float = option("Chance that a correct fit is said to break its claim.", 0.01)
     seed: int | None = option("Fixed noise, for a repeatable audit.")
     out: Path | None = option("Where the page (.html) or numbers (.json) go.")
-    row_names: RowNames = False
-    force: Force = False
 
     @property
     def fit(self) -> FitSettings:
         """The options of the fit."""
-        names = {field.name for field in fields(FitSettings)} - {"out", "force"}
-        own = {name: value for name, value in vars(self).items() if name in names}
-        return FitSettings(**own, dry_run=True)
+        return FitSettings(**self.of_fit(FitSettings), dry_run=True)
 
 
 def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
@@ -96,8 +72,7 @@ def audit(settings: AuditSettings, as_json: AsJson = False) -> None:
     from privasso.cli._progress import counting
 
     out, command, neighbour = settings.out, settings.command, settings.neighbour
-    if out is not None and out.suffix.lower() not in (".html", ".json"):
-        raise ValueError(f"--out needs a file that ends in .html or .json, not {out}")
+    check_ending("--out", out, ".html", ".json")
     if (command is None) is not (neighbour is None):
         raise ValueError("--command and --neighbour belong together; give both or neither")
     if command is None:

@@ -42,7 +42,7 @@ _FILES = [
 
 def demo(
     out: Path = option("Folder for the files.", Path("demo")),
-    draws: int = option("Random splits into rows for the fit and new rows.", 10),
+    draws: int = option("Random splits into rows for the fit and new rows.", 4),
     seed: int = option("Seed of the comparison.", 0),
     data_only: bool = option("Only write table and bounds, to follow the tutorials.", False),
     force: Force = False,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
+    FIGURES,
     AsJson,
     Delta,
     Epsilon,
     Force,
     LabelDpFlag,
     YBounds,
-    check_figure_path,
+    check_ending,
     label_budget,
     option,
     option_name,
@@ -119,7 +120,7 @@ def design(
     from privasso.cli._progress import working
     from privasso.design import optimal_design, save_design
 
-    check_figure_path(files.plot)
+    check_ending("--plot", files.plot, *FIGURES)
     budget, records = ask.budgets()
     target, model, n_features = ask.target(budget or records), columns.model(), columns.n_features
     where = None if model.covariance is None else "--covariance"

@@ -9,7 +9,7 @@ from typing import Any
 from privasso._text import aligned, finite
 from privasso.cli._options import NO_BOUND
 from privasso.design import CorrelatedDesign, ObjectiveDesign, OptimalDesign
-from privasso.noise import Covariance, MatrixPower, PowerLaw, noise_to_dict
+from privasso.noise import MatrixPower, PowerLaw, noise_to_dict
 from privasso.privacy import LabelDP, exactly, rounded_up
 
 #: Fields of the JSON object: of noise on Fᵀy and of objective perturbation, each for independent
@@ -61,7 +61,6 @@ def _value(best: Any, name: str, correlated: bool) -> Any:
         return {"kind": best.constraint.kind, "target": best.constraint.target}
     computed = {
         "mechanism": lambda: "objective",
-        "sigma": lambda: _level(best),
         "E_standard_error": lambda: point.standard_errors.E,
         "n_features": lambda: point.model.covariance.n_columns,
         "onavekl": lambda: finite(best.onavekl()),
@@ -171,7 +170,7 @@ def _formal(best: ObjectiveDesign, correlated: bool) -> list[str]:
 def _correlated(best: CorrelatedDesign) -> list[str]:
     fp = best.point
     said = [
-        f"Use λ = {best.lam:.4g} and noise of mean standard deviation {_level(best):.4g}; "
+        f"Use λ = {best.lam:.4g} and noise of mean standard deviation {best.sigma:.4g}; "
         f"covariance of the noise: {_shape(best)}.",
         _predicted(
             f"{fp.E:.4g} ± {fp.standard_errors.E:.2g}",
@@ -196,11 +195,6 @@ def _table(best: Any) -> str:
         for row in found.iter_rows()
     ]
     return aligned([[_HEADS.get(name, str(name)) for name in found.columns], *rows])
-
-
-def _level(best: Any) -> float:
-    noise = best.noise
-    return (noise.trace() / noise.size) ** 0.5 if isinstance(noise, Covariance) else noise.sigma
 
 
 def _shape(best: Any) -> str:

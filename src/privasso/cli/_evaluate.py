@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,9 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import (
     DATA,
     AsJson,
-    Delta,
-    Epsilon,
-    Force,
-    LabelDpFlag,
-    RowNames,
-    YBounds,
+    Protecting,
     argument,
+    check_ending,
     named,
     option,
     tell,
@@ -32,32 +28,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvaluateSettings:
+class EvaluateSettings(Protecting):
     """The options of `privasso evaluate` in the order of its help."""
 
     model: Path = argument("Model that `privasso fit` wrote.")
     data: Path = argument(DATA)
-    target: str | None = option("Column of the labels.")
     metrics: str | None = option(
         "r2, mae, mse, rmse, calibration, prediction-interval; of two classes auc, log-loss, "
         "accuracy, calibration.  [default: r2,mae; auc,log-loss]",
         metavar="NAMES",
     )
-    label_dp: LabelDpFlag = False
-    record_dp: bool = option("Protect whole records.", False)
-    epsilon: Epsilon = None
-    delta: Delta = None
-    y_bounds: YBounds = None
-    bounds: str | None = option("With --record-dp: the data dictionary.", metavar="FILE")
-    neighbours: str | None = option("As for privasso fit.", metavar="emptied|replaced")
     level: float = option("How often an interval holds the metric.", 0.95)
     coverage: float = option("Part of new labels within the prediction interval.", 0.9)
     ledger: Path | None = option("Budget to charge first, from `privasso ledger create`.")
     labels: Path | None = option("As for privasso fit.")
     seed: int | None = option("Fixed noise for experiments: NOT FOR RELEASE.")
     out: Path | None = option("Where the numbers go, a JSON file.")
-    row_names: RowNames = False
-    force: Force = False
 
     def fit(self, model: ReleasedModel) -> FitSettings:
         """The options of a fit that reads the same columns."""
@@ -66,8 +52,7 @@ class EvaluateSettings:
                 f"{escaped(self.model)} has other classes than 0 and 1; use privasso.evaluate in "
                 "Python"
             )
-        known = {field.name for field in fields(FitSettings)} - {"out", "force"}
-        own: dict[str, Any] = {name: one for name, one in vars(self).items() if name in known}
+        own = self.of_fit(FitSettings)
         if self.y_bounds is None:  # as they were at the fit
             own["y_bounds"] = None if model.classes else model.guarantee.label_bounds
         inputs = model.feature_names if model.encoding is None else model.encoding.inputs
@@ -98,8 +83,7 @@ def evaluate(settings: EvaluateSettings, as_json: AsJson = False) -> None:
     from privasso.cli._fit_check import check
     from privasso.cli._outputs import EVALUATION, Outputs, files_read
 
-    if settings.out is not None and settings.out.suffix.lower() != ".json":
-        raise ValueError(f"--out needs a file that ends in .json, not {settings.out}")
+    check_ending("--out", settings.out, ".json")
     others = settings.ledger, settings.labels, settings.bounds
     reads = files_read(settings.model, settings.data, *others)
     with Outputs(reads=reads, force=settings.force) as outputs:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privasso._text import escaped
-from privasso.cli._options import AsJson, Force, RowNames, argument, option, tell
+from privasso.cli._options import AsJson, Force, RowNames, argument, check_ending, option, tell
 
 
 def explore(
@@ -18,6 +18,10 @@ def explore(
         "A table whose scales are explored; only this machine sees them.", None
     ),
     target: str | None = option("Column of the labels, which is left out."),
+    exclude: list[str] | None = option("Columns to leave out: a,b,c. Repeatable.", metavar="NAMES"),
+    keep: list[str] | None = option(
+        "Columns to use although they look like identifiers. Repeatable.", metavar="NAMES"
+    ),
     port: int = option("Port on this machine; 0 takes a free one.", 0),
     no_browser: bool = option("Print the address and open nothing.", False),
     out: Path | None = option("Write a page that works without privasso (.html), and end."),
@@ -44,15 +48,18 @@ def explore(
             raise ValueError("--out writes a page without a table; leave the table out")
         _write(out, as_json, force)
         return
+    from privasso.cli._fit_read import names_in
     from privasso.explore import Explorer, Settings, answer, settings_of
     from privasso.tables import open_table
 
     with working("reading the table", quiet=as_json):
         settings = Settings()
         if data is not None:
-            settings = settings_of(open_table(data, row_names=row_names), target)
+            table = open_table(data, row_names=row_names)
+            left_out, kept = (names_in(names, table.names) for names in (exclude, keep))
+            settings = settings_of(table, target, left_out, kept or ())
     with working("preparing the first view", quiet=as_json):
-        for what in ("everything", "attack", "correlated"):
+        for what in ("everything", "attack", "fits", "correlated"):
             answer(what, settings)  # kernels are compiled now, not at the first move of a slider
     with Explorer(settings, port) as server:
         if as_json:
@@ -82,8 +89,7 @@ def _write(out: Path, as_json: bool, force: bool) -> None:
     from privasso.cli._progress import working
     from privasso.explore import static_page
 
-    if out.suffix.lower() != ".html":
-        raise ValueError(f"--out needs a file that ends in .html, not {escaped(out)}")
+    check_ending("--out", out, ".html")
     with Outputs(force=force) as outputs:
         outputs.claim("--out", out, EXPLORER)
         with working("predicting at every position of the sliders", quiet=as_json):

@@ -9,21 +9,21 @@ from privasso.cli._options import AsJson
 def fit(settings: FitSettings, as_json: AsJson = False) -> None:
     """Fit a sparse linear model with privacy noise and write it as one JSON file.
 
-    First see what the noise will do, without reading a label:
-
-    `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
-    --y-bounds 60 200 --dry-run`
-
-    Then fit, keeping the release:
-
-    `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
-    --y-bounds 60 200 --out model.json --report report.html --keep-release release.json`
-
-    To protect whole records, give bounds of the columns in a data dictionary. `privasso bounds`
-    writes a template to fill in:
+    Write bounds of the columns into the form of `privasso bounds`. Then see what the noise will
+    do, without reading a record:
 
     `privasso fit patients.csv --target pressure --record-dp --epsilon 1 --delta 1e-6
-    --y-bounds 60 200 --bounds bounds.csv --out model.json`
+    --y-bounds 60 200 --bounds bounds.csv --dry-run`
+
+    Then fit:
+
+    `privasso fit patients.csv --target pressure --record-dp --epsilon 1 --delta 1e-6
+    --y-bounds 60 200 --bounds bounds.csv --out model.json --report report.html`
+
+    If the covariates are public and only the labels are private:
+
+    `privasso fit patients.csv --target pressure --label-dp --epsilon 1 --delta 1e-6
+    --y-bounds 60 200 --out model.json --keep-release release.json`
 
     Tables of many files are read in blocks of rows and need not fit in memory:
 
@@ -46,13 +46,13 @@ def fit(settings: FitSettings, as_json: AsJson = False) -> None:
     that look like identifiers, dates and missing values are refused until an option settles what
     to do.
 
-    Several fits of the same labels share the budget of a ledger, which each is entered in before
+    Several fits of the same people share the budget of a ledger, in which each is entered before
     its noise is drawn:
 
     `privasso ledger create budget.json --epsilon 3 --delta 1e-6`, then `privasso fit …
     --ledger budget.json`
 
-    Another λ from the same release costs nothing and needs no labels:
+    Another λ from a kept release costs nothing and needs no labels:
 
     `privasso fit patients.csv --from-release release.json --lam 5000 --out model2.json`
     """

@@ -132,12 +132,12 @@ def _on_engine(settings: FitSettings, blocks: RowBlocks, jobs: int) -> Iterator[
         yield blocks
         return
     try:
-        import dask
+        from dask import config
         from distributed import Client
     except ImportError:
         raise ValueError("--engine dask needs distributed; install privasso[dask]") from None
     if settings.scheduler is None:
-        with dask.config.set(scheduler="threads", num_workers=jobs):  # type: ignore[attr-defined]
+        with config.set(scheduler="threads", num_workers=jobs):
             yield on_dask(blocks)
         return
     with _client(Client, settings.scheduler) as client:

@@ -11,10 +11,11 @@ from privasso.privacy import Privacy
 
 #: Options that were decided when a kept release was made.
 DECIDED = (
-    "target", "features", "exclude", "categorical", "keep", "missing", "label_dp", "record_dp",
-    "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape", "share",
-    "screen", "mechanism", "neighbours", "kappa", "t", "sigma", "scales", "noise", "design",
-    "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run", "no_target_column",
+    "target", "features", "exclude", "categorical", "reference", "keep", "missing", "label_dp",
+    "record_dp", "on_average", "epsilon", "delta", "y_bounds", "bounds", "private_scales", "shape",
+    "share", "screen", "intervals", "mechanism", "neighbours", "kappa", "t", "sigma", "scales",
+    "noise", "design", "loss", "no_intercept", "keep_release", "ledger", "seed", "dry_run",
+    "no_target_column",
 )  # fmt: skip
 #: Why a fit leaves nothing that models at other λ could be solved from.
 _ON_AVERAGE = (
@@ -62,9 +63,12 @@ def check(settings: FitSettings) -> None:
             "--no-target-column belongs to --dry-run: a fit needs the column of labels"
         )
     settings.missing_rule()
+    if settings.references and settings.record_dp and settings.bounds in (None, "private"):
+        raise ValueError("--reference needs --bounds FILE with the levels of the column")
     settings.screened()
     _check_privacy(settings, privacy_from(settings))
     settings.named_loss()
+    _ = settings.targets
     settings.named_noise()
     settings.rng()
 
@@ -81,10 +85,12 @@ def _check_privacy(settings: FitSettings, privacy: Privacy) -> None:
     """Refuse what the kind of privacy does not have."""
     if settings.binary:
         privacy = privacy.for_classes()
-        if settings.screen is not None and settings.label_dp:
+        if settings.screen not in (None, "all") and settings.label_dp:
             raise ValueError("--screen is for linear models; leave --binary or --screen out")
     if settings.record_dp and settings.mechanism not in ("statistics", "auto"):
         _check_reuse(settings, _OBJECTIVE)
+    if settings.binary and settings.intervals in ("least-squares", "huber"):
+        raise ValueError("with --binary intervals are about odds ratios; give --intervals alone")
     if settings.on_average:
         if settings.lam_value() is None and not settings.dry_run:
             raise ValueError(
@@ -129,7 +135,7 @@ def _check_blocks(settings: FitSettings) -> None:
         raise ValueError("tables in blocks (--engine, --memory) need --record-dp or --label-dp")
     option, why = None, " for --label-dp"
     if settings.label_dp:
-        option = settings.given("report", "dry_run", "scales", "categorical")
+        option = settings.given("report", "dry_run", "scales", "categorical", "reference")
     if option is None:
         option, why = settings.given("binary", "from_release", "row_names"), ""
     if option is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 from privasso._text import aligned, json_text
 from privasso.cli._fit_plan import assumptions_of, foreseen, planned
@@ -12,9 +13,10 @@ from privasso.cli._fit_settings import FitSettings
 from privasso.cli._fit_show import encoding_words, statement_words
 from privasso.cli._ledger import remainder
 from privasso.cli._options import NO_BOUND
-from privasso.fit import Plan
+from privasso.fit import Plan, interval_outlook
 from privasso.forecast import Assumptions, Forecast, Prediction, predictions_of
 from privasso.ledger import summary
+from privasso.programs import Outlook
 from privasso.report import mechanism_of, outlook_text
 
 
@@ -27,6 +29,9 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     expected, why_not = foreseen(settings, plan, table, quiet=as_json)
     predicted = predictions_of(plan, suppose)
     mechanism = mechanism_of(plan, table.names)
+    classes = plan.options.classes is not None
+    rest = 0.5 if classes else suppose.label_sd * math.sqrt(1.0 - suppose.r2)
+    lengths = interval_outlook(plan, rest)
     left = None if ledger is None else remainder(ledger, plan.guarantee)
     if as_json:
         assumed = {"rho": suppose.rho, "r2": suppose.r2, "label_sd": suppose.label_sd}
@@ -38,6 +43,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
             "assumptions": assumed,
             "forecast": None if expected is None else expected.to_dict(),
             "predictions": [one.to_dict() for one in predicted],
+            "intervals": None if lengths is None else asdict(lengths),
             "guarantee": plan.guarantee.to_dict(),
             "ledger": left,
         }
@@ -62,9 +68,31 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
         print(_predictions(predicted, suppose, plan))
     else:
         print(f"No prediction is available: {why_not}.")
+    if plan.mu:
+        print(f"\n{_intervals(plan, lengths)}")
     print(f"\nA fit would state:\n{statement_words(plan.guarantee)}")
     if ledger is not None:
         print(f"\nThe ledger with this fit: {summary(ledger.after(plan.guarantee))}")
+
+
+def _intervals(plan: Plan, found: Outlook | None) -> str:
+    """What intervals cost, and how long they may be."""
+    said = "Intervals take a part of the budget, so that the fit has more noise."
+    if found is None:
+        return said
+    if found.more > 1.0:
+        return (
+            f"{said} At this size noise hides how columns are correlated: few columns or none will "
+            f"have an interval. About {found.more:.1f} × the rows would be enough."
+        )
+    low, high = plan.guarantee.label_bounds or (0.0, 1.0)
+    unit = "of log odds" if plan.options.classes is not None else "of the labels"
+    scale = 4.0 if plan.options.classes is not None else high - low
+    return (
+        f"{said} One of 95 % is expected to be {scale * found.length:.3g} units {unit} long, for "
+        "the effect of one standard deviation of a column that is not correlated with others; "
+        f"without privacy {scale * found.plain:.3g}. This uses --assume-r2 and --assume-label-sd."
+    )
 
 
 def _forecast(expected: Forecast, lam: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from privasso.cli._fit_check import check_plan
 from privasso.cli._fit_privacy import privacy_from
@@ -13,6 +14,7 @@ from privasso.cli._model_settings import prior_scales
 from privasso.cli._progress import counting
 from privasso.fit import DECLARED, FitOptions, Plan, encoded_guarantee, plan_for
 from privasso.forecast import Assumptions, Forecast, forecast_of, unavailable
+from privasso.planning import Aim
 from privasso.privacy import Guarantee, Privacy
 
 #: What a fit of records from a file assumes besides.
@@ -36,6 +38,8 @@ def planned(settings: FitSettings, table: FitTable) -> Plan:
         screen=settings.screened(),
         classes=settings.classes,
         loss=settings.named_loss(),
+        aim=cast(Aim, settings.aim),
+        intervals=settings.targets,
     )
     seeded = settings.seed is not None
     plan = plan_for(table.X, options, seeded=seeded, feature_names=table.names)

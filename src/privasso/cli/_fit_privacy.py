@@ -33,7 +33,8 @@ _ELSEWHERE = {
         **dict.fromkeys(("epsilon", "delta", "y_bounds"), "--label-dp; --on-average has no ε"),
         **dict.fromkeys(_ABOUT_RECORDS, "--record-dp; --on-average has no bounds"),
         **dict.fromkeys(
-            ("mechanism", "neighbours", "kappa", "t", "screen"), "--label-dp or --record-dp"
+            ("mechanism", "neighbours", "kappa", "t", "screen", "intervals"),
+            "--label-dp or --record-dp",
         ),
     },
 }

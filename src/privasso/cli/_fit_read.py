@@ -14,7 +14,14 @@ from privasso._text import escaped
 from privasso.blocks import variants_of
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._options import named
-from privasso.encoding import Columns, Dictionary, Encoding, NumberEntry, learn_encoding
+from privasso.encoding import (
+    Columns,
+    Dictionary,
+    Encoding,
+    LevelEntry,
+    NumberEntry,
+    learn_encoding,
+)
 from privasso.fit import Outcome, Plan
 from privasso.tables import BedTable, Table, case_control, open_table
 
@@ -85,7 +92,7 @@ def opened(settings: FitSettings, *, labels: bool = True, quiet: bool) -> Iterat
         with in_blocks(settings, labels=labels, quiet=quiet) as table:
             yield table
         return
-    chosen = settings.record_dp and settings.genotypes and settings.screen is not None
+    chosen = settings.record_dp and settings.genotypes and settings.screened() not in (None, "all")
     table = _genotypes(settings) if chosen and labels else in_memory(settings, labels=labels)
     if table.labels is not None:
         # An array that can be overwritten when it is no longer needed.
@@ -137,12 +144,13 @@ def _learnt(settings: FitSettings, table: Table, columns: Columns, names: list[s
     """How covariates become columns of the matrix; columns that --features names are kept."""
     keep = _some_of("--keep", settings.keep, names)
     try:
-        return learn_encoding(
+        found = learn_encoding(
             columns, missing=settings.missing_rule(), keep=names if settings.features else keep
         )
     except ValueError:
         table.check_header()  # cells of a record that are taken for names are not shown
         raise
+    return found.relative_to(settings.references)
 
 
 def coded(settings: FitSettings, labels: np.ndarray) -> np.ndarray:
@@ -202,7 +210,23 @@ def declared(settings: FitSettings, names: Sequence[str]) -> Dictionary:
         low, high = (0.0, 2.0) if settings.genotypes and settings.bounds is None else (None, None)
         return Dictionary(tuple(NumberEntry(name, low, high) for name in names))
     with named(f"--bounds {settings.bounds}", ValueError):
-        return settings.dictionary.of(names)
+        found = settings.dictionary.of(names)
+    entries = {entry.name: entry for entry in found.entries}
+    for column, level in settings.references.items():
+        entries[column] = _without(entries.get(column), column, level)
+    return Dictionary(tuple(entries.values()))
+
+
+def _without(entry: NumberEntry | LevelEntry | None, column: str, level: str) -> LevelEntry:
+    """A column of levels without the reference, whose rows have zeros in all others."""
+    if not isinstance(entry, LevelEntry) or level not in entry.levels:
+        raise ValueError(
+            f"--reference {column}={level}: the data dictionary has no such level of a column that "
+            "is used"
+        )
+    if len(entry.levels) == 1:
+        raise ValueError(f"--reference {column}={level} leaves no level of this column")
+    return LevelEntry(column, tuple(one for one in entry.levels if one != level))
 
 
 def _dictionary(settings: FitSettings, table: Table, names: list[str]) -> Dictionary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack, nullcontext
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from privasso.cli._progress import working
 from privasso.fit import CoefficientPath, Outcome, Plan, ReleasedModel
 from privasso.forecast import Assumptions, Forecast
 from privasso.ledger import summary
+from privasso.planning import Aim
 from privasso.privacy import Privacy
 from privasso.report import facts_of
 from privasso.tables import check_ending
@@ -123,7 +124,12 @@ def _reopened(settings: FitSettings) -> Outcome:
         inputs, levels = kept.encoding.inputs, kept.encoding.categorical
         X = kept.encoding.matrix(table.columns(inputs, categorical=levels))
     with named(settings.source, ValueError):
-        return kept.open(X, time_limit=settings.time_limit, classes=settings.classes)
+        return kept.open(
+            X,
+            time_limit=settings.time_limit,
+            classes=settings.classes,
+            aim=cast(Aim, settings.aim),
+        )
 
 
 def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
@@ -143,6 +149,7 @@ def _finished(paid: Paid, outputs: Outputs, made: _Made) -> FitResult:
         forecast=forecast,
         given_lam=settings.lam_value(),
         resolve=solve_again_command(settings),
+        references=settings.references,
     )
     files = write_files(settings, outputs, facts, path)
     paid.done(*files.values())

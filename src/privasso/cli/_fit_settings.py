@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from privasso._validation import generator, positive_float
 from privasso.cli._options import (
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from privasso.problem import Loss
 
 
+#: What may follow --intervals; without any of these it stands for the first.
+INTERVAL_VALUES = ("both", "least-squares", "huber")
+
+
 @dataclass(frozen=True)
 class FitSettings:
     """The options of `privasso fit` in the order of its help; None for those not given."""
@@ -47,6 +51,11 @@ class FitSettings:
     exclude: list[str] | None = option("Columns to leave out: a,b,c. Repeatable.", metavar="NAMES")
     categorical: list[str] | None = option(
         "Columns of numbers or dates to take as levels. Repeatable.", metavar="NAMES"
+    )
+    reference: list[str] | None = option(
+        "Level that the other levels of a column are compared with, such as rx=Obs. Repeatable.  "
+        "[the most frequent one; with --bounds none]",
+        metavar="COLUMN=LEVEL",
     )
     keep: list[str] | None = option(
         "Columns to use although they look like identifiers. Repeatable.", metavar="NAMES"
@@ -80,9 +89,14 @@ class FitSettings:
     )
     share: float | None = option("Part of the budget for what is found with noise.  [default: 0.2]")
     screen: str | None = option(
-        "With --label-dp or --record-dp: choose K columns with noise, and fit these. For more "
-        "columns than rows.",
-        metavar="K|auto",
+        "With --label-dp or --record-dp: choose K columns with noise, and fit these; or fit all.  "
+        "[default: what is expected to predict best]",
+        metavar="K|auto|all",
+    )
+    intervals: str | None = option(
+        "Intervals for the coefficients without penalty and ridge, at a part of the budget: of "
+        "least-squares, of clipped residuals (huber), or both.  [both, if given without a value]",
+        metavar="[both|least-squares|huber]",
     )
     mechanism: str | None = option(
         "--label-dp: auto, objective, release. --record-dp: objective, statistics, auto."
@@ -95,7 +109,7 @@ class FitSettings:
     kappa: float | None = option(
         "Largest residual that is not clipped, as a part of the label range."
     )
-    t: float | None = option("Squared length of a row over the ridge of the objective.")
+    t: float | None = option("Ridge is R²/t: a larger t shrinks less and needs more noise.")
     on_average: bool = option("Noise of a given level, no worst-case claim, no ε.", False)
     sigma: float | None = option("Noise level of --on-average.")
     scales: str | None = option(
@@ -104,12 +118,16 @@ class FitSettings:
     noise: str | None = option("auto, shaped, isotropic, gram, power:GAMMA.  [default: auto]")
     design: Path | None = option("Design of `privasso design --out`: shape of the noise, and λ.")
     lam: str | None = option("λ, M times scikit-learn's alpha, or auto.  [default: auto]")
+    aim: str = option(
+        "What an automatic λ is for: predict, select (noise alone gives no coefficient), auto.",
+        "auto",
+    )
     lam_path: str | None = option("Values of λ for the path: L1,L2,… (free).")
     path_out: Path | None = option("Coefficients along the path, csv or parquet.")
     no_intercept: bool = option("Fit through the origin.", False)
     out: Path | None = option("Where the model goes, a JSON file.")
     report: Path | None = option("Where the report goes, HTML.")
-    keep_release: Path | None = option("Keep what left the mechanism, to solve again.")
+    keep_release: Path | None = option("Save the noisy statistics; other λ then cost no privacy.")
     from_release: Path | None = option("Solve from a kept release: reads no labels, costs nothing.")
     ledger: Path | None = option("Budget to charge first, from `privasso ledger create`.")
     time_limit: float | None = option(
@@ -244,13 +262,39 @@ class FitSettings:
             return None
         return [_positive("--lam-path", part) for part in self.lam_path.split(",")]
 
-    def screened(self) -> int | Literal["auto"] | None:
-        """How many columns to choose before the fit."""
-        if self.screen is None or self.screen == "auto":
-            return self.screen
+    def screened(self) -> int | Literal["auto", "all"] | None:
+        """How many columns to choose before the fit; models at other λ need a fit of all."""
+        if self.screen is None:
+            return "all" if self.given("lam_path", "path_out", "keep_release") else None
+        if self.screen in ("auto", "all"):
+            return cast(Literal["auto", "all"], self.screen)
         if not self.screen.isdecimal() or int(self.screen) < 1:
-            raise ValueError(f"--screen must be auto or a number of columns, not {self.screen!r}")
+            raise ValueError(
+                f"--screen must be auto, all or a number of columns, not {self.screen!r}"
+            )
         return int(self.screen)
+
+    @cached_property
+    def references(self) -> dict[str, str]:
+        """The level of each column of --reference."""
+        found = {}
+        for text in self.reference or ():
+            column, separator, level = text.partition("=")
+            if not separator or not column or not level:
+                raise ValueError(f"--reference must be COLUMN=LEVEL, not {text!r}")
+            if column in found:
+                raise ValueError(f"--reference has the column {column!r} twice")
+            found[column] = level
+        return found
+
+    @property
+    def targets(self) -> bool | str:
+        """What intervals are wanted for: a name, True for all, or False."""
+        if self.intervals not in (None, *INTERVAL_VALUES):
+            raise ValueError(
+                f"--intervals must be both, least-squares or huber, not {self.intervals!r}"
+            )
+        return self.intervals == "both" or self.intervals or False
 
     def missing_rule(self) -> str:
         """What becomes of missing covariates."""

@@ -8,7 +8,7 @@ from privasso._text import aligned, escaped, json_text
 from privasso.cli._fit_write import FitResult
 from privasso.encoding import Encoding, LevelCode
 from privasso.privacy import Guarantee, meaning
-from privasso.report import FitFacts, noise_words
+from privasso.report import FitFacts, interval, interval_words, noise_words
 
 #: Coefficients that are printed; the others are counted.
 _MOST, _LONGEST_NAME = 12, 32
@@ -55,9 +55,10 @@ def show(result: FitResult, as_json: bool) -> None:
 
 def _print_coefficients(facts: FitFacts) -> None:
     """Print the largest coefficients with their effects, or what to do if all are zero."""
-    support, model = facts.support, facts.model
-    if not support.size:
+    support, model = facts.shown, facts.model
+    if not facts.support.size:
         print(_advice(facts))
+    if not support.size:
         return
     shown, units = support[:_MOST], facts.units
     rows = [["  ", "coefficient"], *(_row(facts.names[k], float(model.coef[k])) for k in shown)]
@@ -66,10 +67,23 @@ def _print_coefficients(facts: FitFacts) -> None:
         effects = [f"{model.coef[k] * units[k]:+.4g}" for k in shown]
         for row, cell in zip(rows, [f"effect of its {facts.rise}", *effects, ""], strict=True):
             row.append(cell)
+    if model.intervals is not None:
+        ends = model.confint()
+        _add(rows, "95 % interval", [*(interval(*ends[k]) for k in shown), ""])
+    notes = [facts.notes[k] for k in shown]
+    if any(notes):
+        _add(rows, "", [*notes, ""])
     print(f"\n{aligned(rows)}")
     if support.size > _MOST:
         print(f"  … and {support.size - _MOST} smaller ones, which the model file holds")
+    if model.intervals is not None:
+        print("\n".join(["", *interval_words(facts)]))
     print()
+
+
+def _add(rows: list[list[str]], head: str, cells: list[str]) -> None:
+    for row, cell in zip(rows, [head, *cells], strict=True):
+        row.append(cell)
 
 
 def _row(name: str, number: float) -> list[str]:

@@ -13,6 +13,7 @@ from privasso.cli._fit_rescue import RELEASE, RESULT
 from privasso.cli._fit_settings import FitSettings
 from privasso.cli._outputs import Outputs, check_room
 from privasso.fit import CoefficientPath, Plan, ReleasedModel
+from privasso.programs import made_up_intervals
 from privasso.report import FitFacts, fit_page
 from privasso.tables import table_bytes
 
@@ -47,6 +48,9 @@ def rehearse(settings: FitSettings, plan: Plan, table: FitTable) -> None:
             noise=plan.noise,
             feature_names=encoding.names,
             encoding=None if encoding.plain else encoding,
+            intervals=made_up_intervals(plan.options.targets, len(encoding.names), _LONGEST)
+            if plan.mu
+            else None,
         )
     )
     assert settings.out is not None

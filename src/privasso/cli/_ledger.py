@@ -5,27 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from privasso.cli._options import AsJson, argument, named, option, tell
 
 if TYPE_CHECKING:
     from privasso.ledger import Ledger
     from privasso.privacy import Guarantee
 
-ledger = typer.Typer(name="ledger")
 #: Bytes beyond which a plan is refused unread.
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-@ledger.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
-    """Keep a privacy budget that several fits share."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@ledger.command()
 def create(
     path: Path = argument("File of the new ledger, JSON."),
     epsilon: float = option("ε of all fits together.", ...),
@@ -44,7 +33,6 @@ def create(
     tell(record if as_json else str(made))
 
 
-@ledger.command()
 def show(
     path: Path = argument("File of the ledger."),
     as_json: AsJson = False,
@@ -57,7 +45,6 @@ def show(
     tell(_record(found) if as_json else str(found))
 
 
-@ledger.command()
 def reserve(
     path: Path = argument("File of the ledger."),
     plans: list[Path] = argument("What `privasso fit … --dry-run --json` printed, in files."),
@@ -73,6 +60,10 @@ def reserve(
     found = opened(path)
     found.reserve([_planned(plan) for plan in plans])
     tell(_record(found) if as_json else str(found))
+
+
+#: The commands of `privasso ledger`.
+COMMANDS = [create, show, reserve]
 
 
 def _planned(path: Path) -> Guarantee:

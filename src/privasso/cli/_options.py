@@ -17,6 +17,8 @@ from privasso._text import escaped, json_text
 if TYPE_CHECKING:
     from privasso.privacy import LabelDP
 
+#: Endings of figures.
+FIGURES = ".png", ".pdf", ".svg"
 #: What commands read.
 DATA = "CSV, TSV, Parquet, Arrow/Feather or NPZ file."
 RowNames = Annotated[
@@ -109,6 +111,27 @@ def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=hint)
 
 
+@dataclasses.dataclass(frozen=True)
+class Protecting:
+    """The options of commands that read private rows as `privasso fit` does."""
+
+    target: str | None = option("Column of the labels.")
+    label_dp: LabelDpFlag = False
+    record_dp: bool = option("Protect whole records.", False)
+    epsilon: Epsilon = None
+    delta: Delta = None
+    y_bounds: YBounds = None
+    bounds: str | None = option("With --record-dp: the data dictionary.", metavar="FILE")
+    neighbours: str | None = option("As for privasso fit.", metavar="emptied|replaced")
+    row_names: RowNames = False
+    force: Force = False
+
+    def of_fit(self, settings: type) -> dict[str, Any]:
+        """Those that a fit has, too, but for its files."""
+        names = {field.name for field in dataclasses.fields(settings)} - {"out", "force"}
+        return {name: value for name, value in vars(self).items() if name in names}
+
+
 @contextlib.contextmanager
 def named(what: object, kind: type[ValueError] = DocumentError) -> Iterator[None]:
     """Begin the sentence of an error of that kind with what is wrong, such as a file."""
@@ -150,7 +173,14 @@ def label_budget(
     return LabelDP(epsilon, delta, y_bounds)
 
 
-def check_figure_path(path: Path | None) -> None:
-    """Refuse a file for --plot whose ending is not one of a figure."""
-    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"--plot needs a file ending in .png, .pdf or .svg, not {path}")
+def check_ending(option: str, path: Path | None, *endings: str) -> None:
+    """Refuse a file whose ending does not say what to write.
+
+    >>> check_ending("--plot", Path("a.txt"), ".png", ".pdf", ".svg")
+    Traceback (most recent call last):
+    ValueError: --plot needs a file that ends in .png, .pdf or .svg, not a.txt
+    """
+    if path is not None and path.suffix.lower() not in endings:
+        *others, last = endings
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise ValueError(f"{option} needs a file that ends in {known}, not {escaped(path)}")

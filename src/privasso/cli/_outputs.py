@@ -32,7 +32,7 @@ class Kind(NamedTuple):
     mark: bytes
 
 
-MODEL = Kind("a model", rb'"format":\s*"privasso-(model|release)"')
+MODEL = Kind("a model", rb'"format":\s*"privasso-model"')
 DESIGN = Kind("a design", rb'"format":\s*"privasso-design"')
 AUDIT = Kind("an audit", rb'"format":\s*"privasso-audit"|"generator" content="privasso audit"')
 EVALUATION = Kind("an evaluation", rb'"format":\s*"privasso-evaluation"')

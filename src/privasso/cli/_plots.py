@@ -11,7 +11,7 @@ import numpy as np
 
 from privasso.design import Budget, InfeasibleError, MaxLeakage, optimal_design
 from privasso.figures import BLUE, GREEN, GREY, ORANGE, logarithmic, panels, plain_ticks, save
-from privasso.theory import CorrelatedPoint, FixedPointStatus, tradeoff
+from privasso.theory import FixedPointStatus, tradeoff
 
 if TYPE_CHECKING:
     from privasso.design import OptimalDesign
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def draw_theory(
-    fp: FixedPoint | CorrelatedPoint, edge: float, n_features: int | None, words: str, path: Path
+    fp: FixedPoint, edge: float, n_features: int | None, words: str, path: Path
 ) -> None:
     """Write the figure to a file whose name ends in png, pdf or svg; `words` are of the columns."""
-    correlated = isinstance(fp, CorrelatedPoint)
+    correlated = fp.model.covariance is not None
     if correlated and fp.status is not FixedPointStatus.STABLE:
         raise ValueError("there is nothing to plot: no estimator exists at this noise and λ")
     if fp.status is FixedPointStatus.INFINITE_ERROR:
@@ -127,7 +127,7 @@ def _label(axes: Any, x: Any, y: Any, text: str, colour: str, side: str) -> None
     )  # fmt: skip
 
 
-def _columns(axes: Any, fp: CorrelatedPoint) -> None:
+def _columns(axes: Any, fp: FixedPoint) -> None:
     """Sparsity of the columns, averaged over groups of similar scale."""
     v, found = fp.model.covariance.diagonal, fp.columns
     groups = np.array_split(np.argsort(v), min(25, v.size))
@@ -145,7 +145,7 @@ def _columns(axes: Any, fp: CorrelatedPoint) -> None:
     axes.legend(frameon=False, fontsize=9)
 
 
-def _simulated_tradeoff(axes: Any, fp: CorrelatedPoint, edge: float) -> None:
+def _simulated_tradeoff(axes: Any, fp: FixedPoint, edge: float) -> None:
     level = getattr(fp.noise, "sigma", 0.0) or fp.lam
     high = 0.9 * edge if math.isfinite(edge) else 4.0 * level
     sigmas = np.geomspace(min(0.25 * level, 0.1 * high), max(high, level), 9)

@@ -1,4 +1,4 @@
-"""What a command is doing, for how long, and how long it will take, while it takes long."""
+"""Where a command prints, and what it shows while it takes long."""
 
 from __future__ import annotations
 
@@ -9,6 +9,45 @@ import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TextIO
+
+
+class Pipe:
+    """A text stream whose reader may go away: the rest of the output is dropped, the work goes on.
+
+    Any other failure is an error, after which the rest is dropped too.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text, or drop it when nobody reads."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._drop()
+            if not isinstance(error, BrokenPipeError):
+                raise
+            return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written, or drop it when nobody reads."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._drop()
+            if not isinstance(error, BrokenPipeError):
+                raise
+
+    def _drop(self) -> None:
+        # What is still in a buffer, and all that follows, goes where writing always succeeds.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
 
 #: The standard output while nothing is printed to it.
 _silent: ContextVar[TextIO | None] = ContextVar("silent", default=None)

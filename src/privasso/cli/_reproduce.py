@@ -67,7 +67,7 @@ def reproduce(
 
 
 def _print(found: Reproduction) -> None:
-    """Print the claims with their verdicts, the speed, and where the files are."""
+    """Print the claims with their verdicts, and where the files are."""
     from rich.console import Console
     from rich.table import Table
 
@@ -85,14 +85,6 @@ def _print(found: Reproduction) -> None:
             cells = [claim.key, claim.statement, f"[{colour}]{verdict}[/{colour}]"]
             table.add_row(*cells, *([finding.measured] if wide else []))
         console.print(table)
-    speed = found.manifest["speed"]
-    if speed:
-        console.print(
-            "Grid points per second: {algorithm_1_points_per_second:.0f} for Algorithm 1 alone, "
-            "{algorithm_1_ratio:.1f} times as many as a plain transcription in NumPy; "
-            "{points_per_second:.0f} with the certified solver and predictions.".format(**speed),
-            soft_wrap=True,
-        )
     console.print(
         f"Claims with their tests and numbers: {found.folder / 'claims.md'}", soft_wrap=True
     )

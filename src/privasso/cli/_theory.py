@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privasso._text import finite
 from privasso.cli._model_settings import ModelSettings
 from privasso.cli._options import (
+    FIGURES,
     NO_BOUND,
     AsJson,
     Force,
-    check_figure_path,
+    check_ending,
     option,
     tell,
 )
 from privasso.cli._progress import working
 
 if TYPE_CHECKING:
-    from privasso.theory import CorrelatedPoint, FixedPoint
+    from privasso.theory import FixedPoint
 
 MEANING = {
     "stable": "the estimator exists",
@@ -35,7 +36,7 @@ _MANY = 1000
 class _Prediction(NamedTuple):
     """A fixed point, the critical noise level, and what is to be shown of both."""
 
-    point: FixedPoint | CorrelatedPoint
+    point: FixedPoint
     edge: float
     leakage: dict[str, float]
     """On-average divergences and attack; NaN where they are not known or do not exist."""
@@ -78,7 +79,7 @@ def theory(settings: TheorySettings, columns: ModelSettings, as_json: AsJson = F
     from privasso.cli._outputs import PICTURE, Outputs, files_read
 
     plot = settings.plot
-    check_figure_path(plot)
+    check_ending("--plot", plot, *FIGURES)
     reads = files_read(columns.scales, columns.covariance)
     with Outputs(reads=reads, force=settings.force) as outputs:
         outputs.claim("--plot", plot, PICTURE)
@@ -113,14 +114,13 @@ def _correlated(settings: TheorySettings, columns: ModelSettings) -> _Prediction
     import numpy as np
 
     from privasso.noise import column_noise_from_name
-    from privasso.theory import CorrelatedPoint, correlated_edge, state_evolution
+    from privasso.theory import correlated_edge, state_evolution
 
     rng, draws, model = np.random.default_rng(columns.seed), settings.draws, columns.model()
     shape = column_noise_from_name("--noise", settings.noise, settings.sigma)
     many = None if model.covariance.n_columns else _MANY
     model = model.realised(columns.n_features or many, rng)
     fp = state_evolution(model, settings.lam, shape, draws=draws, rng=rng)
-    assert isinstance(fp, CorrelatedPoint)
     ratio = correlated_edge(model, shape, draws=draws, rng=rng).ratio
     leakage, errors = {"onavekl_bound": math.nan}, fp.standard_errors._asdict()
     errors["onavekl"] = math.nan
@@ -138,7 +138,7 @@ def _correlated(settings: TheorySettings, columns: ModelSettings) -> _Prediction
     return _Prediction(fp, edge, leakage, errors, asked)
 
 
-def _attack(fp: FixedPoint | CorrelatedPoint) -> dict[str, float]:
+def _attack(fp: FixedPoint) -> dict[str, float]:
     """AUC and advantage of the predicted attack."""
     attack = fp.attack()
     return {"attack_auc": attack.auc, "attack_advantage": attack.advantage}

@@ -1,15 +1,15 @@
 """Optimal noise: which λ, how much noise, and how it is best spread over the columns."""
 
-from privasso.design._budget import Budget
+from privasso.design._budget import Budget, ScreenedDesign, Sparse
 from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
 from privasso.design._misspecification import misspecification_table
-from privasso.design._objective_result import ObjectiveDesign
 from privasso.design._optimal import optimal_design
 from privasso.design._power import best_power
 from privasso.design._result import (
     InfeasibleError,
+    ObjectiveDesign,
     OptimalDesign,
     SavedDesign,
     TunedDesign,
@@ -17,7 +17,6 @@ from privasso.design._result import (
     save_design,
 )
 from privasso.design._rows_needed import rows_needed
-from privasso.design._screened import ScreenedDesign, Sparse
 from privasso.planning import OptimalShape, optimal_shape
 
 __all__ = [

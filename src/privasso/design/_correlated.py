@@ -33,7 +33,7 @@ from privasso.design._program import LEAKAGE, SENSITIVITY
 from privasso.design._result import InfeasibleError
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, PowerLaw
-from privasso.theory import CorrelatedPoint, FixedPointStatus, state_evolution
+from privasso.theory import FixedPoint, FixedPointStatus, noise_level, state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,8 +56,7 @@ _WIDENINGS = 6
 class CorrelatedDesign:
     """The best λ and noise for a model with a covariance; made by `optimal_design`.
 
-    - `noise`: the noise, with its level.
-    - `point`: what is predicted there, with Monte Carlo errors.
+    - `point`: what is predicted, with Monte Carlo errors, for its `lam` and `noise`.
     - `family`: ``"power"``, ``"diagonal"`` or ``"full"``.
     - `weight`: W of a full shape: ``"identity"``, ``"1/diag(C)"`` or ``"response"``; None if the
       noise is a power of C or of its diagonal, which may also be the best full shape that was
@@ -66,14 +65,27 @@ class CorrelatedDesign:
       a smaller tr(WΣ) at the same sensitivity by more than this part. None without a W.
     """
 
-    lam: float
-    noise: Shape
-    point: CorrelatedPoint
+    point: FixedPoint
     constraint: Limit
-    family: str
+    family: str = "power"
     weight: str | None = None
     certificate: float | None = None
     _search: Any = field(repr=False, default=None)
+
+    @property
+    def lam(self) -> float:
+        """Regularisation λ."""
+        return self.point.lam
+
+    @property
+    def noise(self) -> Shape:
+        """The noise, with its level."""
+        return self.point.noise
+
+    @property
+    def sigma(self) -> float:
+        """Level of the noise, the root of its mean variance."""
+        return noise_level(self.noise)
 
     @property
     def E(self) -> float:
@@ -81,8 +93,19 @@ class CorrelatedDesign:
         return self.point.E
 
     def onavekl(self) -> float:
-        """OnAveKL of the design."""
-        return _leak(self.point)
+        """OnAveKL of the design; infinite for noise that leaves a direction of rows uncovered."""
+        return self.point.onavekl() if self.point.onavekl_is_known else math.inf
+
+    @property
+    def value(self) -> float:
+        """What is minimised: E, or the OnAveKL for a limit on E."""
+        return self.onavekl() if self.constraint.objective == LEAKAGE else self.E
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """A row of the comparison."""
+        fp = self.point
+        return self.lam, self.sigma, fp.E, fp.standard_errors.E, fp.rho_hat, self.onavekl()
 
     def comparison(self) -> pl.DataFrame:
         """Side by side, each at its best λ: common powers of C, the best one, the full shape."""
@@ -101,23 +124,6 @@ class CorrelatedDesign:
         return pl.DataFrame(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    lam: float
-    level: float
-    noise: Shape
-    point: CorrelatedPoint
-    value: float
-    """What is minimised: E, or the OnAveKL for a limit on E."""
-    weight: str | None = None
-    certificate: float | None = None
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        fp = self.point
-        return self.lam, self.level, fp.E, fp.standard_errors.E, fp.rho_hat, _leak(fp)
-
-
 def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
     """Return the best λ and noise."""
     rng = setting.rng
@@ -134,15 +140,7 @@ def correlated_design(limit: Limit, setting: Setting) -> CorrelatedDesign:
             f"no λ and noise level of this family meet {limit.kind} = "
             f"{limit.target:.6g} on these columns; ask for less"
         )
-    return CorrelatedDesign(
-        found.lam, found.noise, found.point, limit, setting.family, found.weight,
-        found.certificate, search,
-    )  # fmt: skip
-
-
-def _leak(fp: CorrelatedPoint) -> float:
-    """OnAveKL; infinite for noise that leaves a direction of the rows uncovered."""
-    return fp.onavekl() if fp.onavekl_is_known else math.inf
+    return replace(found, family=setting.family)
 
 
 def _levelled(shape: Shape, level: float) -> Shape:
@@ -159,21 +157,19 @@ class _Search:
         mean = float(np.mean(C.diagonal))
         # λ at which hardly anything is left in the model, to start the search for it.
         self._size = math.sqrt(model.alpha * mean * (model.sigma_xi**2 + model.rho * mean))
-        self._known: dict[Shape, _Answer | None] = {}
+        self._known: dict[Shape, CorrelatedDesign | None] = {}
 
-    def predict(self, lam: float, noise: Shape) -> CorrelatedPoint:
-        fp = state_evolution(self.model, lam, noise, draws=_DRAWS, rng=self._seed)
-        assert isinstance(fp, CorrelatedPoint)
-        return fp
+    def predict(self, lam: float, noise: Shape) -> FixedPoint:
+        return state_evolution(self.model, lam, noise, draws=_DRAWS, rng=self._seed)
 
-    def at(self, shape: Shape) -> _Answer | None:
+    def at(self, shape: Shape) -> CorrelatedDesign | None:
         """The best λ and level of a shape of level 1; None if it cannot meet the target."""
         if shape not in self._known:
             self._known[shape] = self._best(shape)
         return self._known[shape]
 
-    def _best(self, shape: Shape) -> _Answer | None:
-        seen: dict[float, _Answer | None] = {}
+    def _best(self, shape: Shape) -> CorrelatedDesign | None:
+        seen: dict[float, CorrelatedDesign | None] = {}
 
         def value(log_lam: float) -> float:
             answer = seen[log_lam] = self._at_lam(shape, math.exp(log_lam))
@@ -205,21 +201,21 @@ class _Search:
         found = [answer for answer in seen.values() if answer is not None]
         return min(found, key=lambda answer: answer.value)
 
-    def _at_lam(self, shape: Shape, lam: float) -> _Answer | None:
+    def _at_lam(self, shape: Shape, lam: float) -> CorrelatedDesign | None:
         limited, target = self.limit.constraint, self.limit.target
         if limited == SENSITIVITY:
             level = self.limit.width * row_size(shape, self.C) / target
             return self._answer(shape, lam, level)
         # The OnAveKL falls with the level at first, and the error rises with it.
         low, high = 1e-3 * lam, 3.0 * lam
-        best: _Answer | None = None
+        best: CorrelatedDesign | None = None
         for _ in range(_BISECTIONS):
             level = math.sqrt(low * high)
             answer = self._answer(shape, lam, level)
             if limited == LEAKAGE:
                 if answer is None:
                     high = level  # no estimator: too much noise
-                elif _leak(answer.point) <= target:
+                elif answer.onavekl() <= target:
                     best, high = answer, level
                 else:
                     # Beyond its minimum the leak rises again, close to the edge of stability.
@@ -232,18 +228,17 @@ class _Search:
                 break
         return best
 
-    def _answer(self, shape: Shape, lam: float, level: float) -> _Answer | None:
+    def _answer(self, shape: Shape, lam: float, level: float) -> CorrelatedDesign | None:
         noise = _levelled(shape, level)
         fp = self.predict(lam, noise)
         if fp.status is not FixedPointStatus.STABLE or fp.rho_hat <= 0.0:
             return None
-        value = _leak(fp) if self.limit.objective == LEAKAGE else fp.E
-        return _Answer(lam, level, noise, fp, value)
+        return CorrelatedDesign(fp, self.limit, _search=self)
 
     @cached_property
-    def best_power(self) -> _Answer | None:
+    def best_power(self) -> CorrelatedDesign | None:
         """The best exponent of C."""
-        found: list[_Answer] = []
+        found: list[CorrelatedDesign] = []
 
         def value(gamma: float) -> float:
             answer = self.at(MatrixPower(1.0, gamma))
@@ -263,7 +258,7 @@ class _Search:
         return min(found, key=lambda answer: answer.value) if found else None
 
     @cached_property
-    def full(self) -> _Answer | None:
+    def full(self) -> CorrelatedDesign | None:
         """The best of the full shapes (see the module), of powers and of diagonal ones."""
         first = self.best_power
         weights = {"identity": np.eye(self.C.n_columns), "1/diag(C)": np.diag(1 / self.C.diagonal)}
@@ -279,7 +274,7 @@ class _Search:
                 found.append(replace(answer, weight=name, certificate=gap))
         return min(found, key=lambda answer: answer.value) if found else None
 
-    def _response(self, fp: CorrelatedPoint) -> FloatArray:
+    def _response(self, fp: FixedPoint) -> FloatArray:
         """E[(C_SS)⁻¹], with a small multiple of the identity for columns that are never active."""
         W = np.zeros_like(self.C.covariance)
         supports = fp.supports()

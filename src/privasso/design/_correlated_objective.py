@@ -20,12 +20,12 @@ from scipy.optimize import minimize
 
 from privasso._blas import one_thread
 from privasso.design._objective import ObjectiveSearch
-from privasso.design._objective_result import ObjectiveDesign
+from privasso.design._result import ObjectiveDesign
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, Factored, MatrixPower, NoiseDesign, PowerLaw
 from privasso.planning import objective_noise
 from privasso.privacy import FormalBudget
-from privasso.theory import FixedPoint, state_evolution
+from privasso.theory import state_evolution
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,14 +104,9 @@ class CorrelatedObjectiveDesign(ObjectiveDesign):
         rows = []
         for name, shape in (shapes | _OTHERS).items():
             found = search.at(shape)
-            fp = found.point
-            rows.append(
-                {
-                    "noise": name, "kappa": fp.kappa, "t": found.t, "lam": fp.lam,
-                    "sigma": found.sigma, "E": fp.E, "E_se": fp.standard_errors.E,
-                    "rho_hat": fp.rho_hat,
-                }
-            )  # fmt: skip
+            names = ("kappa", "t", "lam", "sigma", "E")
+            row = {"noise": name, **{each: getattr(found, each) for each in names}}
+            rows.append(row | {"E_se": found.point.standard_errors.E, "rho_hat": found.rho_hat})
         return pl.DataFrame(rows)
 
 
@@ -124,22 +119,7 @@ def correlated_objective(budget: FormalBudget, setting: Setting) -> CorrelatedOb
     start, _ = ObjectiveSearch(budget, lam, 0.5 if gamma is None else gamma).best(alone)
     search = _Search(model, budget, lam, start, seed)
     powers = _POWERS if gamma is None else (gamma,)
-    best = min((search.at(MatrixPower(1.0, power)) for power in powers), key=lambda f: f.point.E)
-    return CorrelatedObjectiveDesign(
-        covers="labels" if budget.pair.unit == "label" else "records",
-        epsilon=budget.epsilon, delta=budget.delta, t=best.t, radius=best.radius,
-        point=best.point, n_features=model.covariance.n_columns, _search=search,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """The best κ, t and λ of a shape."""
-
-    point: FixedPoint
-    t: float
-    radius: float
-    sigma: float
+    return min((search.at(MatrixPower(1.0, power)) for power in powers), key=lambda f: f.E)
 
 
 class _Search:
@@ -155,21 +135,21 @@ class _Search:
     ) -> None:
         self._model, self._budget, self._lam, self._seed = model, budget, lam, seed
         self._start = start
-        self._known: dict[LevelledShape, _Found] = {}
+        self._known: dict[LevelledShape, CorrelatedObjectiveDesign] = {}
 
-    def at(self, shape: LevelledShape) -> _Found:
+    def at(self, shape: LevelledShape) -> CorrelatedObjectiveDesign:
         """The settings of least predicted error for a shape of level 1."""
         if shape not in self._known:
             self._known[shape] = self._best(shape)
         return self._known[shape]
 
-    def _best(self, shape: LevelledShape) -> _Found:
+    def _best(self, shape: LevelledShape) -> CorrelatedObjectiveDesign:
         start, budget = self._start, self._budget
         radius = row_size(shape, self._model.covariance)
         # A wider row needs more noise, and more noise a larger λ.
         wider = radius / start.radius
         first = [math.log(start.kappa), math.log(start.t), math.log(start.lam * max(wider, 1e-3))]
-        seen: list[_Found] = []
+        seen: list[CorrelatedObjectiveDesign] = []
 
         def value(x: np.ndarray) -> float:
             kappa, t = math.exp(x[0]), math.exp(x[1])
@@ -179,7 +159,12 @@ class _Search:
                 self._model, lam, shape.with_sigma(sigma), kappa=kappa,
                 ridge=shape.with_sigma(radius / math.sqrt(t)), draws=_DRAWS, rng=self._seed,
             )  # fmt: skip
-            seen.append(_Found(fp, t, radius, sigma))
+            seen.append(
+                CorrelatedObjectiveDesign(
+                    (fp,), "labels" if budget.pair.unit == "label" else "records", budget.epsilon,
+                    budget.delta, t, radius, self._model.covariance.n_columns, self,
+                )
+            )  # fmt: skip
             return math.log(fp.E)
 
         simplex = np.array([first, *(np.array(first) + d for d in 0.5 * np.eye(3))])
@@ -189,4 +174,4 @@ class _Search:
                 "initial_simplex": simplex, "maxfev": _EVALUATIONS, "fatol": 1e-3, "xatol": 0.03,
             },
         )  # fmt: skip
-        return min(seen, key=lambda found: found.point.E)
+        return min(seen, key=lambda found: found.E)

@@ -12,8 +12,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.optimize import minimize
 
 from privasso.design._columns import search_columns
-from privasso.design._objective_result import ObjectiveDesign
-from privasso.design._result import InfeasibleError
+from privasso.design._result import InfeasibleError, ObjectiveDesign
 from privasso.model import Model
 from privasso.noise import PowerLaw
 from privasso.planning import objective_noise
@@ -78,7 +77,7 @@ class ObjectiveSearch:
             delta=self.budget.delta,
             t=t,
             radius=radius,
-            point=point,
+            points=(point,),
             n_features=self.n_features,
         )
         return found, x

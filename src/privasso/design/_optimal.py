@@ -7,13 +7,7 @@ from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
-from privasso._validation import (
-    generator,
-    integer,
-    nonnegative_float,
-    positive_float,
-    real_float,
-)
+from privasso._validation import generator, integer, nonnegative_float, positive_float, real_float
 from privasso.design._budget import Budget
 from privasso.design._columns import FAMILIES
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Setting, Target

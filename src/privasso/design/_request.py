@@ -67,12 +67,9 @@ class DesignRequest:
         if len(points) == 1:
             price = self.limit.price(elasticity(program, found), points[0])
         return OptimalDesign(
-            lam=self._lam(found),
-            noise=noise,
             points=points,
             constraint=self.limit,
             multiplier=price,
-            null_error=setting.null_error,
             n_features=setting.n_features,
             _again=lambda gamma: self._given(gamma=gamma, family="power").design(),
         )

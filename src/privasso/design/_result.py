@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from privasso._documents import DocumentError, Fields, json_text, read_json
 from privasso._files import write_whole
 from privasso.design._program import LEAKAGE
 from privasso.model import Model
-from privasso.noise import NoiseDesign, PowerLaw, noise_from_dict, noise_to_dict
+from privasso.noise import MatrixPower, NoiseDesign, PowerLaw, noise_from_dict, noise_to_dict
 from privasso.theory import FixedPoint
 
 if TYPE_CHECKING:
@@ -39,7 +39,53 @@ class InfeasibleError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalDesign:
+class Design:
+    """Settings with what state evolution predicts for them, in one or several models."""
+
+    points: tuple[FixedPoint, ...]
+
+    @property
+    def point(self) -> FixedPoint:
+        """The prediction, in the model where E is largest."""
+        return max(self.points, key=lambda fp: fp.E)
+
+    @property
+    def model(self) -> Model:
+        """The model of `point`."""
+        return self.point.model
+
+    @property
+    def lam(self) -> float:
+        """Regularisation λ."""
+        return self.point.lam
+
+    @property
+    def E(self) -> float:
+        """Predicted error on a new record, label noise included."""
+        return self.point.E
+
+    @property
+    def rho_hat(self) -> float:
+        """Predicted fraction of nonzero coefficients."""
+        return self.point.rho_hat
+
+    @property
+    def null_error(self) -> float:
+        """Error ρE[v] + σ_ξ² of releasing nothing, in the model where it is largest."""
+        return max(_signal(fp.model) + fp.model.sigma_xi**2 for fp in self.points)
+
+    @property
+    def nearly_null(self) -> bool:
+        """Whether releasing nothing would be about as accurate."""
+        return NEARLY_NULL * self.null_error <= self.E
+
+
+def _signal(model: Model) -> float:
+    return model.rho * model.scales.moment(1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalDesign(Design):
     """A noise design with its λ, and what state evolution predicts for it.
 
     Made by `optimal_design`. With several models, E and what belongs to it are those of the model
@@ -75,35 +121,16 @@ class OptimalDesign:
     1.0
     """
 
-    lam: float
-    noise: NoiseDesign
-    points: tuple[FixedPoint, ...]
     constraint: Limit
     multiplier: float
-    null_error: float
     n_features: int | None
     _again: Callable[[float], OptimalDesign] = field(repr=False)
     """Answers the same request with a power law of given exponent."""
 
     @property
-    def point(self) -> FixedPoint:
-        """The prediction, in the model where E is largest."""
-        return max(self.points, key=lambda fp: fp.E)
-
-    @property
-    def model(self) -> Model:
-        """The model of `point`."""
-        return self.point.model
-
-    @property
-    def E(self) -> float:
-        """Predicted error on a new record."""
-        return self.point.E
-
-    @property
-    def rho_hat(self) -> float:
-        """Predicted fraction of nonzero coefficients."""
-        return self.point.rho_hat
+    def noise(self) -> NoiseDesign:
+        """The noise, with its level."""
+        return cast(NoiseDesign, self.point.noise)
 
     @property
     def stability(self) -> float:
@@ -121,11 +148,6 @@ class OptimalDesign:
     def gamma(self) -> float | None:
         """The exponent of a power law, None for a tabulated design."""
         return self.noise.gamma if isinstance(self.noise, PowerLaw) else None
-
-    @property
-    def nearly_null(self) -> bool:
-        """Whether releasing nothing would be about as accurate."""
-        return NEARLY_NULL * self.null_error <= self.E
 
     @cached_property
     def comparison(self) -> dict[str, TunedDesign]:
@@ -184,6 +206,75 @@ class TunedDesign:
     def onavekl(self, kind: str = "joint") -> float:
         """Predicted on-average KL divergence; inf where the target cannot be met."""
         return math.inf if self.best is None else self.best.onavekl(kind)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ObjectiveDesign(Design):
+    """κ, ridge, λ and noise for a fit with a formal guarantee; made by `optimal_design`.
+
+    The fit minimises Σ_μ ℓ_κ(y_μ − f_μᵀx) + λ‖x‖₁ + (Λ/2)xᵀSx + ηᵀx with η ~ N(0, σ²S), as
+    `solve_clipped` does. The shape is S = diag(v^γ)/mean(v^γ), rows have ‖f‖_{S⁻¹} ≤ R, and
+    t = R²/Λ. Under privacy of records the scales v must be known without the data.
+
+    - `covers` ("labels" or "records"): what the guarantee protects.
+    - `t`: R²/Λ, which the accounting needs (`objective_delta`).
+    - `radius`: R: in the limit of many columns the norm of every row, with `n_features` the median
+      of the largest of M rows, so that no row is shrunk.
+    - `point`: the prediction, with all settings that it is for.
+    """
+
+    covers: str
+    epsilon: float
+    delta: float
+    t: float
+    radius: float
+    n_features: int | None
+
+    @property
+    def kappa(self) -> float:
+        """Largest residual that is not clipped."""
+        return self.point.kappa
+
+    @property
+    def noise(self) -> PowerLaw | MatrixPower:
+        """The noise η, of mean variance σ²."""
+        return _power(self.point.noise)
+
+    @property
+    def sigma(self) -> float:
+        """Level σ of the noise."""
+        return self.noise.sigma
+
+    @property
+    def ridge(self) -> PowerLaw | MatrixPower:
+        """The ridge ΛS: `ridge.variances(v)` is the argument of `solve_clipped`.
+
+        For correlated columns the argument is `ridge.covariance(C).matrix()`.
+        """
+        return _power(self.point.ridge)
+
+    @property
+    def gamma(self) -> float:
+        """Power of v, or of the covariance, in the shape S."""
+        return self.noise.gamma
+
+    @property
+    def explained(self) -> float:
+        """Part of ρE[v], the variance of the labels that covariates explain, that the fit keeps."""
+        return (self.null_error - self.E) / _signal(self.model)
+
+    def __repr__(self) -> str:
+        return (
+            f"ObjectiveDesign(kappa={self.kappa:.4g}, t={self.t:.4g}, lam={self.lam:.4g}, "
+            f"sigma={self.sigma:.4g}, gamma={self.gamma:.3g}; E={self.E:.4g} predicted, "
+            f"{self.explained:.0%} of the signal explained, {self.rho_hat:.0%} of coefficients "
+            f"nonzero; epsilon={self.epsilon:.4g}, delta={self.delta:.3g} for {self.covers})"
+        )
+
+
+def _power(shape: object) -> PowerLaw | MatrixPower:
+    assert isinstance(shape, PowerLaw | MatrixPower)
+    return shape
 
 
 FORMAT = "privasso-design"

@@ -18,7 +18,7 @@ from privasso.encoding._frames import (
     frame_labels,
     read_declared,
 )
-from privasso.encoding._learn import MISSING_RULES, learn_encoding
+from privasso.encoding._learn import MISSING_RULES, learn_encoding, looks_like_identifier
 from privasso.encoding._troubles import Trouble, option_words, parameter_words, refusal
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "declared_columns",
     "frame_labels",
     "learn_encoding",
+    "looks_like_identifier",
     "option_words",
     "parameter_words",
     "read_declared",

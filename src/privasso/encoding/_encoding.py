@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -56,6 +57,25 @@ class Encoding:
     def plain(self) -> bool:
         """Whether the matrix is the table as it is: numbers alone, and none of them filled in."""
         return all(isinstance(code, NumberCode) and code.fill is None for code in self.codes)
+
+    def relative_to(self, references: Mapping[str, str]) -> Encoding:
+        """The same with other references of columns of levels.
+
+        >>> from privasso.encoding import LevelCode
+        >>> one = Encoding((LevelCode("rx", ("Lev", "Obs"), "Lev"),))
+        >>> one.relative_to({"rx": "Obs"}).names
+        ('rx=Lev',)
+        """
+        codes = {code.name: code for code in self.codes}
+        for column, level in references.items():
+            code = codes.get(column)
+            if not isinstance(code, LevelCode) or level not in code.levels:
+                raise ValueError(
+                    f"no column of levels {column!r} has the level {level!r}, which others are to "
+                    "be compared with"
+                )
+            codes[column] = replace(code, reference=level)
+        return Encoding(tuple(codes.values()))
 
     def matrix(
         self,

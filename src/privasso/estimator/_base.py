@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from privasso._covariates import covariates
 from privasso._validation import attempt, generator, real_array
 from privasso.blocks import RowBlocks, SparseTable, sparse_of
-from privasso.estimator._prepared import learnt_from
+from privasso.estimator._table_encoder import learnt_from
 from privasso.fit import (
+    ONE_LAM,
+    FitOptions,
     Outcome,
     Plan,
     ReleasedModel,
+    plan_for,
     warn_user,
 )
-from privasso.privacy import Privacy
+from privasso.noise import Noise
+from privasso.privacy import Guarantee, Privacy
 from privasso.programs import Intervals
 
 _COLUMN = (
@@ -38,15 +42,45 @@ _KEPT = "in {}_, and refit(X, lam) with another lam costs no further privacy"
 class PrivateEstimator(BaseEstimator):
     """Checks of covariates and labels that quote no label, and the solve after a release."""
 
-    #: Attributes that a fit sets.
+    #: Attributes that a fit sets, and whether those of coefficients have a line for each class.
     _fitted: ClassVar[tuple[str, ...]] = ()
+    _by_class: ClassVar[bool] = False
     n_features_in_: int
+    coef_: np.ndarray
+    intercept_: Any
+    lam_: float
+    guarantee_: Guarantee
+    noise_: Noise
     intervals_: Intervals
     privacy: Privacy | None
+    random_state: Any
 
-    @abstractmethod
     def released_model(self) -> ReleasedModel:
-        """Return what may be published of this fit."""
+        """Return what may be published of this fit; `save` writes it."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "coef_")
+        found: dict[str, Any] = {"coef": self.coef_, "intercept": self.intercept_}
+        found["coef_se"] = getattr(self, "coef_se_", None)
+        if self._by_class:
+            found = {name: None if x is None else x[0] for name, x in found.items()}
+        found["intercept"] = float(found["intercept"])
+        return ReleasedModel(
+            **found,
+            lam=float(self.lam_),
+            guarantee=self.guarantee_,
+            noise=getattr(self, "noise_", None),
+            feature_names=self._feature_names(),
+            denoised=getattr(self, "denoised_", hasattr(self, "release_")),
+            screened=getattr(self, "screened_", None),
+            classes=self._class_names,
+            intervals=getattr(self, "intervals_", None),
+        )
+
+    @property
+    @abstractmethod
+    def _class_names(self) -> tuple[Any, Any] | None:
+        """The classes of a fit for two of them."""
 
     def confint(
         self, level: float = 0.95, target: str | None = None, *, simultaneous: bool = False
@@ -139,16 +173,68 @@ class PrivateEstimator(BaseEstimator):
         warn_user(_LEARNT.format(" and ".join(learnt)))
         return plan.stating(plan.guarantee.on_learnt_columns())
 
-    def _solved(self, released: Outcome, lam: float | str | None) -> ReleasedModel:
-        """Solve; an error says where the release is, which has been paid for."""
+    def _released(
+        self,
+        X: Any,
+        y: Any,
+        options: FitOptions,
+        given: Any,
+        *,
+        sample_weight: Any = None,
+        target: str | None = None,
+    ) -> Outcome:
+        """Plan the fit, read the labels once, and keep what was released.
+
+        `given` is what the user passed for X.
+        """
+        rng, names = generator_of(self.random_state), self._feature_names()
+        plan = plan_for(
+            X, options, sample_weight=sample_weight, seeded=rng is not None, feature_names=names
+        )
+        if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
+            warn_user(plan.guarantee.warning)
+        plan = self._stated(plan, given)
+        released = plan.release(y, rng=rng, feature_names=names, target=target)
+        self.guarantee_ = plan.guarantee
+        if plan.noise is not None:
+            self.noise_ = plan.noise
+        if released.kept is not None:
+            setattr(self, f"{released.kept_as}_", released.kept)
+        return released
+
+    def _check_kept(self, verb: str) -> None:
+        """Refuse to solve again where nothing is kept that the guarantee covers."""
+        if isinstance(self.privacy, Privacy):
+            self.privacy.check_release_use(verb)
+        if hasattr(self, "screened_"):
+            raise ValueError(
+                f"{verb} needs a release of all columns, and this fit chose some; call fit again "
+                "with screen='all', which costs"
+            )
+        kept = hasattr(self, "release_") or hasattr(self, "statistics_")
+        if hasattr(self, "coef_") and not kept:
+            raise ValueError(ONE_LAM.format(verb))
+        if not kept:
+            raise NotFittedError(f"call fit before {verb}: there is no release yet")
+
+    def _take(self, released: Outcome, lam: float | str | None = None) -> Self:
+        """Solve, and store the coefficients; an error says where the release is, which is paid."""
         kept = _KEPT.format(released.kept_as or "release")
         try:
-            return released.solve(lam)
+            model = released.solve(lam)
         except RuntimeError as error:  # a SolveError, or the linear programme gave up
             raise released.failure(error, kept) from None
         except (KeyboardInterrupt, MemoryError) as error:
             error.add_note(released.after_failure(kept))
             raise
+        found = {"coef_": model.coef, "intercept_": model.intercept, "coef_se_": model.coef_se}
+        if self._by_class:
+            found = {name: None if x is None else np.asarray(x)[None] for name, x in found.items()}
+        found |= {"lam_": model.lam, "denoised_": model.denoised, "screened_": model.screened}
+        for name, value in {**found, "intervals_": model.intervals}.items():
+            if value is not None and name in self._fitted:
+                setattr(self, name, value)
+        return self
 
 
 def generator_of(random_state: Any) -> np.random.Generator | None:

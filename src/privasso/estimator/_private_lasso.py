@@ -6,21 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import NotFittedError
 
 from privasso._validation import real_labels
 from privasso.blocks import PHENOTYPE, RowBlocks, blocks_of, is_bed, sparse_of
-from privasso.estimator._base import PrivateEstimator, generator_of
+from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
-    ONE_LAM,
     CoefficientPath,
     FitOptions,
     KeptRelease,
     KeptStatistics,
     Outcome,
-    ReleasedModel,
-    plan_for,
-    warn_user,
 )
 from privasso.ledger import Ledger
 from privasso.model import Model
@@ -30,26 +25,30 @@ from privasso.problem import Huber, Logistic, Loss
 
 
 class PrivateLasso(RegressorMixin, PrivateEstimator):
-    """LASSO with privacy noise, min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, and its privacy statement.
+    """Sparse linear regression (a LASSO) under a privacy guarantee.
 
-    Columns need not be standardised. The noise is drawn once per fit. Only the mechanism
-    reads the labels; everything after it is computed from what it released.
+    `privacy` says what is protected. The noise is drawn once per fit, and columns need not be
+    standardised.
 
-    Under `LabelDP` the covariates are public, so everything that they tell is free: the noise has
-    the best covariance for the rows at hand, and since its law is known exactly, the release is
-    turned into the best guess m of the coefficients before the LASSO runs, on the predictions Fm
-    instead of y (`denoise`). The units of the columns do not matter for either.
+    With `RecordDP` rows are clipped to public bounds, and the minimiser of
+    Σ ℓ(y_μ − f_μᵀx) + λ‖x‖₁ + Λ‖x‖²/2 + ηᵀx is released, with a loss ℓ of bounded slope and
+    normal noise η. Another λ is another fit.
 
-    λ is then M times the ``alpha`` of scikit-learn's ``Lasso`` on standardised columns. Without
-    `denoise`, and under `OnAverage`, it is M times ``alpha`` on the columns as they are, and their
-    units matter.
+    With `LabelDP` the covariates are public, so everything that they tell is free: the noise has
+    the best covariance for the rows at hand. Since its law is known exactly, the release is turned
+    into the best guess m of the coefficients before the LASSO runs, on the predictions Fm instead
+    of y (`denoise`). Another λ costs nothing. λ is M times the ``alpha`` of scikit-learn's
+    ``Lasso`` on standardised columns.
+
+    With `OnAverage`, or without `denoise`, it is min_x ½‖y − Fx‖² + λ‖x‖₁ + ηᵀx, λ is M times
+    ``alpha`` on the columns as they are, and their units matter.
 
     Parameters
     ----------
     lam : float or "auto"
-        λ > 0. ``"auto"`` chooses it from the release alone (see `choose_lambda`), at no privacy
-        cost; only with `LabelDP`.
-    privacy : LabelDP or OnAverage
+        λ > 0. With `LabelDP` ``"auto"`` chooses it from the release alone, at no privacy cost; with
+        `RecordDP` it follows from the number of rows. `OnAverage` needs a number.
+    privacy : RecordDP, LabelDP or OnAverage
         What to protect. There is no default: leaving it out is an error at fit.
     noise : NoiseDesign, Shaped or str
         How the noise is distributed over the columns (its level is ignored, `privacy` sets it):
@@ -87,14 +86,16 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         experiments and marks the guarantee "not for release".
     ledger : Ledger, optional
         A budget that several fits share: each fit is entered before its noise is drawn, and one
-        that would exceed it is refused. Only with `LabelDP`. Without one, a second fit of the same
+        that would exceed it is refused. Not with `OnAverage`. Without one, a second fit of the same
         labels in a process warns. `refit` and `path` cost nothing and are not entered.
-    screen : "auto", int or None
+    screen : "auto", "all", int or None
         Choose so many columns first, by their association with the labels and with noise, and fit
-        only these: for many columns and few rows. ``"auto"`` decides from the size of the table
-        alone how many, at which share of the budget, and whether to fit all columns instead. With
-        `LabelDP` the covariates are public, and it may also fit their leading principal components
-        beside the chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`.
+        only these: for many columns and few rows. ``"auto"`` decides from the size of the table,
+        and from X where it is public, how many, at which share of the budget, and whether to fit
+        all columns instead. With `LabelDP` it may also fit leading principal components beside the
+        chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`. ``"all"`` fits
+        all columns. None is ``"auto"`` for plain fits, and ``"all"`` where another option asks for
+        all: a number for `lam`, `intervals`, `noise`, ``denoise=False``, weights of rows.
     loss : Huber, Quantile or Logistic, optional
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
@@ -103,6 +104,14 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         Use half of the squared sensitivity that the budget allows for intervals of the coefficients
         of the population: `confint` and `summary` return them. True is for both targets; one target
         alone has shorter intervals. The fit itself then has about 1.4 times the noise.
+    aim : {"auto", "predict", "select"}
+        What ``lam="auto"`` is for. ``"predict"``: the sparsest of the models that predict
+        practically best. ``"select"``: where labels have nothing to do with the columns, all
+        coefficients are zero with a probability of at least 95 %. That is so for labels and columns
+        as `select_lam` and `selecting_lam` suppose them: normal labels that vary by at most a sixth
+        of their range, for example. ``"auto"`` is ``"select"`` under `LabelDP` where the release
+        says that this loses at most 0.02 of R²; it is ``"predict"`` under `RecordDP`, and where
+        columns were chosen first.
 
     Attributes
     ----------
@@ -138,14 +147,16 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     --------
     >>> import numpy as np, privasso as pv
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((2000, 5)) * [0.01, 0.1, 1.0, 10.0, 100.0]
+    >>> scales = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
+    >>> X = rng.standard_normal((2000, 5)) * scales
     >>> y = np.clip(0.5 * X[:, 2] + 0.05 * X[:, 3], -2, 2)
-    >>> privacy = pv.LabelDP(epsilon=2.0, delta=1e-6, y_bounds=(-2, 2))
-    >>> est = pv.PrivateLasso(lam=50.0, privacy=privacy).fit(X, y)
+    >>> bounds = np.column_stack([-4 * scales, 4 * scales])  # known beforehand
+    >>> privacy = pv.RecordDP(epsilon=1.0, delta=1e-6, bounds=bounds, y_bounds=(-2, 2))
+    >>> est = pv.PrivateLasso(privacy=privacy).fit(X, y)
     >>> est.guarantee_.kind, est.guarantee_.for_release
-    ('label-dp', True)
-    >>> est.path(X, [50.0, 100.0]).coef.shape  # no further cost
-    (5, 2)
+    ('record-dp', True)
+    >>> est.coef_.shape, est.score(X, y) > 0.9
+    ((5,), True)
     """
 
     coef_: np.ndarray
@@ -182,6 +193,7 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         screen: int | str | None = None,
         loss: Loss | None = None,
         intervals: bool | str = False,
+        aim: str = "auto",
     ) -> None:
         self.lam = lam
         self.privacy = privacy
@@ -198,9 +210,10 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         self.screen = screen
         self.loss = loss
         self.intervals = intervals
+        self.aim = aim
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLasso:
-        """Release noisy products of X and y, then solve from the release alone.
+        """Let the mechanism read the rows, and compute everything else from what it released.
 
         Parameters
         ----------
@@ -245,31 +258,17 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             screen=cast(Any, self.screen),
             loss=self._loss,
             intervals=self.intervals,
+            aim=cast(Any, self.aim),
         )
-        rng = generator_of(self.random_state)
         self._forget()
         given = X
         X, y, target = self._opened_blocks(X, y)
         if not isinstance(X, RowBlocks):
             X, y = self._validated(X, y)
-        plan = plan_for(
-            X,
-            options,
-            sample_weight=sample_weight,
-            seeded=rng is not None,
-            feature_names=self._feature_names(),
+        # Everything after it uses the release only.
+        return self._take(
+            self._released(X, y, options, given, sample_weight=sample_weight, target=target)
         )
-        if plan.guarantee.formal and rng is None and plan.guarantee.warning is not None:
-            warn_user(plan.guarantee.warning)
-        plan = self._stated(plan, given)
-        released = plan.release(y, rng=rng, feature_names=self._feature_names(), target=target)
-        del y  # everything below uses the release only
-        self.guarantee_ = plan.guarantee
-        if plan.noise is not None:
-            self.noise_ = plan.noise
-        if released.kept is not None:
-            setattr(self, f"{released.kept_as}_", released.kept)
-        return self._take(released)
 
     def refit(self, X: Any, lam: float | str = "auto", sample_weight: Any = None) -> PrivateLasso:
         """Solve again at another λ from the kept release, at no privacy cost.
@@ -324,28 +323,13 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         weights = self._weights(sample_weight, labels.size)
         return self._loss.score(labels, predicted, weights)
 
-    def released_model(self) -> ReleasedModel:
-        """Return what may be published of this fit; `save` writes it."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "coef_")
-        return ReleasedModel(
-            coef=self.coef_,
-            intercept=float(self.intercept_),
-            lam=float(self.lam_),
-            guarantee=self.guarantee_,
-            noise=getattr(self, "noise_", None),
-            feature_names=self._feature_names(),
-            denoised=self.denoised_,
-            coef_se=getattr(self, "coef_se_", None),
-            screened=getattr(self, "screened_", None),
-            classes=(0, 1) if isinstance(self._loss, Logistic) else None,
-            intervals=getattr(self, "intervals_", None),
-        )
-
     @property
     def _loss(self) -> Loss:
         return Huber() if self.loss is None else self.loss
+
+    @property
+    def _class_names(self) -> tuple[int, int] | None:
+        return (0, 1) if isinstance(self._loss, Logistic) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -374,19 +358,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
 
     def _opened(self, X: Any, verb: str, sample_weight: Any) -> Outcome:
         """Return the kept release with its covariates."""
-        if isinstance(self.privacy, Privacy):
-            self.privacy.check_release_use(verb)
-        if hasattr(self, "screened_"):
-            raise ValueError(
-                f"{verb} needs a release of all columns, and this fit chose some; call fit again, "
-                "which costs, or leave screen out"
-            )
+        self._check_kept(verb)
         if hasattr(self, "statistics_"):
             return self.statistics_.open(X, sample_weight=sample_weight)
-        if hasattr(self, "coef_") and not hasattr(self, "release_"):
-            raise ValueError(ONE_LAM.format(verb))
-        if not hasattr(self, "release_"):
-            raise NotFittedError(f"call fit before {verb}: there is no release yet")
         if not isinstance(X, RowBlocks):
             X, _ = self._validated(X)
         return self.release_.open(
@@ -396,17 +370,5 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
             method=self.method,
             tol=self.tol,
             time_limit=self.time_limit,
+            aim=cast(Any, self.aim),
         )
-
-    def _take(self, released: Outcome, lam: float | str | None = None) -> PrivateLasso:
-        """Solve, and store the coefficients."""
-        model = self._solved(released, lam)
-        self.coef_, self.intercept_, self.lam_ = model.coef, model.intercept, model.lam
-        self.denoised_ = model.denoised
-        if model.coef_se is not None:
-            self.coef_se_ = model.coef_se
-        if model.screened is not None:
-            self.screened_ = model.screened
-        if model.intervals is not None:
-            self.intervals_ = model.intervals
-        return self

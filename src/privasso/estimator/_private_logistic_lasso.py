@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 
 from privasso._validation import attempt, check_length
-from privasso.estimator._base import PrivateEstimator, generator_of
+from privasso.estimator._base import PrivateEstimator
 from privasso.fit import (
     Classes,
     CoefficientPath,
     FitOptions,
     KeptRelease,
     Outcome,
-    ReleasedModel,
     both_probabilities,
     chosen_classes,
-    plan_for,
-    warn_user,
 )
 from privasso.ledger import Ledger
 from privasso.noise import Noise
@@ -117,6 +114,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
     coef_se_: np.ndarray
     n_features_in_: int
 
+    _by_class = True
     _fitted = (
         "coef_", "intercept_", "classes_", "lam_", "guarantee_", "noise_", "release_", "coef_se_",
         "intervals_",
@@ -174,26 +172,15 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
             classes=classes,
             intervals=self.intervals,
         )
-        rng = generator_of(self.random_state)
         self._forget()
         given, X = X, self._covariates(X, first=True)
         labels = self._labels(y, X.shape[0])
         if observed:
             classes = Classes.seen(labels)
-            options = FitOptions(**{**vars(options), "classes": classes})
-        coded = classes.coded(labels)
-        plan = plan_for(X, options, seeded=rng is not None, feature_names=self._feature_names())
-        if rng is None and plan.guarantee.warning is not None:
-            warn_user(plan.guarantee.warning)
-        plan = self._stated(plan, given)
-        released = plan.release(coded, rng=rng, feature_names=self._feature_names())
-        del y, labels, coded  # everything below uses the release only
-        self.guarantee_ = plan.guarantee
+            options = replace(options, classes=classes)
+        # Everything after it uses the release only.
+        released = self._released(X, classes.coded(labels), options, given)
         self.classes_ = np.asarray(classes.names)
-        if plan.noise is not None:
-            self.noise_ = plan.noise
-        if released.kept is not None:
-            self.release_ = released.kept
         return self._take(released)
 
     def refit(self, X: Any, lam: float | str = "auto") -> PrivateLogisticLasso:
@@ -235,7 +222,7 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the more probable class."""
         odds = self.decision_function(X)
-        return chosen_classes(odds, cast(Any, tuple(self.classes_.tolist())))
+        return chosen_classes(odds, self._class_names)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of these labels that is predicted.
@@ -251,24 +238,10 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
             raise ValueError("the labels hold something that cannot be compared with the classes")
         return float(np.average(right, weights=weights))
 
-    def released_model(self) -> ReleasedModel:
-        """Return what may be published of this fit; `save` writes it."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "coef_")
-        errors = getattr(self, "coef_se_", None)
-        return ReleasedModel(
-            coef=self.coef_[0],
-            intercept=float(self.intercept_[0]),
-            lam=float(self.lam_),
-            guarantee=self.guarantee_,
-            noise=getattr(self, "noise_", None),
-            feature_names=self._feature_names(),
-            denoised=hasattr(self, "release_"),
-            coef_se=None if errors is None else errors[0],
-            classes=cast(Any, tuple(self.classes_.tolist())),
-            intervals=getattr(self, "intervals_", None),
-        )
+    @property
+    def _class_names(self) -> tuple[Any, Any]:
+        negative, positive = self.classes_.tolist()
+        return negative, positive
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -287,24 +260,10 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
 
     def _opened(self, X: Any, verb: str) -> Outcome:
         """Return the kept release with its covariates."""
-        if isinstance(self.privacy, Privacy):
-            self.privacy.check_release_use(verb)
-        if not hasattr(self, "release_"):
-            raise NotFittedError(f"call fit before {verb}: there is no release yet")
+        self._check_kept(verb)
         return self.release_.open(
             self._covariates(X),
             tol=self.tol,
             time_limit=self.time_limit,
             classes=Classes.given(self.classes_.tolist()),
         )
-
-    def _take(self, released: Outcome, lam: float | str | None = None) -> PrivateLogisticLasso:
-        """Solve, and store the coefficients."""
-        model = self._solved(released, lam)
-        self.coef_, self.lam_ = model.coef[None, :], model.lam
-        self.intercept_ = np.array([model.intercept])
-        if model.coef_se is not None:
-            self.coef_se_ = model.coef_se[None, :]
-        if model.intervals is not None:
-            self.intervals_ = model.intervals
-        return self

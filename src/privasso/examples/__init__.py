@@ -1,6 +1,6 @@
 """Worked examples: what private fits predict at each ε, on real and simulated data."""
 
-from privasso.examples._compare import METHODS, compare_methods, summarise
+from privasso.examples._compare import METHODS, compare_methods, comparison_figure, summarise
 from privasso.examples._data import (
     DIABETES_RANGES,
     Split,
@@ -8,7 +8,6 @@ from privasso.examples._data import (
     diabetes_splits,
     simulated_splits,
 )
-from privasso.examples._figure import comparison_figure
 
 __all__ = [
     "DIABETES_RANGES",

@@ -2,12 +2,11 @@
 
 from privasso.explore._answers import answer
 from privasso.explore._server import Explorer
-from privasso.explore._settings import MOST_COLUMNS, MOST_CORRELATED, Settings, settings_of
+from privasso.explore._settings import MOST_COLUMNS, Settings, settings_of
 from privasso.explore._static import static_page
 
 __all__ = [
     "MOST_COLUMNS",
-    "MOST_CORRELATED",
     "Explorer",
     "Settings",
     "answer",

@@ -15,6 +15,8 @@ from privasso.explore._controls import COMPARED
 from privasso.explore._settings import Settings
 from privasso.model import GivenCovariance
 from privasso.noise import PowerLaw
+from privasso.planning import ScreeningPrior, direct_r2
+from privasso.queries import EMPTIED, LABEL_REPLACED
 from privasso.theory import (
     Attack,
     FixedPointStatus,
@@ -31,6 +33,8 @@ _CURVE_POINTS, _CURVE_REACH = 16, 300.0
 _MANY, _FEWER = 200, 0.4
 #: Ranges of the map, in units of E[v]·√α.
 _MAP_LAM, _MAP_SIGMA = (0.01, 10.0), (0.003, 3.0)
+#: Budgets of default fits, and their columns where these are many.
+_FIT_EPSILONS, _MANY_COLUMNS = (0.3, 1.0, 3.0, 10.0), 1000
 #: Cells of the map along each side, at once and when nothing moves.
 _COARSE, _FINE = 10, 30
 
@@ -50,7 +54,8 @@ def point(settings: Settings) -> dict[str, Any]:
     model = settings.model
     numbers = {
         "E": fp.E,
-        "null_error": model.rho * model.scales.moment(1) + model.sigma_xi**2,
+        "null_error": settings.label_variance,
+        "label_noise": model.sigma_xi,
         "rho_hat": fp.rho_hat,
         "stability": fp.stability,
         "onavekl": fp.onavekl(),
@@ -66,6 +71,35 @@ def point(settings: Settings) -> dict[str, Any]:
         "status": fp.status.value,
         "meaning": MEANING[fp.status.value],
         **{name: finite(value) for name, value in numbers.items()},
+    }
+
+
+def default_fits(settings: Settings) -> dict[str, Any]:
+    """R² that fits with default settings are predicted to reach, whatever λ and noise are set.
+
+    They are for independent columns of one scale. Without a number of columns there are many.
+    """
+    own = len(settings.scales) if settings.law == "own" else _MANY_COLUMNS
+    n = settings.n_features or own
+    m = max(1, round(settings.alpha * n))
+    explained = 1.0 - settings.sigma_xi**2 / settings.label_variance
+    prior = ScreeningPrior(
+        max(1, round(settings.rho * n)), explained, label_deviation=1.0 / settings.width
+    )
+    kinds = {"records": EMPTIED, "labels": LABEL_REPLACED}
+    return {
+        "columns": n,
+        "rows": m,
+        "delta": settings.delta,
+        "width": settings.width,
+        "epsilon": list(_FIT_EPSILONS),
+        **{
+            name: [
+                finite(direct_r2(prior, epsilon, settings.delta, m, n, neighbours))
+                for epsilon in _FIT_EPSILONS
+            ]
+            for name, neighbours in kinds.items()
+        },
     }
 
 
@@ -191,6 +225,7 @@ ANSWERS: dict[str, Callable[[Settings], dict[str, Any]]] = {
     "fine map": lambda settings: phase_map(settings, _count(settings, _FINE)),
     "attack": attack,
     "correlated": correlated,
+    "fits": default_fits,
     # What one move of a slider changes, in one answer: each answer waits for the browser once.
     "numbers": lambda settings: {"point": point(settings), "curves": curves(settings)},
     "everything": lambda settings: {

@@ -95,7 +95,14 @@ NOISE = {
             1e-2,
             1e-6,
         ),
-        Control("width", "Range of the labels", "Distance between their bounds.", 0.1, 100.0, 2.0),
+        Control(
+            "width",
+            "Range of the labels",
+            "Distance between their bounds, in standard deviations of the labels.",
+            1.0,
+            100.0,
+            6.0,
+        ),
     ),
 }
 

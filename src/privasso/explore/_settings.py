@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -13,16 +14,9 @@ import numpy as np
 from privasso._documents import Fields
 from privasso._text import escaped
 from privasso.accounting import gaussian_epsilon
-from privasso.encoding import Numbers
+from privasso.encoding import Numbers, looks_like_identifier
 from privasso.explore._controls import every_control
-from privasso.model import (
-    AutoRegressive,
-    Blocks,
-    ColumnCovariance,
-    Factors,
-    GivenCovariance,
-    Model,
-)
+from privasso.model import AutoRegressive, Blocks, ColumnCovariance, Factors, GivenCovariance, Model
 from privasso.noise import PowerLaw
 from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
@@ -43,6 +37,7 @@ class Settings:
     - `law`: ``"uniform"``, ``"lognormal"``, ``"constant"`` or ``"own"``, which takes `scales`.
     - `noise_by`: ``"level"``: the noise has the level `sigma`. ``"labels"``: it has the level that
       protects labels with (ε, δ), when Fᵀy is released.
+    - `width`: distance between the bounds of the labels, in standard deviations of the labels.
     - `n_features`: number of columns; None for the limit of many.
     - `correlation`: ``"none"``, ``"ar"``, ``"blocks"``, ``"factors"`` or ``"table"``, which takes
       `covariance`.
@@ -142,8 +137,8 @@ class Settings:
             return self.sigma
         if self.noise_by != "labels":
             raise ValueError(f"noise_by must be level or labels, not {self.noise_by!r}")
-        budget = LabelDP(self.epsilon, self.delta, (0.0, self.width))
-        needed = self.width * self.label_sensitivity / budget.mu
+        budget = LabelDP(self.epsilon, self.delta, (0.0, self.label_range))
+        needed = self.label_range * self.label_sensitivity / budget.mu
         if not math.isfinite(needed):
             raise ValueError(
                 "no level of this noise protects the labels in the limit of many columns, because "
@@ -152,6 +147,16 @@ class Settings:
             )
         return needed
 
+    @property
+    def label_variance(self) -> float:
+        """Variance of a label, and the error of releasing nothing."""
+        return self.rho * self.model.scales.moment(1) + self.sigma_xi**2
+
+    @property
+    def label_range(self) -> float:
+        """Distance between the bounds of the labels."""
+        return self.width * math.sqrt(self.label_variance)
+
     @cached_property
     def label_sensitivity(self) -> float:
         """μ for labels in an interval of width 1 and noise of level 1."""
@@ -159,7 +164,7 @@ class Settings:
 
     def label_epsilon(self, sigma: float) -> float:
         """ε of the labels at δ, if Fᵀy is released with noise of this level."""
-        mu = self.width * self.label_sensitivity / sigma if sigma > 0.0 else math.inf
+        mu = self.label_range * self.label_sensitivity / sigma if sigma > 0.0 else math.inf
         return gaussian_epsilon(self.delta, mu) if math.isfinite(mu) else math.inf
 
     def with_gamma(self, gamma: float) -> Settings:
@@ -188,12 +193,26 @@ def _whole(what: str, number: float) -> int:
     return int(number)
 
 
-def settings_of(table: Table, target: str | None = None) -> Settings:
-    """Scales of the columns of numbers relative to their root mean square, and rows per column."""
-    if target is not None:
-        table.require([target])
-    columns = table.columns(table.feature_names(target))
-    numbers = [each.values for each in columns.columns if isinstance(each, Numbers)]
+def settings_of(
+    table: Table,
+    target: str | None = None,
+    exclude: Sequence[str] | None = None,
+    keep: Collection[str] = (),
+) -> Settings:
+    """Scales of the columns of numbers relative to their root mean square, and rows per column.
+
+    A column that looks like an identifier of the rows is refused unless it is one of `keep`.
+    """
+    table.require([name for name in (target, *keep) if name is not None])
+    columns = table.columns(table.feature_names(target, exclude=exclude))
+    found = [each for each in columns.columns if isinstance(each, Numbers)]
+    for each in found:
+        if each.name not in keep and looks_like_identifier(each):
+            raise ValueError(
+                f"the column {each.name!r} looks like an identifier of the rows: leave it out with "
+                "--exclude, or name it with --keep"
+            )
+    numbers = [each.values for each in found]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of a column without any value
         spread = np.array([np.nanstd(values) for values in numbers])

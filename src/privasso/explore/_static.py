@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privasso._text import finite
-from privasso.explore._answers import MEANING, column_noise
+from privasso.explore._answers import MEANING, column_noise, default_fits
 from privasso.explore._controls import COMPARED, DATA, ESTIMATE, NOISE, Control
 from privasso.explore._page import EPSILON_CHOICE, asset, document, fieldset, law_choice, slider
 from privasso.explore._settings import Settings
@@ -33,7 +33,7 @@ _SIGMA = tuple(float(f"{x:.3g}") for x in np.geomspace(0.01, 1.0, 17))
 #: Values of the sliders that need no table.
 _FREE = {
     "delta": [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3],
-    "width": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0],
+    "width": [3.0, 6.0, 10.0, 20.0, 50.0],
 }
 
 
@@ -77,6 +77,7 @@ def static_page(
         "sigma_xi": Settings().sigma_xi,
         "notes": sorted(notes),
         "laws": {law: _about(settings, alpha) for law, settings in _LAWS.items()},
+        "fits": _fits(alpha, rho),
         "gauss": {"nodes": nodes.tolist(), "weights": weights.tolist()},
         "values": {
             name: base64.b64encode(np.concatenate(parts).tobytes()).decode("ascii")
@@ -110,6 +111,14 @@ def static_page(
         constants=f"const TABLE = {json.dumps(told, ensure_ascii=False, allow_nan=False)};",
     )
     return text
+
+
+def _fits(alpha: tuple[float, ...], rho: tuple[float, ...]) -> dict[str, dict[str, Any]]:
+    """Default fits for each kind of data, at the δ and the bounds that sliders begin with."""
+    return {
+        f"{law} {a:g} {r:g}": default_fits(Settings(law=law, alpha=a, rho=r))
+        for law, a, r in product(_LAWS, alpha, rho)
+    }
 
 
 def _controls(axes: dict[str, list[Any]]) -> dict[str, tuple[Control, dict[str, Any]]]:

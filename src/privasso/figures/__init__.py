@@ -1,7 +1,6 @@
 """Figures in one style, written without a display."""
 
 from privasso.figures._style import (
-    BLACK,
     BLUE,
     GREEN,
     GREY,
@@ -18,7 +17,6 @@ from privasso.figures._style import (
 )
 
 __all__ = [
-    "BLACK",
     "BLUE",
     "GREEN",
     "GREY",

@@ -12,7 +12,7 @@ from privasso._files import write_whole
 # Okabe and Ito's colours. Everywhere isotropic noise is orange, Gram-based noise blue, and noise
 # in proportion to v, or the best power, green.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
-SKY, PINK, BLACK = "#56B4E9", "#CC79A7", "#000000"
+SKY, PINK = "#56B4E9", "#CC79A7"
 
 #: Entries of a figure file: who made it, and no date, so that the same figure always gives the
 #: same file.

@@ -16,6 +16,7 @@ from privasso.fit._plan import Plan, statement
 from privasso.fit._plan_for import plan_for
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior, posterior_mean
 from privasso.fit._postprocess import Postprocess
+from privasso.fit._published import interval_outlook
 from privasso.fit._release_law import ReleaseLaw, RowMoments, joint_noise
 from privasso.fit._released import Released
 from privasso.fit._statistics import KeptStatistics
@@ -51,6 +52,7 @@ __all__ = [
     "choose_lambda",
     "chosen_classes",
     "encoded_guarantee",
+    "interval_outlook",
     "joint_noise",
     "plan_fit",
     "plan_for",

@@ -15,6 +15,7 @@ from privasso.blocks import RowBlocks
 from privasso.fit._label_plan import COMPUTED, plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, statement
+from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._published import FewColumns, dense_columns
 from privasso.fit._rows import prepared_rows
 from privasso.noise import Shaped
@@ -108,10 +109,14 @@ class ChosenLabels(Program):
 
         The covariates are public and so is the choice: it is a fit like any other.
         """
-        inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen=None)
+        inner = replace(self.options, privacy=self.screened.fit, ledger=None, screen="all")
+        # Chosen columns are few already.
+        aim = "select" if inner.aim == "select" else "predict"
+        inner = replace(inner, among=self.X.shape[1], aim=aim)
         rows = prepared_rows(self.fitted_columns(columns), self.options.fit_intercept)
         if self.components is not None:
-            inner = replace(inner, noise=Shaped(shrink=self.screened.shrink(rows)), lam="auto")
+            noise = Shaped(shrink=self.screened.shrink(rows))
+            inner = replace(inner, noise=noise, lam="auto")
         return plan_fit(rows, inner, seeded=self.seeded)
 
 
@@ -119,17 +124,23 @@ def plan_chosen_labels(
     X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool
 ) -> Plan | None:
     """Determine choice, fit and statement from the size of the table; None to fit all columns."""
-    assert options.screen is not None
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
     source = X if isinstance(X, RowBlocks) else None
     X = covariates(X if source is None else source.gathered()[0])
     m, n = X.shape
     components = None
-    if options.screen == "auto" and options.fit_intercept and n > WIDE_PART * m:
+    both = options.fit_intercept and options.aim != "select"
+    if options.screen in (None, "auto") and both and n > WIDE_PART * m:
         check_size(m, n)
         components = PrincipalComponents.of(X, MOST_COMPONENTS)
-    screened = screened_labels(privacy, m, n, screen=options.screen, components=components)
+    decide = options.screen in (None, "auto") and components is None and n <= MOST_COLUMNS
+    rows = prepared_rows(X, options.fit_intercept) if decide else None
+    if rows is not None and not rows.live.any():
+        return None
+    screened = screened_labels(
+        privacy, m, n, screen=options.screen, components=components, rows=rows
+    )
     if screened is None:
         return None
     d = screened.settings.components

@@ -122,6 +122,13 @@ class Denoised:
                 return float(solved[-1]) if solved.size else self.largest_lam
         return float(lams[-1])
 
+    def lost(self, lams: np.ndarray, clock: Clock) -> tuple[np.ndarray, float]:
+        """Mean squares of what is lost of the predictions of the guess, and that of these."""
+        x, status = self._solutions(lams, clock)
+        lost = np.sum((self._root @ x - self._fitted[:, None]) ** 2, axis=0) / self.rows.shape[0]
+        whole = float(self._fitted @ self._fitted) / self.rows.shape[0]
+        return np.where(status == Status.CONVERGED, lost, np.inf), whole
+
     def _solutions(self, lams: np.ndarray, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
         if not self.rows.live.any():
             return np.zeros((0, lams.size)), np.full(lams.size, Status.CONVERGED, dtype=object)

@@ -16,8 +16,9 @@ from privasso.fit._postprocess import check_shape
 from privasso.fit._rows import prepared_rows, released_weights
 from privasso.noise import Noise
 from privasso.operators import Covariates
+from privasso.planning import Aim
 from privasso.privacy import Guarantee, Privacy
-from privasso.programs import Release
+from privasso.programs import Intervals, Release
 
 if TYPE_CHECKING:
     from privasso.fit._released import Released
@@ -56,6 +57,8 @@ class KeptRelease(Release):
         Version of privasso that made it.
     encoding : Encoding or None
         How the columns of a table become the columns of X, if that is not as they are.
+    intervals : Intervals or None
+        Laws of the coefficients of the population, if the fit released what they follow from.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class KeptRelease(Release):
     target: str | None = None
     software: str
     encoding: Encoding | None = None
+    intervals: Intervals | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,6 +101,7 @@ class KeptRelease(Release):
         tol: float = 1e-8,
         time_limit: float | None = None,
         classes: Classes | None = None,
+        aim: Aim = "auto",
     ) -> Released:
         """Return the release with its covariates, ready to solve from; reads no labels.
 
@@ -127,7 +132,9 @@ class KeptRelease(Release):
             tol=tol,
             time_limit=time_limit,
             encoding=self.encoding,
+            intervals=self.intervals,
             classes=classes,
+            aim=aim,
         )
 
     def check_covariates(self, rows: Covariates) -> None:

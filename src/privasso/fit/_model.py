@@ -52,6 +52,8 @@ class ReleasedModel:
         do not hold them.
     intervals : Intervals or None
         Laws of the coefficients of the population, if the fit released what they follow from.
+    target : str or None
+        Name of what is predicted, if the fit knew it.
     classes : (negative, positive) or None
         Names of the two classes of a logistic regression, whose coefficients are log odds of the
         positive one. None for a linear model.
@@ -78,6 +80,7 @@ class ReleasedModel:
     screened: np.ndarray | None = field(default=None, repr=False)
     classes: tuple[Name, Name] | None = None
     intervals: Intervals | None = field(default=None, repr=False)
+    target: str | None = None
 
     @property
     def n_features(self) -> int:
@@ -183,7 +186,6 @@ class ReleasedModel:
         if self.intervals is None:
             return pl.DataFrame(table)
         ends = self.confint(level, target)
-        zero = (ends[:, 0] <= 0.0) & (ends[:, 1] >= 0.0)
         table |= {
             "estimate": self.intervals.estimates(target),
             "low": ends[:, 0],
@@ -195,12 +197,18 @@ class ReleasedModel:
                     f"odds ratio{part}": np.exp(table[name])
                     for part, name in (("", "estimate"), (", low", "low"), (", high", "high"))
                 }
-        reasons = self.intervals.reasons(target)
-        table["note"] = [
-            _ZERO if level_zero else reason
-            for level_zero, reason in zip(zero.tolist(), reasons, strict=True)
-        ]
+        table["note"] = self.notes(level, target)
         return pl.DataFrame(table, nan_to_null=True)
+
+    def notes(self, level: float = 0.95, target: str | None = None) -> list[str]:
+        """What cannot be told of each coefficient: whether it is zero, or anything at all."""
+        intervals = self._known_intervals()
+        ends = intervals.confint(level, target)
+        zero = (ends[:, 0] <= 0.0) & (ends[:, 1] >= 0.0)
+        return [
+            _ZERO if holds_zero else reason
+            for holds_zero, reason in zip(zero.tolist(), intervals.reasons(target), strict=True)
+        ]
 
     def _known_intervals(self) -> Intervals:
         if self.intervals is None:

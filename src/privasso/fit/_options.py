@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from privasso._validation import positive_float
 from privasso.design import best_power
@@ -13,7 +12,7 @@ from privasso.ledger import Ledger
 from privasso.model import Model
 from privasso.noise import Noise, NoiseDesign, Shaped, noise_from_name
 from privasso.operators import Covariates
-from privasso.planning import check_screen, release_mechanism
+from privasso.planning import AIMS, Aim, Screen, check_screen, release_mechanism
 from privasso.privacy import Privacy, Scales, check_kind
 from privasso.problem import Huber, Logistic, Loss
 from privasso.programs import Target
@@ -56,9 +55,10 @@ class FitOptions:
         release itself. See `Released`.
     ledger : Ledger or None
         The budget to charge before noise is drawn; only with a formal kind of privacy.
-    screen : "auto", int or None
+    screen : "auto", "all", int or None
         Choose so many columns with noise, at a share of the budget, and fit these only. ``"auto"``
-        decides by what is predicted from the size of the table; None fits all.
+        decides by what is predicted from the size of the table; "all" fits all. None is "auto"
+        where no other option asks for a fit of all columns; see `choice`.
     classes : Classes or None
         The two classes of a logistic regression; None for a linear model.
     loss : Loss
@@ -66,6 +66,13 @@ class FitOptions:
     intervals : bool or str
         Whether a part of the budget is used for intervals for the coefficients; a name of a target
         asks for those of one target alone. See `targets`.
+    aim : {"auto", "predict", "select"}
+        What λ is for where it is not a number. To predict, it is small, or the largest that loses
+        practically nothing. To select, it is so large that all coefficients are zero with a chance
+        of 95 per cent where labels have nothing to do with the columns. "auto" selects where labels
+        alone are private and their release says that it loses at most 0.02 of R².
+    among : int or None
+        How many columns those of the fit were chosen from, if they were.
     """
 
     privacy: Privacy
@@ -79,10 +86,12 @@ class FitOptions:
     denoise: bool = True
     time_limit: float | None = None
     ledger: Ledger | None = None
-    screen: int | Literal["auto"] | None = None
+    screen: Screen | None = None
     classes: Classes | None = None
     loss: Loss = _HUBER
     intervals: bool | str = False
+    aim: Aim = "auto"
+    among: int | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.privacy)
@@ -90,12 +99,20 @@ class FitOptions:
         self._check_intervals()
         if self.classes is not None:
             object.__setattr__(self, "privacy", self.privacy.for_classes())
-            if self.screen is not None:
+            if self.screen not in (None, "all"):
                 raise ValueError("screen is for linear models; leave it out with classes")
         if self.lam is not None:
             fixed_lambda(self.lam, self.privacy)
         if not isinstance(self.noise, NoiseDesign | Shaped):
             self._named_noise()
+        if self.aim not in AIMS:
+            raise ValueError(f"aim must be one of {', '.join(AIMS)}, not {self.aim!r}")
+        if self.aim == "select" and not (self.privacy.formal and self.denoise):
+            raise ValueError("aim='select' needs LabelDP or RecordDP, and denoise=True")
+        if self.aim == "select" and self.classes is not None and not self.privacy.protects_records:
+            raise ValueError(
+                "aim='select' is not for logistic regression with LabelDP; leave it out"
+            )
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
         positive_float("tol", self.tol)
@@ -110,11 +127,26 @@ class FitOptions:
         check_screen(self.screen)
         if self.privacy.protects_records:
             self._check_perturbed()
-        elif self.screen is not None and not self.privacy.formal:
+        elif self.screen not in (None, "all") and not self.privacy.formal:
             raise ValueError(
                 f"screen is not supported with {type(self.privacy).__name__}; leave it out, or use "
                 "LabelDP or RecordDP"
             )
+
+    @property
+    def choice(self) -> Screen | None:
+        """What is asked of a choice of columns; None where planning is to decide.
+
+        Planning decides on plain fits alone. A number for λ, or any other setting of a fit of all
+        columns, and intervals, which are wanted for all, ask for such a fit.
+        """
+        words = (self.lam, self.noise, self.method)
+        other = any(word != "auto" for word in words) or not (self.fit_intercept and self.denoise)
+        other = other or self.scales is not None or self.classes is not None or self.intervals
+        other = other or not self.privacy.formal or not self.loss.about_mean
+        other = other or getattr(self.privacy, "level", None) is not None
+        other = other or getattr(self.privacy, "mechanism", None) == "release"
+        return "all" if self.screen is None and other else self.screen
 
     def _check_loss(self) -> None:
         if not isinstance(self.loss, Loss):

@@ -14,6 +14,7 @@ from privasso.fit._label_plan import plan_fit
 from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, check_asked
 from privasso.fit._record_plan import plan_labels_at_one_lam, plan_records
+from privasso.fit._rows import held_in_blocks
 from privasso.planning import divided, interval_sensitivity
 from privasso.privacy import PRIVATE, LabelDP, RecordDP
 from privasso.queries import declared
@@ -57,15 +58,17 @@ def _alone(
             )
         records = cast(RecordDP, privacy)
         return plan_records(X, options, records, seeded=seeded, feature_names=feature_names)
-    labels = cast(LabelDP, privacy)
+    labels, screen = cast(LabelDP, privacy), options.choice
     if options.classes is None and not options.loss.about_mean:
-        if sample_weight is not None or options.screen is not None:
+        if sample_weight is not None or options.screen not in (None, "all"):
             raise ValueError(
                 f"screen and sample_weight do not go with {options.loss.about} under LabelDP; "
                 "leave them out"
             )
         return plan_labels_at_one_lam(X, options, labels, seeded=seeded)
-    if options.screen is not None:
+    if screen is None and (sample_weight is not None or held_in_blocks(X)):
+        screen = "all"
+    if screen != "all":
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
         chosen = plan_chosen_labels(X, options, labels, seeded=seeded)

@@ -25,6 +25,7 @@ from privasso.programs import (
     IntervalProgram,
     IntervalSums,
     LabelFrame,
+    Outlook,
     RecordFit,
     RecordFrame,
     RecordStatistics,
@@ -81,6 +82,8 @@ def published(
                 target=target,
                 software=__version__,
                 lam=options.lam,
+                aim=options.aim,
+                among=options.among,
                 method=options.method,
                 tol=options.tol,
                 time_limit=options.time_limit,
@@ -92,7 +95,10 @@ def published(
             )
         case FewColumns():
             whole = replace(
-                _spread(plan, found), guarantee=plan.guarantee, feature_names=feature_names
+                _spread(plan, found),
+                guarantee=plan.guarantee,
+                feature_names=feature_names,
+                target=target,
             )
             return Published(whole, privacy)
     classes = options.classes
@@ -106,6 +112,7 @@ def published(
         noise=None,
         feature_names=feature_names,
         classes=None if classes is None else classes.names,
+        target=target,
     )
     return Published(model, privacy)
 
@@ -160,12 +167,30 @@ def interval_sums(plan: Plan, ask: Ask, found: Any) -> IntervalSums:
         case _:
             fit = found.solve(plan.lam) if isinstance(found, RecordStatistics) else found
             frame, coef, intercept = _record_frame(plan, fit)
+    return _interval_program(plan, frame)(ask, coef, intercept)
+
+
+def interval_outlook(plan: Plan, deviation: float) -> Outlook | None:
+    """What may be expected of intervals for residuals of a deviation; None if columns are chosen.
+
+    Of private records it uses the size of the table.
+    """
+    if not plan.mu or plan.asking.choosing is not None:
+        return None
+    if plan.options.privacy.protects_records:
+        frame, _, _ = _record_frame(plan, RecordFit(np.zeros(plan.shape[1]), 0.0))
+    else:
+        frame = plan.frame
+    low, high = plan.guarantee.label_bounds or (0.0, 1.0)
+    return _interval_program(plan, frame).outlook(plan.shape[0], deviation / (high - low))
+
+
+def _interval_program(plan: Plan, frame: Frame) -> IntervalProgram:
     bounds = plan.guarantee.label_bounds
     assert bounds is not None
-    program = IntervalProgram(
+    return IntervalProgram(
         frame, plan.mu, plan.neighbours, plan.options.targets, bounds, plan.asking.kappa
     )
-    return program(ask, coef, intercept)
 
 
 def _record_frame(plan: Plan, fit: RecordFit) -> tuple[Frame, np.ndarray, float]:

@@ -13,7 +13,13 @@ from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, statement
 from privasso.fit._rows import prepared_rows
 from privasso.fit._start import with_classes
-from privasso.planning import RecordProgram, RecordTable, check_room, labels_at_one_lam
+from privasso.planning import (
+    RecordProgram,
+    RecordTable,
+    aimed_lam,
+    check_room,
+    labels_at_one_lam,
+)
 from privasso.privacy import LabelDP, RecordDP, Terms
 from privasso.problem import Clipped
 
@@ -33,7 +39,7 @@ def plan_records(
         X = covariates(X, finite=False)
     m, n = X.shape
     table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
-    program = None if options.screen is None else table.screened(options.screen)
+    program = table.screened(options.choice)
     if program is None:
         if sp.issparse(X):
             raise ValueError(
@@ -64,7 +70,9 @@ def _planned(
     names: tuple[str, ...] | None = None,
 ) -> Plan:
     intercept, classes = options.fit_intercept, options.classes
-    lam = asking.lam if options.fixed_lam is None else options.fixed_lam
+    lam = options.fixed_lam
+    if lam is None:
+        lam = aimed_lam(asking, options.aim, X.shape[0])
     what = "the coefficients and the intercept" if intercept else "the coefficients"
     then = f"{what} at {'every' if asking.again else 'one'} λ"
     terms = Terms(fit_intercept=intercept, seeded=seeded, n_rows=X.shape[0])

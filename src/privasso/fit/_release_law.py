@@ -92,7 +92,7 @@ class ReleaseLaw:
 
     def posterior(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Mean and deviation of the coefficients, and the mean of the intercept."""
-        G, G2, noise = self._standardised
+        G, G2, noise = self.standardised
         units, n = self.moments.units, self.moments.scale.size
         b = b / units / self.label_deviation
         V = self._unexplained(b) * G2 + noise
@@ -133,7 +133,7 @@ class ReleaseLaw:
         ndarray of shape (N,)
             NaN outside of the support.
         """
-        G, G2, noise = self._standardised
+        G, G2, noise = self.standardised
         units = self.moments.units
         middle = self._unexplained(b / units / self.label_deviation) * G2 + noise
         taken = np.append(support, np.ones(int(self.moments.intercept), dtype=bool))
@@ -144,7 +144,7 @@ class ReleaseLaw:
         return (self.label_deviation / units * errors)[: support.size]
 
     @cached_property
-    def _standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """G, G₂ and Σ in units of standardised columns and of the deviation of the labels."""
         units = self.moments.units
         both = np.outer(units, units)
@@ -172,7 +172,7 @@ class ReleaseLaw:
         Under x ~ N(0, D), D = g/n on the columns and 1 on the intercept, and labels of variance t
         around Fx, it is GDG + tG₂ + Σ. None stands for a matrix that is singular.
         """
-        G, G2, noise = self._standardised
+        G, G2, noise = self.standardised
         n, prior = self.moments.scale.size, np.ones(G.shape[0])
         for part in _SIGNALS:
             prior[:n] = _MOST_SIGNAL * part / n

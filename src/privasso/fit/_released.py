@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privasso._clock import Clock
+from privasso._tuned import LABEL_DEVIATIONS, LABEL_WIDTH, SELECT_LOSS
 from privasso._validation import real_array
 from privasso.encoding import Encoding
 from privasso.fit._choose_lambda import choose_lambda
@@ -23,9 +25,11 @@ from privasso.fit._path import CoefficientPath
 from privasso.fit._posterior import MOST_COLUMNS, Posterior, posterior_of, release_law
 from privasso.fit._postprocess import Postprocess
 from privasso.fit._release_law import ReleaseLaw
+from privasso.fit._selecting import selecting_lam
 from privasso.noise import Noise
 from privasso.operators import Covariates
-from privasso.privacy import Guarantee, Privacy
+from privasso.planning import Aim, LabelRelease
+from privasso.privacy import Guarantee, LabelDP, Privacy
 from privasso.programs import Intervals, Release
 from privasso.solvers import SolveError
 
@@ -48,6 +52,8 @@ class Released(Outcome):
     target: str | None
     software: str
     lam: float | str | None = None
+    aim: Aim = "predict"
+    among: int | None = None
     method: str = "auto"
     tol: float = 1e-8
     time_limit: float | None = None
@@ -90,6 +96,23 @@ class Released(Outcome):
             return None
         return posterior_of(self.release, self.rows, *self._law)
 
+    def _aimed(self, post: Denoised, clock: Clock) -> float:
+        """λ that selects, in the unit of the release; see `selecting_lam`."""
+        predicting, law = post.choose(clock), self._law
+        if law is None or clock.expired():
+            return predicting
+        noise, privacy = None, cast(LabelDP, self.privacy)
+        if privacy.mechanism == "objective":
+            noise = LabelRelease(privacy).objective_noise(self.rows.shape[0])
+        lam = selecting_lam(law[0], self.rows, noise, self.among)
+        if lam <= predicting or self.aim == "select":
+            return max(lam, predicting)
+        lost, explained = post.lost(np.array([lam, predicting]), clock)
+        # Labels that vary less around their predictions are not supposed.
+        least = (law[0].label_deviation * LABEL_DEVIATIONS[0] * LABEL_WIDTH) ** 2
+        cheap = lost[0] - lost[1] <= SELECT_LOSS * (explained + least)
+        return lam if cheap else predicting
+
     @cached_property
     def _law(self) -> tuple[ReleaseLaw, np.ndarray] | None:
         """The law of the release and what it is about, where `guess` is known."""
@@ -127,6 +150,7 @@ class Released(Outcome):
             target=self.target,
             software=self.software,
             encoding=self.encoding,
+            intervals=self.intervals,
         )
 
     def path_start(self, lam: float) -> float:
@@ -152,7 +176,9 @@ class Released(Outcome):
         clock, post = Clock(self.time_limit), self.post
         chosen, unit = fixed_lambda(wanted, self.privacy), self.release.unit
         if chosen is None:
-            if not isinstance(post, Postprocess):
+            if isinstance(post, Denoised) and self.aim != "predict":
+                chosen = unit * self._aimed(post, clock)
+            elif not isinstance(post, Postprocess):
                 chosen = unit * post.choose(clock)
             else:
                 deviation = (self.privacy.label_deviation or 0.0) / unit
@@ -172,6 +198,7 @@ class Released(Outcome):
             coef_se=self._errors(coef, intercept),
             classes=None if self.classes is None else self.classes.names,
             intervals=self.intervals,
+            target=self.target,
         )
 
     @property

@@ -38,7 +38,7 @@ def prepared_rows(
     if isinstance(X, RowBlocks):
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported for blocks of rows; leave it out")
-        if X.streamed or _is_large(X.shape):
+        if held_in_blocks(X):
             return BlockCovariates(X, centre=fit_intercept)
         F, _ = X.gathered()
         if not np.isfinite(F).all():
@@ -53,6 +53,13 @@ def prepared_rows(
     if np.min(weights) < 0.0 or not np.max(weights) > 0.0:
         raise ValueError("sample_weight must be zero or more, and not all zero")
     return Covariates(X, centre=fit_intercept, weights=weights / np.mean(weights))
+
+
+def held_in_blocks(X: Any) -> bool:
+    """Whether public covariates are read in blocks, and never held as one array."""
+    if isinstance(X, RowBlocks):
+        return X.streamed or _is_large(X.shape)
+    return isinstance(X, np.ndarray) and X.ndim == 2 and _is_large(X.shape)
 
 
 def _is_large(shape: tuple[int, int]) -> bool:

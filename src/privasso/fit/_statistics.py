@@ -149,6 +149,7 @@ class KeptStatistics(Outcome):
             coef_se=found.coef_se,
             encoding=self.encoding,
             intervals=self.intervals,
+            target=self.target,
         )
 
     def path(self, lams: ArrayLike) -> CoefficientPath:

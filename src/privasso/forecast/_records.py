@@ -237,7 +237,8 @@ def _plan(small: RecordScheme, seed: int) -> Plan:
         rng = np.random.default_rng((seed, 1))
         public = small.columns(_PUBLIC, np.full(small.n_columns, 0.5), rng)
         privacy = replace(privacy, shape=public)
-    options = FitOptions(privacy, lam="auto" if small.lam is None else small.lam)
+    lam = "auto" if small.lam is None else small.lam
+    options = FitOptions(privacy, lam=lam, screen="all")
     nothing = np.broadcast_to(0.0, (small.n_rows, small.n_columns))
     return plan_for(nothing, options, seeded=True)
 

@@ -15,8 +15,7 @@ from privasso.accounting import GaussianLoss, Loss, spent_epsilon, within_budget
 from privasso.privacy import Guarantee, check_same_neighbours, formal_loss, rounded_down, rounded_up
 
 FORMAT = "privasso-ledger"
-#: Version 1 had no reservations, and its total held only for settings that were fixed beforehand.
-VERSION, OLDER = 3, (1, 2)
+VERSION = 3
 _MOST_ENTRIES = 1_000_000
 #: Digits of ε in messages.
 _DIGITS = 4
@@ -200,12 +199,12 @@ class Book:
         (chosen if self.released else declared).append(loss)
         return within_budget(self.epsilon, self.delta, declared, chosen)
 
-    def hashes(self, written: Sequence[dict[str, Any]] | None = None) -> list[str]:
-        """Return the hash of the budget and then one for each entry, perhaps as it was written."""
+    def hashes(self) -> list[str]:
+        """Return the hash of the budget and then one for each entry."""
         header = {name: getattr(self, name) for name in ("epsilon", "delta", "data", "identity")}
         chain = [_hash("", header)]
-        for value in [one.to_dict() for one in self.entries] if written is None else written:
-            chain.append(_hash(chain[-1], value))
+        for entry in self.entries:
+            chain.append(_hash(chain[-1], entry.to_dict()))
         return chain
 
     def to_document(self) -> dict[str, Any]:
@@ -229,7 +228,7 @@ class Book:
     @classmethod
     def from_document(cls, document: object) -> Book:
         """Rebuild what `to_document` gave; a file that was changed raises `DocumentError`."""
-        fields = Fields.of_file(document, "a ledger", FORMAT, VERSION, older=OLDER)
+        fields = Fields.of_file(document, "a ledger", FORMAT, VERSION)
         listed = fields.take("entries")
         if not isinstance(listed, list):
             raise DocumentError("entries must be a list")
@@ -256,9 +255,7 @@ class Book:
             raise
         except ValueError as error:
             raise DocumentError(str(error)) from None
-        # Former ledgers have other values for the same guarantees, so that what was read counts.
-        written = [{k: x for k, x in value.items() if k != "hash"} for value in listed]
-        chain, count = book.hashes(written), fields.whole("n_entries", 0, _MOST_ENTRIES)
+        chain, count = book.hashes(), fields.whole("n_entries", 0, _MOST_ENTRIES)
         _check_chain(chain, marks, count)
         if fields.text("last_hash") != chain[-1]:
             raise DocumentError(_CHANGED)

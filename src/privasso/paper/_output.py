@@ -7,12 +7,7 @@ import io
 import json
 import os
 import platform
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,28 +51,6 @@ def pictures(name: str, tables: Tables) -> Pictures:
     return Pictures(pdf, render(drawing, "png"))
 
 
-@contextmanager
-def drawing(jobs: int) -> Iterator[Callable[[str, Tables], Future[Pictures]]]:
-    """A function that draws a figure: at once, or with several jobs in a process of its own."""
-    if jobs == 1:
-        yield _now
-        return
-    # The parent gets Ctrl-C too, and ends the process.
-    pool = ProcessPoolExecutor(
-        1, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    )
-    try:
-        yield lambda name, tables: pool.submit(pictures, name, tables)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _now(name: str, tables: Tables) -> Future[Pictures]:
-    done: Future[Pictures] = Future()
-    done.set_result(pictures(name, tables))
-    return done
-
-
 class Output:
     """A folder that is filled step by step; the last step writes the manifest of all files."""
 
@@ -108,11 +81,7 @@ class Output:
         self._write("index.html", _page(settings, drawn, claims).html())
 
     def manifest(
-        self,
-        settings: Settings,
-        figures: list[str],
-        seconds: dict[str, float],
-        speed: dict[str, float],
+        self, settings: Settings, figures: list[str], seconds: dict[str, float]
     ) -> dict[str, Any]:
         """Write and return what a reader needs to repeat the run and to check its files."""
         machine = {"system": platform.system(), "processor": platform.machine()}
@@ -125,7 +94,6 @@ class Output:
             "figures": figures,
             "files": dict(sorted(self._hashes.items())),
             "seconds": {name: round(value, 2) for name, value in seconds.items()},
-            "speed": speed,
         }
         write_whole(self.folder / "manifest.json", _json(record))
         return record
@@ -180,10 +148,11 @@ def _page(settings: Settings, drawn: list[Drawn], claims: Decided) -> Page:
 
 def _scope(settings: Settings) -> str:
     """Say what was computed, and what was made smaller than in the paper."""
+    correlated = settings.data("correlated")
     text = (
         f"privasso {pv.__version__}, α = {ALPHA:g}, ρ = {RHO:g}, σ_ξ = {SIGMA_XI:g}, N = "
         f"{settings.n_features} columns, {settings.samples} data sets per point (correlated "
-        f"columns: N = {settings.correlated_features}, {settings.correlated_samples} data sets), "
+        f"columns: N = {correlated['n_features']}, {correlated['samples']} data sets), "
         f"seed {settings.seed}."
     )
     if settings.name == "full":

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from privasso._validation import integer
-from privasso.paper._output import Drawn, Output, drawing
+from privasso.paper._output import Drawn, Output, pictures
 from privasso.paper.claims import Decided, decide
-from privasso.paper.experiments import Experiment, GridExperiment, run, speed
-from privasso.paper.figures import FIGURES, LAMS, PaperFigure, Settings
+from privasso.paper.experiments import Experiment, run, workers
+from privasso.paper.figures import FIGURES, PaperFigure, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ def reproduce(
 
     tables: dict[str, pl.DataFrame] = {}
     drawn = []
-    with drawing(jobs) as draw:
+    with workers(1) if jobs > 1 else nullcontext() as pool:
         begun = []
         for number, figure in enumerate(wanted):
             report(number, len(wanted), f"Drawing {figure.name}")
@@ -107,30 +109,17 @@ def reproduce(
             own = figure.tables(settings, results)
             tables |= own
             output.tables(own)
-            begun.append((figure, figure.caption(own), draw(figure.name, own)))
+            draw = partial(pictures, figure.name, own)
+            begun.append((figure, figure.caption(own), pool.submit(draw).result if pool else draw))
             seconds[figure.name] = time.perf_counter() - start
         report(len(wanted), len(wanted), "Writing the page")
-        for figure, caption, pictures in begun:
-            output.pictures(figure.name, pictures.result())
-            drawn.append(Drawn(figure, pictures.result().png, caption))
+        for figure, caption, draw in begun:
+            made = draw()
+            output.pictures(figure.name, made)
+            drawn.append(Drawn(figure, made.png, caption))
 
     claims = decide(tables)
     output.findings(settings, drawn, claims)
-    rates = _speed(settings, jobs) if "fig3" in names else {}  # it times the grid points of fig3
     seconds["total"] = time.perf_counter() - begin
-    manifest = output.manifest(settings, names, seconds, rates)
+    manifest = output.manifest(settings, names, seconds)
     return Reproduction(output.folder, claims, tables, manifest)
-
-
-def _speed(settings: Settings, jobs: int) -> dict[str, float]:
-    """Grid points per second of the simulations, and of a plain transcription of Algorithm 1."""
-    data: dict[str, Any] = {"n_features": settings.n_features, "seed": settings.seed}
-    grid = GridExperiment(lams=LAMS, sigmas=settings.sigmas, samples=4 * jobs, **data)
-    found = speed(grid, jobs=jobs)
-    return {
-        "points_per_second": found.experiment,
-        "algorithm_1_points_per_second": found.batch,
-        "plain_points_per_second": found.transcription,
-        "ratio": found.ratio,
-        "algorithm_1_ratio": found.batch_ratio,
-    }

@@ -1,5 +1,6 @@
 """Planning: which program fits a table, and with which settings, from public facts alone."""
 
+from privasso.planning._aim import AIMS, Aim, aimed_lam, select_threshold
 from privasso.planning._clipped_rows import clipped_settings
 from privasso.planning._components import PrincipalComponents, standardised
 from privasso.planning._intervals import divided, interval_sensitivity
@@ -24,6 +25,8 @@ from privasso.planning._shrink import best_shrink
 from privasso.planning._whitened import clipped_law, whitened_moments
 
 __all__ = [
+    "AIMS",
+    "Aim",
     "LabelRelease",
     "OptimalShape",
     "PrincipalComponents",
@@ -34,6 +37,7 @@ __all__ = [
     "ScreeningOutlook",
     "ScreeningPrior",
     "ScreeningSettings",
+    "aimed_lam",
     "best_shrink",
     "calibrate",
     "calibrate_objective",
@@ -53,6 +57,7 @@ __all__ = [
     "release_mechanism",
     "release_shape",
     "screened_labels",
+    "select_threshold",
     "standardised",
     "usual_screening",
     "whitened_moments",

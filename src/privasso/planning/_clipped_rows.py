@@ -9,7 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from privasso._tuned import (
+    EXPLAINED,
     EXPLAINED_PARTS,
+    LABEL_DEVIATION,
     LABEL_DEVIATIONS,
     RIDGE_WORTH,
     SHRINK_GAIN,
@@ -72,6 +74,14 @@ def clipped_settings(
     return best
 
 
+def clipped_r2(rows: Covariates, kappa: float, sensitivities: Mapping[float, float]) -> float:
+    """R² to expect of labels that vary by 1/6 of their range, half of which is explained."""
+    found = clipped_settings(rows, kappa, sensitivities)
+    c, t = np.array([sensitivities[found.t]]), np.array([found.t])
+    errors = _spectrum(rows, found.shrink).errors(kappa, c, t, (LABEL_DEVIATION,), (EXPLAINED,))
+    return EXPLAINED - float(errors[0])
+
+
 def _spectrum(rows: Covariates, shrink: float) -> _Spectrum:
     """That of a sample of the rows, which is found once: first for the part, then for the ridge."""
     known = _SPECTRA.setdefault(rows, {})
@@ -121,9 +131,16 @@ class _Spectrum:
         level = root[-1] ** 2 if rows.centred else np.zeros_like(a)
         return cls(a, signal, level, copies * rows.shape[0], float(np.mean(weights)))
 
-    def errors(self, kappa: float, c: np.ndarray, t: np.ndarray) -> np.ndarray:
+    def errors(
+        self,
+        kappa: float,
+        c: np.ndarray,
+        t: np.ndarray,
+        deviations: Sequence[float] = LABEL_DEVIATIONS,
+        parts: Sequence[float] = EXPLAINED_PARTS,
+    ) -> np.ndarray:
         """Expected squared error for each c and its t, averaged over what is supposed of labels."""
-        deviation, explained = (x.ravel() for x in np.meshgrid(LABEL_DEVIATIONS, EXPLAINED_PARTS))
+        deviation, explained = (x.ravel() for x in np.meshgrid(deviations, parts))
         total = deviation**2
         noise, ridge = ((2.0 * kappa / c) ** 2)[:, None, None], (1.0 / t)[:, None, None]
         a, m = self.a, self.n_rows

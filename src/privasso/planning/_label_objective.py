@@ -11,7 +11,7 @@ import numpy as np
 from privasso._tuned import LABEL_RIDGE, LABEL_RIDGES, MOST_LABEL_KAPPA
 from privasso.noise import Covariance
 from privasso.operators import BlockCovariates, Covariates
-from privasso.planning._clipped_rows import clipped_settings, row_roots
+from privasso.planning._clipped_rows import clipped_r2, clipped_settings, row_roots
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
 from privasso.planning._release_mechanism import LabelMechanism, check_units, why_infinite
 from privasso.planning._release_shape import release_shape
@@ -63,6 +63,10 @@ class LabelObjective(LabelMechanism):
         if not rows.live.any():
             return 0.0
         return clipped_settings(rows, self.kappa, self._sensitivities()).shrink
+
+    def r2(self, rows: Covariates) -> float:
+        """What a fit of these rows can be expected to reach; see `clipped_r2`."""
+        return clipped_r2(rows, self.kappa, self._sensitivities())
 
     def calibrate(self, rows: Covariates, shape: Covariance, v: np.ndarray) -> Calibration:
         """Scale the shape so that no row (√w f, √w) is larger than 1, and choose a ridge.

@@ -16,6 +16,7 @@ from privasso.planning._settings import default_kappa, usual_lam, usual_row, usu
 from privasso.privacy import LabelDP
 from privasso.problem import Clipped
 from privasso.programs import Calibration, PerturbedObjective, Program, widest_bounds
+from privasso.queries import ObjectiveNoise
 
 #: Most entries of a table, and largest ε, for which "auto" perturbs the objective: whitened rows
 #: are held in memory, and at large ε the noise does not matter.
@@ -74,9 +75,12 @@ class LabelRelease(LabelMechanism):
         n_rows: int,
     ) -> Calibration:
         """The calibration of a release that was made with this noise under settled privacy."""
+        return Calibration(covariance, sigma_sum, mu, weights, self.objective_noise(n_rows))
+
+    def objective_noise(self, n_rows: int) -> ObjectiveNoise | None:
+        """That of a perturbed objective under settled privacy."""
         named = self._named
-        noise = named.noise(n_rows) if isinstance(named, LabelObjective) else None
-        return Calibration(covariance, sigma_sum, mu, weights, noise)
+        return named.noise(n_rows) if isinstance(named, LabelObjective) else None
 
     def program(self, rows: Covariates, calibration: Calibration) -> Program:
         """That of the mechanism which was calibrated."""

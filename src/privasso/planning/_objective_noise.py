@@ -18,7 +18,6 @@ from privasso.accounting import (
     Loss,
     objective_sensitivity,
     sensitivity_beside,
-    sensitivity_beside_choices,
     shift_epsilon,
 )
 from privasso.privacy import FormalBudget
@@ -173,10 +172,7 @@ def _calibrated(
     shift = EPSILON_SHARE * min(epsilon, 1.0) / 40.0
     lost = 2.0 * shift_epsilon(shift + other_shift) * _SLACK
     budget, kind = (epsilon - lost, delta * (1.0 - 2.0 * lost)), neighbours.of_objective
-    if beside:
-        c = sensitivity_beside_choices(*budget, t, beside, mu, kind)
-    else:
-        c = sensitivity_beside(*budget, t, mu, kind, loss=loss.slope)
+    c = sensitivity_beside(*budget, t, mu, kind, loss=loss.slope, others=beside)
     pull = loss.label_change if kind == "labels" else loss.largest_pull
     sigma = pull * radius / c * _SLACK
     # No column with entries in [−1, 1] is longer than √M, so that η moves a coefficient of

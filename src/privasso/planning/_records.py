@@ -18,6 +18,7 @@ from privasso.planning._screen import Screen
 from privasso.planning._screening_settings import usual_screening
 from privasso.planning._settings import (
     check_units,
+    filled_columns,
     logistic_lam,
     logistic_lengths,
     logistic_t,
@@ -82,7 +83,7 @@ class RecordTable:
 
     def objective(self) -> PerturbedObjective:
         """The minimiser of a perturbed objective of clipped residuals."""
-        return self._scaled(usual_row(self.width, standard=self._standard), self._level)
+        return self._scaled(usual_row(self._filled, standard=self._standard), self._level)
 
     def logistic(self) -> PerturbedLogistic:
         """A perturbed logistic regression, for labels 0 and 1."""
@@ -145,10 +146,18 @@ class RecordTable:
         )
         return None if few else found
 
-    def screened(self, screen: Screen) -> ScreenedObjective | None:
-        """A choice of columns and their fit; None where a fit of all is expected to be better."""
+    def screened(self, screen: Screen | None) -> ScreenedObjective | None:
+        """A choice of columns and their fit; None where a fit of all is expected to be better.
+
+        It is considered wherever there is such a fit, and refused where it is asked for and there
+        is none.
+        """
         privacy = self.privacy
-        if privacy.released_before or privacy.shape is not None or privacy.mechanism != "objective":
+        other = privacy.released_before or privacy.shape is not None
+        other = other or privacy.mechanism != "objective"
+        if screen == "all" or (screen is None and other):
+            return None
+        if other:
             raise ValueError(
                 "screen chooses columns by public bounds for a fit by mechanism='objective'; leave "
                 "out bounds='private', scales, shape and other mechanisms, or screen"
@@ -158,9 +167,10 @@ class RecordTable:
             privacy.delta,
             self.n_rows,
             self.n_columns,
-            count=None if screen == "auto" else int(screen),
+            count=None if screen in (None, "auto") else int(screen),
             centred=self.fit_intercept,
             neighbours=privacy.pair,
+            filled=round(self._filled) - self.fit_intercept,
         )
         if settings is None:
             return None
@@ -179,6 +189,12 @@ class RecordTable:
     def width(self) -> int:
         """Entries of a row."""
         return self.n_columns + self.fit_intercept
+
+    @property
+    def _filled(self) -> float:
+        """Entries of a row that make it long."""
+        ones = self.indicators if self.fit_intercept and not self._standard else None
+        return filled_columns(self.width, 0 if ones is None else int(ones.sum()))
 
     @cached_property
     def bounds(self) -> np.ndarray:
@@ -233,7 +249,7 @@ class RecordTable:
     def _noise(self, radius: float, level: Level | None) -> ObjectiveNoise:
         """The noise for rows of this length, beside what is released before the fit and after."""
         privacy = self.privacy
-        usual = usual_kappa(privacy.epsilon, self.n_rows, self.width)
+        usual = usual_kappa(privacy.epsilon, self.n_rows, self._filled)
         loss = self._clipped(privacy.kappa)
         return calibrate_objective(
             privacy.epsilon,

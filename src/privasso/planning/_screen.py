@@ -6,12 +6,12 @@ from typing import Literal
 
 from privasso._validation import integer
 
-#: Columns to choose.
-Screen = int | Literal["auto"]
+#: Columns to choose; "all" chooses none, and "auto" as many as are expected to predict best.
+Screen = int | Literal["auto", "all"]
 
 
 def check_screen(screen: object) -> None:
-    """Refuse what is neither None, "auto" nor a number of columns.
+    """Refuse what is neither None, "auto", "all" nor a number of columns.
 
     Examples
     --------
@@ -21,8 +21,10 @@ def check_screen(screen: object) -> None:
     ...
     ValueError: screen must be at least 1, not 0
     """
-    if screen is None or (isinstance(screen, str) and screen == "auto"):
+    if screen is None or (isinstance(screen, str) and screen in ("auto", "all")):
         return
     if isinstance(screen, str):
-        raise ValueError(f"screen must be 'auto', a number of columns or None, not {screen!r}")
+        raise ValueError(
+            f"screen must be 'auto', 'all', a number of columns or None, not {screen!r}"
+        )
     integer("screen", screen, minimum=1)

@@ -12,6 +12,7 @@ from privasso.operators import Covariates
 from privasso.planning._clipped_rows import clipped_settings
 from privasso.planning._component_settings import component_screening
 from privasso.planning._components import PrincipalComponents
+from privasso.planning._label_objective import LabelObjective
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
 from privasso.planning._screen import Screen
 from privasso.planning._screening_settings import ScreeningSettings, usual_screening
@@ -108,20 +109,25 @@ def screened_labels(
     n_rows: int,
     n_columns: int,
     *,
-    screen: Screen,
+    screen: Screen | None,
     components: PrincipalComponents | None = None,
+    rows: Covariates | None = None,
 ) -> ScreenedLabels | None:
     """The choice of columns and the privacy of the fit of these; None where all are fitted.
 
     Both are decided from the size of the table and, where they are given, from the principal
-    components of the covariates, some of which are then fitted beside the chosen columns.
+    components of the covariates, some of which are then fitted beside the chosen columns. What a
+    fit of all columns can be expected to reach follows from the `rows`, where they are given.
     """
     budget = privacy.epsilon, privacy.delta
     if privacy.mechanism == "release":
         raise ValueError("screen needs mechanism='objective'; leave mechanism or screen out")
     if components is None:
-        size, count = (n_rows, n_columns), None if screen == "auto" else int(screen)
-        settings = usual_screening(*budget, *size, count=count, neighbours=privacy.pair)
+        size, count = (n_rows, n_columns), None if screen in (None, "auto") else int(screen)
+        direct = None if rows is None else LabelObjective(privacy).r2(rows)
+        settings = usual_screening(
+            *budget, *size, count=count, neighbours=privacy.pair, direct=direct
+        )
     else:
         settings = component_screening(*budget, components, n_columns, neighbours=privacy.pair)
     if settings is None:

@@ -18,8 +18,10 @@ from privasso._tuned import (
     CHOICE_COUNTS,
     CHOICE_GAIN,
     CHOICE_SHARES,
+    EXPLAINED,
     LABEL_RIDGE,
     LEVEL_PART,
+    MOST_DIRECT,
     RESIDUAL_CLIP,
     ROUND_COLUMNS,
     ROUND_PARTS,
@@ -208,7 +210,8 @@ class ScreeningSettings:
         r2 = _fitted_r2(prior, n_rows, k, c, self.epsilon_left, self.t, self.neighbours, chance)
         if not self.mu_level:
             return r2
-        return r2 - Level(self.mu_level, 1.0).error(n_rows) / prior.label_deviation**2
+        level = Level(self.mu_level, 1.0, neighbours=self.neighbours)
+        return r2 - level.error(n_rows) / prior.label_deviation**2
 
     @cached_property
     def c(self) -> float:
@@ -335,6 +338,8 @@ def usual_screening(
     prior: ScreeningPrior | None = None,
     neighbours: Neighbours = EMPTIED,
     always: bool = False,
+    filled: int | None = None,
+    direct: float | None = None,
 ) -> ScreeningSettings | None:
     """Return the settings with the largest predicted R², or None where all columns are better.
 
@@ -360,6 +365,10 @@ def usual_screening(
         How data sets differ.
     always : bool
         Return settings where a fit of all columns is expected to be better, too.
+    filled : int, optional
+        How many columns make rows long, see `filled_columns`; by default all.
+    direct : float, optional
+        R² that is predicted of a fit of all columns, where the columns are known.
 
     Examples
     --------
@@ -384,10 +393,14 @@ def usual_screening(
     counts = [k for k in CHOICE_COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
     if count is None and not always:
-        most = (
-            mean([direct_r2(p, epsilon, delta, n_rows, n_columns, neighbours) for p in priors])
-            + CHOICE_GAIN
-        )
+        if direct is None:
+            size = n_rows, n_columns if filled is None else filled
+            most = mean([direct_r2(p, epsilon, delta, *size, neighbours) for p in priors])
+            most += CHOICE_GAIN
+        else:
+            most = direct if direct <= MOST_DIRECT * EXPLAINED else math.inf
+        if most >= max(p.explained for p in priors):
+            return None
     kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
     for further in ROUND_PARTS if neighbours.unit == "record" else (0,):
         found, value = None, -1.0

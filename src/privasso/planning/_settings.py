@@ -14,6 +14,7 @@ from privasso._tuned import (
     LOGISTIC_T,
     LONG_ROW,
     LONG_STANDARD_ROW,
+    MANY_ONES,
     MANY_ROWS,
     MOST_LABEL_KAPPA,
     MOST_LOGISTIC_T,
@@ -33,7 +34,16 @@ from privasso._tuned import (
 _SMALLEST = 1e-290
 
 
-def usual_row(n_columns: int, *, standard: bool = False) -> float:
+def filled_columns(n_columns: int, indicators: int) -> float:
+    """How many columns make rows long, if so many of them are of zeros and ones.
+
+    >>> filled_columns(20, 12), round(filled_columns(260, 246), 6)
+    (20.0, 53.0)
+    """
+    return n_columns - (1.0 - ONES) * max(indicators - MANY_ONES, 0)
+
+
+def usual_row(n_columns: float, *, standard: bool = False) -> float:
     """R for rows with so many columns: most rows are longer, and shrunk to a common length.
 
     A larger R would leave rows as they are but need noise in proportion. Entries are in units of
@@ -60,7 +70,7 @@ def longest_row(n_columns: int, *, standard: bool = False, indicators: int = 0) 
     return LONG_ROW * math.sqrt(n_columns - (1.0 - ONES) * indicators)
 
 
-def usual_kappa(epsilon: float, n_rows: int, n_columns: int) -> float:
+def usual_kappa(epsilon: float, n_rows: int, n_columns: float) -> float:
     """κ, 0.05 for few rows: clipped residuals cost less than noise. Many rows bear more of it."""
     many = epsilon * n_rows / (MANY_ROWS * n_columns)
     return min(RECORD_KAPPA * max(many, 1.0) ** (1.0 / 3.0), MOST_RECORD_KAPPA)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
 from privasso._tuned import LABEL_WIDTH
-from privasso.accounting import Loss
+from privasso._validation import label_bounds, positive_float, probability, squarable
+from privasso.accounting import GaussianLoss, Loss, sensitivity_for
 from privasso.model import Model
 from privasso.noise import Noise
 from privasso.privacy._guarantee import Guarantee, alone, once
-from privasso.queries import Neighbours
+from privasso.queries import Neighbours, Relation
 from privasso.scales import ScaleLaw
 
 #: Where a noise design finds the scales of the columns: the data, prior scales, or a law.
@@ -141,68 +142,75 @@ class Privacy(ABC):
             )
 
 
-class _Budgeted(Protocol):
-    """A kind with a budget and bounds of the labels."""
+class Formal(Privacy):
+    """(ε, δ)-differential privacy where labels have bounds; kinds declare these as their fields."""
+
+    formal: ClassVar[bool] = True
+    automatic_lam: ClassVar[bool] = True
+    compared_at: ClassVar[str] = "guarantee"
+    #: What data sets differ in.
+    one: ClassVar[Literal["label", "record"]]
+
+    epsilon: float
+    delta: float
+    y_bounds: tuple[float, float]
+    kappa: float | None
+    t: float | None
+    level: bool | None
+    neighbours: Relation
+
+    def _check(self) -> None:
+        """Refuse numbers outside of their ranges, and keep the others as floats."""
+        found: dict[str, Any] = {"epsilon": positive_float("epsilon", self.epsilon)}
+        found["delta"] = probability("delta", self.delta)
+        found["y_bounds"] = label_bounds(self.y_bounds)
+        for name in ("kappa", "t"):
+            given = getattr(self, name)
+            if given is not None:
+                found[name] = squarable(name, positive_float(name, given))
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+        if self.level is not None and not isinstance(self.level, bool):
+            raise ValueError(f"level must be True, False or None, not {self.level!r}")
+        if self.neighbours not in ("emptied", "replaced"):
+            raise ValueError(f"neighbours must be 'emptied' or 'replaced', not {self.neighbours!r}")
 
     @property
-    def epsilon(self) -> float: ...
+    def pair(self) -> Neighbours:
+        """How data sets differ."""
+        return Neighbours(self.one, self.neighbours)
+
     @property
-    def delta(self) -> float: ...
+    def mu(self) -> float:
+        """The largest Mahalanobis sensitivity that (ε, δ) allows."""
+        return sensitivity_for(self.epsilon, self.delta)
+
     @property
-    def y_bounds(self) -> tuple[float, float]: ...
+    def label_width(self) -> float:
+        """High minus low."""
+        return self.y_bounds[1] - self.y_bounds[0]
 
+    def _stated(
+        self,
+        terms: Terms,
+        losses: Sequence[Loss] | None,
+        assumptions: Sequence[str],
+        released: Sequence[str],
+    ) -> Guarantee:
+        """The guarantee of the budget; losses that exceed it are refused.
 
-def check_relation(neighbours: object) -> None:
-    """Refuse what data sets cannot differ by.
-
-    >>> check_relation("added")
-    Traceback (most recent call last):
-    ...
-    ValueError: neighbours must be 'emptied' or 'replaced', not 'added'
-    """
-    if neighbours not in ("emptied", "replaced"):
-        raise ValueError(f"neighbours must be 'emptied' or 'replaced', not {neighbours!r}")
-
-
-def check_level(level: object) -> None:
-    """Refuse what is neither None, True nor False.
-
-    Examples
-    --------
-    >>> check_level("yes")
-    Traceback (most recent call last):
-    ...
-    ValueError: level must be True, False or None, not 'yes'
-    """
-    if level is not None and not isinstance(level, bool):
-        raise ValueError(f"level must be True, False or None, not {level!r}")
-
-
-def stated(
-    privacy: _Budgeted,
-    neighbours: Neighbours,
-    terms: Terms,
-    losses: Sequence[Loss],
-    assumptions: Sequence[str],
-    released: Sequence[str],
-) -> Guarantee:
-    """The formal guarantee of a budget; losses that exceed it are refused."""
-    low, high = privacy.y_bounds
-    numbers = {
-        "delta": privacy.delta,
-        "epsilon": privacy.epsilon,
-        "n_rows": float(terms.n_rows),
-        "y_high": high,
-        "y_low": low,
-    }
-    return Guarantee(
-        neighbours,
-        tuple(numbers.items()),
-        tuple(losses),
-        assumptions=(*assumptions, once(neighbours), alone(neighbours), terms.entropy),
-        released=tuple(dict.fromkeys(released)),
-        seeded=terms.seeded,
-    )
+        By default it is stated for one Gaussian mechanism that has the whole budget.
+        """
+        low, high = self.y_bounds
+        numbers = {"delta": self.delta, "epsilon": self.epsilon, "n_rows": float(terms.n_rows)}
+        return Guarantee(
+            self.pair,
+            tuple({**numbers, "y_high": high, "y_low": low}.items()),
+            (GaussianLoss(self.mu),) if losses is None else tuple(losses),
+            assumptions=(*assumptions, once(self.pair), alone(self.pair), terms.entropy),
+            released=tuple(dict.fromkeys(released)),
+            seeded=terms.seeded,
+        )
 
 
 _Kind = TypeVar("_Kind", bound=type[Privacy])

@@ -7,18 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from privasso._validation import check_coded, label_bounds, positive_float, probability, squarable
-from privasso.accounting import GaussianLoss, Loss, sensitivity_for
+from privasso._validation import check_coded
+from privasso.accounting import Loss
 from privasso.privacy._guarantee import Guarantee
-from privasso.privacy._kind import (
-    Privacy,
-    Terms,
-    check_level,
-    check_relation,
-    register_kind,
-    stated,
-)
-from privasso.queries import Neighbours, Relation
+from privasso.privacy._kind import Formal, Terms, register_kind
+from privasso.queries import Relation
 
 #: Widths of the label bounds up to 2^±_ORDINARY need no unit of their own.
 _ORDINARY = 200
@@ -27,7 +20,7 @@ _MECHANISMS = ("auto", "objective", "release")
 
 @register_kind
 @dataclass(frozen=True)
-class LabelDP(Privacy):
+class LabelDP(Formal):
     """(ε, δ)-differential privacy of the labels, given public covariates F.
 
     For any two label vectors that differ in one entry, and any set of outputs A,
@@ -84,37 +77,22 @@ class LabelDP(Privacy):
     level: bool | None = None
     neighbours: Relation = "replaced"
 
-    formal: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = True
     covers_release: ClassVar[bool] = True
-    automatic_lam: ClassVar[bool] = True
-    compared_at: ClassVar[str] = "guarantee"
+    one: ClassVar[Literal["label", "record"]] = "label"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
+        self._check()
         if self.mechanism not in _MECHANISMS:
             raise ValueError(
                 f"mechanism must be one of {', '.join(_MECHANISMS)}, not {self.mechanism!r}"
             )
-        check_level(self.level)
         for name in ("kappa", "t", "level"):
-            given = getattr(self, name)
-            if given is not None:
-                if name != "level":
-                    object.__setattr__(self, name, squarable(name, positive_float(name, given)))
-                if self.mechanism == "release":
-                    raise ValueError(
-                        f"{name} belongs to objective perturbation; leave it out, or choose "
-                        "mechanism='objective'"
-                    )
-        check_relation(self.neighbours)
-
-    @property
-    def pair(self) -> Neighbours:
-        """How data sets differ."""
-        return Neighbours("label", self.neighbours)
+            if getattr(self, name) is not None and self.mechanism == "release":
+                raise ValueError(
+                    f"{name} belongs to objective perturbation; leave it out, or choose "
+                    "mechanism='objective'"
+                )
 
     @property
     def mu_before(self) -> float:
@@ -122,14 +100,9 @@ class LabelDP(Privacy):
         return 0.0
 
     @property
-    def mu(self) -> float:
-        """The largest Mahalanobis sensitivity that (ε, δ) allows."""
-        return sensitivity_for(self.epsilon, self.delta)
-
-    @property
     def width(self) -> float:
-        """High minus low."""
-        return self.y_bounds[1] - self.y_bounds[0]
+        """The same as `label_width`."""
+        return self.label_width
 
     @property
     def unit(self) -> float:
@@ -146,11 +119,6 @@ class LabelDP(Privacy):
     def centre(self) -> float:
         """The middle of the bounds."""
         return self.y_bounds[0] + 0.5 * self.width
-
-    @property
-    def label_width(self) -> float:
-        """The same as `width`."""
-        return self.width
 
     def for_classes(self) -> LabelDP:
         """Release products: the logistic loss depends on the labels through them alone.
@@ -171,8 +139,6 @@ class LabelDP(Privacy):
     ) -> Guarantee:
         """State label differential privacy of what was asked, and of all that follows from it.
 
-        By default it is stated for one Gaussian mechanism that has the whole budget.
-
         Examples
         --------
         >>> import privasso as pv
@@ -181,13 +147,12 @@ class LabelDP(Privacy):
         >>> privacy.guarantee(Terms(fit_intercept=True, seeded=False, n_rows=100))["epsilon"]
         1.0
         """
-        losses = [GaussianLoss(self.mu)] if losses is None else losses
         assumptions = (
             "the covariates are public, and neither their choice nor the settings of the fit "
             "depend on the labels",
             "the label bounds were fixed before the labels were seen",
         )
-        return stated(self, self.pair, terms, losses, assumptions, released)
+        return self._stated(terms, losses, assumptions, released)
 
     def composition(self, mu: float | None) -> str:
         """Gaussian mechanisms compose exactly; the loss of others is added up numerically."""

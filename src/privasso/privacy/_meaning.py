@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from privasso.accounting import ApproximateLoss, true_alarms
-from privasso.privacy._guarantee import Guarantee, formal_loss
-from privasso.privacy._numbers import rounded_up
+from privasso.privacy._composition import formal_loss
+from privasso.privacy._guarantee import Guarantee
+from privasso.privacy._words import rounded_up
 
 #: What an attacker does not know and what they ask, by the kind of the guarantee.
 _SAID = {

@@ -11,13 +11,10 @@ import numpy as np
 
 from privasso._validation import (
     check_coded,
-    label_bounds,
     positive_float,
-    probability,
     real_array,
-    squarable,
 )
-from privasso.accounting import GaussianLoss, Loss, sensitivity_for
+from privasso.accounting import GaussianLoss, Loss
 from privasso.privacy._column_bounds import (
     PRIVATE,
     bounds_of_columns,
@@ -25,15 +22,8 @@ from privasso.privacy._column_bounds import (
     zeros_and_ones,
 )
 from privasso.privacy._guarantee import PREPARED, Guarantee
-from privasso.privacy._kind import (
-    Privacy,
-    Terms,
-    check_level,
-    check_relation,
-    register_kind,
-    stated,
-)
-from privasso.queries import Neighbours, Relation, check_budget
+from privasso.privacy._kind import Formal, Terms, register_kind
+from privasso.queries import Relation, check_budget
 
 Mechanism: TypeAlias = Literal["objective", "statistics", "auto"]
 #: What is released before the fit.
@@ -46,7 +36,7 @@ _BEFORE = (
 
 @register_kind
 @dataclass(frozen=True)
-class RecordDP(Privacy):
+class RecordDP(Formal):
     """(ε, δ)-differential privacy of whole records, by objective perturbation.
 
     Two data sets are neighbours if one is the other with one record replaced by an empty one,
@@ -76,8 +66,8 @@ class RecordDP(Privacy):
         were shrunk with their labels. The noise grows with it. By default 0.05, and more where
         ε times the number of rows per column is above 100.
     t : float, optional
-        Squared length of a row over the ridge: a larger one is a smaller ridge and more noise. By
-        default 0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond; for
+        The ridge is R²/t: a larger t shrinks coefficients less and needs more noise. By default
+        0.19·(e^ε − 1) up to ε = 1, and in proportion to ε^(4/3) beyond; for
         `PrivateLogisticLasso` half of that, and more where rows are many.
     scales : "private", optional
         Find ranges, centres and scales of the columns in the data with noise, within the bounds,
@@ -130,30 +120,20 @@ class RecordDP(Privacy):
     level: bool | None = None
     neighbours: Relation = "emptied"
 
-    formal: ClassVar[bool] = True
     protects_records: ClassVar[bool] = True
     public_covariates: ClassVar[bool] = False
     covers_release: ClassVar[bool] = False
-    automatic_lam: ClassVar[bool] = True
-    compared_at: ClassVar[str] = "guarantee"
+    one: ClassVar[Literal["label", "record"]] = "record"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_float("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        check_budget(self.epsilon, self.delta)
         object.__setattr__(self, "bounds", checked_bounds(self.bounds))
         if self.y_bounds == (0.0, 0.0):
             raise ValueError(
                 "RecordDP needs y_bounds=(low, high), the smallest and largest label, from public "
                 "knowledge: labels outside are clipped"
             )
-        object.__setattr__(self, "y_bounds", label_bounds(self.y_bounds))
-        if self.kappa is not None:
-            object.__setattr__(
-                self, "kappa", squarable("kappa", positive_float("kappa", self.kappa))
-            )
-        if self.t is not None:
-            object.__setattr__(self, "t", squarable("t", positive_float("t", self.t)))
+        self._check()
+        check_budget(self.epsilon, self.delta)
         if self.scales not in (None, PRIVATE):
             raise ValueError(f"scales must be 'private' or None, not {self.scales!r}")
         object.__setattr__(self, "shape", _checked_shape(self.shape))
@@ -166,13 +146,6 @@ class RecordDP(Privacy):
         if share >= 1.0:
             raise ValueError(f"share is a part of the budget, below 1, not {share!r}")
         object.__setattr__(self, "share", share)
-        check_level(self.level)
-        check_relation(self.neighbours)
-
-    @property
-    def pair(self) -> Neighbours:
-        """How data sets differ."""
-        return Neighbours("record", self.neighbours)
 
     @property
     def released_before(self) -> tuple[str, ...]:
@@ -191,17 +164,12 @@ class RecordDP(Privacy):
         """Sensitivity of all releases before the fit together; zero if there are none."""
         if not self.released_before:
             return 0.0
-        return math.sqrt(self.share) * sensitivity_for(self.epsilon, self.delta)
+        return math.sqrt(self.share) * self.mu
 
     @property
     def mu_of_each(self) -> float:
         """Sensitivity of each release before the fit."""
         return self.mu_before / math.sqrt(max(len(self.released_before), 1)) * (1.0 - 1e-15)
-
-    @property
-    def label_width(self) -> float:
-        """High minus low."""
-        return self.y_bounds[1] - self.y_bounds[0]
 
     def column_bounds(self, n_columns: int, names: Sequence[str] | None = None) -> np.ndarray:
         """Bounds of the columns, of shape (N, 2), by name where they were given by name."""
@@ -230,25 +198,20 @@ class RecordDP(Privacy):
     def guarantee(
         self, terms: Terms, losses: Sequence[Loss] | None = None, released: Sequence[str] = ()
     ) -> Guarantee:
-        """State record-level differential privacy of what was asked, and of all that follows.
-
-        By default it is stated for one Gaussian mechanism that has the whole budget.
-        """
-        if losses is None:
-            losses = [GaussianLoss(sensitivity_for(self.epsilon, self.delta))]
+        """State record-level differential privacy of what was asked, and of all that follows."""
         given = "the bounds of the columns and of the labels"
         if self.bounds == PRIVATE:
             given = "the bounds of the labels"
         if self.shape is not None and self.shape != PRIVATE:
             given = f"{given}, the rows that the shape comes from"
-        at_one_lam = any(not isinstance(loss, GaussianLoss) for loss in losses)
+        at_one_lam = any(not isinstance(loss, GaussianLoss) for loss in losses or ())
         what = "λ and all settings" if at_one_lam else "and all settings"
         assumptions = (
             f"{given}, {what} of the fit were chosen without looking at the data",
             "the number of rows and the names of the columns are public",
             PREPARED,
         )
-        return stated(self, self.pair, terms, losses, assumptions, released)
+        return self._stated(terms, losses, assumptions, released)
 
     def check_release_use(self, what: str) -> None:
         """Refuse what needs a release, unless statistics are released."""

@@ -1,20 +1,17 @@
 """Programs: what a fit asks about private rows, and what it computes from the answers."""
 
-from privasso.programs._associations import IntegerColumns
-from privasso.programs._average_products import NoisyProducts
-from privasso.programs._calibration import Calibration
-from privasso.programs._cells import bounded_labels
-from privasso.programs._centre import noisy_centre
-from privasso.programs._estimate import Estimate, half_ranges, widest_bounds
-from privasso.programs._intercept import FromMean, Level, direct_level
+from privasso.programs._estimate import Estimate, widest_bounds
+from privasso.programs._intercept import Level, direct_level
 from privasso.programs._intervals import (
     Frame,
     IntervalProgram,
     Intervals,
     IntervalSums,
     LabelFrame,
+    Outlook,
     RecordFrame,
     Target,
+    made_up_intervals,
 )
 from privasso.programs._label_objective import ObjectiveProgram
 from privasso.programs._label_rows import LabelMap, LabelRows, as_release
@@ -25,19 +22,19 @@ from privasso.programs._label_screening import (
     check_size,
     column_blocks,
 )
-from privasso.programs._product_sum import ProductsProgram, ProductSum
-from privasso.programs._program import Program
-from privasso.programs._record_fit import RecordFit, sandwich_errors
+from privasso.programs._products import NoisyProducts, ProductsProgram, ProductSum
+from privasso.programs._program import Program, RecordFit, sandwich_errors
 from privasso.programs._record_logistic import PerturbedLogistic
 from privasso.programs._record_rows import PerturbedObjective
-from privasso.programs._record_statistics import RecordStatistics, StatisticsMechanism
-from privasso.programs._release import Release
-from privasso.programs._residuals import full_residuals
-from privasso.programs._row_weights import row_weights
+from privasso.programs._record_statistics import (
+    RecordStatistics,
+    SecondMoments,
+    StatisticsMechanism,
+)
+from privasso.programs._records import bounded_labels
+from privasso.programs._release import Calibration, Release, row_weights
 from privasso.programs._scores import Point
-from privasso.programs._screened_objective import FurtherRound, ScreenedObjective
-from privasso.programs._screening import Screening
-from privasso.programs._second_moments import SecondMoments
+from privasso.programs._screening import FurtherRound, ScreenedObjective, Screening
 from privasso.programs._shaped_objective import ShapedObjective
 from privasso.programs._worst_tables import Table, for_label_choice
 
@@ -46,9 +43,7 @@ __all__ = [
     "Calibration",
     "Estimate",
     "Frame",
-    "FromMean",
     "FurtherRound",
-    "IntegerColumns",
     "IntervalProgram",
     "IntervalSums",
     "Intervals",
@@ -59,6 +54,7 @@ __all__ = [
     "Level",
     "NoisyProducts",
     "ObjectiveProgram",
+    "Outlook",
     "Peeled",
     "PerturbedLogistic",
     "PerturbedObjective",
@@ -83,9 +79,7 @@ __all__ = [
     "column_blocks",
     "direct_level",
     "for_label_choice",
-    "full_residuals",
-    "half_ranges",
-    "noisy_centre",
+    "made_up_intervals",
     "row_weights",
     "sandwich_errors",
     "widest_bounds",

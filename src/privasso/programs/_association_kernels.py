@@ -148,23 +148,6 @@ def general_rows(start, stop, indptr, indices, data, ell, columns):  # pragma: n
 
 
 @njit(nogil=True, cache=True)
-def centred_rows(
-    start, stop, indptr, indices, data, ell, least, largest, columns
-):  # pragma: no cover
-    """The same where all limits are the same: origin, factor, what zero becomes, and the sum."""
-    for i in range(start, stop):
-        weight, places = ell[i], indices[indptr[i] : indptr[i + 1]]
-        x = data[indptr[i] : indptr[i + 1]]
-        if not increasing(places):
-            return False
-        for p in range(places.size):
-            j = np.uint64(np.uint32(places[p]))
-            k = rounded(x[p], columns[j, 0], columns[j, 1], least, largest)
-            columns[j, 3] += (k - columns[j, 2]) * weight
-    return True
-
-
-@njit(nogil=True, cache=True)
 def scaled_rows(
     start, stop, indptr, indices, data, ell, factor, least, largest, sums, room
 ):  # pragma: no cover

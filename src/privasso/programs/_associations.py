@@ -178,8 +178,6 @@ class IntegerColumns:
         room, columns, sums = np.empty(0), np.empty((0, 0)), np.zeros(n)
         if alike or (limits and not o.any()):
             room = np.empty(max(_ENTRIES, int(np.max(np.diff(X.indptr), initial=0))))
-        elif limits:
-            columns = np.stack([o, f, z, sums], axis=1)
         else:
             columns = np.zeros((n, 8))
             columns[:, :5] = np.column_stack([o, f, s, t, z])
@@ -190,9 +188,6 @@ class IntegerColumns:
                 good = kernels.alike_rows(*rows, *parts, ell, *one, sums, room)
             elif limits and room.size:
                 good = kernels.scaled_rows(*rows, *parts, ell, f, *limits, sums, room)
-            elif limits:
-                good = kernels.centred_rows(*rows, *parts, ell, *limits, columns)
-                sums, columns[:, 3] = columns[:, 3].copy(), 0.0
             else:
                 good = kernels.general_rows(*rows, *parts, ell, columns)
                 sums, columns[:, 5] = columns[:, 5].copy(), 0.0

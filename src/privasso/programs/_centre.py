@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from privasso.programs._cells import bounded_labels
+from privasso.programs._records import bounded_labels
 from privasso.queries import Ask, Neighbours, NoisySum, Summand
 
 #: Clipped labels are integers of this many bits.

@@ -2,15 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from privasso._tuned import ORIGIN
 from privasso._validation import separated
 from privasso.programs._magnitudes import LARGEST, Magnitudes
-from privasso.programs._moments import ScaleSums, noisy_scales
-from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum
+from privasso.programs._records import half_ranges, held_records
+from privasso.queries import EMPTIED, ROUNDING, Ask, Neighbours, NoisySum, Summand
+
+#: Values in [−1, 1] are integers of this many bits, and their squares of twice as many.
+_BITS = 16
+#: Mean and variance of z² for z uniform in [−1, 1], and variance of z: what is believed beforehand.
+_SQUARE, _SQUARE_VARIANCE, _VARIANCE = 1.0 / 3.0, 4.0 / 45.0, 1.0 / 3.0
+#: A scale is not taken to be below this part of half the range.
+_SMALLEST = 1.0 / 16.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleSums(Summand):
+    """z_i and z_i² − ½ of each column, z = (x − middle)/half in [−1, 1]; nothing of empty records.
+
+    Attributes
+    ----------
+    bounds : ndarray of shape (N, 2)
+        Values outside are clipped.
+    middle, half : ndarray of shape (N,)
+        Middle and half width of the range of each column.
+    columns : ndarray of int or None
+        See `Summand`.
+    """
+
+    bounds: np.ndarray = field(repr=False)
+    middle: np.ndarray = field(repr=False)
+    half: np.ndarray = field(repr=False)
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    unit = 2 * _BITS
+    sentence = "noisy sums of the columns"
+
+    def sums(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Σ k·2^16 and Σ k² − 2^31 of the integers k = rint(2^16 z), in units of 2^−32."""
+        held = held_records(X, y, self.bounds)
+        Z = (held - self.middle) / np.where(self.half > 0.0, self.half, 1.0)
+        k = np.rint(np.ldexp(np.clip(Z, -1.0, 1.0), _BITS)).astype(np.int64)
+        middle = len(k) << (2 * _BITS - 1)
+        return np.concatenate([k.sum(axis=0) << _BITS, (k * k).sum(axis=0) - middle])
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """√(5N/4), and √(4N) for two records: z² + (z² − ½)² ≤ 5/4 in each column."""
+        per_column = 1.25 if neighbours.relation == "emptied" else 4.0
+        n = len(self.bounds)
+        return np.full(2 * n, math.ldexp(math.sqrt(per_column * n), 2 * _BITS) * ROUNDING)
+
+
+def noisy_scales(ask: Ask, query: NoisySum, *, centred: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and scale of columns with values in [−1, 1].
+
+    The sums become the means that are to be expected after them, for columns that are uniform in
+    [−1, 1] as far as is known beforehand. So where the noise hides the moments, a column keeps the
+    centre and the scale of its range.
+
+    Parameters
+    ----------
+    ask : Ask
+        Who answers.
+    query : NoisySum
+        Of `ScaleSums`.
+    centred : bool
+        Whether the scale is a deviation from the centre; if not, from zero, and the centre is zero.
+    """
+    noisy, n_rows = ask(query), ask.n_rows
+    n = len(noisy) // 2
+    # The means of all records; variance of their noise.
+    first, second = noisy[:n] / n_rows, noisy[n:] / n_rows + 0.5
+    variance = (math.ldexp(float(query.deviations[0]), -2 * _BITS) / n_rows) ** 2
+    first = np.clip(first * _VARIANCE / (_VARIANCE + variance), -1.0, 1.0)
+    weight = _SQUARE_VARIANCE / (_SQUARE_VARIANCE + variance)
+    second = _SQUARE + weight * (second - _SQUARE)
+    if not centred:
+        first = np.zeros(n)
+    doubt = math.sqrt(weight * variance)
+    squares = np.clip(second - first**2, max(doubt, _SMALLEST**2), 1.0)
+    return first, np.sqrt(squares)
 
 
 @dataclass(frozen=True)
@@ -55,41 +130,6 @@ class Estimate:
 def widest_bounds(n_columns: int) -> np.ndarray:
     """Bounds of columns about which nothing is known: the ends of the grid of magnitudes."""
     return np.tile([-(2.0**LARGEST), 2.0**LARGEST], (n_columns, 1))
-
-
-def half_ranges(bounds: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Middle and half range of each column, or zero and the largest absolute value."""
-    low, high = bounds[:, 0], bounds[:, 1]
-    if centred:
-        return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
-    return np.zeros_like(low), np.maximum(np.abs(low), np.abs(high))
-
-
-def origins(bounds: np.ndarray) -> np.ndarray:
-    """Where the values of the columns are measured from, between their bounds.
-
-    It is the middle where values may be negative. Amounts, counts and indicators are more often
-    near their lower bound; measuring them from 0.35 of the way makes most rows shorter.
-    """
-    low, high = bounds[:, 0], bounds[:, 1]
-    place = np.where(low < 0.0, 0.5, ORIGIN)
-    return (1.0 - place) * low + place * high
-
-
-def measured(bounds: np.ndarray, indicators: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Origin and unit of each column beside an intercept.
-
-    An indicator is measured from its lower bound, in units of its range. From anywhere else a rare
-    level would be nearly constant, and take over a part of the intercept, which has a ridge.
-
-    >>> measured(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([False, True]))
-    (array([0.35, 0.  ]), array([0.5, 1. ]))
-    """
-    origin, half = origins(bounds), half_ranges(bounds, centred=True)[1]
-    if indicators is None:
-        return origin, half
-    low, high = bounds[:, 0], bounds[:, 1]
-    return np.where(indicators, low, origin), np.where(indicators, high - low, half)
 
 
 def _within(ranges: np.ndarray, found: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -54,9 +54,13 @@ class ResidualSum(Summand):
 
     def lengths(self, neighbours: Neighbours) -> np.ndarray:
         """One clipped residual, the difference of two labels, or of two clipped residuals."""
-        both = neighbours.unit == "record" and neighbours.relation == "replaced"
         # Two rounded integers may differ by slightly more than what they are rounded from.
-        return np.array([math.ldexp(2.0 if both else 1.0, _BITS) + 2.0])
+        return np.array([math.ldexp(_length(neighbours), _BITS) + 2.0])
+
+
+def _length(neighbours: Neighbours) -> float:
+    """How far the sum of clipped residuals of two neighbours can be apart, in clips."""
+    return 2.0 if neighbours.unit == "record" and neighbours.relation == "replaced" else 1.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class Level:
 
     def noise(self, n_rows: float) -> float:
         """Deviation of the noise in the mean, as a part of the range of the labels."""
-        return 1.0 / (self.mu * n_rows)
+        return _length(self.neighbours) / (self.mu * n_rows)
 
     def expected(self, mean: float, n_rows: float) -> float:
         """The difference that is expected from its noisy mean, both as parts of the range.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,37 +14,49 @@ import numpy as np
 from privasso._documents import DocumentError, Fields
 from privasso._validation import probability
 from privasso.operators import Covariates, Whitening
-from privasso.programs._estimate import half_ranges
-from privasso.programs._label_rows import LabelRows
-from privasso.programs._moments import ScaleSums, noisy_scales
+from privasso.programs._estimate import ScaleSums, noisy_scales
 from privasso.programs._one_step import NEVER, POINTS, Law, OneStep, at_level
+from privasso.programs._records import half_ranges
 from privasso.programs._scores import (
     STEPS,
     ClippedSlope,
+    FarMoments,
     LogisticSlope,
+    LongestRow,
     Point,
     PublicCurvature,
-    ResidualCounts,
+    ResidualSums,
+    RowCounts,
     ScoreSums,
     Slope,
     StandardRows,
+    TurnedRows,
+    exceeded_by,
 )
-from privasso.queries import Ask, Neighbours, NoisySum
+from privasso.queries import Ask, Neighbours, NoisySum, made_up
 
 Target: TypeAlias = Literal["huber", "least-squares", "logistic"]
 #: Parts of the squared sensitivity: for scales of private columns, for sizes of residuals, and of
 #: each target for curvatures, scores and squared scores; and without curvatures, where these are
 #: public.
-_SCALES, _SIZES, _SHARES, _PUBLIC = 0.15, 0.03, (0.45, 0.43, 0.12), (0.0, 0.8, 0.2)
+_SCALES, _SIZES, _SHARES, _PUBLIC = 0.15, 0.06, (0.45, 0.43, 0.12), (0.0, 0.8, 0.2)
 #: How the rest is shared where there are two targets.
 _WEIGHTS: dict[Target, float] = {"huber": 0.35, "least-squares": 0.65, "logistic": 1.0}
-#: Columns are divided by this power of their scales, and R² is so much above the mean square of a
-#: row: rare levels, which make rows long, keep most of their weight.
-_POWER, _LONG, _LONG_PUBLIC = 0.75, 1.2, 2.0
+#: Columns are divided by this power of their scales: rare levels, which make rows long, keep most
+#: of their weight.
+_POWER = 0.75
+#: Rows are counted by their squared lengths, in units of the mean one.
+_LENGTHS = tuple(2.0 ** (0.5 * k) for k in range(-2, 13))
+#: What clipped residuals may change a score by, as a part of its deviation, of sampling and of
+#: noise; how many rows are shrunk, in units of that deviation; and how many times as large as usual
+#: ones clipped residuals are.
+_CLIPPED, _SHRUNK, _LARGE = 1.0, 1.0, 5.0
 #: Eigenvalues of correlations below this, times the number of columns, count as zero.
 _LEAST = 1e-9
-#: Residuals are clipped where so few are larger, in deviations of the noise, and a little above.
-_FEW, _ABOVE = 3.0, 1.25
+#: Eigenvalues are raised to this part of the largest for the shape of noise.
+_FLAT = 1e-10
+#: Rounding of the lengths of public rows.
+_ROUNDED = 1.0 + 1e-6
 
 
 #: Why there is no interval.
@@ -168,6 +180,17 @@ class Intervals:
         return replace(self, laws=laws, given=True)
 
 
+def made_up_intervals(targets: tuple[Target, ...], n: int, number: float) -> Intervals:
+    """Some for n coefficients whose numbers are all the same, which take room in a file."""
+    law = Law(
+        np.full((n, POINTS.size), number),
+        np.ones(n, dtype=bool),
+        np.full(n, abs(number)),
+        np.full(int(np.sum(POINTS > 0.0)), number),
+    )
+    return Intervals(dict.fromkeys(targets, law), abs(number))
+
+
 def _rounded(more: float) -> str:
     """A factor with one digit more than is known.
 
@@ -216,21 +239,37 @@ class Placed:
     ----------
     rows : callable
         Makes rows of records.
-    radius : float
-        R.
+    square : float
+        Mean squared length of a row, or the largest one where rows are public.
+    unit : ndarray of shape (d,)
+        Mean squares of their entries, as far as is known.
     into : ndarray of shape (N, d)
         Coefficients, of those of the rows.
+    origin : ndarray of shape (N,)
+        What is zero in the rows.
+    offset : ndarray of shape (d,)
+        What is added to all rows.
     unknown : ndarray of bool, of shape (N,)
         Columns that are combinations of others, or constant: they have no coefficient of their own.
-    curvature : ndarray of shape (d, d) or None
-        That of squared residuals, where it is public.
+    curvature : callable or None
+        That of squared residuals for None, or of a logistic regression at a point, where rows are
+        public.
     """
 
     rows: Any
-    radius: float
+    square: float
+    unit: np.ndarray = field(repr=False)
     into: np.ndarray = field(repr=False)
+    origin: np.ndarray = field(repr=False)
+    offset: np.ndarray = field(repr=False)
     unknown: np.ndarray = field(repr=False)
-    curvature: np.ndarray | None = field(default=None, repr=False)
+    curvature: Callable[[Point | None], np.ndarray] | None = field(default=None, repr=False)
+
+    def moved(self, point: Point, step: np.ndarray, width: float) -> Point:
+        """The point after a step in the coordinates of the rows, of labels of range 1."""
+        change = width * (self.into @ step)
+        level = width * float(self.offset @ step) - float(self.origin @ change)
+        return replace(point, coef=point.coef + change, intercept=point.intercept + level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,17 +310,19 @@ class RecordFrame(Frame):
                 squares
                 + np.where(live, middle + half * centre, 0.0) ** 2 / np.where(live, unit, 1.0) ** 2
             )
-        radius = math.sqrt(_LONG * (float(squares.sum()) + self.intercept))
         rows = StandardRows(self.bounds, origin, unit, self.intercept)
         inverse = np.divide(1.0, unit, out=np.zeros(unit.size), where=unit > 0.0)
         into = np.zeros((unit.size, rows.n_columns))
         into[:, : unit.size] = np.diag(inverse)
-        return Placed(rows, radius, into, unit == 0.0)
+        square = float(squares.sum()) + self.intercept
+        ones, offset = np.ones(rows.n_columns), np.zeros(rows.n_columns)
+        offset[unit.size :] = 1.0
+        return Placed(rows, square, ones, into, origin, offset, unit == 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelFrame(Frame):
-    """Public columns, whitened, of which the curvature of squared residuals is public.
+    """Public columns, in units of noise that hides every label, of which curvatures are public.
 
     Attributes
     ----------
@@ -296,22 +337,69 @@ class LabelFrame(Frame):
 
     @cached_property
     def _placed(self) -> Placed:
-        """In units of the principal components, without those that hardly vary."""
-        one = self.covariates
-        G = one.moments(None)
-        deviations = np.sqrt(np.diag(G) / one.shape[0])
-        values, vectors = np.linalg.eigh(G / np.outer(deviations, deviations) / one.shape[0])
-        varies = values > _LEAST * max(len(values), 1)
-        T = vectors[:, varies] / np.sqrt(values[varies]) / deviations[:, None]
-        lost = np.sqrt(np.sum(vectors[:, ~varies] ** 2, axis=1)) > math.sqrt(_LEAST)
-        live = np.flatnonzero(one.live)
-        whitening = Whitening(one.mean, live, np.ascontiguousarray(T))
-        rows = LabelRows(whitening, 1.0, 1.0 if one.centred else None, weighted=False)
-        into, unknown = np.zeros((one.shape[1], rows.n_columns)), np.ones(one.shape[1], dtype=bool)
-        into[live, : whitening.rank], unknown[live] = T, lost
-        radius = math.sqrt(_LONG_PUBLIC * max(rows.n_columns, 1))
-        curvature = PublicCurvature(rows, radius).of(one.table(), rows.n_columns)
-        return Placed(rows, radius, into, unknown, curvature)
+        """In units of the noise along its axes, which are those of the curvature as well.
+
+        Σ hides the longest row, and no row is shrunk. It is found as in `optimal_shape`, for the
+        mean variance of all coefficients over that without privacy, in one step.
+        """
+        one, table = self.covariates, self.covariates.table()
+        live, n = np.flatnonzero(one.live), one.shape[1]
+        W, lost = principal_units(one)
+        r, offset = W.shape[1], np.zeros(W.shape[1])
+        if one.centred:
+            W, offset = np.c_[W, np.zeros(len(W))], np.append(offset, 1.0)
+
+        def turned(by: np.ndarray) -> TurnedRows:
+            return TurnedRows(Whitening(one.mean, live, np.ascontiguousarray(W @ by)), offset @ by)
+
+        # What a coefficient weighs: the inverse of its variance without privacy.
+        variances = np.sum(W**2, axis=1)
+        weight = (W / variances[:, None]).T @ W
+        weight[r:, r:] += np.eye(len(offset) - r)
+        half = power(weight, 0.5)
+
+        def root(moments: np.ndarray) -> np.ndarray:
+            """Σ^(−½) of the best shape for these moments."""
+            return half @ power(half @ moments @ half, -0.25)
+
+        first = root(np.eye(len(offset)))
+        mean = float(np.sum(first**2))
+        moments = FarMoments(turned(first), mean).of(table, len(offset))
+        undone = np.linalg.inv(first)
+        inverse = root(undone.T @ moments @ undone)
+        mean = float(np.sum(inverse**2))
+        inverse = inverse / math.sqrt(LongestRow(turned(inverse), mean).of(table))
+        # Along the axes of Σ.
+        values, axes = np.linalg.eigh(inverse @ inverse.T)
+        rows = turned(axes * np.sqrt(values))
+        into, unknown = np.zeros((n, rows.n_columns)), np.ones(n, dtype=bool)
+        into[live], unknown[live] = rows.whitening.matrix, lost
+
+        @cache
+        def curvature(point: Point | None) -> np.ndarray:
+            return PublicCurvature(rows, _ROUNDED, point).of(table, rows.n_columns)
+
+        return Placed(rows, 1.0, values, into, one.mean, rows.offset, unknown, curvature)
+
+
+def power(A: np.ndarray, exponent: float) -> np.ndarray:
+    """A power of a symmetric positive matrix."""
+    values, vectors = np.linalg.eigh(A)
+    values = np.maximum(values, _FLAT * values[-1])
+    return (vectors * values**exponent) @ vectors.T
+
+
+def principal_units(rows: Covariates) -> tuple[np.ndarray, np.ndarray]:
+    """W with rows fW of uncorrelated entries of mean square one, and the columns that are lost.
+
+    Directions in which columns hardly vary are left out; columns in them have no coefficient.
+    """
+    G = rows.moments(None) / rows.shape[0]
+    deviations = np.sqrt(np.diag(G))
+    values, vectors = np.linalg.eigh(G / np.outer(deviations, deviations))
+    varies = values > _LEAST * max(len(values), 1)
+    lost = np.sqrt(np.sum(vectors[:, ~varies] ** 2, axis=1)) > math.sqrt(_LEAST)
+    return vectors[:, varies] / np.sqrt(values[varies]) / deviations[:, None], lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,46 +433,104 @@ class IntervalProgram:
         """Ask at coefficients that were released."""
         placed = self.frame.settled(ask, self.mu, self.neighbours)
         point = Point(coef, intercept, self.y_bounds, self.frame.cut, self.neighbours.empties)
-        left, slopes = 1.0 - (_SCALES if placed.curvature is None else 0.0), {}
-        for target in self.targets:
-            if target == "least-squares":
-                left -= _SIZES
-                slopes[target] = ClippedSlope(self._clip(ask, point), huber=False)
-            else:
-                slopes[target] = self._slope(target)
+        public = placed.curvature is not None
+        measured = "least-squares" in self.targets
+        left = 1.0 - (0.0 if public else _SCALES) - (_SIZES if measured or not public else 0.0)
         total = sum(_WEIGHTS[target] for target in self.targets)
-        parts = {target: left * _WEIGHTS[target] / total for target in self.targets}
-        steps = {
-            target: self._step(ask, placed, point, slope, self.mu * math.sqrt(parts[target]))
-            for target, slope in slopes.items()
-        }
+        mus = {t: self.mu * math.sqrt(left * _WEIGHTS[t] / total) for t in self.targets}
+        clip, radius = self._sizes(ask, placed, point if measured else None, mus[self.targets[0]])
         width = 1.0 if "logistic" in self.targets else self.y_bounds[1] - self.y_bounds[0]
-        return IntervalSums(coef, placed, steps, width, width * self.kappa)
+        steps: dict[Target, tuple[np.ndarray, OneStep]] = {}
+        for target in self.targets:
+            slope, base = self._slope(target, clip), None
+            if steps:  # from the minimiser for squared residuals it is not far to another one
+                base = steps["least-squares"][1]
+                point = placed.moved(point, base.mean(), width)
+            step = self._step(ask, placed, point, slope, radius, mus[target], base)
+            steps[target] = point.coef, step
+        return IntervalSums(placed, steps, width, width * self.kappa)
 
-    def _slope(self, target: Target) -> Slope:
-        return LogisticSlope() if target == "logistic" else ClippedSlope(self.kappa, huber=True)
+    def outlook(self, n_rows: int, deviation: float) -> Outlook:
+        """What may be expected of the first target, for residuals of a deviation.
 
-    def _clip(self, ask: Ask, point: Point) -> float:
-        """Where hardly any residual is clipped, from noisy counts."""
-        counts = ResidualCounts(point, self.frame.columns)
-        query = NoisySum(counts, self.mu * math.sqrt(_SIZES), self.neighbours)
-        above = np.cumsum(ask(query)[::-1])[::-1]
-        noise = math.ldexp(float(query.deviations[0]), -counts.unit) * np.sqrt(
-            np.arange(len(STEPS), 0, -1)
-        )
-        few = np.flatnonzero(above <= _FEW * noise)
-        return min(1.0, _ABOVE * STEPS[few[0]]) if few.size else 1.0
+        It is for uncorrelated columns. Private rows count as twice as long as the mean at most.
+        """
+        frame, public = self.frame, isinstance(self.frame, LabelFrame)
+        if isinstance(frame, LabelFrame):
+            placed = made_up(lambda a: frame.settled(a, self.mu, self.neighbours), n_rows)
+            n, square = placed.unit.size, float(np.mean(1.0 / placed.unit))
+        else:
+            assert isinstance(frame, RecordFrame)
+            n = len(frame.bounds) + frame.intercept
+            square = 2.0 * n
+        left = 1.0 - _SIZES - (0.0 if public else _SCALES)
+        part = left * _WEIGHTS[self.targets[0]] / sum(_WEIGHTS[one] for one in self.targets)
+        mu = self.mu * math.sqrt(part)
+        size = self._slope(self.targets[0], min(1.0, _LARGE * deviation)).largest
+        noise = math.sqrt(square) * size / (mu * math.sqrt((_PUBLIC if public else _SHARES)[1]))
+        plain = 2.0 * at_level(0.95) * deviation / math.sqrt(n_rows)
+        length = plain * math.hypot(1.0, noise / (deviation * math.sqrt(n_rows)))
+        # Noise of a symmetric matrix changes no direction by more than about twice this.
+        lost = 2.0 * math.sqrt(n) * square / (mu * math.sqrt(2.0 * _SHARES[0]))
+        return Outlook(length, plain, 1.0 if public else lost / (0.5 * n_rows))
 
-    def _step(self, ask: Ask, placed: Placed, point: Point, slope: Slope, mu: float) -> OneStep:
-        """Ask for the sums of one target."""
-        known = placed.curvature if isinstance(slope, ClippedSlope) and not slope.huber else None
+    def _slope(self, target: Target, clip: float) -> Slope:
+        if target == "logistic":
+            return LogisticSlope()
+        huber = target == "huber"
+        return ClippedSlope(self.kappa if huber else clip, huber)
+
+    def _sizes(
+        self, ask: Ask, placed: Placed, point: Point | None, mu: float
+    ) -> tuple[float, float]:
+        """Where hardly any residual is clipped, and hardly any row is shrunk, from noisy counts.
+
+        The lengths of public rows are known. `mu` is the sensitivity for the first target.
+        """
+        public, neighbours = placed.curvature is not None, self.neighbours
+        scores = mu * math.sqrt((_PUBLIC if public else _SHARES)[1])
+        asked = (point is not None) + (not public)
+        share, clip, radius = self.mu * math.sqrt(_SIZES / max(asked, 1)), 1.0, _ROUNDED
+        unit = math.sqrt(ask.n_rows * float(np.mean(placed.unit)))
+        if not public:
+            steps = tuple(placed.square * x for x in _LENGTHS)
+            counts = RowCounts(placed.rows, steps, self.frame.columns)
+            query = NoisySum(counts, share, neighbours)
+            above, noise = counts.above(ask(query)), _noise_of(query, counts.unit)
+            allowed = _SHRUNK * math.hypot(unit, _LARGE * math.sqrt(placed.square) / scores)
+            radius = math.sqrt(exceeded_by(steps, above, noise, allowed))
+        if point is not None:
+            sums = ResidualSums(point, placed.rows, radius, self.frame.columns)
+            query = NoisySum(sums, share, neighbours)
+            above, noise = sums.above(ask(query)), _noise_of(query, sums.unit)
+            allowed = _CLIPPED * math.hypot(unit / (_LARGE * radius), 1.0 / scores)
+            clip = exceeded_by(STEPS, above, noise, allowed)
+        return clip, radius
+
+    def _step(
+        self,
+        ask: Ask,
+        placed: Placed,
+        point: Point,
+        slope: Slope,
+        radius: float,
+        mu: float,
+        before: OneStep | None,
+    ) -> OneStep:
+        """Ask for the sums of one target; `before` are those of squared residuals, if any."""
+        known, base = None, None if before is None else (before.H, before.H_noise)
+        if placed.curvature is not None:
+            known = placed.curvature(point if isinstance(slope, LogisticSlope) else None)
+            base = known, np.zeros_like(known)
+        counted = isinstance(slope, ClippedSlope) and slope.huber
+        asked = known is None or counted
         sums = ScoreSums(
             placed.rows,
             placed.rows.n_columns,
             point,
             slope,
-            placed.radius,
-            _SHARES if known is None else _PUBLIC,
+            radius,
+            _SHARES if asked else _PUBLIC,
             self.frame.columns,
         )
         query = NoisySum(sums, mu, self.neighbours)
@@ -393,7 +539,28 @@ class IntervalProgram:
         if H is None or H_noise is None:
             assert known is not None
             H, H_noise = known, np.zeros_like(known)
-        return OneStep(H, s, V, H_noise, s_noise, V_noise, slope.prior)
+        base = base if counted else None
+        noises = H_noise, s_noise, V_noise
+        return OneStep(H, s, V, *noises, placed.unit, slope.prior, slope.most, base)
+
+
+def _noise_of(query: NoisySum, unit: int) -> float:
+    """The deviation of the noise in each sum."""
+    return math.ldexp(float(query.deviations[0]), -unit)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What may be expected of intervals of 95 %.
+
+    - `length`: of an interval, for labels of range 1 and per deviation of a column; `plain`: of
+      that without privacy.
+    - `more`: how many times as many rows are needed before any can be given, if above one.
+    """
+
+    length: float
+    plain: float
+    more: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,32 +569,29 @@ class IntervalSums:
 
     Attributes
     ----------
-    coef : ndarray of shape (N,)
-        Where the sums were taken.
     placed : Placed
         In which coordinates.
-    steps : mapping of target to OneStep
-        The sums.
+    steps : mapping of target to (ndarray, OneStep)
+        At which coefficients the sums were taken, and the sums.
     width : float
         Coefficients are in this unit of the labels.
     kappa : float
         As in `Intervals`.
     """
 
-    coef: np.ndarray = field(repr=False)
     placed: Placed
-    steps: Mapping[Target, OneStep] = field(repr=False)
+    steps: Mapping[Target, tuple[np.ndarray, OneStep]] = field(repr=False)
     width: float
     kappa: float
 
     def intervals(self) -> Intervals:
         """The laws of the coefficients."""
         laws: dict[Target, Law] = {}
-        for target, step in self.steps.items():
+        for target, (coef, step) in self.steps.items():
             law = step.law(self.placed.into)
             laws[target] = replace(
                 law,
-                quantiles=self.coef[:, None] + self.width * law.quantiles,
+                quantiles=coef[:, None] + self.width * law.quantiles,
                 unknown=law.unknown | self.placed.unknown,
                 more=np.where(self.placed.unknown, NEVER, law.more),
             )

@@ -26,11 +26,10 @@ import numpy as np
 
 from privasso.operators import Covariates
 from privasso.privacy import LabelDP
-from privasso.programs._calibration import Calibration
 from privasso.programs._intercept import FromMean, Level
 from privasso.programs._label_rows import LabelMap, as_release
 from privasso.programs._program import Program
-from privasso.programs._release import Release
+from privasso.programs._release import Calibration, Release
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 
 

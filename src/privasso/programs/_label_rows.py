@@ -18,10 +18,8 @@ from privasso._blas import one_thread
 from privasso._validation import X_FINITE
 from privasso.blocks import taken
 from privasso.operators import Covariates, Whitening
-from privasso.programs._calibration import Calibration
-from privasso.programs._cells import bounded_labels, empty_records
-from privasso.programs._record_map import shorter
-from privasso.programs._release import Release
+from privasso.programs._records import bounded_labels, empty_records, shorter
+from privasso.programs._release import Calibration, Release
 from privasso.solvers import LABEL_BITS, entry_grid
 
 

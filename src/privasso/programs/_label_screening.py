@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from privasso.accounting import ChoiceLoss
 from privasso.programs._associations import LABEL
-from privasso.programs._cells import bounded_labels
 from privasso.programs._centre import clipped_integers, noisy_centre
+from privasso.programs._records import bounded_labels
 from privasso.queries import LABEL_REPLACED, Ask, Neighbours, NoisyChoice, Scores
 
 #: Columns that are standardised together.

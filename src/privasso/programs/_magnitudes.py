@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtri
 
-from privasso.programs._cells import held_records
+from privasso.programs._records import held_records
 from privasso.queries import EMPTIED, Ask, Neighbours, NoisySum, Summand
 
 #: Exponents of the largest bin and of the smallest: 2^±64 is about 10^±19.

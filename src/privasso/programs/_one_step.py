@@ -11,6 +11,7 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,10 +21,12 @@ from scipy.special import ndtr, ndtri
 #: normal number.
 _DRAWS = 200
 POINTS = np.linspace(-4.0, 4.0, 17)
-#: A coefficient whose deviation is above this part of the prior one is not told from its prior.
-_MOST = 0.6
 #: How far squared scores may differ from what the mean square says, before they are looked at.
 _UNLIKE = 0.5
+#: The curvature of clipped residuals differs from a share of that of squared ones by so much, as a
+#: part of it and in the direction where it differs most, before it is looked at. A symmetric matrix
+#: of d² normal numbers of deviation τ changes no direction by more than about 2τ√d.
+_UNEVEN = 0.25
 #: A number of times that stands for no number of rows.
 NEVER = 1e9
 #: Draws for intervals that hold together, and the fixed seed of all draws, which hide nothing.
@@ -40,8 +43,16 @@ class OneStep:
         Curvature, scores and squared scores.
     H_noise, s_noise, V_noise : ndarray
         Deviations of the noise in each, of the same shapes; zeros where there is none.
+    unit : ndarray of shape (d,)
+        Mean squares of the entries of a row.
     prior : float
         Deviation beforehand of a step per deviation of a column.
+    most : float
+        Nothing is said of a coefficient of which a larger deviation than this remains, per
+        deviation of its column.
+    base : (ndarray, ndarray) or None
+        Curvature of squared residuals, and the deviations of its noise. H is like a share of it,
+        which noise hides less than H itself.
     """
 
     H: np.ndarray = field(repr=False)
@@ -50,14 +61,51 @@ class OneStep:
     H_noise: np.ndarray = field(repr=False)
     s_noise: np.ndarray = field(repr=False)
     V_noise: np.ndarray = field(repr=False)
+    unit: np.ndarray = field(repr=False)
     prior: float
+    most: float
+    base: tuple[np.ndarray, np.ndarray] | None = None
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """What the curvature may be."""
+        if self.base is None:
+            H = self.H - symmetric(rng, self.H_noise) if self.noisy else self.H
+            return positive_part(H) if self.noisy else H
+        G, G_noise = self.base
+        G = positive_part(G - symmetric(rng, G_noise)) if np.any(G_noise) else G
+        off = float(rng.standard_normal() * np.linalg.norm(np.diag(self.H_noise)))
+        usual, unlike = self._usual(G, off)
+        weight = unlike**2 / (unlike**2 + self.H_noise**2)
+        left = symmetric(rng, np.sqrt(weight) * self.H_noise)
+        return positive_part(usual + weight * (self.H - usual) - left)
+
+    def curvature(self) -> np.ndarray:
+        """What is expected of the curvature."""
+        if self.base is None:
+            return positive_part(self.H)
+        usual, unlike = self._usual(positive_part(self.base[0]), 0.0)
+        weight = unlike**2 / (unlike**2 + self.H_noise**2)
+        return positive_part(usual + weight * (self.H - usual))
+
+    def _usual(self, G: np.ndarray, off: float) -> tuple[np.ndarray, np.ndarray]:
+        """The share of G that has the trace of H, and by how much H may be unlike it."""
+        size = max(float(np.trace(G)), 1e-300)
+        least = float(np.linalg.norm(np.diag(self.H_noise)))
+        share = min(max(float(np.trace(self.H)) - off, least, 1e-9 * size) / size, 1.0)
+        roots = np.sqrt(np.diag(G))
+        return share * G, _UNEVEN * share * np.outer(roots, roots) / np.sqrt(len(G)) + 1e-300
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the curvature is private."""
+        return bool(np.any(self.H_noise))
 
     def squares(self) -> np.ndarray:
         """What is expected of V: between the noisy one and the mean square times the curvature.
 
         The mean square is raised by a deviation of its noise.
         """
-        H = positive_part(self.H)
+        H = self.curvature()
         size = max(float(np.trace(H)), 1e-300)
         noise = float(np.sqrt(np.sum(np.diag(self.V_noise) ** 2)))
         mean = (max(float(np.trace(self.V)), 0.0) + noise) / size
@@ -68,28 +116,37 @@ class OneStep:
 
     def law(self, into: np.ndarray) -> Law:
         """The law of ``into @ δ``."""
-        rng, d = np.random.default_rng(_SEED), self.s.size
-        precision = np.linalg.inv(self.squares() + np.diag(self.s_noise**2))
-        noisy = bool(np.any(self.H_noise))
-        count = _DRAWS if noisy else 1
-        centres, spread = np.empty((count, len(into))), np.empty((count, len(into)))
-        total = np.zeros((d, d))
-        for k in range(count):
-            H = positive_part(self.H - symmetric(rng, self.H_noise)) if noisy else self.H
-            HP = H @ precision
-            covariance = np.linalg.inv(HP @ H + np.eye(d) / self.prior**2)
-            centres[k] = into @ (covariance @ (HP @ self.s))
-            spread[k] = np.sqrt(np.einsum("ij,ij->i", into @ covariance, into))
-            total += covariance / count
-        before = (self.prior * np.linalg.norm(into, axis=1)) ** 2
+        rng = np.random.default_rng(_SEED)
+        centres, spread, total, count = [], [], np.zeros((self.s.size,) * 2), 0
+        for step, covariance in self._draws(rng):
+            centres.append(into @ step)
+            spread.append(np.sqrt(np.einsum("ij,ij->i", into @ covariance, into)))
+            total, count = total + covariance, count + 1
+        centres, spread = np.array(centres), np.array(spread)
+        before = self.prior**2 * (into**2 @ (1.0 / self.unit))
         part = np.divide(
             np.mean(spread**2, axis=0), before, out=np.ones(len(into)), where=before > 0
         )
         # What the sums alone leave open falls about as one over the rows squared, where noise does.
-        more = np.sqrt(part * (1.0 - _MOST**2) / (np.maximum(1.0 - part, 1e-12) * _MOST**2))
+        most = (self.most / self.prior) ** 2
+        more = np.sqrt(part * (1.0 - most) / (np.maximum(1.0 - part, 1e-12) * most))
         more = np.minimum(more, 0.1 * NEVER)
-        wider = self._wider(rng, into, total)
-        return Law(mixture_quantiles(centres, spread), part > _MOST**2, more, wider)
+        wider = self._wider(rng, into, total / count)
+        return Law(mixture_quantiles(centres, spread), part > most, more, wider)
+
+    def mean(self) -> np.ndarray:
+        """The mean of the law of δ."""
+        rng = np.random.default_rng(_SEED)
+        return np.mean([step for step, _ in self._draws(rng)], axis=0)
+
+    def _draws(self, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Mean and covariance of δ for each of some draws of the curvature."""
+        precision = np.linalg.inv(self.squares() + np.diag(self.s_noise**2))
+        for _ in range(_DRAWS if self.noisy else 1):
+            H = self.drawn(rng)
+            HP = H @ precision
+            covariance = np.linalg.inv(HP @ H + np.diag(self.unit) / self.prior**2)
+            yield covariance @ (HP @ self.s), covariance
 
     @staticmethod
     def _wider(rng: np.random.Generator, into: np.ndarray, covariance: np.ndarray) -> np.ndarray:

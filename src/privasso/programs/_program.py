@@ -1,9 +1,12 @@
-"""What all programs of a fit have in common."""
+"""What all programs of a fit have in common, and what fits of records return."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import numpy as np
 
 from privasso.programs._worst_tables import Table
 from privasso.queries import Ask
@@ -45,3 +48,45 @@ class Program(ABC):
     def facts(self, n_rows: int) -> tuple[str, dict[str, float], str] | None:
         """The name of the mechanism, its numbers, and what each column is divided by."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordFit:
+    """Coefficients at one λ in the units of the data, with their standard errors.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (N,)
+        Coefficients.
+    intercept : float
+        Intercept.
+    coef_se : ndarray of shape (N,) or None
+        Standard errors, of sampling and of privacy noise, given which coefficients are not zero;
+        NaN for the others. None where nothing was released that they could be computed from.
+    screened : ndarray of int or None
+        Columns that were chosen, if some were; all other coefficients are zero.
+    """
+
+    coef: np.ndarray = field(repr=False)
+    intercept: float
+    coef_se: np.ndarray | None = field(default=None, repr=False)
+    screened: np.ndarray | None = field(default=None, repr=False)
+
+
+def sandwich_errors(u: np.ndarray, H: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    """Root of the diagonal of H⁻¹CH⁻¹ over the support of u; NaN elsewhere, or if not positive.
+
+    Examples
+    --------
+    >>> sandwich_errors(np.array([1.0, 0.0]), np.diag([2.0, 1.0]), np.eye(2)).tolist()
+    [0.5, nan]
+    """
+    errors = np.full(u.size, np.nan)
+    support = np.flatnonzero(u)
+    if support.size:
+        block = np.ix_(support, support)
+        inverse = np.linalg.inv(H[block])
+        squares = np.diag(inverse @ middle[block] @ inverse)
+        # Where columns are nearly dependent, rounding can leave no digit; then nothing is stated.
+        errors[support] = np.sqrt(np.where(squares > 0.0, squares, np.nan))
+    return errors

@@ -12,9 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from privasso.programs._cells import empty_records, within
-from privasso.programs._record_map import shorter
 from privasso.programs._record_rows import PerturbedObjective
+from privasso.programs._records import empty_records, shorter, within
 from privasso.programs._worst_tables import Table
 from privasso.queries import PerturbedMinimiser
 

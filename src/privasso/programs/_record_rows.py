@@ -10,12 +10,10 @@ import numpy as np
 
 from privasso._validation import real_array
 from privasso.blocks import RowBlocks
-from privasso.programs._estimate import Estimate, half_ranges, measured
+from privasso.programs._estimate import Estimate
 from privasso.programs._intercept import Level
-from privasso.programs._program import Program
-from privasso.programs._record_fit import RecordFit
-from privasso.programs._record_map import RecordMap
-from privasso.programs._residuals import full_residuals
+from privasso.programs._program import Program, RecordFit
+from privasso.programs._records import RecordMap, full_residuals, half_ranges, measured
 from privasso.programs._worst_tables import Table, at_bounds
 from privasso.queries import Ask, ObjectiveNoise, PerturbedMinimiser
 

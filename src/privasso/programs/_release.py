@@ -1,13 +1,104 @@
-"""What leaves the mechanism: noisy products of labels and covariates, and nothing else."""
+"""Noise on products of rows and labels: its law, weights of rows, and what is released."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from privasso._validation import real_array
 from privasso.noise import Covariance
+from privasso.operators import Covariates
+from privasso.queries import ObjectiveNoise
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The noise that a kind of privacy asks for on given covariates; no label is read for it.
+
+    Attributes
+    ----------
+    covariance : Covariance
+        Of the noise on the live columns.
+    sigma_sum : float
+        Standard deviation of the noise on the label sum; zero without an intercept.
+    mu : float or None
+        Largest Mahalanobis distance between the releases of two neighbouring data sets; None where
+        there is none, or the release comes from a perturbed objective.
+    weights : ndarray of shape (M,) or None
+        Weights of the rows in the release, those of shrunk rows included; None if all are 1.
+    objective : ObjectiveNoise or None
+        The perturbed objective that the release comes from, for whitened rows and labels in units
+        of their range; None where the products themselves are released.
+    """
+
+    covariance: Covariance = field(repr=False)
+    sigma_sum: float
+    mu: float | None
+    weights: np.ndarray | None = field(default=None, repr=False)
+    objective: ObjectiveNoise | None = None
+
+    @property
+    def level(self) -> float:
+        """Root of the mean variance over the live columns."""
+        n = self.covariance.size
+        return float(np.sqrt(self.covariance.trace() / n)) if n else 0.0
+
+    @property
+    def shrunk(self) -> tuple[int, float]:
+        """How many rows have a weight below 1, and the mean weight of these."""
+        small = np.empty(0) if self.weights is None else self.weights[self.weights < 1.0]
+        return small.size, float(np.mean(small)) if small.size else 1.0
+
+
+#: Rows that exceed the bound by less than this part are rounding.
+_ROUNDING = 1e-9
+
+
+def row_weights(
+    rows: Covariates, covariance: Covariance, sigma_sum: float, bound: float, *, power: int = 1
+) -> np.ndarray | None:
+    """w_μ = min(w⁰_μ, (bound/q_μ)^power), where q_μ = √(f_μᵀΣ⁻¹f_μ + 1/σ₀²) is the size of a row.
+
+    The rows enter a release as w_μ(f_μ, 1)(y_μ − c), so that no label can move it by more than
+    its range times `bound`. A perturbed objective takes rows and labels times √w_μ, and the power
+    2 keeps the size √w_μ q_μ of such a row within the bound. Rows and noise are public, and so are
+    the weights.
+
+    Parameters
+    ----------
+    rows : Covariates
+        The covariates; w⁰ are their weights, or ones.
+    covariance : Covariance
+        Σ over the live columns.
+    sigma_sum : float
+        σ₀; not used without an intercept.
+    bound : float
+        Largest size.
+    power : {1, 2}
+        See above.
+
+    Returns
+    -------
+    ndarray of shape (M,) or None
+        None where all weights are 1.
+
+    Examples
+    --------
+    >>> from privasso.noise import Diagonal
+    >>> rows = Covariates(np.array([[1.0], [4.0]]), centre=False)
+    >>> row_weights(rows, Diagonal([1.0]), 0.0, bound=2.0).round(9)
+    array([1. , 0.5])
+    """
+    squares = rows.squared_row_norms(covariance)
+    if rows.centred:
+        squares = squares + sigma_sum**-2
+    with np.errstate(divide="ignore"):
+        limit = (bound / np.sqrt(squares)) ** power
+    given = rows.weights
+    if given is None:
+        return None if np.min(limit) >= 1.0 - _ROUNDING else np.minimum(1.0, limit)
+    return given if np.all(given <= limit * (1.0 + _ROUNDING)) else np.minimum(given, limit)
 
 
 @dataclass(frozen=True, eq=False)

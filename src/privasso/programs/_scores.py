@@ -20,14 +20,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from privasso.blocks import RowBlocks
-from privasso.programs._cells import bounded_labels, empty_records, within
-from privasso.programs._residuals import ordered_residuals
+from privasso.operators import Whitening
+from privasso.programs._records import bounded_labels, empty_records, ordered_residuals, within
 from privasso.queries import HALF, ROUNDING, Contribution, Neighbours, Summand, summed
 
 #: Entries of a row, and of a score, are integers of this many bits.
 _BITS = 18
 #: Absolute residuals are counted up to these parts of the range of the labels.
 STEPS = tuple(2.0 ** (0.5 * k) for k in range(-9, 1))
+#: A count is clear if it is so many deviations of its noise; the least and the largest part of a
+#: count that is supposed above the next step.
+_CLEAR, _FALL = 2.5, (0.25, 0.7)
+#: Public rows so many times as far away as the mean weigh no more than that in the shape of noise.
+_FAR = 256.0
+#: Squared lengths of public rows are told apart in so many steps for each doubling, of so many.
+_PER_OCTAVE, _OCTAVES = 16, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +68,34 @@ class StandardRows:
         part = within(X, self.bounds) - self.centre
         rows[:, : len(self.bounds)] = np.where(live, part / np.where(live, self.scale, 1.0), 0.0)
         return rows
+
+
+@dataclass(frozen=True, eq=False)
+class TurnedRows:
+    """Public records as rows (f − mean)T + offset.
+
+    Attributes
+    ----------
+    whitening : Whitening
+        f ↦ (f − mean)T.
+    offset : ndarray
+        Where the constant column is.
+    """
+
+    whitening: Whitening
+    offset: np.ndarray = field(repr=False)
+
+    @property
+    def n_columns(self) -> int:
+        """Entries of a row."""
+        return self.offset.size
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The rows of some records."""
+        found = np.empty((X.shape[0], self.n_columns))
+        for span, white in self.whitening.rows(X):
+            np.add(white, self.offset, out=found[span])
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +152,16 @@ class Slope(ABC):
         Bound of the difference of the ψ of two labels.
     bend : float
         Bound of ψ'.
-    prior : float
-        Deviation beforehand of an effect, per deviation of a column.
+    prior, most : float
+        Deviation beforehand of an effect, per deviation of a column, and the largest deviation
+        afterwards with which an interval is given.
     """
 
     largest: float
     change: float
     bend: float
     prior: float
+    most: float
 
     @abstractmethod
     def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +183,9 @@ class ClippedSlope(Slope):
     largest: float
     huber: bool
 
-    bend, prior = 1.0, 0.5  # labels of range 1 deviate by a half at most
+    # Labels of range 1 deviate by a half at most. They usually deviate by a sixth, which no effect
+    # of a column alone exceeds: an interval of twice a twelfth to each side would hold them all.
+    bend, prior, most = 1.0, 0.5, 1.0 / 12.0
 
     @property
     def change(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -164,7 +203,8 @@ class ClippedSlope(Slope):
 class LogisticSlope(Slope):
     """y − p and p(1 − p), p the probability of a label 1; labels above ½ count as 1."""
 
-    largest, change, bend, prior = 1.0, 1.0, 0.25, 2.0
+    # An interval of odds ratios from 1/e² to e² says little.
+    largest, change, bend, prior, most = 1.0, 1.0, 0.25, 2.0, 1.0
 
     def __call__(self, point: Point, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both from the log odds at the point."""
@@ -293,71 +333,245 @@ class ScoreSums(Summand):
         return np.triu(matrix) + np.triu(matrix, 1).T
 
 
-@dataclass(frozen=True, eq=False)
-class PublicCurvature(Contribution):
-    """The curvature of squared residuals, of public rows: labels do not matter.
+class PublicSums(Contribution):
+    """Sums of products of public rows, K = √u f of length at most `longest`.
 
     Attributes
     ----------
-    rows : callable
-        Makes rows of records.
-    radius : float
-        R.
+    longest : float
+        See above.
     """
 
-    rows: Callable[[Any], np.ndarray] = field(repr=False)
-    radius: float
+    longest: float
 
     most_rows = 1 << 15
 
+    @abstractmethod
+    def scaled(self, X: Any) -> np.ndarray:
+        """K of some records."""
+
     def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """KᵀK of integer rows √w f."""
-        G = self.rows(X)
-        K = G * np.sqrt(long_rows(G, self.radius))[:, None]
-        K = np.rint(np.ldexp(K, _BITS - math.ceil(math.log2(self.radius))))
+        """KᵀK of K in integers."""
+        K = np.rint(np.ldexp(self.scaled(X), self._bits))
         return (K.T @ K).astype(np.int64).ravel()
 
     def of(self, table: RowBlocks, n_columns: int) -> np.ndarray:
         """That of all rows."""
         low, high = summed(self, table)
         total = low.astype(np.float64) + np.ldexp(high.astype(np.float64), HALF)
-        unit = _BITS - math.ceil(math.log2(self.radius))
-        return np.ldexp(total, -2 * unit).reshape(n_columns, n_columns)
+        return np.ldexp(total, -2 * self._bits).reshape(n_columns, n_columns)
+
+    @property
+    def _bits(self) -> int:
+        return _BITS - math.ceil(math.log2(self.longest))
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualCounts(Summand):
-    """How many absolute residuals at a public point are above each of `STEPS`.
+class PublicCurvature(PublicSums):
+    """The curvature of public rows where labels do not matter.
+
+    Attributes
+    ----------
+    rows : callable
+        Makes rows of records.
+    longest : float
+        Longer ones are shrunk.
+    point : Point or None
+        Where the curvature of a logistic regression is taken; None for that of squared residuals.
+    """
+
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    longest: float
+    point: Point | None = field(default=None, repr=False)
+
+    def scaled(self, X: Any) -> np.ndarray:
+        """√(wψ')f."""
+        G = self.rows(X)
+        weights = long_rows(G, self.longest)
+        if self.point is not None:
+            weights = weights * LogisticSlope()(self.point, X, np.zeros(len(G)))[1]
+        return G * np.sqrt(weights)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class FarMoments(PublicSums):
+    """Σ u f fᵀ of public rows with u = (|f|²/mean)^1.5: those that are far away weigh most.
+
+    Attributes
+    ----------
+    rows : callable
+        Makes rows of records.
+    mean : float
+        Mean squared length.
+    """
+
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    mean: float
+
+    @property
+    def longest(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of a row that is `_FAR` times as far away as the mean."""
+        return math.sqrt(self.mean * _FAR**2.5)
+
+    def scaled(self, X: Any) -> np.ndarray:
+        """√u f, shrunk where it is too long."""
+        G = self.rows(X)
+        ratio = np.maximum(squared_lengths(G) / self.mean, 1e-300)
+        return G * np.minimum(ratio**0.75, _FAR**1.25 / np.sqrt(ratio))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class LongestRow(Contribution):
+    """Counts of public rows by their squared lengths, of which only the last one is used.
+
+    Attributes
+    ----------
+    rows : callable
+        Makes rows of records.
+    mean : float
+        Mean squared length.
+    """
+
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    mean: float
+
+    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Rows between two steps."""
+        ratio = np.maximum(squared_lengths(self.rows(X)) / self.mean, 1.0)
+        at = np.minimum(np.ceil(_PER_OCTAVE * np.log2(ratio)), _OCTAVES * _PER_OCTAVE)
+        return np.bincount(at.astype(np.int64), minlength=_OCTAVES * _PER_OCTAVE + 1)
+
+    def of(self, table: RowBlocks) -> float:
+        """A squared length that no row exceeds, and the longest nearly has."""
+        low, high = summed(self, table)
+        return self.mean * 2.0 ** ((np.flatnonzero(low + high)[-1] + 1e-6) / _PER_OCTAVE)
+
+
+class SizeSums(Summand):
+    """What records add to one of several intervals of sizes: one at most."""
+
+    unit = 36
+    most_rows = 1 << 15
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[float, ...]:
+        """The lower ends of the intervals; sizes below the first are left out."""
+
+    def placed(self, sizes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Sums of weights, at most one each, by the interval of a size; nothing of NaN."""
+        at = np.searchsorted(self.steps, sizes, side="right")
+        at[np.isnan(sizes)] = 0
+        whole = np.rint(np.ldexp(weights, self.unit))  # sums below 2^53 are exact in any order
+        return np.bincount(at, whole, len(self.steps) + 1)[1:].astype(np.int64)
+
+    def lengths(self, neighbours: Neighbours) -> np.ndarray:
+        """A record is in one interval, and two are in two."""
+        length = 1.0 if neighbours.relation == "emptied" else math.sqrt(2.0)
+        return np.full(len(self.steps), math.ldexp(length, self.unit) * ROUNDING)
+
+    def above(self, found: np.ndarray) -> np.ndarray:
+        """Sums above each step."""
+        return np.cumsum(found[::-1])[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class RowCounts(SizeSums):
+    """How many rows have a squared length above each of some steps; none of empty records.
+
+    Attributes
+    ----------
+    rows : callable
+        Makes rows of records.
+    steps : tuple of float
+        Squared lengths.
+    columns : ndarray of int or None
+        See `Summand`.
+    """
+
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    steps: tuple[float, ...] = ()  # pyright: ignore[reportIncompatibleMethodOverride]
+    columns: np.ndarray | None = field(default=None, repr=False)
+
+    sentence = "noisy counts of rows by their length"
+
+    def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Counts between two steps, and beyond the last."""
+        squares = squared_lengths(self.rows(X))
+        squares[empty_records(np.asarray(y, np.float64))] = np.nan
+        return self.placed(squares, np.ones(len(squares)))
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums(SizeSums):
+    """Sums of the lengths of rows, in units of R, by the size of their residuals.
+
+    A residual that is clipped changes a score by no more than the length of its row.
 
     Attributes
     ----------
     point : Point
-        Where they are taken.
+        Where residuals are taken.
+    rows : callable
+        Makes rows of records.
+    radius : float
+        R; longer rows count as so long.
     columns : ndarray of int or None
         See `Summand`.
     """
 
     point: Point = field(repr=False)
+    rows: Callable[[Any], np.ndarray] = field(repr=False)
+    radius: float
     columns: np.ndarray | None = field(default=None, repr=False)
 
-    unit = 36
-    sentence = "noisy counts of residuals by their size"
+    sentence = "noisy sums of the lengths of rows by the size of their residuals"
+    steps = STEPS  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
 
     def sums(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """Counts of the residuals between two steps, and beyond the last."""
-        r = np.abs(self.point.residuals(X, y))
-        return np.histogram(r[~np.isnan(r)], [*STEPS, np.inf])[0].astype(np.int64) << self.unit
+        """Sums between two steps, and beyond the last; nothing of empty records."""
+        length = np.sqrt(squared_lengths(self.rows(X))) / self.radius
+        return self.placed(np.abs(self.point.residuals(X, y)), np.minimum(length, 1.0))
 
-    def lengths(self, neighbours: Neighbours) -> np.ndarray:
-        """A record is in one place, and two are in two."""
-        length = 1.0 if neighbours.relation == "emptied" else math.sqrt(2.0)
-        return np.full(len(STEPS), math.ldexp(length, self.unit) * ROUNDING)
+
+def exceeded_by(steps: tuple[float, ...], above: np.ndarray, noise: float, allowed: float) -> float:
+    """A size that about `allowed` values exceed, from noisy counts above geometric steps.
+
+    Where counts are lost in the noise, they are supposed to fall from step to step as they did
+    before, and to fall faster and faster if they did so before.
+
+    >>> steps, counts = (1.0, 2.0, 4.0, 8.0, 16.0), np.array([800.0, 400.0, 200.0, 9.0, -5.0])
+    >>> exceeded_by(steps, counts, 10.0, 100.0)
+    8.0
+    >>> exceeded_by(steps, counts, 10.0, 50.0)
+    16.0
+    """
+    noises = noise * np.sqrt(np.arange(len(steps), 0, -1))
+    lost = np.flatnonzero(above <= np.maximum(_CLEAR * noises, allowed))
+    if not lost.size:
+        return steps[-1]
+    last = max(int(lost[0]) - 1, 0)
+    count = max(float(above[last]), float(_CLEAR * noises[last]))
+    fall, faster, further = _FALL[1], 1.0, 0.0
+    if last > 0:
+        fall = float(np.clip(count / above[last - 1], *_FALL))
+    if last > 1:
+        faster = float(np.clip(fall * above[last - 2] / above[last - 1], 0.5, 1.0))
+    while count > allowed and further < len(steps):
+        part = min(1.0, math.log(count / allowed) / -math.log(fall))
+        count, further, fall = count * fall**part, further + part, fall * faster
+    return min(steps[last] * (steps[1] / steps[0]) ** further, steps[-1])
+
+
+def squared_lengths(G: np.ndarray) -> np.ndarray:
+    """Those of rows, the same to the last bit for a row in any block."""
+    squares = np.zeros(len(G))
+    for column in G.T:
+        squares += column * column
+    return squares
 
 
 def long_rows(G: np.ndarray, radius: float) -> np.ndarray:
     """The weights min(1, (R/‖f‖)²) of rows, the same to the last bit for a row in any block."""
-    squares = np.zeros(len(G))
-    for column in G.T:
-        squares += column * column
     with np.errstate(divide="ignore"):
-        return np.minimum(1.0, radius * radius / squares)
+        return np.minimum(1.0, radius * radius / squared_lengths(G))

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from privasso._tuned import SHAPE_FLOOR
-from privasso.programs._program import Program
-from privasso.programs._record_fit import RecordFit, sandwich_errors
+from privasso.programs._program import Program, RecordFit, sandwich_errors
 from privasso.programs._record_rows import PerturbedObjective, perturbed_numbers
 from privasso.programs._record_statistics import (
     RecordStatistics,

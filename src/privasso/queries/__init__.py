@@ -7,16 +7,13 @@ from privasso.queries._ask import (
     Answering,
     Ask,
     Beside,
-    Replaying,
     UndeclaredError,
     declared,
     made_up,
     next_question,
 )
 from privasso.queries._choice import NoisyChoice, Scores
-from privasso.queries._integer_noise import ROUNDING, noise_deviation, noisy_integers
-from privasso.queries._largest import noisy_largest
-from privasso.queries._minimiser import PerturbedMinimiser, exact_minimiser, perturbed_minimiser
+from privasso.queries._minimiser import PerturbedMinimiser
 from privasso.queries._objective_noise import (
     EPSILON_SHARE,
     ObjectiveNoise,
@@ -26,14 +23,18 @@ from privasso.queries._objective_noise import (
 from privasso.queries._query import (
     EMPTIED,
     LABEL_REPLACED,
-    REPLACED,
     Neighbours,
     Query,
     Relation,
     question_key,
-    same_question,
 )
-from privasso.queries._rounded_gaussian import BitSource, bit_source, rounded_gaussian
+from privasso.queries._rounded_gaussian import (
+    ROUNDING,
+    BitSource,
+    bit_source,
+    noise_deviation,
+    rounded_gaussian,
+)
 from privasso.queries._shaped_minimiser import shape_factor
 from privasso.queries._sum import HALF, Contribution, NoisySum, Summand, summed
 
@@ -42,7 +43,6 @@ __all__ = [
     "EPSILON_SHARE",
     "HALF",
     "LABEL_REPLACED",
-    "REPLACED",
     "ROUNDING",
     "Answering",
     "Ask",
@@ -56,7 +56,6 @@ __all__ = [
     "PerturbedMinimiser",
     "Query",
     "Relation",
-    "Replaying",
     "Scores",
     "Summand",
     "UncertifiedError",
@@ -64,16 +63,11 @@ __all__ = [
     "bit_source",
     "check_budget",
     "declared",
-    "exact_minimiser",
     "made_up",
     "next_question",
     "noise_deviation",
-    "noisy_integers",
-    "noisy_largest",
-    "perturbed_minimiser",
     "question_key",
     "rounded_gaussian",
-    "same_question",
     "shape_factor",
     "summed",
 ]

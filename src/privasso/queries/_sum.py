@@ -12,9 +12,8 @@ import numpy as np
 
 from privasso.accounting import GaussianLoss
 from privasso.blocks import Chunk, RowBlocks, Sums, View
-from privasso.queries._integer_noise import noise_deviation, noisy_integers
 from privasso.queries._query import EMPTIED, Neighbours, Query
-from privasso.queries._rounded_gaussian import BitSource
+from privasso.queries._rounded_gaussian import BitSource, noise_deviation, noisy_integers
 
 #: Entries that are worked on at a time: they stay in cache.
 _ENTRIES = 1 << 20

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
-from privasso.encoding import Dictionary
+from privasso.encoding import Dictionary, LevelCode
 from privasso.fit import (
     CoefficientPath,
     LogisticLasso,
@@ -23,6 +24,7 @@ from privasso.planning import ScreeningOutlook, calibrate
 from privasso.report._column_noise import ColumnNoise, coefficient_noise, column_noise
 from privasso.report._mechanism import RecordMechanism, mechanism_of
 from privasso.report._stability import Stability, stability_of
+from privasso.report._unclear import noise_of_columns, noise_of_records, notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,9 @@ class FitFacts:
     - `outlook`: what was predicted of a choice of columns.
     - `records`: whether whole records are protected, and not only labels.
     - `perturbed`: whether the minimiser of a perturbed objective was released, and not products.
+    - `noise_alone` (N,): deviation that noise alone gives each coefficient, by public numbers;
+      `rare` (N,): columns for which it is that of a level that hardly any row has.
+    - `references`: levels that others are compared with, which the encoding does not know.
     """
 
     model: ReleasedModel
@@ -66,6 +71,27 @@ class FitFacts:
     outlook: ScreeningOutlook | None = field(default=None, repr=False)
     records: bool = False
     perturbed: bool = False
+    noise_alone: np.ndarray | None = field(default=None, repr=False)
+    rare: np.ndarray | None = field(default=None, repr=False)
+    references: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_references(self) -> dict[str, str]:
+        """The level that the others of a column are compared with, where there is one."""
+        codes = () if self.model.encoding is None else self.model.encoding.codes
+        found = {
+            code.name: code.reference
+            for code in codes
+            if isinstance(code, LevelCode) and code.reference is not None
+        }
+        return {**found, **self.references}
+
+    @property
+    def notes(self) -> list[str]:
+        """What cannot be told of each coefficient: by intervals, or else by public noise levels."""
+        if self.model.intervals is not None:
+            return self.model.notes()
+        return notes(self.model.coef, self.noise_alone, self.rare)
 
     @property
     def screened_names(self) -> list[str] | None:
@@ -81,7 +107,8 @@ class FitFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """The published numbers in a form for JSON; coefficients that are zero are left out."""
-        model, errors = self.model, self.model.coef_se
+        model = self.model
+        errors = model.coef_se if model.intervals is None else None
         at = {self.names[k]: k for k in self.support.tolist()}
         return {
             "target": self.target,
@@ -91,6 +118,11 @@ class FitFacts:
             "intercept": model.intercept,
             "coef": {name: float(model.coef[k]) for name, k in at.items()},
             "coef_se": errors if errors is None else {x: float(errors[k]) for x, k in at.items()},
+            "notes": {
+                name: note for name, note in zip(self.names, self.notes, strict=True) if note
+            },
+            "intervals": _lines(model),
+            "references": self.all_references,
             "classes": None if model.classes is None else list(model.classes),
             "noise": noise_to_dict(model.noise),
             **({"mechanism": None} if self.mechanism is None else self.mechanism.to_dict()),
@@ -117,9 +149,12 @@ class FitFacts:
         return "range of its bounds" if self.columns is None else "scale of its column"
 
     @property
-    def effect_error(self) -> np.ndarray | None:
-        """Root mean square error of an effect in simulated fits, where only that is known."""
-        return None if self.forecast is None else self.forecast.effect_error
+    def shown(self) -> np.ndarray:
+        """Columns in the order in which they are shown: with intervals all, the support first."""
+        if self.model.intervals is None:
+            return self.support
+        rest = np.flatnonzero(self.model.coef == 0.0)
+        return np.append(self.support, np.setdiff1d(rest, self.support))
 
     @property
     def support(self) -> np.ndarray:
@@ -148,6 +183,7 @@ def facts_of(
     forecast: Forecast | None = None,
     given_lam: float | None = None,
     resolve: str | None = None,
+    references: Mapping[str, str] | None = None,
 ) -> FitFacts:
     """Collect what may be shown of a fit, or of a model from a kept release, which has no plan.
 
@@ -167,20 +203,34 @@ def facts_of(
         path=path,
         resolve=resolve,
         records=made.privacy.protects_records,
+        references=references or {},
     )
     if public is not None:
         return _with_columns(facts, cast(Released, made), assumptions, given_lam)
     mechanism, ranges = None if plan is None else mechanism_of(plan), made.ranges
     if dictionary is not None and dictionary.limits is not None:
         ranges = np.diff(dictionary.limits, axis=1)[:, 0]
+    alone, rare = model.coef_se, None
+    if isinstance(mechanism, RecordMechanism) and plan is not None and ranges is not None:
+        found = noise_of_records(plan, mechanism, ranges)
+        alone, rare = (alone, None) if found is None else found
     return replace(
         facts,
+        noise_alone=alone,
+        rare=rare,
         coef_noise=None if ranges is None else model.coef_se,
         forecast=forecast,
         mechanism=mechanism if isinstance(mechanism, RecordMechanism) else None,
         ranges=ranges,
         outlook=None if plan is None else plan.outlook,
     )
+
+
+def _lines(model: ReleasedModel) -> dict[str, list[dict[str, Any]]] | None:
+    """Intervals of 95 % for each target, as plain values."""
+    if model.intervals is None:
+        return None
+    return {target: model.summary(target=target).to_dicts() for target in model.intervals.laws}
 
 
 def _with_columns(
@@ -191,7 +241,9 @@ def _with_columns(
     if not released.privacy.public_covariates:
         return facts
     covariance = release.covariance.restricted(np.flatnonzero(rows.live))
-    facts = replace(facts, columns=column_noise(rows, covariance))
+    columns = column_noise(rows, covariance)
+    alone = noise_of_columns(columns) if facts.model.classes is None else None
+    facts = replace(facts, columns=columns, noise_alone=alone)
     if assumptions is None:
         return facts
     scheme, logistic = Scheme.of_release(released, given_lam), isinstance(post, LogisticLasso)

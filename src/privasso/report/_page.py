@@ -11,7 +11,9 @@ from privasso.planning import ScreeningOutlook
 from privasso.privacy import meaning
 from privasso.report._column_noise import QUANTILES, ColumnNoise
 from privasso.report._facts import FitFacts
+from privasso.report._intervals import interval_cells, interval_words
 from privasso.report._mechanism import RecordMechanism
+from privasso.report._methods import methods
 from privasso.report._outlook import OUTLOOK_TITLES, outlook_lines, outlook_table
 from privasso.report._plots import (
     MOST,
@@ -55,12 +57,10 @@ _NOISY = {
     True: "to the objective, whose minimiser was released; the figure shows what it amounts to in "
     "the products of the columns with the labels",
 }
-#: What the bars are where the noise of the coefficients is not released.
-_SIMULATED_ERROR = (
-    "How far these coefficients are from the truth is not released. The bars show the error that "
-    "was usual in the simulated fits below: it includes the privacy noise, the sampling error and "
-    "the shrinkage, and holds under the assumptions that are stated there. Coefficients of columns "
-    "that are correlated are less certain."
+#: What is said where there are no intervals.
+_NO_INTERVALS = (
+    "The penalty and the noise shrink coefficients, so that these are for predictions; intervals "
+    "for the coefficients of the population need a fit with --intervals."
 )
 
 
@@ -79,6 +79,7 @@ def fit_page(facts: FitFacts) -> Page:
     _in_short(page, facts)
     _guarantee(page, facts)
     _coefficients(page, facts)
+    _methods(page, facts)
     if facts.columns is not None:
         _noise(page, facts, facts.columns)
     if facts.influence is not None:
@@ -120,7 +121,10 @@ def _in_short(page: Page, facts: FitFacts) -> None:
         ["rows and columns", f"{facts.n_rows} and {model.n_features}"],
         ["coefficients that are not zero", f"{np.count_nonzero(model.coef)} of {model.n_features}"],
     ]
-    if facts.coef_noise is not None and facts.support.size:
+    if model.intervals is not None:
+        clear = sum(not note for note in facts.notes)
+        rows.append(["intervals of 95 % that do not hold zero", f"{clear} of {model.n_features}"])
+    elif facts.coef_noise is not None and facts.support.size:
         noise = facts.coef_noise[facts.support]
         clear = int(np.sum(np.abs(model.coef[facts.support]) > 2.0 * noise))
         rows.append(["of these, larger than twice their noise", str(clear)])
@@ -148,47 +152,65 @@ def _guarantee(page: Page, facts: FitFacts) -> None:
 def _coefficients(page: Page, facts: FitFacts) -> None:
     """A figure where effects have a unit, and a table with what is known of each coefficient."""
     page.heading("Coefficients")
-    support = facts.support
-    if support.size == 0:
+    shown, intervals = facts.shown, facts.model.intervals
+    if facts.support.size == 0:
         page.paragraph(
             "Every coefficient is zero: at this λ the model predicts the intercept for everybody. "
             "The noise may be too strong for any coefficient."
         )
+    if shown.size == 0:
         return
-    coef, said = facts.model.coef[support], []
+    coef, said = facts.model.coef[shown], []
     cells = {"coefficient": [f"{x:.5g}" for x in coef]}
+    which = "All" if intervals is not None else "Those that are not zero"
     if facts.units is None:
-        said.append("Those that are not zero, the largest first, in the units of the data.")
+        said.append(f"{which}, the largest first, in the units of the data.")
     else:
-        cells["effect"] = [f"{x:.4g}" for x in coef * facts.units[support]]
+        cells["effect"] = [f"{x:.4g}" for x in coef * facts.units[shown]]
         said.append(
-            "Those that are not zero, the largest effect first. The effect is the coefficient "
+            f"{which}, the largest effect first. The effect is the coefficient "
             f"times the {facts.unit_words}, in {_label_unit(facts)}."
         )
-    if facts.coef_noise is not None:
-        size, noise = np.abs(coef), facts.coef_noise[support]
+    numeric = list(cells)
+    if intervals is not None:
+        cells |= interval_cells(facts)
+        said += interval_words(facts)
+    elif facts.coef_noise is not None:
+        size, noise = np.abs(coef), facts.coef_noise[shown]
         ratios = np.divide(size, noise, out=np.full(size.shape, np.inf), where=noise > 0.0)
         cells["its noise"] = [f"{x:.2g}" for x in noise]
         cells["coefficient / noise"] = [f"{x:.1f}" for x in ratios]
+        numeric = list(cells)
         said.append(f"{_meaning(facts)} A coefficient below twice its noise says little.")
-        errors = facts.model.coef_se
-        if errors is not None and facts.columns is not None and facts.model.classes is None:
-            cells["standard error"] = [f"{x:.2g}" for x in errors[support]]
-            said.append(f"The standard error is {_STANDARD_ERROR}")
-    elif facts.units is not None and facts.effect_error is not None:
-        said.append(_SIMULATED_ERROR)
+    notes = [facts.notes[k] for k in shown]
+    if any(notes):
+        cells["note"] = notes
+    if intervals is None:
+        said.append(_NO_INTERVALS)
     page.paragraph(" ".join(said))
     if facts.units is not None:
-        bars = "" if facts.effect_error is None else "; bars are twice the simulated error"
-        if facts.coef_noise is not None:
+        bars = ""
+        if intervals is not None:
+            bars = "; dots are estimates, and bars intervals of 95 %"
+        elif facts.coef_noise is not None:
             bars = "; bars are two standard deviations of their noise"
         page.figure(
             coefficient_figure(facts),
-            (f"The {MOST} largest effects" if support.size > MOST else "All effects") + f"{bars}.",
+            (f"The {MOST} largest effects" if shown.size > MOST else "All effects") + f"{bars}.",
             description=f"Effects of the columns{bars}",
         )
-    names = [facts.names[k] for k in support]
-    page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=cells)
+    names = [facts.names[k] for k in shown]
+    page.table(["column", *cells], zip(names, *cells.values(), strict=True), numeric=numeric)
+    references = [f"{column}: {level}" for column, level in facts.all_references.items()]
+    if references:
+        page.paragraph(f"Levels are compared with {', '.join(references)}.", kind="note")
+
+
+def _methods(page: Page, facts: FitFacts) -> None:
+    said = methods(facts)
+    if said is not None:
+        page.heading("For a methods section")
+        page.paragraph(said)
 
 
 def _label_unit(facts: FitFacts) -> str:

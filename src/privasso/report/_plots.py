@@ -51,25 +51,28 @@ def noise_figure(facts: FitFacts) -> Any:
 
 
 def coefficient_figure(facts: FitFacts) -> Any:
-    """The largest coefficients in label units, with two standard deviations of their noise.
+    """The largest coefficients in label units, with their intervals.
 
-    Where the noise is not known, the bars are twice the error in simulated fits, or there are none.
+    Without intervals the bars are two standard deviations of their noise, where that is known.
     """
-    units, noise = facts.units, facts.coef_noise
+    units, noise, intervals = facts.units, facts.coef_noise, facts.model.intervals
     assert units is not None
-    shown = facts.support[:MOST]
-    effect = facts.model.coef[shown] * units[shown]
-    error = None
-    if noise is not None:
+    shown = facts.shown[:MOST]
+    effect, error = facts.model.coef[shown] * units[shown], None
+    if intervals is not None:
+        unit = units[shown]
+        middle = intervals.estimates()[shown] * unit
+        ends = facts.model.confint()[shown] * unit[:, None]
+        effect = np.where(np.isnan(middle), effect, middle)
+        error = np.nan_to_num(np.abs(ends - effect[:, None])).T
+    elif noise is not None:
         error = 2.0 * noise[shown] * units[shown]
-    elif facts.effect_error is not None:
-        error = 2.0 * facts.effect_error[shown]
     fig, (axes,) = panels(7.2, 1.1 + 0.27 * shown.size)
     rank = np.arange(shown.size)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.errorbar(
         effect, rank, xerr=error, fmt="o", color=BLUE, markersize=5, linewidth=1.1, capsize=2,
-        ecolor=BLUE if noise is not None else GREY,
+        ecolor=BLUE,
     )  # fmt: skip
     axes.set_yticks(rank, [_short(facts.names[k]) for k in shown], fontsize=9)
     axes.invert_yaxis()

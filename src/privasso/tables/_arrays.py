@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +12,14 @@ from numpy.lib.format import MAGIC_PREFIX, read_array
 
 from privasso._files import fits_memory, open_regular
 from privasso._text import escaped
-from privasso.encoding import Columns, Numbers
-from privasso.tables._table import Table, check_size, unreadable
+from privasso.tables._table import NumberTable, check_size, unreadable
 
 LABELS = "y"
 #: Of the name of an array in the archive.
 _ENDING = ".npy"
 
 
-class NpzTable(Table):
+class NpzTable(NumberTable):
     """An NPZ file with X of shape (M, N), y of shape (M,) if any, and `feature_names` if any.
 
     Without names the columns of X are x0, x1, …; the labels are the column y. Objects are never
@@ -42,50 +41,29 @@ class NpzTable(Table):
             names = [f"x{k}" for k in range(self._width)]
         super().__init__(path, [*names, LABELS] if LABELS in members else names)
 
-    def _read(
-        self,
-        names: list[str],
-        target: str | None,
-        categorical: Collection[str],
-        levels: Mapping[str, Sequence[str]] | None = None,
-    ) -> tuple[Columns, np.ndarray]:
+    def _fill(self, block: np.ndarray, names: Sequence[str]) -> None:
         X = self._matrix(self.path)
         if X.shape[1] != self._width:
             raise ValueError(
                 f"{escaped(self.path)}: feature_names has {self._width} names for {X.shape[1]} "
                 "columns of X"
             )
-        if X.shape[0] == 0:
-            raise ValueError(f"{escaped(self.path)} has no rows")
-        if categorical or levels:
-            raise ValueError(
-                f"{escaped(self.path)}: columns of an NPZ file are numbers; for levels save the "
-                "table as CSV, Parquet or Arrow"
-            )
-        position = {name: k for k, name in enumerate(self.names)}
-
-        def column(name: str) -> np.ndarray:
-            at = position[name]
-            return self._labels(X) if at == self._width else X[:, at]
-
-        block = np.empty((X.shape[0], len(names)), order="F")
+        place = {name: k for k, name in enumerate(self.names)}
         for k, name in enumerate(names):
-            block[:, k] = column(name)
-        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
-        labels = np.empty(0 if target is None else X.shape[0])
-        if target is not None:
-            labels[:] = column(target)
-        return Columns(columns, X.shape[0], block=block), labels
+            block[:, k] = self._column(place[name])
+
+    def labels(self, target: str) -> np.ndarray:
+        """The array y, or a column of X."""
+        return np.array(self._column(self.names.index(target)), dtype=np.float64)
+
+    def _column(self, at: int) -> np.ndarray:
+        X = self._matrix(self.path)
+        return self._labels(X) if at == self._width else X[:, at]
 
     @property
     def n_rows(self) -> int:
         """Rows of X."""
         return self._matrix(self.path).shape[0]
-
-    @property
-    def types(self) -> dict[str, str]:
-        """All columns are numbers."""
-        return dict.fromkeys(self.names, "number")
 
     def _matrix(self, path: Path) -> np.ndarray:
         if self._X is None:

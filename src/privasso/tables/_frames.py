@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from privasso._apart import Reader, ReadFailedError
 from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble
-from privasso.tables._table import Table, check_size, not_numbers, unreadable
+from privasso.tables._table import Asked, Table, check_size, not_numbers, unreadable
 
 
 class FrameTable(Table):
@@ -46,28 +45,20 @@ class FrameTable(Table):
             raise ValueError(f"{escaped(self.path)} has no rows")
         return answer["rows"]
 
-    def _read(
-        self,
-        names: list[str],
-        target: str | None,
-        categorical: Collection[str],
-        levels: Mapping[str, Sequence[str]] | None = None,
-    ) -> tuple[Columns, np.ndarray]:
-        asked = names if target is None else [*names, target]
-        reader = self._living()
+    def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
+        names, target, reader = asked.names, asked.target, self._living()
+        wanted = names if target is None else [*names, target]
         try:
             answer = reader.ask(
                 format=self._form,
                 path=str(self.path),
-                columns=asked,
-                categorical=sorted(categorical),
+                columns=wanted,
+                categorical=sorted(asked.categorical),
                 labels=target is not None,
-                levels=levels,
+                levels=asked.levels,
             )
             m = answer["rows"]
-            if m == 0:
-                raise ValueError(f"{escaped(self.path)} has no rows")
-            check_size(self.path, m, len(asked))
+            check_size(self.path, m, len(wanted))
             columns = _take(reader, names, m)
             labels = np.empty(m if target is not None else 0)
             if target is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,10 @@ import numpy as np
 from privasso._files import read_lines
 from privasso._text import escaped
 from privasso.blocks import PHENOTYPE, Variants, bed_lines, bed_names, bed_people, phenotypes
-from privasso.encoding import Columns, Numbers
-from privasso.tables._table import Table, check_size
+from privasso.tables._table import NumberTable
 
 
-class BedTable(Table):
+class BedTable(NumberTable):
     """A .bed file with its .bim and .fam files: copies of an allele, NaN where they are missing.
 
     The labels are the phenotypes of the .fam file, by the name ``pheno``, or columns of another
@@ -35,11 +34,6 @@ class BedTable(Table):
     def n_rows(self) -> int:
         """Number of people."""
         return self._n_rows
-
-    @property
-    def types(self) -> dict[str, str]:
-        """All columns are numbers."""
-        return dict.fromkeys(self.names, "number")
 
     def feature_names(
         self,
@@ -69,27 +63,13 @@ class BedTable(Table):
             raise ValueError(f"{escaped(self.path)}: {target!r} is a variant, not a phenotype")
         return self._labels[target].copy()
 
-    def _read(
-        self,
-        names: list[str],
-        target: str | None,
-        categorical: Collection[str],
-        levels: Mapping[str, Sequence[str]] | None = None,
-    ) -> tuple[Columns, np.ndarray]:
-        if categorical or levels:
-            raise ValueError(f"{escaped(self.path)}: columns of a .bed file are numbers")
-        m = self._n_rows
-        check_size(self.path, m, len(names))
-        block = np.empty((m, len(names)), order="F")
+    def _fill(self, block: np.ndarray, names: Sequence[str]) -> None:
         places = [k for k, name in enumerate(names) if name in self._place]
         for span, part in self.variants([names[k] for k in places]).column_blocks():
             block[:, places[span]] = part
         for k, name in enumerate(names):
             if name in self._labels:
                 block[:, k] = self._labels[name]
-        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
-        labels = np.empty(0) if target is None else self.labels(target)
-        return Columns(columns, m, block=block), labels
 
 
 def read_labels(path: Path, people: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 from privasso._files import fits_memory
 from privasso._text import escaped, is_unicode
 from privasso._validation import LABELS_REFUSED
-from privasso.encoding import Columns, Dictionary, Encoding, NumberCode
+from privasso.encoding import Columns, Dictionary, Encoding, NumberCode, Numbers
 
 #: Most columns a table may have; a larger number is a damaged or hostile file.
 _MAX_COLUMNS = 10_000_000
@@ -23,6 +24,20 @@ _NAMED = 8
 #: Files whose first line names the columns, and what is no name in it.
 _TEXT = (".csv", ".tsv")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is read of a table: columns, and labels if there is a target.
+
+    With `levels` cells are read as declared: as these levels in the columns that are named there,
+    and as numbers elsewhere.
+    """
+
+    names: list[str]
+    target: str | None = None
+    categorical: Collection[str] = ()
+    levels: Mapping[str, Sequence[str]] | None = None
 
 
 class Table(ABC):
@@ -65,7 +80,7 @@ class Table(ABC):
     def columns(self, names: Sequence[str], *, categorical: Collection[str] = ()) -> Columns:
         """Columns as numbers or levels; those of `categorical` as levels whatever they hold."""
         self.require([*names, *categorical])
-        return self._read(list(names), None, categorical)[0]
+        return self._read(Asked(list(names), categorical=categorical))[0]
 
     def columns_and_labels(
         self, names: Sequence[str], target: str, *, categorical: Collection[str] = ()
@@ -75,7 +90,7 @@ class Table(ABC):
         A label that is not a number is NaN, each for itself, whatever the others are.
         """
         self.require([*names, target, *categorical])
-        return self._read(list(names), target, categorical)
+        return self._read(Asked(list(names), target, categorical))
 
     def declared(
         self, dictionary: Dictionary, target: str | None = None
@@ -86,7 +101,7 @@ class Table(ABC):
         labels is NaN. See `read_declared`.
         """
         self.require([*dictionary.names, *(() if target is None else (target,))])
-        return self._read(list(dictionary.names), target, (), dictionary.levels)
+        return self._read(Asked(list(dictionary.names), target, levels=dictionary.levels))
 
     @property
     @abstractmethod
@@ -168,18 +183,42 @@ class Table(ABC):
         return chosen
 
     @abstractmethod
-    def _read(
-        self,
-        names: list[str],
-        target: str | None,
-        categorical: Collection[str],
-        levels: Mapping[str, Sequence[str]] | None = None,
-    ) -> tuple[Columns, np.ndarray]:
+    def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
         """Return the columns, which exist, and the labels, none where there is no target.
 
-        With `levels` cells are read as declared: as these levels in the columns that are named
-        there, and as numbers elsewhere. A table without rows is refused.
+        A table without rows is refused.
         """
+
+
+class NumberTable(Table):
+    """A data file all of whose columns are numbers."""
+
+    @property
+    def types(self) -> dict[str, str]:
+        """All columns are numbers."""
+        return dict.fromkeys(self.names, "number")
+
+    def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
+        if asked.categorical or asked.levels:
+            raise ValueError(
+                f"{escaped(self.path)}: columns of a {self.path.suffix} file are numbers; for "
+                "levels save the table as CSV, Parquet or Arrow"
+            )
+        m, names = self.n_rows, asked.names
+        check_size(self.path, m, len(names))
+        block = np.empty((m, len(names)), order="F")
+        self._fill(block, names)
+        labels = np.empty(0) if asked.target is None else self.labels(asked.target)
+        columns = tuple(Numbers(name, block[:, k]) for k, name in enumerate(names))
+        return Columns(columns, m, block=block), labels
+
+    @abstractmethod
+    def _fill(self, block: np.ndarray, names: Sequence[str]) -> None:
+        """Write these columns."""
+
+    @abstractmethod
+    def labels(self, target: str) -> np.ndarray:
+        """A column of labels, which may be overwritten."""
 
 
 def check_labels(labels: np.ndarray) -> None:
@@ -205,7 +244,9 @@ def unreadable(path: Path) -> ValueError:
 
 
 def check_size(path: Path, n_rows: int, n_columns: int) -> None:
-    """Refuse a table with too many columns, or whose numbers do not fit into memory."""
+    """Refuse a table without rows, with too many columns, or too large for the memory."""
+    if n_rows == 0:
+        raise ValueError(f"{escaped(path)} has no rows")
     if n_columns > _MAX_COLUMNS:
         raise ValueError(f"{escaped(path)} has more than {_MAX_COLUMNS} columns")
     if not fits_memory(8 * n_rows * n_columns):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import numpy as np
 from privasso._files import fits_memory, open_regular
 from privasso._text import escaped
 from privasso.encoding import Columns, Levels, Numbers, Trouble, read_declared, read_series
-from privasso.tables._table import Table, check_size, unreadable
+from privasso.tables._table import Asked, Table, check_size, unreadable
 
 if TYPE_CHECKING:
     from privasso.tables._text_lines import TextLines
@@ -54,22 +53,17 @@ class TextTable(Table):
             raise ValueError(f"{escaped(self.path)} has no rows")
         return text
 
-    def _read(
-        self,
-        names: list[str],
-        target: str | None,
-        categorical: Collection[str],
-        levels: Mapping[str, Sequence[str]] | None = None,
-    ) -> tuple[Columns, np.ndarray]:
-        text, public = self._text(), levels is None
+    def _read(self, asked: Asked) -> tuple[Columns, np.ndarray]:
+        text, names, target, levels = self._text(), asked.names, asked.target, asked.levels
+        public = levels is None
         check_size(self.path, text.n_rows, len(names) + (target is not None))
-        words = set(categorical if levels is None else levels)
+        words = set(asked.categorical if levels is None else levels)
         plain = [name for name in names if name not in words]
         block = np.empty((text.n_rows, len(plain)), order="F")
         labels = np.empty(0 if target is None else text.n_rows)
         marks = [0] * len(plain)
-        asked = plain if target is None else [*plain, target]
-        for rows, cells in text.cells(asked, strict=public):
+        cut = plain if target is None else [*plain, target]
+        for rows, cells in text.cells(cut, strict=public):
             for k in range(len(plain)):
                 marks[k] |= text.numbers(block[rows, k], *cells[k], closely=not public)
             if target is not None:
@@ -83,8 +77,9 @@ class TextTable(Table):
             if levels is not None:
                 found[name] = read_declared(series, levels[name])
             else:
+                as_levels = name in asked.categorical
                 found[name] = read_series(
-                    series, as_levels=name in categorical, typed=False, decimal_comma=text.comma
+                    series, as_levels=as_levels, typed=False, decimal_comma=text.comma
                 )
         read = [found[name] for name in names]
         columns = tuple(one for one in read if not isinstance(one, Trouble))

@@ -3,19 +3,13 @@
 from privasso.theory._attack import Attack
 from privasso.theory._choice import log_set_probability, selection_chances
 from privasso.theory._clipped_density import clipped_log_densities
-from privasso.theory._correlated_point import ColumnPredictions, CorrelatedPoint
-from privasso.theory._density import log_density, privacy_loss
-from privasso.theory._fixed_point import FixedPoint, FixedPointStatus, StandardErrors
+from privasso.theory._density import log_density, membership_losses, privacy_loss
+from privasso.theory._draws import noise_level
+from privasso.theory._fixed_point import FixedPoint, FixedPointStatus
 from privasso.theory._gradient import Leakage, clipped_moments, clipped_point, point_gradients
-from privasso.theory._membership import membership_losses
 from privasso.theory._points import QuadratureWarning
 from privasso.theory._sensitivity import label_sensitivity, largest_row_norm
-from privasso.theory._stability import (
-    Edge,
-    correlated_edge,
-    critical_lambda_ratio,
-    critical_noise,
-)
+from privasso.theory._stability import correlated_edge, critical_lambda_ratio, critical_noise
 from privasso.theory._state_evolution import (
     mismatched_state_evolution,
     state_evolution,
@@ -25,14 +19,10 @@ from privasso.theory._tradeoff import phase_diagram, tradeoff
 
 __all__ = [
     "Attack",
-    "ColumnPredictions",
-    "CorrelatedPoint",
-    "Edge",
     "FixedPoint",
     "FixedPointStatus",
     "Leakage",
     "QuadratureWarning",
-    "StandardErrors",
     "clipped_log_densities",
     "clipped_moments",
     "clipped_point",
@@ -45,6 +35,7 @@ __all__ = [
     "log_set_probability",
     "membership_losses",
     "mismatched_state_evolution",
+    "noise_level",
     "phase_diagram",
     "point_gradients",
     "privacy_loss",

@@ -11,9 +11,21 @@ from privasso._validation import generator, integer, real_array
 from privasso.model import GivenCovariance, Model
 from privasso.noise import Covariance, MatrixPower, NoiseDesign
 from privasso.theory._correlated_leakage import information
-from privasso.theory._correlated_point import CorrelatedPoint, leak_error
-from privasso.theory._draws import ColumnNoise, Draws, NotSolvedError, given, own_variances
-from privasso.theory._fixed_point import STATUS, FixedPointStatus, StandardErrors
+from privasso.theory._draws import (
+    ColumnNoise,
+    Draws,
+    NotSolvedError,
+    covariance_of,
+    given,
+    own_variances,
+)
+from privasso.theory._fixed_point import (
+    STATUS,
+    FixedPoint,
+    FixedPointStatus,
+    StandardErrors,
+    leak_error,
+)
 from privasso.theory._nodes import Nodes
 from privasso.theory._points import solve_system
 from privasso.theory._search import find_root
@@ -53,14 +65,17 @@ def correlated_state_evolution(
     start: tuple[float, float] | None = None,
     kappa: float = math.inf,
     ridge: float | ColumnNoise | None = None,
-) -> CorrelatedPoint:
+) -> FixedPoint:
     """The fixed point for a model with a covariance; λ has been checked."""
     rng = generator(rng)
     model = given_columns(model, noise, n_features, rng)
     C = given(model)
     if eta is not None:
         eta = real_array("eta", eta, shape=(C.n_columns,))
-    Q = None if ridge is None else _ridge_matrix(ridge, C.covariance)
+    Q = None
+    if ridge is not None:
+        shaped = isinstance(ridge, ColumnNoise)
+        Q = covariance_of(ridge, C).matrix() if shaped else ridge * np.eye(C.n_columns)
     point: dict[str, Any] = {
         "model": model, "lam": lam, "noise": noise, "kappa": kappa,
         "ridge": 0.0 if ridge is None else ridge,
@@ -77,7 +92,7 @@ def _exact(
     variances: FloatArray | None,
     eta: FloatArray | None,
     point: dict[str, Any],
-) -> CorrelatedPoint:
+) -> FixedPoint:
     """Independent columns, by the closed form."""
     N = C.n_columns
     own = variances if eta is None and variances is not None else np.zeros(N)
@@ -86,7 +101,7 @@ def _exact(
     found, (e, u) = solve_system(system, point["model"].covariance)
     status, P = STATUS[int(found.status[0])], float(found.component_wise[0])
     known = status is FixedPointStatus.STABLE and eta is None
-    return CorrelatedPoint(
+    return FixedPoint(
         status=status, E=float(found.E[0]), V=float(found.V[0]), rho_hat=float(found.rho_hat[0]),
         _component_wise=P if known else math.nan, _system=system, _at=(e, u),
         _information=None if eta is not None else np.array([P / e]) if known else np.empty(0),
@@ -103,7 +118,7 @@ def _simulated(
     rng: np.random.Generator,
     start: tuple[float, float] | None,
     point: dict[str, Any],
-) -> CorrelatedPoint:
+) -> FixedPoint:
     model, kappa = point["model"], point["kappa"]
     draws = Draws(model, point["lam"], point["noise"], n_draws, rng, eta, kappa, Q)
     if start is None:
@@ -116,7 +131,7 @@ def _simulated(
         root = None
     point |= {"n_draws": n_draws, "_system": draws, "_seed": int(rng.integers(2**63))}
     if root is None:
-        return CorrelatedPoint(
+        return FixedPoint(
             status=FixedPointStatus.UNSTABLE, E=math.inf, V=math.inf, rho_hat=_runaway(draws),
             _information=np.empty(0), **point,
         )  # fmt: skip
@@ -133,23 +148,11 @@ def _simulated(
     if draws.is_linear:
         rho_hat, of_rho_hat = model.alpha * (1.0 - root.q), model.alpha * of_stability
     leak = leak_error(root, info, P) if info is not None and math.isfinite(P) else math.nan
-    return CorrelatedPoint(
+    return FixedPoint(
         status=FixedPointStatus.STABLE, E=root.E, V=root.V, rho_hat=rho_hat,
         standard_errors=StandardErrors(of_E, of_V, of_rho_hat, of_stability, leak),
         _component_wise=P, _information=info, _root=root, _at=(root.b, root.q), **point,
     )  # fmt: skip
-
-
-def _ridge_matrix(ridge: float | ColumnNoise, C: FloatArray) -> FloatArray:
-    """Q over columns of covariance C."""
-    if isinstance(ridge, MatrixPower):
-        root = ridge.root(C)
-        return root @ root.T
-    if isinstance(ridge, Covariance):
-        return ridge.matrix()
-    if isinstance(ridge, NoiseDesign):
-        return np.diag(ridge.variances(np.diag(C)))
-    return float(ridge) * np.eye(C.shape[0])
 
 
 def _runaway(draws: Draws) -> float:

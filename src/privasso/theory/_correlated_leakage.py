@@ -16,13 +16,16 @@ known on the support S, and off it η is normal, restricted to the box |c_j − 
 
 averaged over x, with W = C^½Σ⁻¹/√N and the covariance Σ_{·|S} of η given η_S without a box. It is
 also E‖E[Wη | x]‖². The first term alone is a lower bound, and tr(CΣ⁻¹)/N an upper one. The moments
-in the box have no closed form and are computed by a Markov chain (`_truncated`). It starts at the η
+in the box have no closed form and are computed by a Markov chain (`box_chain`). It starts at the η
 that led to x, which has the law of η given x, so that no state is biased.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
@@ -32,7 +35,6 @@ from privasso.noise import Covariance
 from privasso.theory._density import log_mass
 from privasso.theory._draws import ColumnNoise, Draws, covariance_of, given, noise_level
 from privasso.theory._system import FloatArray
-from privasso.theory._truncated import box_chain
 
 _STEPS = 30
 #: States of the chain in the box: more where Ī has a relative standard error above the accuracy.
@@ -75,7 +77,7 @@ def shared_information(
     end.
     """
     C = given(draws.model)
-    if noise_level(noise, C) == 0.0:
+    if noise_level(noise) == 0.0:
         return np.full(draws.x0.shape[1], np.inf)
     Sigma = covariance_of(noise, C)
     rows = Sigma.whiten(C.root) / np.sqrt(C.n_columns)
@@ -197,7 +199,7 @@ def _spread(
 
 def information_bound(C: GivenCovariance, noise: ColumnNoise) -> float:
     """tr(CΣ⁻¹)/N, infinite where the noise leaves a direction of the rows without cover."""
-    if noise_level(noise, C) == 0.0:
+    if noise_level(noise) == 0.0:
         return float("inf")
     white = covariance_of(noise, C).whiten(C.root)
     return float(np.sum(white * white)) / C.n_columns
@@ -240,3 +242,77 @@ def replica_overlap(
             new = guess if 0.0 <= guess <= 1.0 and abs(guess - c) < 0.3 else c
         kappa = new
     return kappa
+
+
+_QUARTER = 0.5 * math.pi
+#: Reflections of one trajectory beyond which it ends early.
+_REFLECTIONS = 1_000_000
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def box_chain(
+    covariance: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    start: FloatArray,
+    velocities: FloatArray,
+) -> tuple[FloatArray, bool]:
+    """States after each of several quarter periods, one per row, and whether all are complete.
+
+    For u ~ N(0, Σ) the flow u(t) = u cos t + w sin t with a velocity w ~ N(0, Σ) leaves the law
+    unchanged. Where an entry reaches a side of its box, the velocity is reflected in the metric of
+    Σ⁻¹,
+
+        w ← w − 2 (w_j/Σ_jj) Σ_:j,
+
+    which leaves its length and the truncated law unchanged (Pakman and Paninski, 2014). Every step
+    is accepted, and correlations between the entries do not slow it down: without sides, one
+    quarter of a period is an independent draw.
+
+    `covariance` is Σ, `low` and `high` the box, and `start` a point in it. If that has the
+    truncated law, so has every state. `velocities` are draws from N(0, Σ), one row per trajectory.
+    """
+    u = start.copy()
+    states = np.empty_like(velocities)
+    n = u.size
+    for k in range(velocities.shape[0]):
+        w = velocities[k].copy()
+        left = _QUARTER
+        reflections = 0
+        while True:
+            time, who = left, -1
+            for j in range(n):
+                size2 = u[j] * u[j] + w[j] * w[j]
+                up = high[j] <= 0.0 or size2 > high[j] * high[j]
+                down = low[j] >= 0.0 or size2 > low[j] * low[j]
+                if size2 == 0.0 or not (up or down):
+                    continue
+                size, phase = math.sqrt(size2), math.atan2(w[j], u[j])
+                # u_j(t) = size·cos(t − phase): each side is reached from inside once per period.
+                if up:
+                    t = phase - math.acos(min(1.0, max(-1.0, high[j] / size)))
+                    t = t + 2.0 * math.pi if t < 0.0 else t
+                    if t < time:
+                        time, who = t, j
+                if down:
+                    t = phase + math.acos(min(1.0, max(-1.0, low[j] / size)))
+                    t = t + 2.0 * math.pi if t < 0.0 else t
+                    t = t - 2.0 * math.pi if t >= 2.0 * math.pi else t
+                    if t < time:
+                        time, who = t, j
+            c, s = math.cos(time), math.sin(time)
+            for j in range(n):
+                before = u[j]
+                u[j] = before * c + w[j] * s
+                w[j] = w[j] * c - before * s
+            if who < 0:
+                break
+            left -= time
+            factor = 2.0 * w[who] / covariance[who, who]
+            for j in range(n):
+                w[j] -= factor * covariance[who, j]
+            reflections += 1
+            if reflections == _REFLECTIONS:
+                return states, False
+        states[k] = u
+    return states, True

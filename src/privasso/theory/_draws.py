@@ -183,7 +183,7 @@ def covariance_of(noise: ColumnNoise, C: GivenCovariance) -> Covariance:
     return noise.covariance(C.covariance if isinstance(noise, MatrixPower) else C.diagonal)
 
 
-def noise_level(noise: ColumnNoise, C: GivenCovariance) -> float:
+def noise_level(noise: ColumnNoise) -> float:
     """Root of the mean variance."""
     if isinstance(noise, Covariance):
         return float(np.sqrt(np.mean(noise.diagonal)))

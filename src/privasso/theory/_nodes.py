@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from privasso.model import Model, RotatedModel, Spectrum
-from privasso.noise import NoiseDesign, PowerLaw
+from privasso.noise import Covariance, MatrixPower, NoiseDesign, PowerLaw
 from privasso.scales import Constant, Empirical, ScaleLaw
 from privasso.theory._edge import critical_ratio
 from privasso.theory._system import NONE, FloatArray, System
@@ -61,9 +61,11 @@ class Nodes:
         )  # fmt: skip
 
 
-def has_ridge(ridge: Ridge) -> bool:
+def has_ridge(ridge: Ridge | MatrixPower | Covariance) -> bool:
     """Whether it is not zero."""
-    return (ridge.sigma if isinstance(ridge, NoiseDesign) else ridge) > 0.0
+    if isinstance(ridge, Covariance):
+        return bool(np.any(ridge.diagonal > 0.0))
+    return (ridge.sigma if isinstance(ridge, NoiseDesign | MatrixPower) else ridge) > 0.0
 
 
 def ridge_values(ridge: Ridge, v: FloatArray, w: FloatArray) -> FloatArray:

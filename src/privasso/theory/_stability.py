@@ -162,7 +162,7 @@ def correlated_edge(
     C = given(model)
     if model.alpha >= 1.0 and C.rank == C.n_columns:
         return Edge(0.0, 0.0)
-    level = noise_level(noise, C)
+    level = noise_level(noise)
     noise = noise.scaled(level**-2.0) if isinstance(noise, Covariance) else noise.with_sigma(1.0)
     variances, N = own_variances(noise, C), C.n_columns
     n_draws = integer("draws", draws, minimum=2)

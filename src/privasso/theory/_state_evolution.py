@@ -15,7 +15,7 @@ from privasso.noise import Covariance, MatrixPower, NoiseDesign
 from privasso.theory._correlated import correlated_state_evolution
 from privasso.theory._draws import ColumnNoise
 from privasso.theory._fixed_point import FixedPoint, point_at
-from privasso.theory._nodes import Nodes, Tail, columns, lower_tail, quadrature
+from privasso.theory._nodes import Nodes, Tail, columns, has_ridge, lower_tail, quadrature
 from privasso.theory._points import GridPoints, QuadratureWarning, solve_grid, solve_system
 from privasso.theory._system import FloatArray
 
@@ -44,7 +44,7 @@ def state_evolution(
     `kappa` or `ridge` the prediction is for the minimiser that `solve_clipped` computes, by the
     recursion in `docs/derivations.md`. For a `RotatedModel`, whose covariates have a given
     spectrum, it is the fixed point of vector AMP. For a model with a covariance it is found by
-    simulation of a LASSO without rows; the result is a `CorrelatedPoint` with Monte Carlo errors.
+    simulation of a LASSO without rows, with Monte Carlo errors.
     Both are in `docs/correlated.md`.
 
     Parameters
@@ -121,7 +121,7 @@ def state_evolution(
         count = None if n_features is None else integer("n_features", n_features, minimum=1)
         lam, size = positive_float("lam", lam), integer("draws", draws, minimum=2)
         at_hand = None if eta is None else np.asarray(eta, dtype=np.float64)
-        kappa, shrunk = _threshold(kappa), _is_positive(ridge)
+        kappa, shrunk = _threshold(kappa), has_ridge(ridge)
         if (at_hand is not None or not shrunk) and (kappa < math.inf or shrunk):
             raise ValueError(
                 "with clipped residuals on correlated columns, pass a positive ridge and no eta"
@@ -144,7 +144,7 @@ def state_evolution(
     if not isinstance(ridge, NoiseDesign):
         ridge = nonnegative_float("ridge", ridge)
     count = None if n_features is None else integer("n_features", n_features, minimum=1)
-    if rotated and (kappa < math.inf or _is_positive(ridge)):
+    if rotated and (kappa < math.inf or has_ridge(ridge)):
         raise ValueError(
             "no prediction is available for clipped residuals or a ridge with a RotatedModel; "
             "leave kappa and ridge out, or use a Model"
@@ -158,12 +158,6 @@ def state_evolution(
 def _threshold(kappa: float) -> float:
     """Return κ > 0, which may be infinite."""
     return math.inf if kappa == math.inf else positive_float("kappa", kappa)
-
-
-def _is_positive(ridge: float | ColumnNoise) -> bool:
-    if isinstance(ridge, Covariance):
-        return bool(np.any(ridge.diagonal > 0.0))
-    return (ridge.sigma if isinstance(ridge, NoiseDesign | MatrixPower) else ridge) > 0.0
 
 
 def check(model: Any, noise: Any) -> NoiseDesign:

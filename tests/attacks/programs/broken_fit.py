@@ -6,11 +6,11 @@ import numpy as np
 
 import privasso.artefact._model_file as model_file
 import privasso.fit._plan as plan
-import privasso.programs._product_sum as product_sum
-import privasso.queries._integer_noise as integer_noise
+import privasso.programs._products as product_sum
 import privasso.queries._objective_noise as objective_noise
+import privasso.queries._rounded_gaussian as integer_noise
 from privasso.cli import main
-from privasso.programs._record_map import RecordMap
+from privasso.programs._records import RecordMap
 
 
 def noise_halved():

@@ -1,7 +1,5 @@
 """`CorrelatedExperiment` against solves and linear programmes that are written out."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -46,14 +44,3 @@ def test_one_case(tmp_path):
         if row["sigma"] == 0.05:
             fp = pv.state_evolution(model, 0.2, noise, draws=32, rng=0)
             assert pytest.approx(row["E_theory"]) == fp.E
-
-
-def test_arguments():
-    wrong: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"correlations": ("ar",)}, "correlations"),
-        ({"designs": ("matrix:x",)}, "designs"),
-        ({"sigmas": ()}, "sigmas is empty"),
-    )
-    for options, words in wrong:
-        with pytest.raises(ValueError, match=words):
-            CorrelatedExperiment(**options)

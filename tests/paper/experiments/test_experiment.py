@@ -16,13 +16,12 @@ class Uniforms(Experiment):
     """Largest of N uniform numbers, for several N."""
 
     kind: ClassVar[str] = "uniforms"
+    varied: ClassVar[dict[str, str]] = {"n_features": "n_features"}
 
+    law: str = "constant"
     n_features: tuple[int, ...] = (2, 5)
     _: KW_ONLY
     samples: int = 4
-
-    def cases(self):
-        return {f"N = {n}": {"law": "constant", "n_features": n} for n in self.n_features}
 
     @staticmethod
     def compute(parameters):
@@ -55,7 +54,7 @@ def test_units_and_table(tmp_path):
 def test_the_key_depends_on_everything_that_decides_the_result(change):
     before, after = ({unit.key for unit in Uniforms(**given).units()} for given in ({}, change))
     assert before.isdisjoint(after)
-    more = {unit.key for unit in Uniforms((2, 5, 7), samples=9).units()}
+    more = {unit.key for unit in Uniforms(n_features=(2, 5, 7), samples=9).units()}
     assert before < more  # a larger grid keeps the finished units
 
 

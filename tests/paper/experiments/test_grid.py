@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import privasso as pv
+from bench.reproduction import Transcription
 from privasso.paper.experiments import GridExperiment, run
 from privasso.paper.experiments._experiment import DataSet
-from privasso.paper.experiments._speed import Transcription
 from privasso.solvers import AmpPaper
 
 IDENTITY = ["law", "design", "alpha", "rho", "lam", "sigma", "n_features", "samples", "seed"]
@@ -169,23 +169,3 @@ def test_transcription_is_algorithm_1_as_solve_runs_it():
     plain, converged, _ = Transcription(F, y).run(0.5, eta, x, s)
     assert converged
     np.testing.assert_allclose(plain, single.x, rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"laws": ("cauchy",)}, "law 'cauchy' is none of"),
-        ({"laws": ()}, "laws is empty"),
-        ({"designs": ("gram", "Gram")}, "designs holds the same value twice"),
-        ({"designs": ("power",)}, "needs 1 number"),
-        ({"lams": (0.0,)}, "lam must be positive"),
-        ({"sigmas": (-1.0,)}, "sigma must be zero or positive"),
-        ({"samples": 1}, "samples must be at least 2"),
-        ({"seed": -1}, "seed must be at least 0"),
-        ({"n_features": 10.5}, "n_features must be an integer"),
-        ({"rho": 2.0}, "rho is a fraction"),
-    ],
-)
-def test_bad_input(change, message):
-    with pytest.raises(ValueError, match=message):
-        GridExperiment(**change)

@@ -41,16 +41,3 @@ def test_leakage_of_one_data_set_from_two_densities(tmp_path):
             losses.append(here - there)
         means.append(np.mean(losses))
     assert row["onavekl_mc"] == pytest.approx(np.mean(means), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"points": (("uniform", "gram", 0.2, 0.0),)}, "sigma must be positive"),
-        ({"points": ()}, "points is empty"),
-        ({"records": 500}, "records must not exceed the 200 rows"),
-    ],
-)
-def test_bad_leakage(change, message):
-    with pytest.raises(ValueError, match=message):
-        LeakageExperiment(**({"points": (("uniform", "gram", 0.2, 0.1),)} | change))

@@ -11,10 +11,10 @@ from privasso.paper.figures._illustrations import (
     SIGMA,
     axis_ratio,
     channel,
+    column,
     covariances,
     covariates,
 )
-from privasso.paper.figures._small import column
 
 
 @pytest.mark.parametrize("design", [pv.Isotropic(SIGMA), pv.Gram(SIGMA)])

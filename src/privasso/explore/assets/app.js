@@ -142,6 +142,8 @@ async function rest() {
       const found = await source("attack", last.now);
       if (at === version) { last.attack = found; drawAttack(); }
     }
+    const fits = await source("fits", last.now);
+    if (at === version) showFits(fits);
     if (byId("correlated")) await askCorrelated(last.now, () => at === version);
     if (SPEC.fine && !last.fine && at === version) {
       const found = await source("fine map", last.now);
@@ -179,12 +181,12 @@ function number(name, value, note) {
 
 function showPoint(now, point) {
   const stable = point.status === "stable";
+  const gain = point.E === null ? null : 1 - point.E / point.null_error;
   let sentence = point.meaning;
   if (stable) {
-    const gain = 1 - point.E / point.null_error;
     sentence = gain > 0
-      ? `The estimator exists. Its error is ${Math.round(100 * gain)} % below that of releasing nothing.`
-      : "The estimator exists, but its error is larger than that of releasing nothing.";
+      ? `The estimator exists. Its R² on new rows is ${gain.toFixed(2)}, of ${(1 - point.label_noise ** 2 / point.null_error).toFixed(2)} that the columns could explain.`
+      : "The estimator exists, but it predicts worse than releasing nothing: R² is below 0.";
   }
   verdict(sentence, !stable || point.E > point.null_error);
   number("E", point.E, `releasing nothing: ${shown(point.null_error, 3)}`);
@@ -195,7 +197,7 @@ function showPoint(now, point) {
   number("sigma", point.sigma, `too much from ${shown(point.critical_noise, 3)}`);
   const unprotected = "If Fᵀy were released, no level of this noise would protect the labels: columns of scale near zero get next to none.";
   byId("notes").textContent = [...point.notes, point.label_epsilon === null ? unprotected :
-    point.label_epsilon ? `If Fᵀy were released with this noise, labels in a range of ${shown(now.width, 3)} would have ε = ${shown(point.label_epsilon, 3)} at δ = ${shown(now.delta, 3)}.` : ""].join(" ");
+    point.label_epsilon ? `If Fᵀy were released with this noise, labels in a range of ${shown(now.width, 3)} deviations would have ε = ${shown(point.label_epsilon, 3)} at δ = ${shown(now.delta, 3)}.` : ""].join(" ");
   if (byId("python")) {
     byId("python").textContent = asPython(now, point.sigma);
     byId("command").textContent = asCommand(now, point.sigma);
@@ -231,6 +233,15 @@ function asCommand(now, sigma) {
   const count = correlatedOptions(now, correlatedCount(now)) || (now.n_features === null ? "" : ` --n-features ${now.n_features}`);
   return `privasso theory --alpha ${now.alpha} --rho ${now.rho} --sigma-xi ${now.sigma_xi} --scales ${laws[now.law]} ` +
     `--lam ${now.lam} --noise power:${now.gamma} --sigma ${sigma}${count}`;
+}
+
+function showFits(fits) {
+  last.fits = fits;
+  byId("fits-about").textContent = `Predicted R² on new rows for ${fits.rows} rows and ${fits.columns} independent columns of ` +
+    `one scale, δ = ${shown(fits.delta, 3)}, and bounds of the labels ${shown(fits.width, 3)} deviations apart. None: no better than the mean label.`;
+  const cells = (values) => values.map((r2) => (r2 > 0 ? r2.toFixed(2) : "none"));
+  table(byId("fits"), ["private", ...fits.epsilon.map((e) => `ε = ${e}`)],
+    [["whole records", ...cells(fits.records)], ["labels", ...cells(fits.labels)]]);
 }
 
 function speak() {

@@ -14,10 +14,12 @@ function at(now, gamma) {
 
 const value = (name, k) => (Number.isFinite(decoded[name][k]) ? decoded[name][k] : null);
 
+const variance = (now) => now.rho * TABLE.laws[now.law].mean + TABLE.sigma_xi ** 2;
+
 // ε of the labels if Fᵀy is released with noise of this level; null where none protects them.
 function labelEpsilon(now, gamma, sigma) {
   const sensitivity = TABLE.laws[now.law].sensitivity[`${now.alpha} ${gamma}`];
-  return sensitivity === null ? null : gaussianEpsilon(now.delta, (now.width * sensitivity) / sigma);
+  return sensitivity === null ? null : gaussianEpsilon(now.delta, (now.width * Math.sqrt(variance(now)) * sensitivity) / sigma);
 }
 
 const nodes = normalNodes(TABLE.gauss.nodes, TABLE.gauss.weights);
@@ -36,7 +38,7 @@ async function source(what, now) {
     return {
       ...numbers, status: ["stable", "unstable", "infinite error"][status], meaning: TABLE.meaning[status],
       stability: numbers.rho_hat === null ? null : numbers.rho_hat / now.alpha, sigma: now.sigma, notes: TABLE.notes,
-      null_error: now.rho * law.mean + TABLE.sigma_xi ** 2, label_epsilon: labelEpsilon(now, now.gamma, now.sigma),
+      null_error: variance(now), label_noise: TABLE.sigma_xi, label_epsilon: labelEpsilon(now, now.gamma, now.sigma),
       critical_noise: now.lam / law.ratio[`${now.alpha} ${now.gamma}`],
     };
   }
@@ -58,6 +60,7 @@ async function source(what, now) {
     const V = part / (now.alpha - part), J = value("onavekl_paper", k) * (1 + V) ** 2;
     return { curves: [{ name: "all records", ...attackRates(V, J, nodes) }] };
   }
+  if (what === "fits") return TABLE.fits[`${now.law} ${now.alpha} ${now.rho}`];
   const size = lam.length * sigma.length, take = (name) => Array.from({ length: size }, (_, k) => value(name, first + k));
   return { lam, sigma, status: Array.from(decoded.status.subarray(first, first + size)),
     ...Object.fromEntries(["E", "onavekl", "advantage", "rho_hat"].map((name) => [name, take(name)])) };

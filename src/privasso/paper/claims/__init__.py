@@ -1,12 +1,6 @@
 """The claims of the paper, each with the test that decides on it from the tables of a run."""
 
-from privasso.paper.claims import (  # noqa: F401  they declare claims
-    _algorithm,
-    _columns,
-    _correlated,
-    _error,
-    _privacy,
-)
+from privasso.paper.claims import _algorithm, _columns, _correlated, _error, _privacy  # noqa: F401  they declare claims
 from privasso.paper.claims._claim import (
     NOTATION,
     REGISTRY,

@@ -9,13 +9,17 @@ from privasso.paper.claims._claim import (
     ClaimVerdict,
     Finding,
     claim,
+    finite,
     found,
+    groups,
+    levels,
+    ratio,
     verdict_if,
     verdict_of,
 )
-from privasso.paper.claims._rows import DESIGNS, finite, groups, levels, ratio
 from privasso.paper.figures import (
-    LAW_NAMES,
+    DESIGNS,
+    LAWS,
     LOOKS,
     PROBE,
     failure_level,
@@ -60,7 +64,7 @@ def _stability_under_noise(points: pl.DataFrame) -> Finding:
         f"In {sum(larger)} of {len(larger)} cases in which Algorithm 1 fails under isotropic noise "
         f"it converges up to a higher level of Gram-based noise. Under Gram-based noise it fails "
         f"within the grid in {failed} of {len(pairs)} cases.",
-        {f"{LAW_NAMES[law]}, λ = {lam:g}": [*map(finite, x)] for (law, lam), x in pairs.items()},
+        {f"{LAWS[law].name}, λ = {lam:g}": [*map(finite, x)] for (law, lam), x in pairs.items()},
         ("Noise level σ_η of failure", [levels(case, pair) for case, pair in pairs.items()]),
     )
 
@@ -77,7 +81,7 @@ def _stability_under_noise(points: pl.DataFrame) -> Finding:
 def _smaller_lambda(points: pl.DataFrame) -> Finding:
     gains, cells = {}, []
     for (law,), rows in groups(points):
-        name = LAW_NAMES[law]
+        name = LAWS[law].name
         iso, gram = (smallest_lambda(rows.filter(design=design)) for design in DESIGNS)
         gains[name] = iso / gram
         pair = {"isotropic": f"{iso:.3g}", "Gram-based": f"{gram:.3g}"}
@@ -182,7 +186,7 @@ def _returns_minimiser(table: pl.DataFrame) -> Finding:
         first, last = (f"{rows['kkt'][k]:.2%} (N = {rows['n_features'][k]})" for k in (0, -1))
         cells.append(
             {
-                "law": LAW_NAMES[law], "noise": LOOKS[design].name, "smallest N": first,
+                "law": LAWS[law].name, "noise": LOOKS[design].name, "smallest N": first,
                 "largest N": last, "exponent of N": f"{exponents[-1]:.2f}",
             }
         )  # fmt: skip

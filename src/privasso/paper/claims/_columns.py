@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from privasso.paper.claims._claim import Finding, claim, found, verdict_if
-from privasso.paper.claims._rows import DESIGNS, groups
+from privasso.paper.claims._claim import Finding, claim, found, groups, verdict_if
 from privasso.paper.experiments import QUARTERS
-from privasso.paper.figures import LAW_NAMES, RATIO
+from privasso.paper.figures import DESIGNS, LAWS, RATIO
 
 #: A difference counts beyond this many standard errors.
 REAL = 2.0
@@ -69,7 +68,7 @@ def _small_columns(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
         )
         cells.append(
             {
-                "law": LAW_NAMES[law], "λ": f"{lam:g}",
+                "law": LAWS[law].name, "λ": f"{lam:g}",
                 "change": _against(small["change"], large["change"]),
                 "leakage, isotropic": _against(*iso["leakage"]),
                 "leakage, Gram-based": _against(*gram["leakage"]),

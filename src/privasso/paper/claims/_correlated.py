@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from privasso.paper.claims._claim import AGREE, ClaimVerdict, Finding, claim, found, verdict_of
-from privasso.paper.figures import CORRELATIONS, GRAMS, LAW_NAMES, NAMES, compare, gain
+from privasso.paper.figures import CORRELATIONS, GRAMS, LAWS, NAMES, compare, gain
 
 #: A difference counts beyond so many standard errors, or if it is predicted, beyond this part.
 BEYOND, TIE = 2.0, 0.05
@@ -64,7 +64,7 @@ def _stability(points: pl.DataFrame) -> Finding:
     ratios = []
     for law, columns in first.filter(design="isotropic").select("law", "columns").rows():
         same = first.filter(law=law, columns=columns)
-        case = {"law": LAW_NAMES[law], "columns": CORRELATIONS[columns]}
+        case = {"law": LAWS[law].name, "columns": CORRELATIONS[columns]}
         for name in ("isotropic", *GRAMS):
             case[NAMES[name]] = f"{same.filter(design=name)['ratio'][0]:.2f}"
         ratios.append(case)
@@ -150,7 +150,7 @@ def _tradeoff(table: pl.DataFrame) -> Finding:
         f"{len(holds)} cases.",
         values,
         (
-            f"{LAW_NAMES[law]}, λ = {lam:g}, ratios to isotropic noise; E is compared at equal "
+            f"{LAWS[law].name}, λ = {lam:g}, ratios to isotropic noise; E is compared at equal "
             "OnAveKL",
             cells,
         ),

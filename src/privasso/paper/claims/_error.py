@@ -12,13 +12,15 @@ from privasso.paper.claims._claim import (
     ClaimVerdict,
     Finding,
     claim,
+    finite,
     found,
+    groups,
+    ratio,
     verdict_if,
     verdict_of,
     weaker,
 )
-from privasso.paper.claims._rows import DESIGNS, finite, groups, ratio
-from privasso.paper.figures import LAW_NAMES, LOOKS, half_level, shown
+from privasso.paper.figures import DESIGNS, LAWS, LOOKS, half_level, shown
 
 #: A difference of two means counts beyond this many standard errors.
 REAL = 2.0
@@ -61,7 +63,7 @@ def _gradual_error(points: pl.DataFrame, theory: pl.DataFrame) -> Finding:
         (
             "Noise level σ_η at which E has grown, isotropic / Gram-based",
             [
-                {"law": LAW_NAMES[law], "λ": f"{lam:g}", **cell["shown"]}
+                {"law": LAWS[law].name, "λ": f"{lam:g}", **cell["shown"]}
                 for (law, lam), cell in zip(
                     (case for case, _ in groups(points, "lam")), cells, strict=True
                 )
@@ -153,10 +155,10 @@ def _large_lambda(points: pl.DataFrame) -> Finding:
         pairs = iso.join(gram, on="lam", suffix="_gram").sort("lam")
         ratio = (pairs["E"] / pairs["E_gram"]).to_list()
         first, last = (ratio[0], ratio[-1]) if ratio else (np.nan, np.nan)
-        values[LAW_NAMES[law]] = [finite(first), finite(last)]
+        values[LAWS[law].name] = [finite(first), finite(last)]
         met.append(abs(last - 1.0) <= SAME and abs(last - 1.0) <= abs(first - 1.0))
         for k in sorted({0, len(ratio) - 1} if ratio else set()):
-            case = {"law": LAW_NAMES[law], "λ": f"{pairs['lam'][k]:g}"}
+            case = {"law": LAWS[law].name, "λ": f"{pairs['lam'][k]:g}"}
             cells.append({**case, "ratio of E": f"{ratio[k]:.4g}"})
     return found(
         verdict_if(all(met), any(met)),
@@ -202,7 +204,7 @@ def _state_evolution_holds(noise: pl.DataFrame, path: pl.DataFrame) -> Finding:
     overall = good / total if total else 0.0
     cells = [
         {
-            "law": LAW_NAMES[str(law)], "noise": LOOKS[str(design)].name,
+            "law": LAWS[str(law)].name, "noise": LOOKS[str(design)].name,
             "agree": f"{rows['agrees'].sum()}", "stable prediction": f"{rows.height}",
             "no fixed point predicted": f"{beyond.filter(law=law, design=design).height}",
         }
@@ -245,7 +247,7 @@ def _similar(points: pl.DataFrame) -> Finding:
     ):
         pair = [half_level(rows.filter(design=design)) for design in DESIGNS]
         higher.append(pair[1] > pair[0])
-        case = {"law": LAW_NAMES[law], "α": f"{alpha:g}", "ρ": f"{rho:g}"}
+        case = {"law": LAWS[law].name, "α": f"{alpha:g}", "ρ": f"{rho:g}"}
         words = [f"{x:.2g}" if np.isfinite(x) else "none" for x in pair]
         levels = {"isotropic": words[0], "Gram-based": words[1], "ratio": ratio(*pair[::-1])}
         cells.append(case | levels | growth["shown"])

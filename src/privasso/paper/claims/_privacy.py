@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from privasso.paper.claims._claim import (
-    AGREE,
-    Finding,
-    claim,
-    found,
-    verdict_if,
-    verdict_of,
-)
+from privasso.paper.claims._claim import AGREE, Finding, claim, found, verdict_if, verdict_of
 from privasso.paper.figures import (
-    LAW_NAMES,
+    LAWS,
     LOOKS,
     MEASURES,
     RANGE,
@@ -92,14 +85,14 @@ def _versus(table: pl.DataFrame, other: str) -> Finding:
             words += [c.word for c in pairs]
             cells.append(
                 {
-                    "leakage": name, "law": LAW_NAMES[law],
+                    "leakage": name, "law": LAWS[law].name,
                     **{f"λ = {lam:g}": c.word for lam, c in zip(lams, pairs, strict=True)},
                     "ratio of E": f"{min(c.best for c in pairs):.2f} to "
                     f"{max(c.worst for c in pairs):.2f}",
                     "ratio of least leakage": " ".join(f"{c.reach:.2f}" for c in pairs),
                 }
             )  # fmt: skip
-            values[f"{LAW_NAMES[law]}, {measure}"] = {
+            values[f"{LAWS[law].name}, {measure}"] = {
                 "words": [c.word for c in pairs],
                 "least_ratio_of_E": min(c.best for c in pairs),
                 "largest_ratio_of_E": max(c.worst for c in pairs),

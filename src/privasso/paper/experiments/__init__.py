@@ -4,17 +4,13 @@ Each of the six experiments is an `Experiment`: it says which cases there are, w
 one data set, and how the results of a case become rows of a table. `run` does the rest.
 """
 
-from privasso.paper.experiments._columns import QUARTERS, QuarterExperiment
 from privasso.paper.experiments._correlated import CorrelatedExperiment, covariance_model
 from privasso.paper.experiments._experiment import Experiment
 from privasso.paper.experiments._grid import GridExperiment
+from privasso.paper.experiments._records import QUARTERS, LeakageExperiment, QuarterExperiment
 from privasso.paper.experiments._run import UnitError, run
-from privasso.paper.experiments._single import (
-    CriticalExperiment,
-    KktExperiment,
-    LeakageExperiment,
-)
-from privasso.paper.experiments._speed import Speed, speed
+from privasso.paper.experiments._single import CriticalExperiment, KktExperiment
+from privasso.paper.experiments._workers import workers
 
 __all__ = [
     "QUARTERS",
@@ -25,9 +21,8 @@ __all__ = [
     "KktExperiment",
     "LeakageExperiment",
     "QuarterExperiment",
-    "Speed",
     "UnitError",
     "covariance_model",
     "run",
-    "speed",
+    "workers",
 ]

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 
-from privasso._validation import integer
 from privasso.model import GivenCovariance, Model, covariance_from_name
 from privasso.noise import MatrixPower, column_noise_from_name
 from privasso.paper.experiments._experiment import (
-    Check,
     Experiment,
     Parameters,
     Result,
     Row,
+    at,
     known,
     means,
     model_of,
-    name_of,
     stream,
 )
 from privasso.problem import critical_lambda
 from privasso.solvers import Amp, Status, Vamp, solve
-from privasso.theory import CorrelatedPoint, FixedPointStatus, correlated_edge, state_evolution
+from privasso.theory import FixedPointStatus, correlated_edge, state_evolution
 
 #: The algorithms without another solver to finish for them.
 ALONE = {"amp": Amp(polish=False), "vamp": Vamp(polish=False, max_iter=500)}
@@ -45,12 +42,7 @@ class CorrelatedExperiment(Experiment):
     """
 
     kind: ClassVar[str] = "correlated"
-    checks: ClassVar[Mapping[str, Check]] = {
-        **Experiment.checks,
-        "correlations": name_of(covariance_from_name, "correlations"),
-        "designs": name_of(lambda name, text: column_noise_from_name(name, text, 1.0), "designs"),
-        "draws": partial(integer, "draws", minimum=2),
-    }
+    varied: ClassVar[Mapping[str, str]] = {"laws": "law", "correlations": "columns"}
 
     laws: tuple[str, ...] = ("uniform", "lognormal")
     correlations: tuple[str, ...] = ("ar:0.8",)
@@ -61,18 +53,6 @@ class CorrelatedExperiment(Experiment):
     n_features: int = 300
     samples: int = 20
     draws: int = 32
-
-    def cases(self) -> dict[str, Parameters]:
-        grid = {
-            "designs": list(self.designs),
-            "lam": self.lam,
-            "sigmas": list(self.sigmas),
-            "n_features": self.n_features,
-        }
-        return {
-            f"{law}, {correlation}": {"law": law, "columns": correlation, **grid}
-            for law, correlation in product(self.laws, self.correlations)
-        }
 
     @staticmethod
     def compute(parameters: Parameters) -> Result:
@@ -109,10 +89,9 @@ class CorrelatedExperiment(Experiment):
         model, drawn = covariance_model(case), {"draws": self.draws, "rng": self.seed}
         units = {name: column_noise_from_name("design", name, 1.0) for name in self.designs}
         edges = {name: correlated_edge(model, unit, **drawn) for name, unit in units.items()}
-        for at, (design, sigma) in enumerate(product(self.designs, self.sigmas)):
-            point = {name: [found[name][at] for found in results] for name in results[0]}
+        for k, (design, sigma) in enumerate(product(self.designs, self.sigmas)):
+            point = at(results, k)
             fp = state_evolution(model, self.lam, units[design].with_sigma(sigma), **drawn)
-            assert isinstance(fp, CorrelatedPoint)
             stable = fp.status is FixedPointStatus.STABLE
             yield {
                 "design": design, "sigma": sigma, "exists": known(point["E"]).size,

@@ -7,23 +7,19 @@ import json
 import math
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, TypeVar
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from privasso import __version__
-from privasso._validation import integer, nonnegative_float, positive_float
 from privasso.model import Model, Sample
 from privasso.noise import noise_from_name
 from privasso.scales import Empirical, law_from_name
-
-Given = TypeVar("Given")
-Checked = TypeVar("Checked")
-Check = Callable[[Any], Any]
 
 #: What a unit depends on, as JSON values.
 Parameters = dict[str, Any]
@@ -33,6 +29,8 @@ Row = dict[str, str | int | float | None]
 
 #: The columns that say what a row is about come first, in this order.
 _IDENTITY = ("law", "columns", "design", "alpha", "rho", "lam", "sigma", "n_features")
+#: Those that every row takes from its case.
+_NAMED = ("law", "columns", "design", "lam", "sigma", "n_features")
 _ORIGIN = ("samples", "seed", "version")
 #: Columns that hold words and whole numbers; all others hold numbers, or null.
 _WORDS = {"law", "columns", "design", "version", "status_theory", "status_limit"}
@@ -47,35 +45,6 @@ _COUNTS = {
     "converged",
 }
 _COUNTS |= {"vamp_converged", "amp_converged", "amp_unbounded", "amp_flicker", "amp_diverged"}
-
-
-def name_of(parse: Callable[[str, str], object], argument: str) -> Check:
-    """A check that a text is a name that `parse` knows; it returns the name in lower case."""
-
-    def check(text: str) -> str:
-        parse(argument, text)
-        return text.lower()
-
-    return check
-
-
-columns = partial(integer, "n_features", minimum=2)
-noise_level = partial(nonnegative_float, "sigma")
-regularisation = partial(positive_float, "lam")
-law_name = name_of(law_from_name, "law")
-design_name = name_of(lambda argument, text: noise_from_name(argument, text, 1.0), "design")
-
-
-def distinct(
-    name: str, values: Iterable[Given], check: Callable[[Given], Checked]
-) -> tuple[Checked, ...]:
-    """Return the checked values as a tuple; refuse an empty list and repeated values."""
-    found = tuple(check(value) for value in values)
-    if not found:
-        raise ValueError(f"{name} is empty; give at least one value")
-    if len(set(found)) < len(found):
-        raise ValueError(f"{name} holds the same value twice")
-    return found
 
 
 @dataclass(frozen=True)
@@ -111,14 +80,8 @@ class Experiment(ABC):
     """Name of the computation, part of the key under which results are stored."""
     schema: ClassVar[int] = 1
     """Version of the results; raise it whenever their meaning changes."""
-    checks: ClassVar[Mapping[str, Check]] = {
-        "samples": partial(integer, "samples", minimum=2),
-        "seed": partial(integer, "seed", minimum=0),
-        "law": law_name, "laws": law_name, "design": design_name, "designs": design_name,
-        "lam": regularisation, "lams": regularisation, "sigma": noise_level, "sigmas": noise_level,
-        "n_features": columns,
-    }  # fmt: skip
-    """The check of a field by its name; the values of a tuple are checked one by one."""
+    varied: ClassVar[Mapping[str, str]] = {"laws": "law"}
+    """Fields of which each combination of values is a case, and what a value is called there."""
 
     samples: int = 100
     seed: int = 0
@@ -126,39 +89,34 @@ class Experiment(ABC):
     rho: float = 0.1
     sigma_xi: float = 0.1
 
-    @abstractmethod
-    def cases(self) -> dict[str, Parameters]:
-        """The parameters of each case, ``law`` and ``n_features`` among them, by its name."""
-
     @staticmethod
     @abstractmethod
     def compute(parameters: Parameters) -> Result:
-        """Compute one unit from the parameters of its case, the model, the seed and the index."""
+        """Compute one unit from the parameters of its case and the index of its data set."""
 
     @abstractmethod
     def rows(self, case: Parameters, results: list[Result]) -> Iterator[Row]:
-        """Yield the rows that the units of one case give; `case` holds model and seed too."""
+        """Yield the rows that the units of one case give."""
 
-    def __post_init__(self) -> None:
-        model = Model(self.alpha, self.rho, self.sigma_xi)
-        checked: dict[str, object] = {
-            name: getattr(model, name) for name in ("alpha", "rho", "sigma_xi")
-        }
-        for name in (field.name for field in fields(self) if field.name in self.checks):
-            value, check = getattr(self, name), self.checks[name]
-            many = isinstance(value, tuple | list)
-            checked[name] = distinct(name, value, check) if many else check(value)
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)  # the class is frozen
-
-    def _shared(self) -> Parameters:
-        names = ("schema", "alpha", "rho", "sigma_xi", "seed")
-        return {name: getattr(self, name) for name in names}
+    def cases(self) -> dict[str, Parameters]:
+        """All fields but the number of data sets, with one value of each that varies, by a name."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        each = [given.pop(name) for name in self.varied]
+        del given["samples"]
+        named = {}
+        for values in product(*each):
+            case: Parameters = {"schema": self.schema, **given}
+            for names, value in zip(self.varied.values(), values, strict=True):
+                parts = value if isinstance(value, tuple) else (value,)
+                case |= zip(names.split(), parts, strict=True)
+            words = (f"N = {value}" if isinstance(value, int) else f"{value}" for value in values)
+            named[", ".join(words)] = case
+        return named
 
     def units(self) -> list[Unit]:
         """Return one unit per case and data set, case after case."""
         return [
-            Unit(self.kind, {**self._shared(), **case, "index": k}, f"{name}, data set {k}")
+            Unit(self.kind, {**case, "index": k}, f"{name}, data set {k}")
             for name, case in self.cases().items()
             for k in range(self.samples)
         ]
@@ -168,10 +126,15 @@ class Experiment(ABC):
         origin = {"samples": self.samples, "seed": self.seed, "version": __version__}
         rows = []
         for k, case in enumerate(self.cases().values()):
-            named = {name: case[name] for name in _IDENTITY if name in case}
+            named = {name: case[name] for name in _NAMED if name in case}
             own = results[k * self.samples : (k + 1) * self.samples]
-            rows += [{**named, **origin, **row} for row in self.rows(self._shared() | case, own)]
+            rows += [{**named, **origin, **row} for row in self.rows(case, own)]
         return frame(rows)
+
+
+def at(results: list[Result], k: int = 0) -> Result:
+    """What all data sets gave at a grid point."""
+    return {name: [result[name][k] for result in results] for name in results[0]}
 
 
 def known(values: Iterable[float | None]) -> np.ndarray:
@@ -219,6 +182,25 @@ def model_of(parameters: Parameters) -> Model:
     """Return the model that the parameters of a unit describe."""
     alpha, rho, sigma_xi, law = (parameters[name] for name in ("alpha", "rho", "sigma_xi", "law"))
     return Model(alpha, rho, sigma_xi, law_from_name("law", law))
+
+
+def neighbours(
+    parameters: Parameters, name: str
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """Squared scales, a data set (F, y), and it with each of `records` records replaced.
+
+    The new records have the same columns and coefficients: they are rows of a larger sample.
+    """
+    model, law, n = model_of(parameters), parameters["law"], parameters["n_features"]
+    m, records = round(model.alpha * n), parameters["records"]
+    larger = replace(model, alpha=(m + records) / n)
+    s = larger.sample(n, rng=stream(parameters, name, law, n))
+    pairs = [(s.F[:m], s.y[:m])]
+    for k in range(records):
+        F, y = s.F[:m].copy(), s.y[:m].copy()
+        F[k], y[k] = s.F[m + k], s.y[m + k]
+        pairs.append((F, y))
+    return s.v, pairs
 
 
 @dataclass(frozen=True)

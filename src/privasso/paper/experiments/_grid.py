@@ -17,6 +17,7 @@ from privasso.paper.experiments._experiment import (
     Parameters,
     Result,
     Row,
+    at,
     means,
     model_of,
     or_none,
@@ -63,15 +64,6 @@ class GridExperiment(Experiment):
     _: KW_ONLY
     n_features: int = 1000
 
-    def cases(self) -> dict[str, Parameters]:
-        grid = {
-            "designs": list(self.designs),
-            "lams": list(self.lams),
-            "sigmas": list(self.sigmas),
-            "n_features": self.n_features,
-        }
-        return {law: {"law": law, **grid} for law in self.laws}
-
     @staticmethod
     def compute(parameters: Parameters) -> Result:
         """Solve, run Algorithm 1 and predict at each point of one data set, in grid order."""
@@ -106,7 +98,7 @@ class GridExperiment(Experiment):
             finite = tradeoff(model, lam, noise, self.sigmas, n_features=self.n_features)
             limit = tradeoff(model, lam, noise, self.sigmas)
             for here, there in zip(finite.to_dicts(), limit.to_dicts(), strict=True):
-                point = {name: [result[name][k] for result in results] for name in results[0]}
+                point = at(results, k)
                 realised = means(E=point["E_realised"], rho_hat=point["rho_hat_realised"])
                 start = k - k % len(self.sigmas) + lowest
                 grown = [_minus(result["E"][k], result["E"][start]) for result in results]

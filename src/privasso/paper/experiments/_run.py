@@ -14,7 +14,7 @@ import polars as pl
 from privasso._files import write_whole
 from privasso._validation import integer
 from privasso.paper.experiments._experiment import Experiment, Parameters, Result, Unit
-from privasso.paper.experiments._workers import WorkerError, in_workers, serial
+from privasso.paper.experiments._workers import in_workers, serial
 
 
 class UnitError(RuntimeError):
@@ -107,17 +107,9 @@ def run(
 
 def _finished(tasks: list[_Task], store: Path, jobs: int) -> Iterator[_Task]:
     """Compute tasks; yield each one when its result is in the store."""
-    work = partial(_work, store)
-    if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            try:
-                work(task)
-            except Exception as error:
-                raise UnitError(f"{task.name} failed: {error}") from error
-            yield task
-        return
-    try:
-        for index in in_workers(work, tasks, jobs):
-            yield tasks[index]
-    except WorkerError as error:
-        raise UnitError(f"{tasks[error.task].name} failed: {error}") from None
+    for task, finish in in_workers(partial(_work, store), tasks, jobs):
+        try:
+            finish()
+        except Exception as error:
+            raise UnitError(f"{task.name} failed: {error}") from error
+        yield task

@@ -1,21 +1,17 @@
-"""Worker processes that take one task at a time, and computing on one thread.
-
-Each worker has its own pipe. If the parent dies, the pipe closes and the worker ends after its
-current task. If a worker dies, the parent knows which task it had. When the parent leaves the loop,
-for any reason, it ends the workers.
-"""
+"""Worker processes, and computing on one thread."""
 
 from __future__ import annotations
 
 import multiprocessing as mp
 import os
 import signal
-import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import TypeVar, cast
+from functools import partial
+from itertools import islice
+from threading import Thread
+from typing import TypeVar
 
 from privasso._blas import one_thread
 
@@ -44,72 +40,45 @@ def serial() -> Iterator[None]:
                 os.environ[name] = value
 
 
-class WorkerError(RuntimeError):
-    """A task failed, or the process that computed it died; `task` is the index of the task."""
-
-    def __init__(self, task: int, message: str) -> None:
-        super().__init__(message)
-        self.task = task
-
-
-def in_workers(function: Callable[[Task], None], tasks: Sequence[Task], jobs: int) -> Iterator[int]:
-    """Call ``function(task)`` for each task in `jobs` processes; yield indices as they finish.
-
-    The function and the tasks are pickled. The function must store its result itself.
-    """
-    context = mp.get_context("spawn")
-    waiting = iter(range(len(tasks)))
-    workers: dict[Connection, BaseProcess] = {}
-    busy: dict[Connection, int] = {}
-
-    def give(pipe: Connection) -> None:
-        index = next(waiting, None)
-        if index is not None:
-            busy[pipe] = index
-            pipe.send(tasks[index])
-
+@contextmanager
+def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end when this one does; Ctrl-C waits for what they are computing."""
+    pool = ProcessPoolExecutor(jobs, mp.get_context("spawn"), initializer=_begin)
     try:
-        for _ in range(min(jobs, len(tasks))):
-            pipe, far_end = context.Pipe()
-            worker = context.Process(target=_serve, args=(far_end, function), daemon=True)
-            worker.start()
-            far_end.close()  # else the pipe would stay open when the worker dies
-            workers[pipe] = worker
-            give(pipe)
-        while busy:
-            for pipe in cast(list[Connection], wait(list(busy))):
-                index = busy.pop(pipe)
-                try:
-                    failure = pipe.recv()
-                except EOFError:
-                    workers[pipe].join()
-                    code = workers[pipe].exitcode
-                    raise WorkerError(index, f"its process died with exit code {code}") from None
-                if failure is not None:
-                    raise WorkerError(index, failure)
-                give(pipe)
-                yield index
+        yield pool
     finally:
-        for pipe, worker in workers.items():
-            worker.terminate()
-            worker.join()
-            pipe.close()
+        pool.shutdown(cancel_futures=True)
 
 
-def _serve(pipe: Connection, function: Callable[[Task], None]) -> None:
-    """Compute tasks until the pipe closes; answer each with None, or with the error message."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends this process
-    while True:
-        try:
-            task = pipe.recv()
-        except EOFError:
-            return
-        try:
-            function(task)
-            answer = None
-        except Exception:
-            answer = traceback.format_exc()
-        try:
-            pipe.send(answer)
-        except BrokenPipeError:
-            return
+def _begin() -> None:
+    """Leave Ctrl-C to the parent, and end with it even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = mp.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def in_workers(
+    function: Callable[[Task], None], tasks: Sequence[Task], jobs: int
+) -> Iterator[tuple[Task, Callable[[], None]]]:
+    """Call ``function(task)`` for each task in `jobs` processes; yield tasks as they finish.
+
+    With each comes a call that raises what the function raised. The function and the tasks are
+    pickled, and the function must store its result itself. With one job it runs in this process.
+    """
+    if jobs == 1 or len(tasks) < 2:
+        yield from ((task, partial(function, task)) for task in tasks)
+        return
+    waiting = iter(tasks)
+    with workers(jobs) as pool:
+        running = {pool.submit(function, task): task for task in islice(waiting, jobs)}
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                yield task, future.result
+                running |= {pool.submit(function, new): new for new in islice(waiting, 1)}

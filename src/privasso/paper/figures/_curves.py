@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 import privasso as pv
-from privasso.paper.figures._figure import LOOKS, model
+from privasso.paper.figures._figure import LOOKS, model, named
 
 FloatArray = NDArray[np.float64]
 
@@ -74,14 +74,8 @@ def grid(
 
 
 def _named(curve: pl.DataFrame, law: str, design: str, n_features: int | None) -> pl.DataFrame:
-    """Add the columns that say what a curve is about."""
-    return curve.select(
-        pl.lit(law).alias("law"),
-        pl.lit(design).alias("design"),
-        pl.lit(n_features, dtype=pl.Int64).alias("n_features"),
-        pl.all(),
-        pl.lit(pv.__version__).alias("version"),
-    )
+    count = pl.lit(n_features, dtype=pl.Int64)
+    return named(curve, "law design n_features", law=law, design=design, n_features=count)
 
 
 def frontier(curve: pl.DataFrame, measure: str) -> tuple[FloatArray, FloatArray]:
@@ -121,11 +115,6 @@ class Comparison:
     def worst(self) -> float:
         """Largest ratio of the errors."""
         return float(self.ratio.max())
-
-    @property
-    def losses(self) -> float:
-        """Share of the leakages at which `b` has the smaller error, by more than `tie`."""
-        return float(np.mean(self.ratio > 1.0 + self.tie))
 
     @property
     def word(self) -> str:

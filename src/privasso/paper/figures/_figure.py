@@ -1,27 +1,143 @@
-"""What a figure consists of; the laws and designs it shows; the verbs with which it is drawn."""
+"""What a figure consists of, the laws and designs it shows, and how much is computed for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 import privasso as pv
-from privasso.figures import BLUE, GREEN, GREY, ORANGE, PINK, plain_ticks
+from privasso._validation import integer
+from privasso.figures import BLUE, GREEN, ORANGE
 from privasso.paper.experiments import Experiment
-from privasso.paper.figures._settings import ALPHA, RHO, SIGMA_XI, Settings
 
 Tables = Mapping[str, pl.DataFrame]
-#: An entry of a legend: its name, and the look of its line or marker, or of several side by side.
-Ink = dict[str, Any]
-Entry = tuple[str, "Ink | list[Ink]"]
 
-LAWS: dict[str, pv.ScaleLaw] = {"uniform": pv.Uniform(), "lognormal": pv.LogNormal()}
-LAW_TITLES = {"uniform": "v1, uniform scales", "lognormal": "v2, log-normal scales"}
-LAW_NAMES = {"uniform": "v1", "lognormal": "v2", "constant": "equal scales"}
+ALPHA, RHO, SIGMA_XI = 0.5, 0.1, 0.1
+#: The paper does not print the λ of its figures; these cover the range it describes.
+LAMS = (0.1, 0.2, 0.5)
+#: The noise level of the paper's Fig. 4.
+PATH_SIGMA = 0.1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Grids, sizes and sample counts of a reproduction: `full`, `quick` or `tiny`.
+
+    Attributes
+    ----------
+    name : str
+        "full", "quick" or "tiny".
+    seed : int
+        Seed of all draws.
+    n_features, samples : int
+        Columns N of the data of Figs. 3 and 4, and data sets per point.
+    sigmas : tuple of float
+        Noise levels of Fig. 3.
+    path : tuple of float
+        Regularisations λ of Fig. 4.
+    curve : int
+        Points of a predicted curve.
+    draws, levels : int
+        Draws of a prediction for correlated columns, and noise levels of such a curve.
+    others : mapping of str to (int or tuple of int, int)
+        Columns and data sets per point of the other figures, by name.
+
+    Examples
+    --------
+    >>> Settings.full().n_features, Settings.full().samples
+    (1000, 100)
+    """
+
+    name: str
+    seed: int
+    n_features: int
+    samples: int
+    sigmas: tuple[float, ...]
+    path: tuple[float, ...]
+    curve: int
+    draws: int
+    levels: int
+    others: Mapping[str, tuple[int | tuple[int, ...], int]]
+
+    def __post_init__(self) -> None:
+        integer("samples", self.samples, minimum=2)
+        integer("seed", self.seed, minimum=0)
+
+    @classmethod
+    def full(cls, *, seed: int = 0, samples: int = 100) -> Settings:
+        """N = 1000 as in the paper, 100 data sets per point."""
+        few = max(2, samples // 4)
+        return cls(
+            "full", seed, 1000, samples,
+            sigmas=(0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.17, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0),
+            path=(0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.12, 0.14, 0.17, 0.2, 0.25, 0.3, 0.5, 1.0),
+            curve=160, draws=32, levels=10,
+            others={
+                "map": (300, samples), "kkt": ((250, 500, 1000, 2000), max(2, samples // 5)),
+                "leakage": ((200, 400), 5 * samples), "similar": (500, few), "small": (400, few),
+                "tail": ((125, 250, 500, 1000, 2000), samples),
+                "correlated": (300, max(2, samples // 10)),
+            },
+        )  # fmt: skip
+
+    @classmethod
+    def quick(cls, *, seed: int = 0, samples: int = 12) -> Settings:
+        """Smaller data, fewer data sets and coarser grids: about a minute."""
+        few = max(2, samples // 2)
+        return cls(
+            "quick", seed, 400, samples,
+            sigmas=(0.01, 0.03, 0.06, 0.1, 0.17, 0.3, 0.55, 1.0),
+            path=(0.04, 0.06, 0.08, 0.1, 0.14, 0.2, 0.3, 0.5, 1.0),
+            curve=160, draws=8, levels=10,
+            others={
+                "map": (150, samples), "kkt": ((125, 250, 500, 1000), few),
+                "leakage": ((100, 200), 8 * samples), "similar": (200, few), "small": (200, few),
+                "tail": ((125, 250, 500, 1000), samples),
+                "correlated": (150, max(2, samples // 4)),
+            },
+        )  # fmt: skip
+
+    @classmethod
+    def tiny(cls, *, seed: int = 0, samples: int = 3) -> Settings:
+        """The smallest run that computes everything, for tests; its verdicts mean nothing."""
+        some = dict.fromkeys(("map", "similar", "small"), (40, 2))
+        two = dict.fromkeys(("kkt", "tail"), ((40, 80), 2))
+        return cls(
+            "tiny", seed, 60, samples,
+            sigmas=(0.03, 0.1, 0.4), path=(0.06, 0.2, 0.7), curve=20, draws=4, levels=3,
+            others={**some, **two, "leakage": ((40,), 2), "correlated": (30, 2)},
+        )  # fmt: skip
+
+    def data(self, figure: str = "") -> dict[str, Any]:
+        """What experiments of a figure have in common: model, seed, columns and data sets."""
+        size, samples = self.others.get(figure, (self.n_features, self.samples))
+        model = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
+        return {"n_features": size, "samples": samples, "seed": self.seed, **model}
+
+    def record(self) -> dict[str, Any]:
+        """Return the settings and the constants of the paper for a JSON file."""
+        constants = {"alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI, "lams": LAMS}
+        return json.loads(json.dumps(asdict(self) | constants | {"path_sigma": PATH_SIGMA}))
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of the scales, and how it is named in a sentence and in a title."""
+
+    scales: pv.ScaleLaw
+    name: str
+    title: str
+
+
+LAWS = {
+    "uniform": Law(pv.Uniform(), "v1", "v1, uniform scales"),
+    "lognormal": Law(pv.LogNormal(), "v2", "v2, log-normal scales"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,15 +157,6 @@ LOOKS = {
 }
 #: The designs that the paper compares; the third is ours.
 DESIGNS = ("isotropic", "gram")
-#: Column, name and colour of each way in which Algorithm 1 ends (None: colour of the design).
-OUTCOMES = (
-    ("amp_converged", "converged", None),
-    ("amp_flicker", "does not settle", "#F0E442"),
-    ("amp_diverged", "blows up", PINK),
-    ("amp_unbounded", "no minimiser", "#333333"),
-)
-#: Look of a mean with its standard error.
-OPEN = {"ms": 5, "mfc": "white", "lw": 1.0, "capsize": 2}
 
 
 @dataclass(frozen=True)
@@ -90,68 +197,9 @@ class PaperFigure:
         return {**simulated, **self.predicted(settings)}
 
 
-def shared(settings: Settings) -> dict[str, Any]:
-    """What all experiments have in common: the seed and the model of the paper."""
-    return {"seed": settings.seed, "alpha": ALPHA, "rho": RHO, "sigma_xi": SIGMA_XI}
-
-
 def model(law: str, alpha: float = ALPHA, rho: float = RHO) -> pv.Model:
     """Return the model of the paper's figures under a law of scales."""
-    return pv.Model(alpha=alpha, rho=rho, sigma_xi=SIGMA_XI, scales=LAWS[law])
-
-
-def finish(axes: Any, title: str = "", *, log: str = "xy", **properties: Any) -> None:
-    """Logarithmic axes with plain numbers, no upper and right lines, a title, and properties."""
-    for name in log:
-        getattr(axes, f"set_{name}scale")("log")
-    axes.set(**properties)
-    for name in log:
-        plain_ticks(getattr(axes, f"{name}axis"))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=9)
-    if title:
-        axes.set_title(title, loc="left", fontsize=10)
-
-
-def note(axes: Any, text: str, at: Any, shift: tuple[float, float], **look: Any) -> None:
-    """Write a few words next to a point, shifted by some points of print."""
-    look = {"fontsize": 9, **look}
-    axes.annotate(text, at, xytext=shift, textcoords="offset points", **look)
-
-
-def legend(figure: Any, entries: list[Entry], *, columns: int = 0) -> None:
-    """Add a legend above the figure, from names and looks, in one line or in some columns."""
-    from matplotlib.legend_handler import HandlerTuple
-    from matplotlib.lines import Line2D
-
-    several = [looks if isinstance(looks, list) else [looks] for _, looks in entries]
-    handles = [tuple(Line2D([], [], **look) for look in looks) for looks in several]
-    figure.legend(
-        handles, [name for name, _ in entries], frameon=False, fontsize=9,
-        loc="outside upper left", ncols=columns or len(handles), handlelength=2.0,
-        columnspacing=1.6, borderaxespad=0.2,
-        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
-    )  # fmt: skip
-
-
-def lines(designs: Iterable[str]) -> list[Entry]:
-    """Entries of a legend: a thick line in the colour of each design."""
-    return [(LOOKS[name].name, {"color": LOOKS[name].colour, "lw": 3}) for name in designs]
-
-
-def marks(**changes: Any) -> list[Ink]:
-    """The markers of the two designs side by side, as they are drawn, or changed."""
-    looks = ({"marker": LOOKS[x].marker, "color": LOOKS[x].colour} for x in DESIGNS)
-    return [{"ls": "none", "ms": 5, "mfc": "white", **look, **changes} for look in looks]
-
-
-def designs_legend() -> list[Entry]:
-    """Entries of a legend: line and open marker of each of the paper's designs."""
-    return [
-        (LOOKS[x].name, {"color": LOOKS[x].colour, "lw": 1.4, "marker": LOOKS[x].marker,
-                         "mfc": "white", "ms": 5})
-        for x in DESIGNS
-    ]  # fmt: skip
+    return pv.Model(alpha=alpha, rho=rho, sigma_xi=SIGMA_XI, scales=LAWS[law].scales)
 
 
 def shown(table: pl.DataFrame, count: str) -> pl.DataFrame:
@@ -159,78 +207,24 @@ def shown(table: pl.DataFrame, count: str) -> pl.DataFrame:
     return table.filter(table[count] * 2 >= table["samples"])
 
 
-def predicted(axes: Any, theory: pl.DataFrame, x: str, y: str, **at: Any) -> None:
-    """Draw state evolution against x for both designs, as far as it has a fixed point."""
-    for design in DESIGNS:
-        line = theory.filter(design=design, status="stable", **at).sort(x)
-        axes.plot(line[x], line[y], color=LOOKS[design].colour, lw=1.4)
+def named(rows: pl.DataFrame, first: str, **what: Any) -> pl.DataFrame:
+    """Add columns that say what rows are about; those that are named in `first` come first."""
+    values = {name: x if isinstance(x, pl.Expr) else pl.lit(x) for name, x in what.items()}
+    found = rows.with_columns(**values, version=pl.lit(pv.__version__))
+    return found.select(*first.split(), pl.exclude(first.split()))
 
 
-def measured(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None:
-    """Draw means with standard errors against x for both designs: the exact solver (open marks)."""
-    for design in DESIGNS:
-        rows = shown(points.filter(design=design, **at), "exists")
-        look = {"fmt": LOOKS[design].marker, "color": LOOKS[design].colour, **OPEN}
-        axes.errorbar(rows[x], rows[y], rows[f"{y}_se"], zorder=3, **look)
+def crossing(rows: pl.DataFrame, name: str) -> tuple[int, float]:
+    """Where Algorithm 1 begins to converge on fewer than half of the data sets, in row order.
 
-
-def algorithm_1(axes: Any, points: pl.DataFrame, x: str, y: str, **at: Any) -> None:
-    """Draw the same means of Algorithm 1 (crosses)."""
-    for design in DESIGNS:
-        rows = shown(points.filter(design=design, **at), "amp_converged")
-        axes.errorbar(
-            rows[x], rows[f"amp_{y}"], rows[f"amp_{y}_se"], fmt="x", color=LOOKS[design].colour,
-            ms=4.5, lw=1.0, mew=1.2, zorder=4,
-        )  # fmt: skip
-
-
-def theory_and_solver() -> list[Entry]:
-    """Entries of a legend: lines of state evolution, and marks of the exact solver."""
-    line = [{"color": LOOKS[x].colour, "lw": 1.4} for x in DESIGNS]
-    return [("state evolution", line), ("exact solver", marks())]
-
-
-def compared(
-    axes: Any, points: pl.DataFrame, theory: pl.DataFrame, x: str, y: str, **at: Any
-) -> None:
-    """State evolution, the exact solver and Algorithm 1 in one panel."""
-    predicted(axes, theory, x, y, **at)
-    measured(axes, points, x, y, **at)
-    algorithm_1(axes, points, x, y, **at)
-
-
-def strip(axes: Any, table: pl.DataFrame, x: str, *, names: bool) -> None:
-    """Draw one row of bars per design: the shares of data sets by how Algorithm 1 ended."""
-    levels = np.unique(table[x].to_numpy())
-    half = 0.42 * np.min(np.diff(np.log(levels)))
-    for base, design in ((1.1, "isotropic"), (0.0, "gram")):
-        rows = table.filter(design=design).sort(x)
-        centre = np.log(rows[x].to_numpy())
-        left, right = np.exp(centre - half), np.exp(centre + half)
-        floor = np.full(rows.height, base)
-        for column, _, colour in OUTCOMES:
-            share = (rows[column] / rows["samples"]).to_numpy()
-            ink = colour or LOOKS[design].colour
-            axes.bar(left, share, right - left, floor, align="edge", color=ink, lw=0)
-            floor = floor + share
-    axes.set_ylim(-0.05, 2.15)
-    axes.set_yticks([0.5, 1.6], ["Gram", "iso."] if names else ["", ""])
-    axes.tick_params(axis="y", length=0, labelsize=8)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    if names:
-        axes.set_title("runs of Algorithm 1", loc="left", fontsize=8, pad=2, color=GREY)
-
-
-def runs_legend(*, ends: bool = True) -> list[Entry]:
-    """Return the entries of the legend for all that is drawn of runs, and of how they ended."""
-    square = {"ls": "none", "marker": "s", "ms": 8, "mew": 0}
-    drawn: list[Entry] = [
-        *lines(DESIGNS),
-        *theory_and_solver(),
-        ("Algorithm 1", marks(marker="x", mew=1.2)),
-    ]
-    if not ends:
-        return drawn
-    return drawn + [
-        (name, {**square, "color": ink}) for _, name, ink in OUTCOMES if ink is not None
-    ]
+    The first such row, and the value of a column that is interpolated there in its logarithm. The
+    row is -1 if there is none.
+    """
+    x = np.log(rows[name].to_numpy())
+    share = (rows["amp_converged"] / rows["samples"]).to_numpy()
+    below = np.flatnonzero(share < 0.5)
+    k = int(below[0]) if below.size else -1
+    if k <= 0:
+        return k, float("nan")
+    t = (share[k - 1] - 0.5) / (share[k - 1] - share[k])
+    return k, float(np.exp((1.0 - t) * x[k - 1] + t * x[k]))

@@ -1,4 +1,4 @@
-"""Figs. 3 and 4: error and sparsity against the noise level and the regularisation."""
+"""Figs. 3 and 4, error and sparsity against the noise level and λ, and Fig. 3 for other α and ρ."""
 
 from __future__ import annotations
 
@@ -11,38 +11,36 @@ import polars as pl
 import privasso as pv
 from privasso.figures import GREY, figure
 from privasso.paper.experiments import Experiment, GridExperiment
+from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._curves import grid, noise_curves
 from privasso.paper.figures._figure import (
+    ALPHA,
     DESIGNS,
-    LAW_NAMES,
-    LAW_TITLES,
+    LAMS,
     LAWS,
+    LOOKS,
+    PATH_SIGMA,
+    SIGMA_XI,
     PaperFigure,
+    Settings,
     Tables,
-    compared,
-    finish,
-    legend,
-    note,
-    runs_legend,
-    shared,
-    strip,
+    crossing,
+    model,
+    named,
 )
-from privasso.paper.figures._settings import ALPHA, LAMS, PATH_SIGMA, SIGMA_XI, Settings
 
 #: A point outside the paper's figures: ρ̂ < α and a minimiser exists, but Algorithm 1 blows up.
 PROBE = {"alpha": 0.166, "rho": 0.27, "lam": 0.05, "sigma": 0.01}
 #: Iterations of state evolution at that point.
 STEPS = 300
-
-
-def _data(settings: Settings) -> dict[str, Any]:
-    sizes = {"n_features": settings.n_features, "samples": settings.samples}
-    return shared(settings) | sizes
+#: α and ρ; one of them differs from the paper's figures.
+OTHERS = ((0.3, 0.1), (0.8, 0.1), (0.5, 0.05), (0.5, 0.2))
+SIMILAR_LAM = LAMS[1]
 
 
 def _noise_points(settings: Settings) -> dict[str, list[Experiment]]:
     levels = {"lams": LAMS, "sigmas": settings.sigmas}
-    return {"fig3_points": [GridExperiment(tuple(LAWS), DESIGNS, **levels, **_data(settings))]}
+    return {"fig3_points": [GridExperiment(tuple(LAWS), DESIGNS, **levels, **settings.data())]}
 
 
 def _noise_theory(settings: Settings) -> dict[str, pl.DataFrame]:
@@ -59,15 +57,15 @@ def _draw_noise(tables: Tables) -> Any:
     panels = canvas.subplots(4, len(lams), sharex=True, squeeze=False, gridspec_kw=heights)
     for (i, law), (j, lam) in product(enumerate(LAWS), enumerate(lams)):
         axes, below = panels[2 * i, j], panels[2 * i + 1, j]
-        compared(axes, points, theory, "sigma", "E", law=law, lam=lam)
-        finish(axes, f"{LAW_TITLES[law]}, λ = {lam:g}", ylim=(0.015, 3.0))
+        ink.compared(axes, points, theory, "sigma", "E", law=law, lam=lam)
+        ink.finish(axes, f"{LAWS[law].title}, λ = {lam:g}", ylim=(0.015, 3.0))
         axes.tick_params(labelbottom=False, labelleft=j == 0)
-        strip(below, points.filter(law=law, lam=lam), "sigma", names=j == 0)
+        ink.strip(below, points.filter(law=law, lam=lam), "sigma", names=j == 0)
         if j == 0:
             axes.set_ylabel("prediction error E")
     for axes in panels[3]:
         axes.set_xlabel(r"noise level $\sigma_\eta$")
-    legend(canvas, runs_legend())
+    ink.legend(canvas, ink.runs_legend())
     return canvas
 
 
@@ -82,17 +80,8 @@ def half_level(rows: pl.DataFrame) -> float:
 
     At every smaller level it converges on at least half of them; zero if it does not at the lowest.
     """
-    rows = rows.sort("sigma")
-    sigma = rows["sigma"].to_numpy()
-    share = (rows["amp_converged"] / rows["samples"]).to_numpy()
-    below = np.flatnonzero(share < 0.5)
-    if below.size == 0:
-        return float("inf")
-    k = int(below[0])
-    if k == 0:
-        return 0.0
-    t = (share[k - 1] - 0.5) / (share[k - 1] - share[k])
-    return float(np.exp((1.0 - t) * np.log(sigma[k - 1]) + t * np.log(sigma[k])))
+    row, level = crossing(rows.sort("sigma"), "sigma")
+    return level if row > 0 else float("inf") if row < 0 else 0.0
 
 
 def _noise_caption(tables: Tables) -> str:
@@ -102,7 +91,7 @@ def _noise_caption(tables: Tables) -> str:
         rows = points.filter(law=law, lam=lam)
         levels = (failure_level(rows.filter(design=design)) for design in DESIGNS)
         words = " and ".join(f"{x:g}" if np.isfinite(x) else "never" for x in levels)
-        failures.append(f"{LAW_NAMES[law]}, λ = {lam:g}: {words}")
+        failures.append(f"{LAWS[law].name}, λ = {lam:g}: {words}")
     lost = {name: int(points[f"amp_{name}"].sum()) for name in ("unbounded", "flicker", "diverged")}
     return (
         f"N = {points['n_features'][0]}, {points['samples'][0]} data sets per point. A mean with "
@@ -117,7 +106,7 @@ def _noise_caption(tables: Tables) -> str:
 
 
 def _path_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = _data(settings)
+    data = settings.data()
     path = GridExperiment(tuple(LAWS), DESIGNS, settings.path, (PATH_SIGMA,), **data)
     data |= {"alpha": PROBE["alpha"], "rho": PROBE["rho"]}
     at = (PROBE["lam"],), (PROBE["sigma"],)
@@ -151,21 +140,21 @@ def _draw_path(tables: Tables) -> Any:
     panels = canvas.subplots(3, 2, sharex=True, gridspec_kw=heights, squeeze=False)
     for j, law in enumerate(LAWS):
         error, sparsity, below = panels[:, j]
-        compared(error, points, theory, "lam", "E", law=law)
-        compared(sparsity, points, theory, "lam", "rho_hat", law=law)
+        ink.compared(error, points, theory, "lam", "E", law=law)
+        ink.compared(sparsity, points, theory, "lam", "rho_hat", law=law)
         sparsity.axhline(ALPHA, color=GREY, lw=1.0, ls="--")
         if j == 0:
             place = {"xycoords": ("axes fraction", "data"), "ha": "right", "color": GREY}
-            note(sparsity, "ρ̂ = α", (1.0, ALPHA), (0, 4), **place)
-        finish(error, LAW_TITLES[law], ylim=(0.015, 3.0))
-        finish(sparsity, log="x", ylim=(0.0, 0.6))
-        strip(below, points.filter(law=law), "lam", names=j == 0)
+            ink.note(sparsity, "ρ̂ = α", (1.0, ALPHA), (0, 4), **place)
+        ink.finish(error, LAWS[law].title, ylim=(0.015, 3.0))
+        ink.finish(sparsity, log="x", ylim=(0.0, 0.6))
+        ink.strip(below, points.filter(law=law), "lam", names=j == 0)
         below.set_xlabel("regularisation λ")
         for axes in (error, sparsity):
             axes.tick_params(labelbottom=False, labelleft=j == 0)
     panels[0, 0].set_ylabel("prediction error E")
     panels[1, 0].set_ylabel("share of nonzero coefficients ρ̂")
-    legend(canvas, runs_legend(), columns=4)
+    ink.legend(canvas, ink.runs_legend(), columns=4)
     return canvas
 
 
@@ -174,15 +163,7 @@ def smallest_lambda(rows: pl.DataFrame) -> float:
 
     At every larger λ it converges on at least half of them.
     """
-    rows = rows.sort("lam")
-    lam = rows["lam"].to_numpy()
-    share = (rows["amp_converged"] / rows["samples"]).to_numpy()
-    below = np.flatnonzero(share < 0.5)
-    if below.size == 0 or below[-1] == share.size - 1:
-        return float("nan")
-    k = below[-1]
-    t = (0.5 - share[k]) / (share[k + 1] - share[k])
-    return float(np.exp((1.0 - t) * np.log(lam[k]) + t * np.log(lam[k + 1])))
+    return crossing(rows.sort("lam", descending=True), "lam")[1]
 
 
 def probe_ratio(probe: dict[str, Any]) -> str:
@@ -195,7 +176,7 @@ def _path_caption(tables: Tables) -> str:
     edges = []
     for law in LAWS:
         iso, gram = (smallest_lambda(points.filter(law=law, design=design)) for design in DESIGNS)
-        edges.append(f"{LAW_NAMES[law]}: {iso:.3g} and {gram:.3g}")
+        edges.append(f"{LAWS[law].name}: {iso:.3g} and {gram:.3g}")
     return (
         f"σ_η = {PATH_SIGMA:g}, N = {points['n_features'][0]}, {points['samples'][0]} data sets "
         "per point. Smallest λ at which Algorithm 1 converges on half of the data sets, isotropic "
@@ -208,6 +189,51 @@ def _path_caption(tables: Tables) -> str:
     )
 
 
+def _similar_points(settings: Settings) -> dict[str, list[Experiment]]:
+    data = settings.data("similar")
+    grid = tuple(LAWS), DESIGNS, (SIMILAR_LAM,), settings.sigmas
+    experiments: list[Experiment] = [
+        GridExperiment(*grid, **{**data, "alpha": alpha, "rho": rho}) for alpha, rho in OTHERS
+    ]
+    return {"similar_points": experiments}
+
+
+def _similar_theory(settings: Settings) -> dict[str, pl.DataFrame]:
+    levels = np.geomspace(0.8 * settings.sigmas[0], settings.sigmas[-1], settings.curve)
+    n, parts = settings.data("similar")["n_features"], []
+    for (alpha, rho), law, design in product(OTHERS, LAWS, DESIGNS):
+        noise = LOOKS[design].noise
+        curve = pv.tradeoff(model(law, alpha, rho), SIMILAR_LAM, noise, levels, n_features=n)
+        what = {"law": law, "design": design, "alpha": alpha, "rho": rho, "n_features": n}
+        parts.append(named(curve, "law design alpha rho n_features version", **what))
+    return {"similar_theory": pl.concat(parts)}
+
+
+def _draw_similar(tables: Tables) -> Any:
+    points, theory = tables["similar_points"], tables["similar_theory"]
+    canvas = figure(11.0, 5.8)
+    panels = canvas.subplots(2, len(OTHERS), sharex=True, sharey=True)
+    for (i, law), (j, (alpha, rho)) in product(enumerate(LAWS), enumerate(OTHERS)):
+        axes = panels[i, j]
+        ink.compared(axes, points, theory, "sigma", "E", law=law, alpha=alpha, rho=rho)
+        ink.finish(axes, f"{LAWS[law].name}, α = {alpha:g}, ρ = {rho:g}", ylim=(0.01, 3.0))
+    for axes in panels[1]:
+        axes.set_xlabel(r"noise level $\sigma_\eta$")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("prediction error E")
+    ink.legend(canvas, ink.runs_legend(ends=False))
+    return canvas
+
+
+def _similar_caption(tables: Tables) -> str:
+    points = tables["similar_points"]
+    return (
+        "The paper says that its Fig. 3 looks alike for other α and ρ, and does not show it. "
+        f"λ = {SIMILAR_LAM:g}, N = {points['n_features'][0]}, {points['samples'][0]} data sets per "
+        "point."
+    )
+
+
 FIG3 = PaperFigure(
     "fig3", "Fig. 3: error against the noise level",
     _draw_noise, _noise_caption, _noise_points, _noise_theory,
@@ -215,4 +241,8 @@ FIG3 = PaperFigure(
 FIG4 = PaperFigure(
     "fig4", "Fig. 4: error and sparsity against λ",
     _draw_path, _path_caption, _path_points, _path_theory,
+)  # fmt: skip
+SIMILAR = PaperFigure(
+    "similar", "Fig. 3 for other α and ρ",
+    _draw_similar, _similar_caption, _similar_points, _similar_theory,
 )  # fmt: skip

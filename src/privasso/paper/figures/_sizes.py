@@ -10,28 +10,17 @@ import polars as pl
 
 from privasso.figures import GREY, figure
 from privasso.paper.experiments import Experiment, GridExperiment, KktExperiment
+from privasso.paper.figures import _ink as ink
 from privasso.paper.figures._curves import noise_curves
 from privasso.paper.figures._figure import (
     DESIGNS,
-    LAW_NAMES,
-    LAW_TITLES,
     LAWS,
     LOOKS,
-    OPEN,
     PaperFigure,
+    Settings,
     Tables,
-    designs_legend,
-    finish,
-    legend,
-    lines,
-    measured,
-    note,
-    predicted,
-    shared,
     shown,
-    theory_and_solver,
 )
-from privasso.paper.figures._settings import Settings
 
 KKT_LAM, KKT_SIGMA = 0.2, 0.05
 TAIL_LAW, TAIL_LAM = "uniform", 0.5
@@ -42,10 +31,9 @@ FAR = 10_000
 
 
 def _kkt_points(settings: Settings) -> dict[str, list[Experiment]]:
-    sizes = {"n_features": settings.kkt_features, "samples": settings.kkt_samples}
     return {
         "kkt": [
-            KktExperiment(law, design, KKT_LAM, KKT_SIGMA, **sizes, **shared(settings))
+            KktExperiment(law, design, KKT_LAM, KKT_SIGMA, **settings.data("kkt"))
             for law, design in product(LAWS, DESIGNS)
         ]
     }
@@ -72,17 +60,17 @@ def _draw_kkt(tables: Tables) -> Any:
             rows = kkt_curve(table, law, design)
             if not rows.height:
                 continue
-            look = {**OPEN, "fmt": f"{LOOKS[design].marker}-", "color": LOOKS[design].colour}
+            look = {**ink.OPEN, "fmt": f"{LOOKS[design].marker}-", "color": LOOKS[design].colour}
             look["lw"] = 1.2
             axes.errorbar(rows["n_features"], rows["kkt"], rows["kkt_se"], **look)
             if design == "gram":
                 guide = 0.5 * rows["kkt"][0] * (sizes / rows["n_features"][0]) ** -0.5
                 axes.plot(sizes, guide, color=GREY, lw=1.0, ls=":")
-                note(axes, r"$N^{-1/2}$", (sizes[0], guide[0]), (0, -14), color=GREY)
+                ink.note(axes, r"$N^{-1/2}$", (sizes[0], guide[0]), (0, -14), color=GREY)
         limits = sizes[0] / 1.2, sizes[-1] * 1.2
-        finish(axes, LAW_TITLES[law], xlim=limits, xlabel="columns N")
+        ink.finish(axes, LAWS[law].title, xlim=limits, xlabel="columns N")
     panels[0].set_ylabel("largest KKT violation / λ")
-    legend(canvas, designs_legend())
+    ink.legend(canvas, ink.designs_legend())
     return canvas
 
 
@@ -95,7 +83,7 @@ def _kkt_caption(tables: Tables) -> str:
             continue
         away.append(rows["distance"][-1])
         sentences.append(
-            f"{LAW_NAMES[law]}, {LOOKS[design].name}: {rows['kkt'][0]:.1%} at N = "
+            f"{LAWS[law].name}, {LOOKS[design].name}: {rows['kkt'][0]:.1%} at N = "
             f"{rows['n_features'][0]}, {rows['kkt'][-1]:.1%} at N = {rows['n_features'][-1]} "
             f"(exponent {slope(rows['n_features'], rows['kkt']):.2f})"
         )
@@ -111,14 +99,14 @@ def _kkt_caption(tables: Tables) -> str:
 
 
 def _tail_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = {"samples": settings.tail_samples, **shared(settings)}
+    data = settings.data("tail")
     grid = (TAIL_LAW,), DESIGNS, (TAIL_LAM,), TAIL_SIGMAS
-    sizes = settings.tail_features
+    sizes = data.pop("n_features")
     return {"tail_points": [GridExperiment(*grid, n_features=size, **data) for size in sizes]}
 
 
 def _tail_theory(settings: Settings) -> dict[str, pl.DataFrame]:
-    sizes = np.geomspace(settings.tail_features[0], FAR, 12).astype(int).tolist()
+    sizes = np.geomspace(settings.data("tail")["n_features"][0], FAR, 12).astype(int).tolist()
     grid = [TAIL_LAW], DESIGNS, [TAIL_LAM], TAIL_SIGMAS
     return {"tail_theory": pl.concat(noise_curves(*grid, n_features=size) for size in sizes)}
 
@@ -128,12 +116,12 @@ def _draw_tail(tables: Tables) -> Any:
     canvas = figure(9.0, 4.2)
     panels = canvas.subplots(1, 2, sharex=True, sharey=True)
     for axes, sigma in zip(panels, TAIL_SIGMAS, strict=True):
-        predicted(axes, theory, "n_features", "E", sigma=sigma)
-        measured(axes, points, "n_features", "E", sigma=sigma)
-        finish(axes, rf"$\sigma_\eta$ = {sigma:g}", ylim=(0.02, 20.0), xlabel="columns N")
+        ink.predicted(axes, theory, "n_features", "E", sigma=sigma)
+        ink.measured(axes, points, "n_features", "E", sigma=sigma)
+        ink.finish(axes, rf"$\sigma_\eta$ = {sigma:g}", ylim=(0.02, 20.0), xlabel="columns N")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     panels[0].set_ylabel("prediction error E")
-    legend(canvas, [*lines(DESIGNS), *theory_and_solver()])
+    ink.legend(canvas, [*ink.lines(DESIGNS), *ink.theory_and_solver()])
     return canvas
 
 

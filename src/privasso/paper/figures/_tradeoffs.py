@@ -10,23 +10,9 @@ import polars as pl
 
 from privasso.figures import BLUE, GREY, ORANGE, figure
 from privasso.paper.experiments import Experiment, LeakageExperiment
-from privasso.paper.figures._curves import (
-    compare,
-    frontier,
-    infinite_limit,
-    noise_curves,
-)
-from privasso.paper.figures._figure import (
-    LAW_NAMES,
-    LAWS,
-    LOOKS,
-    PaperFigure,
-    Tables,
-    finish,
-    legend,
-    shared,
-)
-from privasso.paper.figures._settings import LAMS, Settings
+from privasso.paper.figures import _ink as ink
+from privasso.paper.figures._curves import compare, frontier, infinite_limit, noise_curves
+from privasso.paper.figures._figure import LAMS, LAWS, LOOKS, PaperFigure, Settings, Tables
 
 #: Columns of leakage and their names.
 MEASURES = {"onavekl_paper": "paper's cwOnAveKL", "onavekl": "exact OnAveKL"}
@@ -76,7 +62,7 @@ def _draw_curves(tables: Tables) -> Any:
         first, last, lowest = np.array(ends).T
         left, right = 0.97 * first.min(), max(1.25 * last.max(), 1.3 * first.min())
         limits = {"xlim": (left, right), "ylim": (0.7 * lowest.min(), SHOWN * lowest.min())}
-        finish(axes, f"{LAW_NAMES[law]}, λ = {lam:g}", log="y", **limits)
+        ink.finish(axes, f"{LAWS[law].name}, λ = {lam:g}", log="y", **limits)
         axes.locator_params(axis="x", nbins=4)
         if j == 0:
             axes.set_ylabel(f"leakage:\n{MEASURES[measure]}")
@@ -87,7 +73,7 @@ def _draw_curves(tables: Tables) -> Any:
         for look in LOOKS.values()
     ]
     beyond = ("more noise than at the least leakage", {"color": GREY, "lw": 1.0, "ls": ":"})
-    legend(canvas, [*entries, beyond])
+    ink.legend(canvas, [*entries, beyond])
     return canvas
 
 
@@ -99,7 +85,7 @@ def _curves_caption(tables: Tables) -> str:
         excess = max(0.0, max(c.worst for c in found) - 1.0)
         reach = ", ".join(f"{c.reach:.2f}" for c in found)
         sentences.append(
-            f"{LAW_NAMES[law]}, {name}: least leakage {reach} times as large, E at equal "
+            f"{LAWS[law].name}, {name}: least leakage {reach} times as large, E at equal "
             f"leakage up to {excess:.1%} larger"
         )
     finite = table.filter(law="uniform", design="isotropic")["n_features"][0]
@@ -119,8 +105,8 @@ def _curves_caption(tables: Tables) -> str:
 
 
 def _leakage_points(settings: Settings) -> dict[str, list[Experiment]]:
-    data = {"samples": settings.leakage_samples, **shared(settings)}
-    sizes = settings.leakage_features
+    data = settings.data("leakage")
+    sizes = data.pop("n_features")
     return {"leakage": [LeakageExperiment(POINTS, n_features=size, **data) for size in sizes]}
 
 
@@ -154,7 +140,7 @@ def _draw_leakage(tables: Tables) -> Any:
         ends = [row["onavekl_paper"], row["onavekl_mc"]]
         axes.plot(ends, [place, place], color="#cccccc", lw=1.0, zorder=0)
         names.append(
-            f"{LAW_NAMES[row['law']]}, {LOOKS[row['design']].name}, "
+            f"{LAWS[row['law']].name}, {LOOKS[row['design']].name}, "
             f"λ = {row['lam']:g}, $\\sigma_\\eta$ = {row['sigma']:g}"
         )
     spread = 2.0 * rows["onavekl_mc_se"]
@@ -166,7 +152,7 @@ def _draw_leakage(tables: Tables) -> Any:
     axes.plot(rows["onavekl_paper"], y, ms=7, **paper)
     axes.set_yticks(y, names)
     density = {"color": "black", "marker": "o", "ls": "none", "ms": 7}
-    legend(
+    ink.legend(
         canvas,
         [
             ("paper's cwOnAveKL", {"ms": 7, **paper}),
@@ -174,7 +160,7 @@ def _draw_leakage(tables: Tables) -> Any:
             ("Monte Carlo of the density ± 2 s.e.", density),
         ],
     )
-    finish(axes, log="x", ylim=(-0.6, rows.height - 0.4))
+    ink.finish(axes, log="x", ylim=(-0.6, rows.height - 0.4))
     axes.grid(axis="x", color=GREY, alpha=0.15)
     axes.set_xlabel("leakage of one replaced record, on average over the model")
     return canvas

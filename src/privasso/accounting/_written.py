@@ -1,0 +1,73 @@
+"""Losses as plain values for files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from privasso._documents import DocumentError, Fields
+from privasso.accounting._choice_loss import ChoiceLoss
+from privasso.accounting._inexact import InexactLoss
+from privasso.accounting._loss import ApproximateLoss, GaussianLoss, Loss
+from privasso.accounting._objective_loss import ObjectiveLoss
+
+#: The losses that single questions have, by their names in files.
+_NAMES: dict[str, type[Loss]] = {
+    "gaussian": GaussianLoss,
+    "choice": ChoiceLoss,
+    "objective": ObjectiveLoss,
+    "approximate": ApproximateLoss,
+}
+#: Most questions that a file may list.
+_MOST = 100_000
+
+
+def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, Any]]:
+    """Plain values for JSON.
+
+    >>> losses_to_list([GaussianLoss(0.2)])
+    [{'type': 'gaussian', 'mu': 0.2}]
+    """
+    return [_to_dict(loss) for loss in losses]
+
+
+def _to_dict(loss: Loss) -> dict[str, Any]:
+    if isinstance(loss, InexactLoss):
+        own = {"total_variation": loss.total_variation, "shift": loss.shift}
+        return {**_to_dict(loss.ideal), **{name: x for name, x in own.items() if x > 0.0}}
+    (name,) = (name for name, kind in _NAMES.items() if type(loss) is kind)
+    return {"type": name, **asdict(loss)}  # type: ignore[call-overload]
+
+
+def losses_from_list(values: object) -> tuple[Loss, ...]:
+    """Rebuild what `losses_to_list` wrote; anything else raises `DocumentError`."""
+    if not isinstance(values, list) or len(values) > _MOST:
+        raise DocumentError("losses must be a list")
+    return tuple(_from_dict(one) for one in values)
+
+
+def _from_dict(values: Mapping[str, Any]) -> Loss:
+    given = Fields(values, "a loss")
+    name = given.text("type")
+    if name not in _NAMES:
+        raise DocumentError(f"a loss has the unknown type {name!r:.60}")
+    numbers: dict[str, Any] = {}
+    for one in fields(_NAMES[name]):  # type: ignore[arg-type]
+        if one.name in ("neighbours", "loss"):
+            numbers[one.name] = given.text(one.name)
+        elif one.name == "count":
+            numbers[one.name] = given.whole(one.name, 1, _MOST)
+        else:
+            numbers[one.name] = given.number(one.name, least=0.0)
+    distances = {
+        one: given.number(one, least=0.0)
+        for one in ("total_variation", "shift")
+        if one in given.names()
+    }
+    given.end()
+    try:
+        loss = _NAMES[name](**numbers)
+        return InexactLoss(loss, **distances) if distances else loss
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
