@@ -50,6 +50,8 @@ AMP_PATIENCE = 30
 SUSPICIOUS_V = 3.0
 #: Most iterations alone on the columns copied out, and how often columns may join them.
 ALONE_ITERATIONS, ALONE_ROUNDS = 120, 6
+#: Accuracy with which it begins, relative to the one that is asked for.
+ALONE_AIM = 0.3
 #: Steps of conjugate gradients towards a dual point, and the relative error of the slowest
 #: constraint that is enough.
 DIRECTION_STEPS, DIRECTION_ACCURACY = 6, 0.3
