@@ -170,9 +170,8 @@ class Batch:
 
     def _near(self, columns: np.ndarray, C: np.ndarray) -> np.ndarray:
         """Which columns may be in the support of which of these problems."""
-        return (np.abs(C) > tuned.BATCH_CANDIDATE * self.lams[columns, None]) | (
-            self.x[columns] != 0
-        )
+        close = np.abs(C) > tuned.BATCH_CANDIDATE * self.lams[columns, None]
+        return close | (self.x[columns] != 0)
 
     def _newton_steps(
         self, columns: np.ndarray, C: np.ndarray, shared: NewtonSteps | None

@@ -190,8 +190,6 @@ COLUMNS_PER_PROBLEM = 40
 STRONG_RULE = 0.9
 #: of which at most this many, and as many as the support has, are outside of the support.
 FIRST_OUTSIDE = 50
-#: Largest cost ½‖Fx‖² + λ‖x‖₁ of a start, relative to bᵀx.
-HARDLY_ABOVE = 1.1
 
 #: A problem leaves the batch once an iteration changes less than this part of its support
 BATCH_TURNOVER = 0.03
