@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import privasso as pv
-from privasso.design._power import least_leakage_exponent
+from privasso.design._optimal import least_leakage_exponent
 from privasso.theory import label_sensitivity
 
 MODEL = pv.Model(alpha=4.0, rho=0.1, sigma_xi=0.1, scales=pv.LogNormal(0.0, 1.0))

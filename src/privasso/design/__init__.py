@@ -5,8 +5,7 @@ from privasso.design._correlated import CorrelatedDesign
 from privasso.design._correlated_objective import CorrelatedObjectiveDesign
 from privasso.design._limits import MaxAdvantage, MaxError, MaxLeakage, Target
 from privasso.design._misspecification import misspecification_table
-from privasso.design._optimal import optimal_design
-from privasso.design._power import best_power
+from privasso.design._optimal import best_power, optimal_design
 from privasso.design._result import (
     InfeasibleError,
     ObjectiveDesign,

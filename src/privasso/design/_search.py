@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,58 @@ def _better(merit: tuple[float, float], than: tuple[float, float]) -> bool:
     return merit[0] < than[0]
 
 
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Functions of the free parameters z, from x; with several models z ends in a largest value."""
+
+    program: NonlinearProgram
+    x: FloatArray
+    free: NDArray[np.intp]
+    several: bool
+
+    def whole(self, z: FloatArray) -> FloatArray:
+        point = self.x.copy()
+        point[self.free] = z[: self.free.size]
+        return point
+
+    def objective(self, z: FloatArray) -> tuple[float, FloatArray]:
+        if self.several:
+            slope = np.zeros(z.size)
+            slope[-1] = 1.0
+            return float(z[-1]), slope
+        value = self.program.objectives(self.whole(z))[0]
+        return value.log, value.gradient[self.free]
+
+    def margins(self, z: FloatArray) -> FloatArray:
+        point = self.whole(z)
+        kept = [-value.log for value in self.program.excesses(point)]
+        if self.several:
+            kept += [float(z[-1]) - value.log for value in self.program.objectives(point)]
+        return np.array(kept)
+
+    def slopes(self, z: FloatArray) -> FloatArray:
+        point = self.whole(z)
+        rows = [-value.gradient[self.free] for value in self.program.excesses(point)]
+        if not self.several:
+            return np.array(rows)
+        rows = [np.append(row, 0.0) for row in rows]
+        values = self.program.objectives(point)
+        return np.array([*rows, *(np.append(-v.gradient[self.free], 1.0) for v in values)])
+
+    def constraints(self, size: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        if self.program.constraint is not None or self.several:
+            found.append({"type": "ineq", "fun": self.margins, "jac": self.slopes})
+        if self.program.must_vanish and self.program.free.size > 3:
+            row = np.zeros(size)
+            vanish = np.append([0.0, 0.0], self.program.evaluators[0].low_exponent)
+            row[: self.free.size] = vanish[self.free]
+            found.append(
+                {"type": "ineq", "fun": lambda z: row @ z - LEAST_EXPONENT, "jac": lambda _: row}
+            )
+        return found
+
+
 def _slsqp(
     program: NonlinearProgram, x: FloatArray, radius: float
 ) -> tuple[FloatArray, bool, bool]:
@@ -96,68 +148,23 @@ def _slsqp(
 
     Returns the parameters, whether the run ended well, and whether it ended inside its box.
     """
-    several = len(program.evaluators) > 1
-    free = np.flatnonzero(program.free)
+    run = _Run(program, x, np.flatnonzero(program.free), len(program.evaluators) > 1)
     everywhere = bounds(program, x)
-    outer = np.array([everywhere[k] for k in free])
-    reach = radius * np.array([_REACH[min(int(k), 3)] for k in free])
-    lower = np.clip(x[free] - reach, outer[:, 0], outer[:, 1])
-    upper = np.clip(x[free] + reach, outer[:, 0], outer[:, 1])
+    outer = np.array([everywhere[k] for k in run.free])
+    reach = radius * np.array([_REACH[min(int(k), 3)] for k in run.free])
+    lower = np.clip(x[run.free] - reach, outer[:, 0], outer[:, 1])
+    upper = np.clip(x[run.free] + reach, outer[:, 0], outer[:, 1])
     limits = list(zip(lower.tolist(), upper.tolist(), strict=True))
-    start = np.clip(x[free], lower, upper)
-
-    def whole(z: FloatArray) -> FloatArray:
-        point = x.copy()
-        point[free] = z[: free.size]
-        return point
-
-    def objective(z: FloatArray) -> tuple[float, FloatArray]:
-        if several:
-            slope = np.zeros(z.size)
-            slope[-1] = 1.0
-            return float(z[-1]), slope
-        value = program.objectives(whole(z))[0]
-        return value.log, value.gradient[free]
-
-    def margins(z: FloatArray) -> FloatArray:
-        point = whole(z)
-        kept = [-value.log for value in program.excesses(point)]
-        if several:
-            kept += [float(z[-1]) - value.log for value in program.objectives(point)]
-        return np.array(kept)
-
-    def slopes(z: FloatArray) -> FloatArray:
-        point = whole(z)
-        rows = [-value.gradient[free] for value in program.excesses(point)]
-        if not several:
-            return np.array(rows)
-        rows = [np.append(row, 0.0) for row in rows]
-        rows += [np.append(-value.gradient[free], 1.0) for value in program.objectives(point)]
-        return np.array(rows)
-
-    if several:
-        start = np.append(start, program.merit(whole(start))[1])
+    start = np.clip(x[run.free], lower, upper)
+    if run.several:
+        start = np.append(start, program.merit(run.whole(start))[1])
         limits.append((-FAR, FAR))
-    constraints = []
-    if program.constraint is not None or several:
-        constraints.append({"type": "ineq", "fun": margins, "jac": slopes})
-    if program.must_vanish and program.free.size > 3:
-        row = np.zeros(start.size)
-        row[: free.size] = np.append([0.0, 0.0], program.evaluators[0].low_exponent)[free]
-        constraints.append(
-            {"type": "ineq", "fun": lambda z: row @ z - LEAST_EXPONENT, "jac": lambda _: row}
-        )
     result = minimize(
-        objective,
-        start,
-        jac=True,
-        method="SLSQP",
-        bounds=limits,
-        constraints=constraints,
-        options={"maxiter": _ITERATIONS, "ftol": 1e-9},
-    )
-    found = whole(result.x)
-    z = found[free]
+        run.objective, start, jac=True, method="SLSQP", bounds=limits,
+        constraints=run.constraints(start.size), options={"maxiter": _ITERATIONS, "ftol": 1e-9},
+    )  # fmt: skip
+    found = run.whole(result.x)
+    z = found[run.free]
     edge = 1e-3 * reach
     pressed = ((z < lower + edge) & (lower > outer[:, 0])) | (
         (z > upper - edge) & (upper < outer[:, 1])

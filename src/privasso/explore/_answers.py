@@ -21,7 +21,6 @@ from privasso.theory import (
     Attack,
     FixedPointStatus,
     correlated_edge,
-    critical_noise,
     phase_diagram,
     state_evolution,
     tradeoff,
@@ -48,9 +47,7 @@ MEANING = {
 
 def point(settings: Settings) -> dict[str, Any]:
     """Error, sparsity, stability and privacy at the settings."""
-    fp = state_evolution(
-        settings.model, settings.lam, settings.noise, n_features=settings.n_features
-    )
+    fp = settings.prediction
     model = settings.model
     numbers = {
         "E": fp.E,
@@ -62,9 +59,7 @@ def point(settings: Settings) -> dict[str, Any]:
         "onavekl_paper": fp.onavekl("paper"),
         "advantage": fp.advantage(),
         "sigma": settings.level,
-        "critical_noise": critical_noise(
-            model, settings.lam, settings.noise, n_features=settings.n_features
-        ),
+        "critical_noise": settings.edge,
         "label_epsilon": settings.label_epsilon(settings.level),
     }
     return {
@@ -166,9 +161,7 @@ def phase_map(settings: Settings, size: int) -> dict[str, Any]:
 
 def attack(settings: Settings) -> dict[str, Any]:
     """ROC curves of the best membership attack, for records at large and for an exposed one."""
-    fp = state_evolution(
-        settings.model, settings.lam, settings.noise, n_features=settings.n_features
-    )
+    fp = settings.prediction
     if fp.status is not FixedPointStatus.STABLE:
         return {"curves": []}
     found = fp.attack()
@@ -262,9 +255,7 @@ def _scale(settings: Settings) -> float:
 
 def _levels(settings: Settings) -> np.ndarray:
     """Noise levels of a curve, up to the edge of stability."""
-    edge = critical_noise(
-        settings.model, settings.lam, _unit(settings), n_features=settings.n_features
-    )
+    edge = settings.edge
     top = 30.0 * _scale(settings)
     high = min(0.995 * edge, top) if edge > 0.0 else top
     return np.geomspace(high / _CURVE_REACH, high, _count(settings, _CURVE_POINTS))

@@ -21,7 +21,7 @@ from privasso.noise import PowerLaw
 from privasso.privacy import LabelDP
 from privasso.scales import Constant, Empirical, LogNormal, ScaleLaw, Uniform
 from privasso.tables import Table
-from privasso.theory import label_sensitivity
+from privasso.theory import FixedPoint, critical_noise, label_sensitivity, state_evolution
 
 #: Columns and scales beyond this make a point too slow for a slider.
 MOST_COLUMNS = 10_000
@@ -156,6 +156,17 @@ class Settings:
     def label_range(self) -> float:
         """Distance between the bounds of the labels."""
         return self.width * math.sqrt(self.label_variance)
+
+    @cached_property
+    def prediction(self) -> FixedPoint:
+        """State evolution at the settings."""
+        return state_evolution(self.model, self.lam, self.noise, n_features=self.n_features)
+
+    @cached_property
+    def edge(self) -> float:
+        """Level of this noise beyond which no estimator exists."""
+        shape = PowerLaw(1.0, self.gamma)
+        return critical_noise(self.model, self.lam, shape, n_features=self.n_features)
 
     @cached_property
     def label_sensitivity(self) -> float:

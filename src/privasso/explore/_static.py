@@ -56,33 +56,18 @@ def static_page(
         "lam": list(lam),
         "sigma": list(sigma),
     }
-    values: dict[str, list[np.ndarray]] = {name: [] for name in (*_FIELDS, "status")}
-    codes = {status: code for code, status in enumerate(MEANING)}
-    notes: set[str] = set()
-    for law, a, r, gamma in product(_LAWS, alpha, rho, COMPARED):
-        model = Settings(alpha=a, rho=r, law=law).model
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", QuadratureWarning)
-            table = phase_diagram(model, lam, PowerLaw(1.0, gamma), sigma)
-        notes |= {f"Near the edge of stability, {each.message}." for each in caught}
-        for name in _FIELDS:
-            column = table[name].fill_null(np.nan).to_numpy()
-            values[name].append(np.where(column < _LARGEST, column, np.inf).astype("<f4"))
-        values["status"].append(np.array([codes[x] for x in table["status"]], dtype=np.uint8))
+    values, notes = _predictions(axes)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     told = {
         "axes": axes,
         "names": list(COMPARED.values()),
         "meaning": list(MEANING.values()),
         "sigma_xi": Settings().sigma_xi,
-        "notes": sorted(notes),
+        "notes": notes,
         "laws": {law: _about(settings, alpha) for law, settings in _LAWS.items()},
         "fits": _fits(alpha, rho),
         "gauss": {"nodes": nodes.tolist(), "weights": weights.tolist()},
-        "values": {
-            name: base64.b64encode(np.concatenate(parts).tobytes()).decode("ascii")
-            for name, parts in values.items()
-        },
+        "values": values,
     }
     controls = _controls(axes)
     spec = {
@@ -111,6 +96,28 @@ def static_page(
         constants=f"const TABLE = {json.dumps(told, ensure_ascii=False, allow_nan=False)};",
     )
     return text
+
+
+def _predictions(axes: dict[str, list[Any]]) -> tuple[dict[str, str], list[str]]:
+    """Arrays of all predictions in base 64, and remarks on them."""
+    values: dict[str, list[np.ndarray]] = {name: [] for name in (*_FIELDS, "status")}
+    codes = {status: code for code, status in enumerate(MEANING)}
+    notes: set[str] = set()
+    for law, a, r, gamma in product(_LAWS, axes["alpha"], axes["rho"], COMPARED):
+        model = Settings(alpha=a, rho=r, law=law).model
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", QuadratureWarning)
+            table = phase_diagram(model, axes["lam"], PowerLaw(1.0, gamma), axes["sigma"])
+        notes |= {f"Near the edge of stability, {each.message}." for each in caught}
+        for name in _FIELDS:
+            column = table[name].fill_null(np.nan).to_numpy()
+            values[name].append(np.where(column < _LARGEST, column, np.inf).astype("<f4"))
+        values["status"].append(np.array([codes[x] for x in table["status"]], dtype=np.uint8))
+    coded = {
+        name: base64.b64encode(np.concatenate(parts).tobytes()).decode("ascii")
+        for name, parts in values.items()
+    }
+    return coded, sorted(notes)
 
 
 def _fits(alpha: tuple[float, ...], rho: tuple[float, ...]) -> dict[str, dict[str, Any]]:

@@ -60,16 +60,15 @@ def clipped_settings(
     - `gain`: what a larger part must gain, as a part of the variance of the labels.
     """
     best: ClippedSettings | None = None
+    c, t = np.array([*sensitivities.values()]), np.array([*sensitivities])
     for shrink in shrinks:
         spectrum = _spectrum(rows, shrink)
-        found = spectrum.errors(
-            kappa, np.array([*sensitivities.values()]), np.array([*sensitivities])
-        )
+        found = spectrum.errors(kappa, c, t, LABEL_DEVIATIONS, EXPLAINED_PARTS)
         errors = dict(zip(sensitivities, found.tolist(), strict=True))
         enough = (1.0 + RIDGE_WORTH) * min(errors.values())
-        t = min(t for t, error in errors.items() if error <= enough)
-        if best is None or best.error - errors[t] > gain:
-            best = ClippedSettings(t, shrink, errors[t])
+        least = min(t for t, error in errors.items() if error <= enough)
+        if best is None or best.error - errors[least] > gain:
+            best = ClippedSettings(least, shrink, errors[least])
     assert best is not None
     return best
 
@@ -136,8 +135,8 @@ class _Spectrum:
         kappa: float,
         c: np.ndarray,
         t: np.ndarray,
-        deviations: Sequence[float] = LABEL_DEVIATIONS,
-        parts: Sequence[float] = EXPLAINED_PARTS,
+        deviations: Sequence[float],
+        parts: Sequence[float],
     ) -> np.ndarray:
         """Expected squared error for each c and its t, averaged over what is supposed of labels."""
         deviation, explained = (x.ravel() for x in np.meshgrid(deviations, parts))

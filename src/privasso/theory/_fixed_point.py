@@ -132,14 +132,14 @@ class FixedPoint:
     kappa: float = math.inf
     ridge: float | ColumnNoise = 0.0
     standard_errors: StandardErrors = field(default=StandardErrors(), repr=False)
-    n_draws: int = 0
+    n_draws: int = field(default=0, repr=False)
     _component_wise: float = field(default=math.nan, repr=False)
     _system: Any = field(default=None, repr=False)
     _root: Root | None = field(default=None, repr=False)
     _at: tuple[float, float] = field(default=(math.nan, math.nan), repr=False)
     """(e, u) of the fixed point, for given columns."""
     _information: FloatArray | None = field(default=None, repr=False)
-    """Ī in each draw: empty where it is not computed yet, None where it is not simulated."""
+    """Ī in each draw, for given columns: empty where it is computed when asked for, else None."""
     _seed: int = field(default=0, repr=False)
 
     @property

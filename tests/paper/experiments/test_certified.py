@@ -5,7 +5,7 @@ import pytest
 
 import privasso as pv
 from oracles import kkt
-from privasso.paper.experiments._certified import Answer, _has_ray, certified
+from privasso.paper.experiments._grid import Answer, _has_ray, certified
 
 
 @pytest.mark.parametrize("hard", ["all", "none", "blind"])
