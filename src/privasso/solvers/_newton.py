@@ -137,6 +137,20 @@ def largest_violation(b, weights, z, r):  # pragma: no cover
 
 
 @njit(nogil=True, cache=True)
+def gain(weights, z, r, new, r_new):  # pragma: no cover
+    """By how much ½zᵀHz − bᵀz + Σ w_i|z_i| falls from z to `new`, given b − Hz at both.
+
+    It is a sum over the coordinates that differ, in which no large numbers cancel.
+    """
+    total = 0.0
+    for i in range(z.size):
+        if new[i] != z[i]:
+            total += 0.5 * (new[i] - z[i]) * (r[i] + r_new[i])
+            total -= weights[i] * (abs(new[i]) - abs(z[i]))
+    return total
+
+
+@njit(nogil=True, cache=True)
 def newton_steps(H, b, weights, z, r, active, L, tol):  # pragma: no cover
     """Newton steps on the active set, H = LLᵀ there, as long as its signs stay; z and r in place.
 
@@ -144,7 +158,9 @@ def newton_steps(H, b, weights, z, r, active, L, tol):  # pragma: no cover
     in double precision, so that a second and a third step with the same factor remove its error
     unless H is badly conditioned.
 
-    A Newton step that changes signs is not exact and ends at the minimum along it.
+    A Newton step that changes signs is not exact. Two points are compared then: the minimum along
+    the step, and the end of the step with zero for every coefficient whose sign it changes. The
+    second mostly is better, because it leaves many columns out at once.
 
     Returns whether z is optimal to tol.
     """
@@ -162,9 +178,21 @@ def newton_steps(H, b, weights, z, r, active, L, tol):  # pragma: no cover
             if largest_violation(b, weights, z, r) <= tol:
                 return True
             continue
-        z[active] += t * p
+        cut = z.copy()
+        cut[active] = np.where((z[active] + p) * signs > 0.0, z[active] + p, 0.0)
+        r_cut = np.empty_like(r)
+        residual(H, b, cut, r_cut)
+        along = z.copy()
+        along[active] += t * p
         if hit >= 0:
-            z[active[hit]] = 0.0
-        residual(H, b, z, r)
+            along[active[hit]] = 0.0
+        r_along = np.empty_like(r)
+        residual(H, b, along, r_along)
+        if gain(weights, z, r, cut, r_cut) > gain(weights, z, r, along, r_along):
+            z[:] = cut
+            r[:] = r_cut
+        else:
+            z[:] = along
+            r[:] = r_along
         break  # the support has changed, and the factor no longer fits
     return False
