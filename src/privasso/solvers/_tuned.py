@@ -80,6 +80,8 @@ DESCENT, JUMP = 0.6, 0.05
 ROUGHLY = 0.1
 #: Violation at the next λ, relative to it, that is not worth a stop before.
 SLIGHT = 1e-3
+#: Part of the last violation to which a large sparse set is solved before all columns are checked.
+GAIN = 1e-3
 #: Sets of so many columns are solved exactly at once.
 SMALL_SET = 96
 #: Fewest columns by which a set may grow.
@@ -153,8 +155,13 @@ SPARSE_SMALL = 300
 #: Rounds of descent and one Newton step each; fewer on the way to another λ.
 SPARSE_ROUNDS, SPARSE_ROUGH_ROUNDS = 60, 2
 #: Most conjugate-gradient steps for a Newton step, its accuracy while the support still changes,
+SPARSE_STEPS, SPARSE_FORCING = 400, 1e-2
+#: while it changes by less than this part,
+STEADY, SPARSE_FINER = 0.003, 1e-4
 #: and once it does not.
-SPARSE_STEPS, SPARSE_FORCING, SPARSE_ACCURACY = 400, 1e-2, 1e-11
+SPARSE_ACCURACY = 1e-11
+#: Newton steps in a row without coordinate descent, if each only leaves a few columns out.
+SKIPS = 4
 #: Entries with which a compiled call takes less than a tenth of a second.
 SHORT_CALL = 100_000
 
