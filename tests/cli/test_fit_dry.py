@@ -57,9 +57,11 @@ def test_dry_run_forecasts_by_simulated_fits(folder, capsys):
     assert 0.0 <= found["above_zero"] <= 1.0
     rows = data().height
     assert [(one["what"], one["value"]) for one in found["changes"]] == [
-        ("epsilon", 6.0), ("epsilon", 9.0), ("rows", 4.0 * rows)
+        ("no privacy", None), ("epsilon", 6.0), ("epsilon", 9.0), ("rows", 2.0 * rows),
+        ("label bounds", 4.0),
     ]  # fmt: skip
-    assert all(one["median"] > found["median"] for one in found["changes"])
+    assert all(one["median"] > found["median"] for one in found["changes"][:4])
+    assert 0.0 < found["kept"] < 1.0
     fit("data.csv", *DP, "--dry-run --assume-r2 0.6")
     printed = " ".join(capsys.readouterr().out.split())
     assert f"as planned {found['median']:.2f}" in printed
@@ -78,9 +80,9 @@ def test_dry_run_reads_no_label(folder, monkeypatch):
     table = type(open_table("data.csv"))
     real = table._read
 
-    def read(self, names, target, categorical):
-        asked.extend([*names, target])
-        return real(self, names, target, categorical)
+    def read(self, wanted):
+        asked.extend([*wanted.names, wanted.target])
+        return real(self, wanted)
 
     monkeypatch.setattr(table, "_read", read)
     fit("data.csv", *DP, "--dry-run")

@@ -184,7 +184,7 @@ def test_columns_are_chosen_first(folder, capsys):
     assert "which columns were chosen" in said
     assert "chance that a column is chosen which explains 5% of the labels" in said
     fit(f"{DP} --bounds bounds.csv --screen many --dry-run", code=2)
-    assert "--screen must be auto or a number of columns" in capsys.readouterr().err
+    assert "--screen must be auto, all or a number of columns" in capsys.readouterr().err
 
 
 def test_a_record_without_a_label_does_not_count_in_the_choice(folder):

@@ -77,7 +77,9 @@ def test_a_dry_run_reads_no_values(folder, capsys, monkeypatch, data):
         said["mechanism"]["radius"] ** 2 / said["mechanism"]["t"]
     )
     assert -1.0 < said["forecast"]["median"] < 0.8
-    assert [one["what"] for one in said["forecast"]["changes"]] == ["epsilon", "epsilon", "rows"]
+    assert [one["what"] for one in said["forecast"]["changes"]] == [
+        "no privacy", "epsilon", "epsilon", "rows", "label bounds"
+    ]  # fmt: skip
     assert main(command) == 0
     out = capsys.readouterr().out
     assert "nothing of the data but the names of the columns and the number of rows is used" in out

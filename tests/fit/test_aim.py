@@ -79,7 +79,7 @@ def test_true_columns_are_kept_and_others_are_not(kind):
         for aim in false:
             est = pv.PrivateLasso(privacy=kinds(12)[kind], aim=aim, random_state=seed).fit(X, y)
             assert est.coef_[:4].all()
-            false[aim] += np.count_nonzero(est.coef_[4:])
+            false[aim] += int(np.count_nonzero(est.coef_[4:]))
     assert false["select"] == 0
     assert (false["predict"] > 0) == (kind == "records")
 
@@ -88,8 +88,9 @@ def test_the_threshold_covers_normal_numbers_that_depend_on_each_other():
     """Against the exact law of two correlated numbers; for independent ones it is nearly sharp."""
     both = select_threshold(np.array([1.0, 2.0]))
     for correlation in (-0.9, 0.0, 0.5):
-        law = multivariate_normal([0, 0], [[1, 2 * correlation], [2 * correlation, 4]])
-        inside = law.cdf([both, both], lower_limit=[-both, -both])
+        covariance = np.array([[1.0, 2.0 * correlation], [2.0 * correlation, 4.0]])
+        law = multivariate_normal(mean=np.zeros(2), cov=covariance)  # pyright: ignore[reportArgumentType]
+        inside = law.cdf(np.array([both, both]), lower_limit=np.array([-both, -both]))
         assert 1.0 - inside <= SELECT_CHANCE + 1e-6
     assert select_threshold(np.ones(5), among=50) == pytest.approx(
         norm.isf(SELECT_CHANCE / 100), rel=1e-6

@@ -115,22 +115,58 @@ def test_each_change_is_a_forecast_of_its_own(mechanism):
     suppose = Assumptions(0.2, 0.5, 1.0)
     made = {"mechanism": mechanism}
     found = forecast(scheme_of(X, 1.0, **made), suppose, fits=24)
-    assert [one.name for one in found.changes] == ["epsilon", "epsilon", "rows", "columns"]
-    assert [one.value for one in found.changes] == [2.0, 3.0, 2400.0, 4.0]
+    assert [one.name for one in found.changes] == [
+        "no privacy", "epsilon", "epsilon", "rows", "label bounds", "columns"
+    ]  # fmt: skip
+    assert [one.value for one in found.changes] == [None, 2.0, 3.0, 1200.0, 4.0, 4.0]
     # ε and columns: exactly what a plan of that kind predicts. A plan for another ε may choose
     # another ridge, which changes little.
     twice = forecast(scheme_of(X, 2.0, **made), suppose, fits=24).outcome
     close = 1e-9 if mechanism == "release" else 0.03
-    np.testing.assert_allclose(twice.r2, found.changes[0].outcome.r2, atol=close)
+    np.testing.assert_allclose(twice.r2, found.changes[1].outcome.r2, atol=close)
     fewer = scheme_of(X[:, ::2], 1.0, **made)
     fewer = forecast(fewer, Assumptions(0.4, 0.5, 1.0), fits=24).outcome
-    np.testing.assert_allclose(fewer.r2, found.changes[3].outcome.r2, atol=close)
-    # Rows: four copies have the moments of four times as many rows, with the noise of one.
-    more = scheme_of(np.tile(X, (4, 1)), 1.0).simulate(suppose, found.fits)
-    assert more.median == pytest.approx(found.changes[2].outcome.median, abs=0.03)
+    np.testing.assert_allclose(fewer.r2, found.changes[5].outcome.r2, atol=close)
+    narrow = forecast(scheme_of(X, 1.0, (-2.0, 2.0), **made), suppose, fits=24).outcome
+    np.testing.assert_allclose(narrow.r2, found.changes[4].outcome.r2, atol=close)
+    # Rows: two copies have the moments of twice as many rows, with the noise of one.
+    more = scheme_of(np.tile(X, (2, 1)), 1.0, **made).simulate(suppose, found.fits)
+    assert more.median == pytest.approx(found.changes[3].outcome.median, abs=0.03)
+    # Without privacy: what least squares reaches, which is close to what can be explained.
+    assert np.mean(found.changes[0].outcome.r2 > found.outcome.r2) > 0.9
+    assert found.outcome.part_of(found.changes[0].outcome) < 1.0
     # Fewer columns have truths of their own, so that their median may differ by chance.
-    same_truths = found.changes[:3] if mechanism == "objective" else found.changes
+    same_truths = found.changes[:4] if mechanism == "objective" else found.changes
     assert found.outcome.median < min(one.outcome.median for one in same_truths)
+
+
+def test_without_privacy_a_forecast_is_that_of_least_squares():
+    """Labels are drawn and fitted by least squares, for the same share that is explained."""
+    rng = np.random.default_rng(7)
+    X = correlated(rng, 400, 6)
+    free = scheme_of(X, 1.0).free().simulate(Assumptions(0.5, 0.5, 1.0), 60)
+    population, reached = Population(Covariates(X, centre=True)), []
+    F = (X - X.mean(axis=0)) / population.scale
+    for _ in range(60):
+        truth = population.draw(Assumptions(0.5, 0.5, 1.0), 4.0, rng)
+        y, new = (
+            truth.level + F @ truth.coef + truth.residual_sd * rng.standard_normal(400)
+            for _ in range(2)
+        )
+        ones = np.column_stack([F, np.ones(400)])
+        predicted = ones @ np.linalg.lstsq(ones, y, rcond=None)[0]
+        reached.append(1.0 - np.mean((new - predicted) ** 2) / np.var(new))
+    error = np.hypot(free.r2.std(), np.std(reached)) / np.sqrt(60)
+    assert abs(free.r2.mean() - np.mean(reached)) < 3.0 * error
+
+
+def test_a_range_that_asks_for_nothing_is_wide():
+    low, high = Assumptions(0.3, None, 1.0).r2_range
+    assert (low, high) == (0.05, 0.95)
+    found = scheme_of(np.random.default_rng(8).standard_normal((400, 4)), 3.0).simulate(
+        Assumptions(0.3, None, 1.0), 100
+    )
+    assert found.interval[1] - found.interval[0] > 0.5
 
 
 def test_the_same_every_time_and_in_all_units():

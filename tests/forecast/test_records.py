@@ -115,11 +115,13 @@ def test_levels_are_measured_from_zero_as_in_the_fit():
 
 def test_changes_help_and_come_in_order():
     found = forecast(scheme_of(400, 20, 0.3, levels=4), SUPPOSE, fits=6)
-    assert [one.name for one in found.changes] == ["epsilon", "epsilon", "rows", "columns"]
-    assert [one.value for one in found.changes] == [0.6, pytest.approx(0.9), 1600, 10]
+    assert [one.name for one in found.changes] == [
+        "no privacy", "epsilon", "epsilon", "rows", "label bounds", "columns"
+    ]  # fmt: skip
+    assert [one.value for one in found.changes] == [None, 0.6, pytest.approx(0.9), 800, 30.0, 10]
     planned = found.outcome.r2.mean()
     for one in found.changes:
-        assert one.outcome.r2.mean() > planned
+        assert one.outcome.r2.mean() > planned or one.name == "label bounds"
     assert "tables of 400 rows and 20 columns" in found.on
 
 
@@ -148,3 +150,42 @@ def test_what_cannot_be_simulated_says_why():
     flat = replace(scheme, bounds=np.ones((5, 2)))
     with pytest.raises(ValueError, match="no column has room"):
         forecast(flat, SUPPOSE)
+
+
+def test_two_classes_are_forecast_by_logistic_regressions():
+    """R² of probabilities, against fits of tables that are drawn here."""
+    n, m, rng = 4, 3000, np.random.default_rng(5)
+    dp = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * n, y_bounds=(0, 1))
+    scheme = RecordScheme(dp, m, np.tile([0.0, 1.0], (n, 1)), np.full(n, np.nan), classes=True)
+    suppose = Assumptions(1.0, 0.4, 0.3)
+    expected, free = (one.simulate(suppose, 20) for one in (scheme, scheme.free()))
+    assert free.r2.mean() > expected.r2.mean()
+    reached = []
+    for seed in range(20):
+        X = np.clip(rng.uniform(1 / 3, 2 / 3, n) + rng.standard_normal((2 * m, n)) / 6, 0.0, 1.0)
+        coef = rng.standard_normal(n)
+        share = 1.0 / (1.0 + np.exp(-rng.uniform(*np.log(np.divide(
+            suppose.r2_range, np.subtract(1.0, suppose.r2_range))))))  # fmt: skip
+        signal = (X - X.mean(axis=0)) @ coef
+        signal *= np.pi / np.sqrt(3) * np.sqrt(share / (1.0 - share)) / signal.std()
+        p = 1.0 / (1.0 + np.exp(-(rng.uniform(-2.0, 2.0) + signal)))
+        y = (rng.random(2 * m) < p).astype(float)
+        est = pv.PrivateLogisticLasso(privacy=dp, random_state=seed).fit(X[:m], y[:m])
+        guess = est.predict_proba(X[m:])[:, 1]
+        reached.append(1.0 - np.mean((y[m:] - guess) ** 2) / y[m:].var())
+    error = np.hypot(expected.r2.std(), np.std(reached)) / np.sqrt(20)
+    assert abs(expected.r2.mean() - np.mean(reached)) < 3.0 * error
+
+
+def test_classes_have_no_narrower_bounds():
+    dp = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 3, y_bounds=(0, 1))
+    scheme = RecordScheme(dp, 300, np.tile([0.0, 1.0], (3, 1)), np.full(3, np.nan), classes=True)
+    found = forecast(scheme, Assumptions(0.5, None, 0.2), fits=4)
+    assert [one.name for one in found.changes] == ["no privacy", "epsilon", "epsilon", "rows"]
+    assert "log odds" in found.in_words()
+
+
+def test_a_table_of_one_class_has_a_forecast():
+    dp = pv.RecordDP(1.0, 1e-6, bounds=[(0, 1)] * 3, y_bounds=(0, 1))
+    scheme = RecordScheme(dp, 2, np.tile([0.0, 1.0], (3, 1)), np.full(3, np.nan), classes=True)
+    assert np.isfinite(scheme.free().simulate(Assumptions(0.5, 0.1, 0.2), 10).r2).all()

@@ -243,7 +243,9 @@ def far_away(rows=3000):
 def test_the_noise_on_public_rows_is_near_the_best_that_hides_them_all():
     """Against the certified best shape; the variance of coefficients over that without privacy."""
     X = far_away()
-    placed = LabelFrame(prepared_rows(X, fit_intercept=True)).settled(None, 1.0, LABEL_REPLACED)
+    nobody = Answering(RowBlocks.of_arrays(X, X[:, 0]), bit_source(np.random.default_rng(0)))
+    frame = LabelFrame(prepared_rows(X, fit_intercept=True))
+    placed = frame.settled(nobody, 1.0, LABEL_REPLACED)
     rows = placed.rows(X)
     assert np.max(np.sum(rows**2, axis=1)) == pytest.approx(1.0, abs=0.05)
     assert np.max(np.sum(rows**2, axis=1)) <= 1.0 + 1e-6

@@ -262,9 +262,9 @@ def together(losses: tuple[Loss, ...], size: int = 1) -> Loss:
     """
     if size > 1:
         return together(losses).group(size)
-    ideal, distances = ideal_losses(losses)
-    if distances is not None:
-        return InexactLoss(together(tuple(ideal)), *distances)
+    ideal, shift = ideal_losses(losses)
+    if shift is not None:
+        return InexactLoss(together(tuple(ideal)), shift)
     mu = math.hypot(*(loss.mu for loss in ideal if isinstance(loss, GaussianLoss)))
     ranges: Counter[float] = Counter()
     for loss in ideal:

@@ -37,9 +37,9 @@ def compose_losses(losses: Iterable[Loss]) -> Loss:
     up; see `InexactLoss`. The settings of all releases must have been fixed beforehand; see
     `within_budget` for settings that are chosen after looking at earlier releases.
     """
-    given, distances = ideal_losses(losses)
-    if distances is not None:
-        return InexactLoss(compose_losses(given), *distances)
+    given, shift = ideal_losses(losses)
+    if shift is not None:
+        return InexactLoss(compose_losses(given), shift)
     parts = [part for loss in given for part in getattr(loss, "parts", (loss,))]
     gaussian = GaussianLoss(math.hypot(*(p.mu for p in parts if isinstance(p, GaussianLoss))))
     others = [part for part in parts if not isinstance(part, GaussianLoss)]

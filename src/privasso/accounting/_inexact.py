@@ -20,14 +20,13 @@ _STRETCH = 1e-4
 _ROUNDS = 40
 
 
-def inexact_delta(epsilon: float, total_variation: float) -> float:
-    """Return (1 + e^ε) times a total variation distance, rounded up."""
-    distance = nonnegative_float("total_variation", total_variation)
-    return min((1.0 + math.exp(min(epsilon, 700.0))) * distance * (1.0 + 1e-14), 1.0)
-
-
 #: ε₀ in units of the shift μ₀ of a Gaussian law: beyond it, its δ is below 1e-86.
 _DEVIATIONS, _NEGLIGIBLE = 20.0, 1e-86
+
+
+def _far(epsilon: float) -> float:
+    """(1 + e^ε)·1e-86, rounded up."""
+    return min((1.0 + math.exp(min(epsilon, 700.0))) * _NEGLIGIBLE * (1.0 + 1e-14), 1.0)
 
 
 def shift_epsilon(shift: float) -> float:
@@ -57,33 +56,25 @@ def check_coverable(epsilon: float, delta: float, share: float) -> None:
 class InexactLoss(Loss):
     """The loss of releases that are close to others whose loss is known.
 
-    There are two ways to be close. With a total variation distance v, δ(ε) grows by (1 + e^ε)v.
     With Gaussian output noise whose mean is off by at most μ₀ of its deviations, each release is
     (ε₀, 1e-86)-indistinguishable from its ideal, ε₀ = 20μ₀, and so
 
         δ(ε) ≤ e^ε₀ δ_ideal(ε − 2ε₀) + (1 + e^ε)·1e-86.
 
-    The distances and shifts of several releases add up, so they are added once to the composed loss
-    of the ideal ones.
+    The shifts of several releases add up, so they are added once to the composed loss of the ideal
+    ones.
     """
 
     ideal: Loss
-    total_variation: float = 0.0
-    shift: float = 0.0
+    shift: float
 
     def __post_init__(self) -> None:
-        distance = nonnegative_float("total_variation", self.total_variation)
-        object.__setattr__(self, "total_variation", distance)
         shift_epsilon(self.shift)
 
     @property
     def _lost(self) -> float:
         """2ε₀, rounded up."""
         return 2.0 * shift_epsilon(self.shift) * (1.0 + 1e-12)
-
-    @property
-    def _distance(self) -> float:
-        return self.total_variation + (_NEGLIGIBLE if self.shift > 0.0 else 0.0)
 
     @property
     def reach(self) -> float:
@@ -104,7 +95,7 @@ class InexactLoss(Loss):
         epsilon = nonnegative_float("epsilon", epsilon)
         if epsilon < self._lost:
             return 1.0
-        extra = inexact_delta(epsilon, self._distance)
+        extra = _far(epsilon)
         found = self._factor * self.ideal.delta(epsilon - self._lost)
         if extra > found and self.reach < epsilon:
             return self.delta(self.reach)
@@ -116,7 +107,7 @@ class InexactLoss(Loss):
         # Any ε at which the ideal releases leave room for the distance will do.
         epsilon = 0.0
         for _ in range(_ROUNDS):
-            room = (delta - inexact_delta(epsilon, self._distance)) * (1.0 - 1e-15)
+            room = (delta - _far(epsilon)) * (1.0 - 1e-15)
             room = room / self._factor * (1.0 - 1e-15)
             least = self.ideal.epsilon(room) + self._lost if room > 0.0 else math.inf
             if least <= epsilon or math.isinf(least):
@@ -135,8 +126,6 @@ class InexactLoss(Loss):
 
         An infinite loss is at most e^ε₀ times as likely as with the ideal releases, plus 1e-86.
         """
-        if self.total_variation > 0.0:
-            return super().renyi(order)
         if self.shift == 0.0:
             return self.ideal.renyi(order)
         s = max(_STRETCH, 10.0 * self.shift)
@@ -162,7 +151,7 @@ class InexactLoss(Loss):
 
     def _raised(self, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(over="ignore"):
-            extra = (1.0 + np.exp(epsilons)) * self._distance * (1.0 + 1e-14)
+            extra = (1.0 + np.exp(epsilons)) * _NEGLIGIBLE * (1.0 + 1e-14)
         lost = self._lost
         ideal = self.ideal.deltas(np.maximum(epsilons - lost, 0.0))
         forward, backward = (
@@ -171,17 +160,11 @@ class InexactLoss(Loss):
         return forward, backward
 
 
-def ideal_losses(losses: Iterable[Loss]) -> tuple[list[Loss], tuple[float, float] | None]:
-    """The losses of ideal releases, and what all computed ones are away from them, if they are.
-
-    The distances are a total variation and a shift; see `InexactLoss`.
-    """
+def ideal_losses(losses: Iterable[Loss]) -> tuple[list[Loss], float | None]:
+    """The losses of ideal releases, and the shift of all computed ones together, if any."""
     given = list(losses)
-    inexact = [loss for loss in given if isinstance(loss, InexactLoss)]
-    if not inexact:
+    shifts = [loss.shift for loss in given if isinstance(loss, InexactLoss)]
+    if not shifts:
         return given, None
     ideal = [loss.ideal if isinstance(loss, InexactLoss) else loss for loss in given]
-    if len(inexact) == 1:
-        return ideal, (inexact[0].total_variation, inexact[0].shift)
-    variation = math.fsum(loss.total_variation for loss in inexact) * (1.0 + 1e-15)
-    return ideal, (variation, math.fsum(loss.shift for loss in inexact) * (1.0 + 1e-15))
+    return ideal, shifts[0] if len(shifts) == 1 else math.fsum(shifts) * (1.0 + 1e-15)

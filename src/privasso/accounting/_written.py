@@ -34,8 +34,7 @@ def losses_to_list(losses: Iterable[Loss]) -> list[dict[str, Any]]:
 
 def _to_dict(loss: Loss) -> dict[str, Any]:
     if isinstance(loss, InexactLoss):
-        own = {"total_variation": loss.total_variation, "shift": loss.shift}
-        return {**_to_dict(loss.ideal), **{name: x for name, x in own.items() if x > 0.0}}
+        return {**_to_dict(loss.ideal), "shift": loss.shift}
     (name,) = (name for name, kind in _NAMES.items() if type(loss) is kind)
     return {"type": name, **asdict(loss)}  # type: ignore[call-overload]
 
@@ -60,14 +59,10 @@ def _from_dict(values: Mapping[str, Any]) -> Loss:
             numbers[one.name] = given.whole(one.name, 1, _MOST)
         else:
             numbers[one.name] = given.number(one.name, least=0.0)
-    distances = {
-        one: given.number(one, least=0.0)
-        for one in ("total_variation", "shift")
-        if one in given.names()
-    }
+    shift = given.number("shift", least=0.0) if "shift" in given.names() else None
     given.end()
     try:
         loss = _NAMES[name](**numbers)
-        return InexactLoss(loss, **distances) if distances else loss
+        return loss if shift is None else InexactLoss(loss, shift)
     except ValueError as error:
         raise DocumentError(str(error)) from None

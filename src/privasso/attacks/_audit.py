@@ -48,7 +48,7 @@ def audit(
     lam: float | Literal["auto"] = "auto",
     noise: Noise | str = "auto",
     fit_intercept: bool = True,
-    screen: int | Literal["auto"] | None = None,
+    screen: int | Literal["auto", "all"] | None = None,
     binary: bool = False,
     loss: Loss | None = None,
     records: Literal["auto"] | Sequence[int] | Mapping[int, str] = "auto",
@@ -83,7 +83,7 @@ def audit(
         As in `PrivateLasso`.
     fit_intercept : bool
         As in `PrivateLasso`. Under `OnAverage` columns are taken as they are, without an intercept.
-    screen : "auto", int or None
+    screen : "auto", "all", int or None
         As in `PrivateLasso`.
     binary : bool
         Attack the fit of `PrivateLogisticLasso` to labels 0 and 1.

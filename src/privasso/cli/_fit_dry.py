@@ -19,6 +19,14 @@ from privasso.ledger import summary
 from privasso.programs import Outlook
 from privasso.report import mechanism_of, outlook_text
 
+#: What was decided about a choice of columns, by whether one is made, and why.
+_CHOSEN = {
+    False: "All columns are fitted: choosing some first is not expected to predict better. "
+    "--screen chooses some nevertheless.",
+    True: "Some columns are chosen first, which is expected to predict better than a fit of all. "
+    "--screen all fits all of them.",
+}
+
 
 def dry_run(settings: FitSettings, as_json: bool) -> None:
     """Print noise, predictions and guarantee; of private records only the size is used."""
@@ -30,7 +38,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     predicted = predictions_of(plan, suppose)
     mechanism = mechanism_of(plan, table.names)
     classes = plan.options.classes is not None
-    rest = 0.5 if classes else suppose.label_sd * math.sqrt(1.0 - suppose.r2)
+    rest = 0.5 if classes else suppose.label_sd * math.sqrt(1.0 - suppose.usual_r2)
     lengths = interval_outlook(plan, rest)
     left = None if ledger is None else remainder(ledger, plan.guarantee)
     if as_json:
@@ -39,6 +47,7 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
             "n_rows": n_rows,
             "n_features": n_columns,
             **({} if mechanism is None else mechanism.to_dict()),
+            "chosen_by": "planning" if plan.options.choice(plan.shape[1]) is None else "options",
             "screening": None if outlook is None else outlook.to_dict(),
             "assumptions": assumed,
             "forecast": None if expected is None else expected.to_dict(),
@@ -60,6 +69,8 @@ def dry_run(settings: FitSettings, as_json: bool) -> None:
     print(end=encoding_words(table.encoding, settings.record_dp))
     if mechanism is not None:
         print(f"{mechanism.text()}\n")
+    if plan.options.choice(plan.shape[1]) is None and plan.shape[1] > 1:
+        print(f"{_CHOSEN[outlook is not None]}\n")
     if outlook is not None:
         print(outlook_text(outlook))
     elif expected is not None:
@@ -100,7 +111,9 @@ def _forecast(expected: Forecast, lam: float | None) -> str:
     at = "" if lam is None else f" at λ = {lam:g}"
     return "\n".join([
         f"R² on new rows: {expected.fits} simulated fits on {expected.on}{at}",
-        aligned([["", "median", "8 of 10 fits", "above 0"], *expected.lines()]),
+        aligned([["", "median", "8 of 10 fits", "above 0", "kept"], *expected.lines()]),
+        "R² itself depends on what the covariates explain, which nobody knows beforehand: give "
+        "--assume-r2 if you do. What is kept of the R² without privacy depends on it far less.",
         f"{expected.in_words()} It is a forecast under these assumptions, not a promise; "
         "--assume-rho, --assume-r2 and --assume-label-sd change them.",
     ])  # fmt: skip

@@ -137,7 +137,9 @@ class FitSettings:
     dry_run: bool = option("Show noise and predictions; reads no labels, spends nothing.", False)
     no_target_column: bool = option("With --dry-run: the file holds no labels at all.", False)
     assume_rho: float = option("For predictions: share of non-zero coefficients.", 0.3)
-    assume_r2: float = option("For predictions: share of label variance explained.", 0.5)
+    assume_r2: float | None = option(
+        "For predictions: share of label variance explained.  [default: anything]"
+    )
     assume_label_sd: float | None = option("For predictions: deviation of the labels.  [width/6]")
     engine: str | None = option("With --record-dp: read files in blocks, here (local) or on dask.")
     scheduler: str | None = option(

@@ -94,8 +94,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
         and from X where it is public, how many, at which share of the budget, and whether to fit
         all columns instead. With `LabelDP` it may also fit leading principal components beside the
         chosen columns. With `RecordDP` X may then be sparse. Not with `OnAverage`. ``"all"`` fits
-        all columns. None is ``"auto"`` for plain fits, and ``"all"`` where another option asks for
-        all: a number for `lam`, `intervals`, `noise`, ``denoise=False``, weights of rows.
+        all columns. None is ``"auto"`` for plain fits of 40 columns and more, and ``"all"`` where
+        another option asks for all: a number for `lam`, `intervals`, `noise`, ``denoise=False``,
+        weights of rows.
     loss : Huber, Quantile or Logistic, optional
         What predictions estimate: the mean of the labels (the default), a quantile, or the
         probability of a label 1 where labels are 0 and 1. `PrivateLogisticLasso` is a classifier
@@ -133,8 +134,9 @@ class PrivateLasso(RegressorMixin, PrivateEstimator):
     statistics_ : KeptStatistics
         The same for `RecordDP` with ``mechanism="statistics"``.
     coef_se_ : ndarray of shape (n_features,)
-        Only where the mechanism gives them, as `LabelDP` does: standard errors of the coefficients,
-        privacy noise included, given which of them are not zero; NaN for the others.
+        Only where the mechanism gives them, as `LabelDP` does, and without `intervals`: standard
+        errors of the coefficients, privacy noise included, given which of them are not zero; NaN
+        for the others. They do not cover what λ and the ridge shrink: see `confint`.
     intervals_ : Intervals
         Only with `intervals`: what `confint` reads.
     screened_ : ndarray of int

@@ -85,8 +85,9 @@ class PrivateLogisticLasso(ClassifierMixin, PrivateEstimator):
     release_ : KeptRelease
         Only with `LabelDP`: the result of the mechanism, from which `refit` and `path` start.
     coef_se_ : ndarray of shape (1, n_features)
-        Only with `LabelDP`: standard errors of the coefficients, privacy noise included, given
-        which of them are not zero; NaN for the others.
+        Only with `LabelDP` and without `intervals`: standard errors of the coefficients, privacy
+        noise included, given which of them are not zero; NaN for the others. They do not cover
+        what λ shrinks: see `confint`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -17,7 +17,7 @@ from privasso.fit._options import FitOptions
 from privasso.fit._plan import Plan, statement
 from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._published import FewColumns, dense_columns
-from privasso.fit._rows import prepared_rows
+from privasso.fit._rows import held_in_blocks, prepared_rows
 from privasso.noise import Shaped
 from privasso.planning import (
     PrincipalComponents,
@@ -120,13 +120,11 @@ class ChosenLabels(Program):
         return plan_fit(rows, inner, seeded=self.seeded)
 
 
-def plan_chosen_labels(
-    X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool
-) -> Plan | None:
-    """Determine choice, fit and statement from the size of the table; None to fit all columns."""
+def plan_chosen_labels(X: Any, options: FitOptions, privacy: LabelDP, *, seeded: bool) -> Plan:
+    """Determine choice, fit and statement from the table; of all columns if that is better."""
     if options.noise != "auto" or options.scales is not None:
         raise ValueError("screen comes with noise of its own; leave noise and scales out")
-    source = X if isinstance(X, RowBlocks) else None
+    given, source = X, X if isinstance(X, RowBlocks) else None
     X = covariates(X if source is None else source.gathered()[0])
     m, n = X.shape
     components = None
@@ -135,14 +133,15 @@ def plan_chosen_labels(
         check_size(m, n)
         components = PrincipalComponents.of(X, MOST_COMPONENTS)
     decide = options.screen in (None, "auto") and components is None and n <= MOST_COLUMNS
+    decide = decide and not held_in_blocks(X)
     rows = prepared_rows(X, options.fit_intercept) if decide else None
-    if rows is not None and not rows.live.any():
-        return None
-    screened = screened_labels(
-        privacy, m, n, screen=options.screen, components=components, rows=rows
-    )
+    screened = None
+    if rows is None or rows.live.any():
+        screened = screened_labels(
+            privacy, m, n, screen=options.screen, components=components, rows=rows
+        )
     if screened is None:
-        return None
+        return plan_fit(given, options, seeded=seeded, rows=rows)
     d = screened.settings.components
     components = components.first(d) if components is not None and d else None
     asking = ChosenLabels(options, screened, seeded, X, components)

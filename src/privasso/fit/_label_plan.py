@@ -14,6 +14,7 @@ from privasso.fit._plan import Plan, statement
 from privasso.fit._posterior import MOST_COLUMNS
 from privasso.fit._rows import prepared_rows
 from privasso.fit._start import with_classes
+from privasso.operators import Covariates
 from privasso.planning import calibrate, release_mechanism
 from privasso.privacy import Terms
 
@@ -27,6 +28,7 @@ def plan_fit(
     *,
     sample_weight: ArrayLike | None = None,
     seeded: bool = False,
+    rows: Covariates | None = None,
 ) -> Plan:
     """Determine the noise, its level and the privacy statement from the covariates.
 
@@ -40,12 +42,15 @@ def plan_fit(
         Public weights of the rows; only their ratios matter.
     seeded : bool
         Whether the noise will come from a fixed random state, which the statement must say.
+    rows : Covariates, optional
+        The same, prepared for the fit.
     """
     privacy = options.privacy
     mechanism = release_mechanism(privacy)
     if options.classes is not None and sample_weight is not None:
         raise ValueError("logistic regression takes no sample_weight; leave it out")
-    rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
+    if rows is None:
+        rows = prepared_rows(X, bool(options.fit_intercept), sample_weight)
     if options.classes is not None and int(rows.live.sum()) > MOST_COLUMNS:
         raise ValueError(
             f"logistic regression from a release of labels takes at most {MOST_COLUMNS} columns; "

@@ -46,7 +46,9 @@ class ReleasedModel:
         How the columns of a table become the columns of the model, if that is not as they are.
     coef_se : ndarray of shape (n_features,) or None
         Standard errors of the coefficients, privacy noise included, given which of them are not
-        zero; NaN for the others. None where the mechanism has none. Files do not hold them.
+        zero; NaN for the others. They say how a coefficient varies from fit to fit, and nothing of
+        the shrinkage by penalty and ridge. None where the mechanism has none, and where there are
+        intervals, which do. Files do not hold them.
     screened : ndarray of int or None
         Indices of the columns that were chosen before the fit; None where all were fitted. Files
         do not hold them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from privasso._tuned import CHOICE_COLUMNS
 from privasso._validation import positive_float
 from privasso.design import best_power
 from privasso.fit._classes import Classes
@@ -133,15 +134,15 @@ class FitOptions:
                 "LabelDP or RecordDP"
             )
 
-    @property
-    def choice(self) -> Screen | None:
+    def choice(self, n_columns: int) -> Screen | None:
         """What is asked of a choice of columns; None where planning is to decide.
 
-        Planning decides on plain fits alone. A number for λ, or any other setting of a fit of all
-        columns, and intervals, which are wanted for all, ask for such a fit.
+        Planning decides on plain fits of many columns. A number for λ, or any other setting of a
+        fit of all columns, and intervals, which are wanted for all, ask for such a fit.
         """
         words = (self.lam, self.noise, self.method)
-        other = any(word != "auto" for word in words) or not (self.fit_intercept and self.denoise)
+        other = n_columns < CHOICE_COLUMNS or any(word != "auto" for word in words)
+        other = other or not (self.fit_intercept and self.denoise)
         other = other or self.scales is not None or self.classes is not None or self.intervals
         other = other or not self.privacy.formal or not self.loss.about_mean
         other = other or getattr(self.privacy, "level", None) is not None

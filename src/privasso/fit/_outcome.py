@@ -155,7 +155,7 @@ class Published(Outcome):
         """Columns that were not fitted have none."""
         at = self.model.screened
         whole = intervals if at is None else intervals.widened(at, self.model.n_features)
-        return replace(self, model=replace(self.model, intervals=whole))
+        return replace(self, model=replace(self.model, intervals=whole, coef_se=None))
 
     def solve(self, lam: float | str | None = None) -> ReleasedModel:
         """Return the model; another λ would be another release."""

@@ -58,7 +58,8 @@ def _alone(
             )
         records = cast(RecordDP, privacy)
         return plan_records(X, options, records, seeded=seeded, feature_names=feature_names)
-    labels, screen = cast(LabelDP, privacy), options.choice
+    labels, shape = cast(LabelDP, privacy), getattr(X, "shape", ())
+    screen = options.choice(shape[1] if len(shape) == 2 else 0)
     if options.classes is None and not options.loss.about_mean:
         if sample_weight is not None or options.screen not in (None, "all"):
             raise ValueError(
@@ -71,9 +72,7 @@ def _alone(
     if screen != "all":
         if sample_weight is not None:
             raise ValueError("sample_weight is not supported with screen; leave one of them out")
-        chosen = plan_chosen_labels(X, options, labels, seeded=seeded)
-        if chosen is not None:
-            return chosen
+        return plan_chosen_labels(X, options, labels, seeded=seeded)
     return plan_fit(X, options, sample_weight=sample_weight, seeded=seeded)
 
 

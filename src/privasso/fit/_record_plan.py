@@ -39,7 +39,7 @@ def plan_records(
         X = covariates(X, finite=False)
     m, n = X.shape
     table = RecordTable(privacy, m, n, feature_names, options.fit_intercept, options.loss)
-    program = table.screened(options.choice)
+    program = table.screened(options.choice(n))
     if program is None:
         if sp.issparse(X):
             raise ValueError(

@@ -195,7 +195,7 @@ class Released(Outcome):
             denoised=not isinstance(post, Postprocess),
             software=self.software,
             encoding=self.encoding,
-            coef_se=self._errors(coef, intercept),
+            coef_se=self._errors(coef, intercept) if self.intervals is None else None,
             classes=None if self.classes is None else self.classes.names,
             intervals=self.intervals,
             target=self.target,

@@ -146,7 +146,7 @@ class KeptStatistics(Outcome):
             noise=None,
             feature_names=self.feature_names,
             software=self.software,
-            coef_se=found.coef_se,
+            coef_se=found.coef_se if self.intervals is None else None,
             encoding=self.encoding,
             intervals=self.intervals,
             target=self.target,

@@ -3,10 +3,9 @@
 from privasso.forecast._assumptions import Assumptions
 from privasso.forecast._forecast import Change, Forecast, forecast
 from privasso.forecast._of_plan import forecast_of, predictions_of, unavailable
-from privasso.forecast._population import Estimate, Population, Truth
+from privasso.forecast._population import Estimate, Population, Simulated, Truth
 from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
-from privasso.forecast._simulate import Simulated
 from privasso.forecast._state_evolution import Prediction, predict, predictions
 
 __all__ = [

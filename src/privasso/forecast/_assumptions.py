@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privasso._tuned import EXPLAINED
 from privasso._validation import positive_float
 
 #: What somebody who states a rough number means: a share of non-zero coefficients and the odds of
 #: an explained share are right up to a factor of 3, a deviation of the labels up to a third.
 _FACTOR, _THIRD = 3.0, 1.0 / 3.0
+#: Shares that covariates explain of nearly all real tables in the documentation.
+_ANY = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
@@ -19,20 +22,21 @@ class Assumptions:
     ----------
     rho : float
         Share of the coefficients that are not zero, in (0, 1].
-    r2 : float
-        Share of the label variance that the covariates explain, in (0, 1).
+    r2 : float or None
+        Share of the label variance that the covariates explain, in (0, 1); None if nothing is known
+        of it.
     label_sd : float
         Standard deviation of the labels.
     """
 
     rho: float
-    r2: float
+    r2: float | None
     label_sd: float
 
     def __post_init__(self) -> None:
         if positive_float("rho", self.rho) > 1.0:
             raise ValueError(f"rho is a share and must not exceed 1, not {self.rho!r}")
-        if positive_float("r2", self.r2) >= 1.0:
+        if self.r2 is not None and positive_float("r2", self.r2) >= 1.0:
             raise ValueError(f"r2 must be below 1, not {self.r2!r}")
         positive_float("label_sd", self.label_sd)
 
@@ -58,7 +62,9 @@ are 4 apart, and it is at most half of that
 
     @property
     def r2_range(self) -> tuple[float, float]:
-        """From a third of the odds r2/(1 − r2) to three times these."""
+        """From a third of the odds r2/(1 − r2) to three times these, or nearly anything."""
+        if self.r2 is None:
+            return _ANY
         odds = self.r2 / (1.0 - self.r2)
         return odds / (_FACTOR + odds), _FACTOR * odds / (1.0 + _FACTOR * odds)
 
@@ -66,6 +72,11 @@ are 4 apart, and it is at most half of that
     def label_sd_range(self) -> tuple[float, float]:
         """From 2/3 to 4/3 of the deviation."""
         return self.label_sd * (1.0 - _THIRD), self.label_sd * (1.0 + _THIRD)
+
+    @property
+    def usual_r2(self) -> float:
+        """One number: what is supposed of any table if nothing is known."""
+        return EXPLAINED if self.r2 is None else self.r2
 
     def in_words(self) -> str:
         """Say which truths a simulation draws; see `Population.draw`."""
@@ -86,5 +97,5 @@ are 4 apart, and it is at most half of that
             f"independent Gaussian columns of the scales at hand, a share of {self.rho:g} of the "
             f"coefficients not zero and drawn from one normal law, and labels with standard "
             f"deviation {self.label_sd:.4g}, of whose variance the covariates explain a share of "
-            f"{self.r2:g}"
+            f"{self.usual_r2:g}"
         )

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from privasso.forecast._assumptions import Assumptions
+from privasso.forecast._population import Simulated
 from privasso.forecast._records import RecordScheme
 from privasso.forecast._scheme import Scheme
-from privasso.forecast._simulate import Simulated
 
 #: Factors of ε and of the number of rows that are tried.
-_EPSILONS, _GROWTH = (2.0, 3.0), 4.0
+_EPSILONS, _GROWTH = (2.0, 3.0), 2.0
 #: Most lines of a forecast.
-_LINES = 5
+_LINES = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class Change:
     Attributes
     ----------
     name : str
-        A short name: "epsilon", "rows" or "columns".
-    value : float
-        ε, the number of rows or the number of columns.
+        A short name: "no privacy", "epsilon", "rows", "label bounds" or "columns".
+    value : float or None
+        ε, the number of rows, the distance between the bounds, or the number of columns.
     words : str
         The change in words.
     outcome : Simulated
@@ -37,7 +37,7 @@ class Change:
     """
 
     name: str
-    value: float
+    value: float | None
     words: str
     outcome: Simulated
 
@@ -80,8 +80,12 @@ class Forecast:
         """Number of simulated fits for each line."""
         return int(self.outcome.r2.size)
 
-    def lines(self) -> list[tuple[str, str, str, str]]:
-        """A table: what is fitted, the median, the middle 80 %, and how many are above 0."""
+    def lines(self) -> list[tuple[str, str, str, str, str]]:
+        """A table: what is fitted, the median, the middle 80 %, and how many are above 0.
+
+        The last entry is the part of the R² without privacy that is kept, of the same truths.
+        """
+        best = next((one.outcome for one in self.changes if one.name == "no privacy"), None)
         named = [("as planned", self.outcome), *((one.words, one.outcome) for one in self.changes)]
         return [
             (
@@ -89,14 +93,17 @@ class Forecast:
                 f"{found.median:.2f}",
                 f"{found.interval[0]:.2f} to {found.interval[1]:.2f}",
                 f"{100.0 * found.positive:.0f} %",
+                "" if best is None else f"{100.0 * found.part_of(best):.0f} %",
             )
             for words, found in named
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers in a form for JSON; None stands for fits that find no model."""
+        best = next((one.outcome for one in self.changes if one.name == "no privacy"), None)
         return {
             "fits": self.fits,
+            "kept": None if best is None else self.outcome.part_of(best),
             **_numbers(self.outcome),
             "changes": [
                 {"what": one.name, "value": one.value, **_numbers(one.outcome)}
@@ -140,7 +147,8 @@ def forecast(
         raise ValueError(scheme.unavailable)
     (epsilon, width), (m, n), half = scheme.budget, scheme.size, scheme.half()
     suppose.check_width(width)
-    changes: list[tuple[str, float, str, Scheme | RecordScheme, Assumptions]] = []
+    changes: list[tuple[str, float | None, str, Scheme | RecordScheme, Assumptions]] = []
+    changes.append(("no privacy", None, "without privacy", scheme.free(), suppose))
     for factor in _EPSILONS:
         changed = scheme.with_epsilon(factor)
         words = f"ε = {changed.budget[0]:g} instead of {epsilon:g}"
@@ -148,6 +156,10 @@ def forecast(
     more = round(_GROWTH * m)
     words = f"{more} rows instead of {m}"
     changes.append(("rows", more, words, scheme.grown(_GROWTH), suppose))
+    narrowed = scheme.narrowed()
+    if narrowed is not None and suppose.label_sd <= 0.25 * width:
+        words = "bounds of the labels half as wide, around the same middle"
+        changes.append(("label bounds", 0.5 * width, words, narrowed, suppose))
     if half is not None:
         few = half.size[1]
         denser = replace(suppose, rho=min(1.0, suppose.rho * n / few))

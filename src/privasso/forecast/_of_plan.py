@@ -19,7 +19,8 @@ def unavailable(plan: Plan, dictionary: Dictionary | None = None) -> str | None:
         return "fits of chosen columns are not simulated; see the chances above"
     if not plan.options.privacy.formal:
         return "the noise does not follow the scales of the columns at hand"
-    if not plan.options.loss.about_mean:
+    classes = plan.options.classes is not None and plan.covariates is None
+    if not (plan.options.loss.about_mean or classes):
         return f"fits of {plan.options.loss.about} are not simulated"
     return _scheme(plan, dictionary).unavailable
 

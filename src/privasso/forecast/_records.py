@@ -15,13 +15,13 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import expit, logit
 
-from privasso._tuned import FORECAST_DEVIATION, FORECAST_MARGIN
+from privasso._tuned import FORECAST_DEVIATION, FORECAST_MARGIN, SELECT_LOG_ODDS
 from privasso._validation import ZERO_ONE
 from privasso.blocks import RowBlocks
 from privasso.encoding import Dictionary, LevelEntry
-from privasso.fit import FitOptions, Plan, plan_for
+from privasso.fit import Classes, FitOptions, Plan, plan_for, posterior_mean
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._simulate import Simulated
+from privasso.forecast._population import Simulated
 from privasso.privacy import PRIVATE, RecordDP
 from privasso.programs import RecordStatistics
 from privasso.queries import Answering, bit_source
@@ -35,6 +35,10 @@ _FITS = 20
 _MANY_COLUMNS = 8
 #: Public rows, where the shape comes from some.
 _PUBLIC = 500
+#: New rows on which predictions of classes are compared, and the weak penalty without privacy.
+_NEW, _PENALTY = 2000, 10.0
+#: Variance of noise that is none, as a part of that of sampling.
+_NOTHING = 1e-6
 
 
 _ALSO = (
@@ -42,6 +46,12 @@ _ALSO = (
     "range and a mean between a third and two thirds of it, and a 0/1 column of a text with k "
     "levels is 1 with probability 1/(k + 1). Large tables are simulated by smaller ones with as "
     "many rows per column. Columns that fill less of their bounds fare worse."
+)
+
+
+_CLASSES = (
+    "For two classes that is the share of a logistic variable behind them, whose middle has log "
+    "odds between -2 and 2, and R² is that of probabilities for labels 0 and 1."
 )
 
 
@@ -65,6 +75,12 @@ class RecordScheme:
         Whether there is an intercept.
     indicators : ndarray of bool, of shape (N,), or None
         Which columns the fit takes for columns of zeros and ones, if any.
+    private : bool
+        Whether the fit is private; if not, it is the best guess from the table itself.
+    whole : (float, float) or None
+        Bounds of the labels between which their mean is drawn, if these are not those of the fit.
+    classes : bool
+        Whether labels are 0 and 1, and the fit is a logistic regression.
     """
 
     privacy: RecordDP
@@ -74,8 +90,14 @@ class RecordScheme:
     lam: float | None = None
     fit_intercept: bool = True
     indicators: np.ndarray | None = field(default=None, repr=False)
+    private: bool = True
+    whole: tuple[float, float] | None = None
+    classes: bool = False
 
-    also = _ALSO
+    @property
+    def also(self) -> str:
+        """What is assumed besides."""
+        return f"{_CLASSES} {_ALSO}" if self.classes else _ALSO
 
     @classmethod
     def of(cls, plan: Plan, dictionary: Dictionary) -> RecordScheme:
@@ -98,6 +120,7 @@ class RecordScheme:
             options.fixed_lam,
             options.fit_intercept,
             privacy.indicators(n, names),
+            classes=options.classes is not None,
         )
 
     @property
@@ -139,6 +162,22 @@ class RecordScheme:
         lam = None if self.lam is None else factor * self.lam
         return replace(self, n_rows=round(factor * self.n_rows), lam=lam)
 
+    def free(self) -> RecordScheme:
+        """The best guess from the table itself."""
+        return replace(self, private=False)
+
+    def narrowed(self) -> RecordScheme | None:
+        """With bounds of the labels half as wide, at which simulated labels are clipped."""
+        if self.classes:
+            return None
+        low, high = self.privacy.y_bounds
+        quarter = 0.25 * (high - low)
+        return replace(
+            self,
+            privacy=replace(self.privacy, y_bounds=(low + quarter, high - quarter)),
+            whole=(low, high),
+        )
+
     def half(self) -> RecordScheme | None:
         """Every second column."""
         enough = self.n_columns >= _MANY_COLUMNS
@@ -155,12 +194,23 @@ class RecordScheme:
                 FORECAST_MARGIN * FORECAST_DEVIATION, 1.0 - FORECAST_MARGIN * FORECAST_DEVIATION, n
             )
             X = small.columns(small.n_rows, centres, for_rows)
-            signal = (X - small.means(centres)) @ coef
-            y = level + signal + residual * for_rows.standard_normal(small.n_rows)
-            guess, at = _fitted(plan, X, y, for_noise)
+            if small.classes:
+                coef, level = _log_odds(small, coef, residual, for_truth)
+            means = small.means(centres)
+            signal = (X - means) @ coef
+            y = small.labels(level + signal, residual, for_rows)
+            if small.private:
+                guess, at = _fitted(plan, X, y, for_noise)
+            else:
+                guess, at = _best(X, y, suppose.label_sd, classes=small.classes)
             wrong.append(((guess - coef) * np.ptp(small.bounds, axis=1)) ** 2)
+            if small.classes:
+                new = small.columns(_NEW, centres, for_rows)
+                odds = level + (new - means) @ coef
+                found.append(_class_r2(expit(odds), expit(at + new @ guess)))
+                continue
             off = (guess - coef) * small.deviations
-            shift = at + float(small.means(centres) @ guess) - level
+            shift = at + float(means @ guess) - level
             explained = float(np.sum((coef * small.deviations) ** 2))
             error = float(off @ off) + shift**2
             found.append((explained - error) / (explained + residual**2))
@@ -215,6 +265,12 @@ class RecordScheme:
         X = np.where(np.isnan(self.chances), numbers, rng.random(shape) < self.chances)
         return low + width * X
 
+    def labels(self, expected: np.ndarray, residual: float, rng: np.random.Generator) -> np.ndarray:
+        """Labels around what is expected of them, or classes with these log odds."""
+        if self.classes:
+            return (rng.random(expected.size) < expit(expected)).astype(float)
+        return expected + residual * rng.standard_normal(expected.size)
+
     @property
     def deviations(self) -> np.ndarray:
         """Standard deviations of the columns."""
@@ -238,7 +294,8 @@ def _plan(small: RecordScheme, seed: int) -> Plan:
         public = small.columns(_PUBLIC, np.full(small.n_columns, 0.5), rng)
         privacy = replace(privacy, shape=public)
     lam = "auto" if small.lam is None else small.lam
-    options = FitOptions(privacy, lam=lam, screen="all")
+    classes = Classes() if small.classes else None
+    options = FitOptions(privacy, lam=lam, screen="all", classes=classes)
     nothing = np.broadcast_to(0.0, (small.n_rows, small.n_columns))
     return plan_for(nothing, options, seeded=True)
 
@@ -253,6 +310,42 @@ def _fitted(
     return fit.coef, fit.intercept
 
 
+def _log_odds(
+    scheme: RecordScheme, coef: np.ndarray, residual: float, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """The truth for log odds: of a logistic variable the columns explain the same share."""
+    explained = float(np.linalg.norm(coef * scheme.deviations))
+    size = math.pi / math.sqrt(3.0) * explained / residual
+    return coef * (size / explained), rng.uniform(-SELECT_LOG_ODDS, SELECT_LOG_ODDS)
+
+
+def _class_r2(true: np.ndarray, guessed: np.ndarray) -> float:
+    """R² of probabilities as predictions of classes 0 and 1."""
+    error = float(np.mean(true * (1.0 - true) + (true - guessed) ** 2))
+    mean = float(np.mean(true))
+    return 1.0 - error / (mean * (1.0 - mean))
+
+
+def _best(
+    X: np.ndarray, y: np.ndarray, deviation: float, *, classes: bool
+) -> tuple[np.ndarray, float]:
+    """Best guess of coefficients and intercept from the rows and labels themselves."""
+    if classes:
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
+        if np.ptp(y) == 0.0:
+            return np.zeros(X.shape[1]), float(logit((y.sum() + 0.5) / (y.size + 1.0)))
+        scale = np.maximum(X.std(axis=0), 1e-300)
+        fit = LogisticRegression(C=_PENALTY, max_iter=1000).fit(X / scale, y)
+        return fit.coef_[0] / scale, float(fit.intercept_[0])
+    mean, live = X.mean(axis=0), np.ptp(X, axis=0) > 0.0
+    Z, coef = (X - mean)[:, live], np.zeros(X.shape[1])
+    gram = Z.T @ Z
+    noise = np.diag(_NOTHING * np.diag(gram)) * deviation**2
+    coef[live] = posterior_mean(gram, Z.T @ y, noise, len(y), deviation)
+    return coef, float(y.mean() - mean @ coef)
+
+
 def _truth(
     scheme: RecordScheme, suppose: Assumptions, place: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, float, float]:
@@ -265,7 +358,7 @@ def _truth(
     least, most = logit(suppose.r2_range)
     r2 = float(expit(least + place * (most - least)))
     sd = rng.uniform(*suppose.label_sd_range)
-    low, high = scheme.privacy.y_bounds
+    low, high = scheme.whole or scheme.privacy.y_bounds
     room = max(0.0, 0.5 * (high - low) - FORECAST_MARGIN * sd)
     level = 0.5 * (low + high) + rng.uniform(-1.0, 1.0) * room
     live = np.flatnonzero(scheme.deviations > 0.0)

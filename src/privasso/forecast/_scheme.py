@@ -11,8 +11,7 @@ import numpy as np
 
 from privasso.fit import MOST_COLUMNS, Plan, Released, RowMoments
 from privasso.forecast._assumptions import Assumptions
-from privasso.forecast._population import Population
-from privasso.forecast._simulate import Simulated
+from privasso.forecast._population import Population, Simulated
 from privasso.forecast._simulated_release import SimulatedFit
 from privasso.noise import Noise, Shaped
 from privasso.operators import Covariates
@@ -20,6 +19,8 @@ from privasso.planning import LabelRelease, calibrate
 from privasso.privacy import LabelDP
 from privasso.programs import Calibration
 
+#: Noise that is none, as a part of what there would be.
+_NOTHING = 1e-6
 #: Simulated fits for which there is time with few columns; see `affordable`.
 _AT_ALL = 2500
 #: Simulated fits for each line: a number that makes quantiles stable to a few hundredths, and the
@@ -157,6 +158,21 @@ class Scheme:
     def grown(self, factor: float) -> Scheme:
         """With the same noise."""
         return replace(self, growth=factor * self.growth)
+
+    def free(self) -> Scheme:
+        """Without noise, clipping and shrunk rows: the best guess from the table itself."""
+        covariance = self.calibration.covariance.scaled(_NOTHING**2)
+        sigma_sum = _NOTHING * self.calibration.sigma_sum
+        return replace(self, calibration=Calibration(covariance, sigma_sum, None))
+
+    def narrowed(self) -> Scheme:
+        """With bounds of the labels half as wide, and noise in proportion; no label is outside."""
+        low, high = self.privacy.y_bounds
+        quarter, old = 0.25 * (high - low), self.calibration
+        privacy = replace(self.privacy, y_bounds=(low + quarter, high - quarter))
+        covariance, sigma_sum = old.covariance.scaled(0.25), 0.5 * old.sigma_sum
+        calibration = replace(old, covariance=covariance, sigma_sum=sigma_sum)
+        return replace(self, privacy=privacy, calibration=calibration)
 
     def half(self) -> Scheme | None:
         """With noise that is calibrated anew."""

@@ -83,11 +83,11 @@ def predict(
         raise ValueError("no column carries data, so there is nothing to predict")
     v = rows.squares[rows.live] * (n / m)
     label_variance = assumptions.label_sd**2
-    tau = math.sqrt(assumptions.r2 * label_variance / (assumptions.rho * float(np.mean(v))))
+    tau = math.sqrt(assumptions.usual_r2 * label_variance / (assumptions.rho * float(np.mean(v))))
     model = Model(
         alpha=m / n,
         rho=assumptions.rho,
-        sigma_xi=math.sqrt((1.0 - assumptions.r2) * label_variance) / tau,
+        sigma_xi=math.sqrt((1.0 - assumptions.usual_r2) * label_variance) / tau,
         scales=Empirical(np.sqrt(v)),
     )
     scaled_noise = noise.with_sigma(noise.sigma / tau)

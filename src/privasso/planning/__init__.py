@@ -14,11 +14,16 @@ from privasso.planning._objective_noise import (
 )
 from privasso.planning._records import RecordProgram, RecordTable
 from privasso.planning._release_shape import release_shape
-from privasso.planning._screen import Screen, check_screen
 from privasso.planning._screened_labels import ScreenedLabels, screened_labels
 from privasso.planning._screening_forecast import ScreeningPrior
 from privasso.planning._screening_outlook import ScreeningOutlook
-from privasso.planning._screening_settings import ScreeningSettings, direct_r2, usual_screening
+from privasso.planning._screening_settings import (
+    Screen,
+    ScreeningSettings,
+    check_screen,
+    direct_r2,
+    usual_screening,
+)
 from privasso.planning._settings import default_kappa
 from privasso.planning._shape import OptimalShape, optimal_shape
 from privasso.planning._shrink import best_shrink

@@ -11,7 +11,7 @@ import math
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import ndtr, ndtri
 
 from privasso._tuned import (
@@ -49,7 +49,7 @@ def select_threshold(deviations: np.ndarray, among: int | None = None) -> float:
     def excess(threshold: float) -> float:
         return 2.0 * float(np.sum(ndtr(-threshold / positive))) - chance
 
-    return float(brentq(excess, 0.0, top * (1.0 + 1e-9), xtol=1e-9 * top))
+    return root_scalar(excess, bracket=(0.0, top * (1.0 + 1e-9)), xtol=1e-9 * top).root
 
 
 def select_lam(noise: ObjectiveNoise, n_rows: int, square: float, among: int) -> float:

@@ -14,8 +14,7 @@ from privasso._tuned import MOST_STATISTICS_LOSS
 from privasso.accounting import sensitivity_for
 from privasso.planning._objective_noise import calibrate_logistic, calibrate_objective
 from privasso.planning._record_screening import screened_objective
-from privasso.planning._screen import Screen
-from privasso.planning._screening_settings import usual_screening
+from privasso.planning._screening_settings import Screen, usual_screening
 from privasso.planning._settings import (
     check_units,
     filled_columns,

@@ -14,8 +14,7 @@ from privasso.planning._component_settings import component_screening
 from privasso.planning._components import PrincipalComponents
 from privasso.planning._label_objective import LabelObjective
 from privasso.planning._objective_noise import calibrate_objective, label_sensitivity
-from privasso.planning._screen import Screen
-from privasso.planning._screening_settings import ScreeningSettings, usual_screening
+from privasso.planning._screening_settings import Screen, ScreeningSettings, usual_screening
 from privasso.planning._settings import default_kappa
 from privasso.privacy import LabelDP
 from privasso.problem import Huber

@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from privasso._tuned import (
     ROUND_WORTH,
     TRUE_COLUMNS,
 )
+from privasso._validation import integer
 from privasso.accounting import (
     BesideGaussian,
     ChoiceLoss,
@@ -43,8 +44,30 @@ from privasso.planning._settings import default_kappa, usual_t
 from privasso.programs import LARGEST_ENTRY, Level
 from privasso.queries import EMPTIED, Neighbours
 
+#: Columns to choose; "all" chooses none, and "auto" as many as are expected to predict best.
+Screen = int | Literal["auto", "all"]
 #: Relative error of the sensitivity of a fit in a prediction.
 _ABOUT = 0.003
+
+
+def check_screen(screen: object) -> None:
+    """Refuse what is neither None, "auto", "all" nor a number of columns.
+
+    Examples
+    --------
+    >>> check_screen("auto")
+    >>> check_screen(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: screen must be at least 1, not 0
+    """
+    if screen is None or (isinstance(screen, str) and screen in ("auto", "all")):
+        return
+    if isinstance(screen, str):
+        raise ValueError(
+            f"screen must be 'auto', 'all', a number of columns or None, not {screen!r}"
+        )
+    integer("screen", screen, minimum=1)
 
 
 @dataclass(frozen=True)
@@ -345,7 +368,8 @@ def usual_screening(
 
     Without a prior the prediction is averaged over 1, 3, 10, 30 and 100 columns with
     coefficients, which explain half of the variance of the labels. A fit that is worse than no fit
-    counts as none. All columns are fitted unless a choice gains 0.03. For records columns are
+    counts as none. All columns are fitted where that reaches two thirds of this, and unless a
+    choice gains 0.03, or anything where the columns are known. For records columns are
     chosen in four rounds, or in two if they are few, which is better for correlated columns,
     unless that loses 0.03 for independent ones.
 
@@ -393,14 +417,12 @@ def usual_screening(
     counts = [k for k in CHOICE_COUNTS if k < n_columns] if count is None else [count]
     best, most = None, -1.0
     if count is None and not always:
-        if direct is None:
-            size = n_rows, n_columns if filled is None else filled
+        most, size = direct, (n_rows, n_columns if filled is None else filled)
+        if most is None:
             most = mean([direct_r2(p, epsilon, delta, *size, neighbours) for p in priors])
-            most += CHOICE_GAIN
-        else:
-            most = direct if direct <= MOST_DIRECT * EXPLAINED else math.inf
-        if most >= max(p.explained for p in priors):
+        if prior is None and most > MOST_DIRECT * EXPLAINED:
             return None
+        most += CHOICE_GAIN if direct is None else 0.0
     kind: dict[str, Any] = {"centred": centred, "neighbours": neighbours}
     for further in ROUND_PARTS if neighbours.unit == "record" else (0,):
         found, value = None, -1.0

@@ -18,15 +18,14 @@ def interval_cells(facts: FitFacts) -> dict[str, list[str]]:
     """Estimates and intervals of 95 % of the columns that are shown."""
     model, cells = facts.model, {}
     assert model.intervals is not None
-    ends, middle = model.confint(), model.intervals.estimates()
-    cells["estimate"] = [number(middle[k]) for k in facts.shown]
-    cells["95 % interval"] = [interval(*ends[k]) for k in facts.shown]
+    middle = model.intervals.estimates()[facts.shown].tolist()
+    ends = model.confint()[facts.shown].tolist()
+    cells["estimate"] = [number(x) for x in middle]
+    cells["95 % interval"] = [interval(low, high) for low, high in ends]
     if model.classes is not None:
         cells["odds ratio"] = [
-            ""
-            if math.isnan(middle[k])
-            else f"{_odds(middle[k])}: {_odds(ends[k, 0])} to {_odds(ends[k, 1])}"
-            for k in facts.shown
+            "" if math.isnan(x) else f"{_odds(x)}: {_odds(low)} to {_odds(high)}"
+            for x, (low, high) in zip(middle, ends, strict=True)
         ]
     return cells
 

@@ -307,7 +307,7 @@ def _forecast(page: Page, facts: FitFacts, forecast: Forecast) -> None:
             "Median, and the range of 8 of 10 simulated fits.",
             description="Forecast of R² for the fit as planned and for changes of it",
         )
-    heads = ["median", "8 of 10 fits", "above 0"]
+    heads = ["median", "8 of 10 fits", "above 0", "kept of R² without privacy"]
     page.table(["fit", *heads], [list(line) for line in forecast.lines()], numeric=heads)
     page.paragraph(
         f"{forecast.in_words()} Other coefficients or labels behave differently.",
