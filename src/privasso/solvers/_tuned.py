@@ -17,6 +17,8 @@ one run. Where no row names a number, it is a rule of thumb.
 | the slope itself | 6.0 | large means 500 × 300, λmax/100 |
 | rough solves while columns are `MISSING` | 1.8 | genotypes 800 × 4000, λmax/500 |
 | `SMALL_SET` | 1.5 | raw counts 700 × 765, λmax/3 |
+| Newton steps that set all coefficients to zero whose sign changes | 1.4 | noisy, 1500 × 3000 |
+| the rules of sparse columns, together | 2.1 | TF-IDF 5000 × 20,000, λmax/300 |
 | F itself in place of copies | 1.9, memory | Gaussian 2000 × 1000, λmax/200 |
 | bordered systems | 1.75 | 64 noise vectors, 2,000 columns, λ = σ_η = 0.1 |
 """
