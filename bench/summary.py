@@ -204,6 +204,13 @@ def independent() -> pl.DataFrame:
     )  # fmt: skip
 
 
+def scales() -> pl.DataFrame:
+    """Rows per column from which on private ranges and scales pay at ε = 1."""
+    needed = column("scales-pays", "private bounds and scales, ε = 1")
+    each = needed / column("scales-pays", "columns")
+    return facts(least=f"{each.min():.0f}", most=f"{each.max():.0f}")
+
+
 def correlated() -> pl.DataFrame:
     """Predictions against solves and densities, and the shapes of the noise."""
     agreement = rows("correlated-agreement")
@@ -277,7 +284,7 @@ def _percent(ratio: float) -> str:
 TABLES = {
     "bench-targets": targets, "bench-facts": solvers, "wide-facts": wide,
     "correlated-facts": correlated, "design-facts": designs, "real-enough": enough,
-    "real-independent": independent,
+    "real-independent": independent, "scales-facts": scales,
 }  # fmt: skip
 
 

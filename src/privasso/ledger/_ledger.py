@@ -30,12 +30,12 @@ _STATUS = {"charged": "", "reserved": " (reserved)", "used": " (as reserved)"}
 
 
 class Ledger:
-    """A privacy budget (ε, δ) for one set of labels, which several fits share.
+    """A privacy budget (ε, δ) that all fits of the same data share.
 
     A fit with a ledger is entered before its noise is drawn, and one that would exceed the budget
     is refused. All fits together keep the budget however their settings are chosen, also after
     looking at the results of earlier ones; see `accounting.within_budget`. Fits that are declared
-    beforehand with `reserve` are composed tightly and cost less. Entries are never removed.
+    beforehand with `reserve` are composed exactly and cost less. Entries are never removed.
 
     ``Ledger(epsilon, delta)`` lives in memory, for one process. `create` and `open` keep it in a
     file that any number of processes may charge at the same time. Copies, and so scikit-learn's
@@ -151,7 +151,7 @@ as you went, and at δ = 1e-06 a further one may have ε up to 0.8989; nothing w
         return entry
 
     def reserve(self, fits: Iterable[Guarantee | Planned], what: str = "a fit") -> None:
-        """Declare fits beforehand: they are entered together, and composed tightly.
+        """Declare fits beforehand: they are entered together, and composed exactly.
 
         A later fit with exactly the same loss uses the reservation, in any order, and costs nothing
         more. What is not used stays spent. This must be done before the first release.
